@@ -1,0 +1,2 @@
+//! The `loadhook` command line.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Golden files live beside this crate; see README.md. The tests are in `tests/`.

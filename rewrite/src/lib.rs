@@ -1,0 +1,2 @@
+//! Rewrites Java class files.
+#![forbid(unsafe_code)]
