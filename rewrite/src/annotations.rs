@@ -1,0 +1,66 @@
+//! Annotations, read only as far as their types (JVMS §4.7.16).
+
+use crate::constant_pool::ConstantPool;
+use crate::error::{ErrorKind, Result};
+use crate::reader::Reader;
+
+/// Nesting that no compiler reaches; a bound against hostile input.
+const MAX_DEPTH: u32 = 64;
+
+/// The type descriptors of the annotations in a `RuntimeVisibleAnnotations`
+/// or `RuntimeInvisibleAnnotations` attribute.
+pub struct AnnotationTypes<'p, 'a> {
+    pool: &'p ConstantPool<'a>,
+    reader: Reader<'a>,
+    left: u16,
+}
+
+impl<'p, 'a> AnnotationTypes<'p, 'a> {
+    /// Reads the attribute content that `reader` stands at.
+    pub fn new(pool: &'p ConstantPool<'a>, mut reader: Reader<'a>) -> Self {
+        let left = reader.u2().unwrap_or(0);
+        AnnotationTypes { pool, reader, left }
+    }
+}
+
+impl<'a> Iterator for AnnotationTypes<'_, 'a> {
+    type Item = Result<&'a [u8]>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let annotation_type = skip_annotation(&mut self.reader, 0)
+            .and_then(|type_index| self.pool.utf8(type_index));
+        if annotation_type.is_err() {
+            self.left = 0;
+        }
+        Some(annotation_type)
+    }
+}
+
+/// Passes over an `annotation` and gives its `type_index`.
+pub(crate) fn skip_annotation(reader: &mut Reader<'_>, depth: u32) -> Result<u16> {
+    let type_index = reader.u2()?;
+    for _ in 0..reader.u2()? {
+        reader.skip(2)?;
+        skip_element_value(reader, depth + 1)?;
+    }
+    Ok(type_index)
+}
+
+fn skip_element_value(reader: &mut Reader<'_>, depth: u32) -> Result<()> {
+    if depth > MAX_DEPTH {
+        return Err(reader.error(ErrorKind::AnnotationsTooDeep));
+    }
+    match reader.u1()? {
+        b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S' | b'Z' | b's' | b'c' => reader.skip(2),
+        b'e' => reader.skip(4),
+        b'@' => skip_annotation(reader, depth).map(|_| ()),
+        b'[' => {
+            for _ in 0..reader.u2()? {
+                skip_element_value(reader, depth + 1)?;
+            }
+            Ok(())
+        }
+        other => Err(reader.error(ErrorKind::BadElementValueTag(other))),
+    }
+}

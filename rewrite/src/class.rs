@@ -1,0 +1,448 @@
+//! A class file's skeleton, read in place (JVMS §4.1).
+
+use crate::annotations::AnnotationTypes;
+use crate::code::Code;
+use crate::constant_pool::ConstantPool;
+use crate::error::{Error, ErrorKind, Place, Result};
+use crate::reader::Reader;
+
+/// `access_flags` of classes, fields and methods (JVMS tables 4.1-B, 4.5-A, 4.6-A).
+pub mod access {
+    #![allow(missing_docs)]
+    pub const PUBLIC: u16 = 0x0001;
+    pub const STATIC: u16 = 0x0008;
+    pub const NATIVE: u16 = 0x0100;
+    pub const INTERFACE: u16 = 0x0200;
+    pub const ABSTRACT: u16 = 0x0400;
+}
+
+/// The oldest version there is, and the last one whose `Code` had 8-bit
+/// `max_stack` and `max_locals`: 45.0 to 45.2, never written since JDK 1.0.2.
+const FIRST_MAJOR: u16 = 45;
+
+/// Where a field or method lies in the class file, and the attributes of a
+/// method that are asked for often. Offsets of absent attributes are 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span {
+    start: u32,
+    attributes: u32,
+    end: u32,
+    code: u32,
+    visible_annotations: u32,
+    invisible_annotations: u32,
+}
+
+/// Buffers that reading fills, kept from class to class.
+#[derive(Debug, Default)]
+pub(crate) struct Storage {
+    pool_offsets: Vec<u32>,
+    fields: Vec<Span>,
+    methods: Vec<Span>,
+}
+
+/// A class file whose structure was walked to its end.
+///
+/// Reading checks lengths, counts and the names of attributes; what lies
+/// inside attributes is read when asked for.
+#[derive(Debug)]
+pub struct ClassFile<'a> {
+    bytes: &'a [u8],
+    pool: ConstantPool<'a>,
+    minor_version: u16,
+    major_version: u16,
+    access_flags: u16,
+    this_class: u16,
+    super_class: u16,
+    interfaces: &'a [u8],
+    fields: Vec<Span>,
+    methods: Vec<Span>,
+    attributes: usize,
+}
+
+impl<'a> ClassFile<'a> {
+    /// Reads `bytes`.
+    ///
+    /// # Errors
+    /// When the structure is cut short, an index or length is impossible, or
+    /// bytes follow its end; the error says where.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        Self::parse_with(bytes, Storage::default())
+    }
+
+    pub(crate) fn parse_with(bytes: &'a [u8], mut storage: Storage) -> Result<Self> {
+        if u32::try_from(bytes.len()).is_err() {
+            let kind = ErrorKind::ClassTooLarge(bytes.len());
+            return Err(Error::new(kind, 0, Place::Class));
+        }
+        let mut reader = Reader::new(bytes, 0, Place::Class);
+        let magic = reader.u4()?;
+        if magic != 0xCAFE_BABE {
+            return Err(Error::new(ErrorKind::BadMagic(magic), 0, Place::Class));
+        }
+        let minor = reader.u2()?;
+        let major = reader.u2()?;
+        if major < FIRST_MAJOR {
+            let kind = ErrorKind::UnsupportedVersion { major, minor };
+            return Err(Error::new(kind, 4, Place::Class));
+        }
+        let pool = ConstantPool::read(bytes, storage.pool_offsets)?;
+        reader.skip(pool.end() - reader.offset())?;
+        let access_flags = reader.u2()?;
+        let this_class = reader.u2()?;
+        let super_class = reader.u2()?;
+        let interfaces_count = reader.u2()? as usize;
+        let interfaces = reader.take(2 * interfaces_count)?;
+        read_members(&mut reader, &pool, &mut storage.fields, Place::Field)?;
+        read_members(&mut reader, &pool, &mut storage.methods, Place::Method)?;
+        let attributes = reader.offset();
+        for _ in 0..reader.u2()? {
+            pool.utf8(reader.u2()?)?;
+            let len = reader.u4()? as usize;
+            reader.skip(len)?;
+        }
+        reader.finish()?;
+        pool.class_name(this_class)?;
+        Ok(ClassFile {
+            bytes,
+            pool,
+            minor_version: minor,
+            major_version: major,
+            access_flags,
+            this_class,
+            super_class,
+            interfaces,
+            fields: storage.fields,
+            methods: storage.methods,
+            attributes,
+        })
+    }
+
+    pub(crate) fn into_storage(self) -> Storage {
+        Storage {
+            pool_offsets: self.pool.into_storage(),
+            fields: self.fields,
+            methods: self.methods,
+        }
+    }
+
+    /// The whole class file.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The constant pool.
+    #[inline]
+    pub fn pool(&self) -> &ConstantPool<'a> {
+        &self.pool
+    }
+
+    /// `major_version`: 45 for JDK 1.1 to 69 for JDK 25.
+    #[inline]
+    pub fn major_version(&self) -> u16 {
+        self.major_version
+    }
+
+    /// `minor_version`.
+    pub fn minor_version(&self) -> u16 {
+        self.minor_version
+    }
+
+    /// `access_flags`, see [`access`].
+    pub fn access_flags(&self) -> u16 {
+        self.access_flags
+    }
+
+    /// The class's internal name, as modified UTF-8: `java/lang/Object`.
+    pub fn name(&self) -> &'a [u8] {
+        // Checked when the class was read.
+        self.pool.class_name(self.this_class).unwrap_or_default()
+    }
+
+    pub(crate) fn this_class_index(&self) -> u16 {
+        self.this_class
+    }
+
+    /// The superclass's internal name; `None` for `java/lang/Object` and for
+    /// modules.
+    pub fn super_name(&self) -> Option<&'a [u8]> {
+        self.pool.class_name(self.super_class).ok()
+    }
+
+    /// The constant-pool indexes of the direct superinterfaces.
+    pub fn interfaces(&self) -> impl ExactSizeIterator<Item = u16> + 'a {
+        self.interfaces
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|index| u16::from_be_bytes(*index))
+    }
+
+    /// The fields, in file order.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = Member<'_, 'a>> {
+        members(self, &self.fields)
+    }
+
+    /// The methods, in file order.
+    pub fn methods(&self) -> impl ExactSizeIterator<Item = Member<'_, 'a>> {
+        members(self, &self.methods)
+    }
+
+    #[inline]
+    pub(crate) fn method(&self, index: usize) -> Option<Member<'_, 'a>> {
+        let span = *self.methods.get(index)?;
+        Some(Member {
+            class: self,
+            span,
+            index: index as u16,
+        })
+    }
+
+    /// The attributes of the class itself.
+    pub fn attributes(&self) -> Attributes<'a> {
+        Attributes::at(self.bytes, self.attributes, Place::Class)
+    }
+
+    /// The types of the annotations on the class, visible ones first, as
+    /// descriptors: `Lcom/example/Timed;`. Ends at the first unreadable one.
+    pub fn annotation_types(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
+        [
+            b"RuntimeVisibleAnnotations".as_slice(),
+            b"RuntimeInvisibleAnnotations",
+        ]
+        .into_iter()
+        .flat_map(move |wanted| {
+            self.attributes()
+                .map_while(Result::ok)
+                .filter(move |a| self.pool.utf8(a.name_index).is_ok_and(|n| n == wanted))
+                .flat_map(move |a| AnnotationTypes::new(&self.pool, a.reader(Place::Class)))
+                .map_while(Result::ok)
+        })
+    }
+}
+
+fn members<'c, 'a>(
+    class: &'c ClassFile<'a>,
+    spans: &'c [Span],
+) -> impl ExactSizeIterator<Item = Member<'c, 'a>> {
+    spans.iter().enumerate().map(move |(index, &span)| Member {
+        class,
+        span,
+        index: index as u16,
+    })
+}
+
+fn read_members(
+    reader: &mut Reader<'_>,
+    pool: &ConstantPool<'_>,
+    spans: &mut Vec<Span>,
+    place: fn(u16) -> Place,
+) -> Result<()> {
+    let count = reader.u2()?;
+    spans.clear();
+    for index in 0..count {
+        let mut span = Span {
+            start: reader.offset() as u32,
+            ..Span::default()
+        };
+        reader.skip(2)?;
+        pool.utf8(reader.u2()?)?;
+        pool.utf8(reader.u2()?)?;
+        span.attributes = reader.offset() as u32;
+        for _ in 0..reader.u2()? {
+            let offset = reader.offset();
+            let name = pool.utf8(reader.u2()?)?;
+            let known = match name {
+                b"Code" => &mut span.code,
+                b"RuntimeVisibleAnnotations" => &mut span.visible_annotations,
+                b"RuntimeInvisibleAnnotations" => &mut span.invisible_annotations,
+                _ => &mut 0,
+            };
+            if *known != 0 && name == b"Code" {
+                let kind = ErrorKind::DuplicateAttribute("Code");
+                return Err(Error::new(kind, offset, place(index)));
+            }
+            *known = offset as u32;
+            let len = reader.u4()? as usize;
+            reader.skip(len)?;
+        }
+        span.end = reader.offset() as u32;
+        spans.push(span);
+    }
+    Ok(())
+}
+
+/// A field or method of a class (JVMS §4.5, §4.6).
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'c, 'a> {
+    class: &'c ClassFile<'a>,
+    span: Span,
+    index: u16,
+}
+
+impl<'c, 'a> Member<'c, 'a> {
+    /// The class it is declared in.
+    pub fn class(&self) -> &'c ClassFile<'a> {
+        self.class
+    }
+
+    /// Its position among the class's fields or methods, from 0.
+    #[inline]
+    pub fn index(&self) -> u16 {
+        self.index
+    }
+
+    #[inline]
+    fn u2(&self, at: usize) -> u16 {
+        let offset = self.span.start as usize + at;
+        match self.class.bytes.get(offset..offset + 2) {
+            Some(&[high, low]) => u16::from_be_bytes([high, low]),
+            _ => 0,
+        }
+    }
+
+    /// `access_flags`, see [`access`].
+    #[inline]
+    pub fn access_flags(&self) -> u16 {
+        self.u2(0)
+    }
+
+    /// The name, as modified UTF-8.
+    #[inline]
+    pub fn name(&self) -> &'a [u8] {
+        // Checked when the class was read.
+        self.class.pool.utf8(self.u2(2)).unwrap_or_default()
+    }
+
+    /// The descriptor, as modified UTF-8: `(I[Ljava/lang/String;)V`.
+    #[inline]
+    pub fn descriptor(&self) -> &'a [u8] {
+        self.class.pool.utf8(self.u2(4)).unwrap_or_default()
+    }
+
+    /// Its attributes.
+    pub fn attributes(&self) -> Attributes<'a> {
+        let place = Place::Method(self.index);
+        Attributes::at(self.class.bytes, self.span.attributes as usize, place)
+    }
+
+    /// Whether it has a `Code` attribute: abstract and native methods have
+    /// none.
+    #[inline]
+    pub fn has_code(&self) -> bool {
+        self.span.code != 0
+    }
+
+    /// Its `Code` attribute.
+    ///
+    /// # Errors
+    /// When the attribute is not laid out as JVMS §4.7.3 says.
+    pub fn code(&self) -> Result<Option<Code<'a>>> {
+        if self.span.code == 0 {
+            return Ok(None);
+        }
+        Code::parse(self.class, self.span.code as usize, Place::Method(self.index)).map(Some)
+    }
+
+    /// The types of its annotations, visible ones first, as descriptors:
+    /// `Lcom/example/Timed;`. Ends at the first unreadable one.
+    pub fn annotation_types(&self) -> impl Iterator<Item = &'a [u8]> + 'c {
+        let class = self.class;
+        let place = Place::Method(self.index);
+        [
+            self.span.visible_annotations,
+            self.span.invisible_annotations,
+        ]
+        .into_iter()
+        .filter(|&offset| offset != 0)
+        .filter_map(move |offset| attribute_at(class.bytes, offset as usize, place).ok())
+        .flat_map(move |attribute| AnnotationTypes::new(&class.pool, attribute.reader(place)))
+        .map_while(Result::ok)
+    }
+
+    /// Whether it has any annotation attribute; cheap.
+    #[inline]
+    pub(crate) fn has_annotations(&self) -> bool {
+        self.span.visible_annotations | self.span.invisible_annotations != 0
+    }
+}
+
+/// One `attribute_info` (JVMS §4.7).
+#[derive(Clone, Copy, Debug)]
+pub struct Attribute<'a> {
+    /// The constant-pool index of its name.
+    pub name_index: u16,
+    /// The offset in the class file of its first byte, the name index.
+    pub offset: usize,
+    /// What follows `attribute_length`.
+    pub info: &'a [u8],
+}
+
+impl<'a> Attribute<'a> {
+    /// A reader of [`Attribute::info`].
+    pub fn reader(&self, place: Place) -> Reader<'a> {
+        Reader::new(self.info, self.offset + 6, place)
+    }
+}
+
+fn attribute_at(class: &[u8], offset: usize, place: Place) -> Result<Attribute<'_>> {
+    let rest = class.get(offset..).unwrap_or_default();
+    read_attribute(&mut Reader::new(rest, offset, place))
+}
+
+#[inline]
+fn read_attribute<'a>(reader: &mut Reader<'a>) -> Result<Attribute<'a>> {
+    let offset = reader.offset();
+    let name_index = reader.u2()?;
+    let len = reader.u4()? as usize;
+    Ok(Attribute {
+        name_index,
+        offset,
+        info: reader.take(len)?,
+    })
+}
+
+/// The attributes of a class, member or `Code`, in file order.
+#[derive(Clone, Debug)]
+pub struct Attributes<'a> {
+    reader: Reader<'a>,
+    left: u16,
+}
+
+impl<'a> Attributes<'a> {
+    /// The table whose `attributes_count` lies at `offset`.
+    fn at(class: &'a [u8], offset: usize, place: Place) -> Self {
+        let rest = class.get(offset..).unwrap_or_default();
+        let mut reader = Reader::new(rest, offset, place);
+        let left = reader.u2().unwrap_or(0);
+        Attributes { reader, left }
+    }
+
+    pub(crate) fn new(mut reader: Reader<'a>) -> Result<Self> {
+        let left = reader.u2()?;
+        Ok(Attributes { reader, left })
+    }
+
+    /// How many are still to come.
+    pub fn count_left(&self) -> u16 {
+        self.left
+    }
+
+    /// Checks that nothing follows the last one.
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.reader.finish()
+    }
+}
+
+impl<'a> Iterator for Attributes<'a> {
+    type Item = Result<Attribute<'a>>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let attribute = read_attribute(&mut self.reader);
+        if attribute.is_err() {
+            self.left = 0;
+        }
+        Some(attribute)
+    }
+}

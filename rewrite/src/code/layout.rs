@@ -1,0 +1,268 @@
+//! Placing probes among the instructions: one pass over the code, then, only
+//! where 16-bit jumps no longer reach, rounds of widening.
+
+use crate::code::instructions::{length_at, switch_padding, u2_at};
+use crate::code::relocation::{Event, EventKind, Relocation, Snippet};
+use crate::code::{Bci, NewBci};
+use crate::error::ErrorKind;
+use crate::opcode::{Class, Opcode, SHAPES};
+use crate::outcome::{Fault, Refusal};
+
+/// The probes of one method that do not depend on the instruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MethodProbes {
+    /// At the very beginning, once an invocation.
+    pub(crate) entry: Snippet,
+    /// Before every return, and in the added handlers.
+    pub(crate) exit: Option<Snippet>,
+    /// At the beginning of every handler.
+    pub(crate) caught: Option<Snippet>,
+    /// Whether [`Sites`] is to be asked.
+    pub(crate) sites: bool,
+}
+
+/// Makes the probes of allocating instructions.
+pub(crate) trait Sites {
+    /// The probe behind the `new` at `bci`.
+    fn new_object(&mut self, bci: u16) -> Result<Snippet, Refusal>;
+
+    /// The probes before and behind the array creation at `bci`.
+    fn new_array(&mut self, bci: u16) -> Result<(Snippet, Snippet), Refusal>;
+}
+
+/// A jump of 16 bits reaches this far; code that is shorter needs no look.
+const REACH: u32 = i16::MAX as u32;
+
+/// What widening adds: `goto`→`goto_w`, and `if`→inverted `if` over `goto_w`.
+const WIDENED_JUMP: i32 = 2;
+const WIDENED_IF: i32 = 5;
+
+/// Fills `relocation` for `code` with `probes`. `handlers` are the beginnings
+/// of its exception handlers, sorted.
+#[inline]
+pub(crate) fn lay_out(
+    code: &[u8],
+    probes: &MethodProbes,
+    handlers: &[u16],
+    sites: &mut impl Sites,
+    relocation: &mut Relocation,
+) -> Result<(), Refusal> {
+    let mut position = u32::from(probes.entry.len);
+    relocation.reset(code.len(), position);
+    let mut handlers = handlers.iter().map(|&bci| usize::from(bci));
+    let mut next_handler = handlers.next().unwrap_or(usize::MAX);
+    let mut bci = 0;
+    while let Some(&opcode) = code.get(bci) {
+        relocation.place(bci, position);
+        if bci == next_handler {
+            next_handler = handlers.next().unwrap_or(usize::MAX);
+            if let Some(snippet) = probes.caught {
+                insert(
+                    relocation,
+                    bci,
+                    EventKind::InsertBefore,
+                    snippet,
+                    &mut position,
+                );
+            }
+        }
+        let shape = SHAPES[opcode as usize];
+        let mut length = u32::from(shape.length);
+        let mut behind = None;
+        match shape.class {
+            Class::Plain => {}
+            Class::Return => {
+                if let Some(snippet) = probes.exit {
+                    insert(
+                        relocation,
+                        bci,
+                        EventKind::InsertExit,
+                        snippet,
+                        &mut position,
+                    );
+                }
+            }
+            Class::Branch2 => note(relocation, bci, EventKind::Branch2, 0, position),
+            Class::Branch4 => note(relocation, bci, EventKind::Branch4, 0, position),
+            Class::Switch => {
+                let old = length_at(code, bci).map_err(|kind| Fault { kind, bci })?;
+                let padding = switch_padding(position);
+                note(
+                    relocation,
+                    bci,
+                    EventKind::Switch,
+                    padding as u16,
+                    position,
+                );
+                let next = bci + old;
+                position += old as u32 - switch_padding(bci as u32) + padding;
+                bci = next;
+                continue;
+            }
+            Class::Wide => {
+                length = length_at(code, bci).map_err(|kind| Fault { kind, bci })? as u32;
+            }
+            Class::New => {
+                if probes.sites {
+                    behind = Some(sites.new_object(bci as u16)?);
+                }
+            }
+            Class::Array | Class::MultiArray => {
+                if probes.sites && bci + length as usize <= code.len() {
+                    let (before, after) = sites.new_array(bci as u16)?;
+                    insert(
+                        relocation,
+                        bci,
+                        EventKind::InsertBefore,
+                        before,
+                        &mut position,
+                    );
+                    behind = Some(after);
+                }
+            }
+            Class::Invalid => {
+                let kind = ErrorKind::BadOpcode(opcode);
+                return Err(Fault { kind, bci }.into());
+            }
+        }
+        bci += length as usize;
+        position += length;
+        if let Some(snippet) = behind {
+            insert(
+                relocation,
+                bci,
+                EventKind::InsertAfter,
+                snippet,
+                &mut position,
+            );
+        }
+    }
+    if bci != code.len() {
+        let kind = ErrorKind::UnexpectedEof {
+            needed: bci - code.len(),
+            left: 0,
+        };
+        return Err(Fault {
+            kind,
+            bci: code.len(),
+        }
+        .into());
+    }
+    relocation.place(bci, position);
+    if position > REACH {
+        widen(code, relocation)?;
+    }
+    Ok(())
+}
+
+#[inline]
+fn insert(
+    relocation: &mut Relocation,
+    bci: usize,
+    kind: EventKind,
+    snippet: Snippet,
+    position: &mut u32,
+) {
+    if snippet.len != 0 {
+        relocation.events.push(Event {
+            bci: bci as u16,
+            kind,
+            snippet,
+            position: *position,
+        });
+        *position += u32::from(snippet.len);
+    }
+}
+
+#[inline]
+fn note(relocation: &mut Relocation, bci: usize, kind: EventKind, len: u16, position: u32) {
+    relocation.events.push(Event {
+        bci: bci as u16,
+        kind,
+        snippet: Snippet { start: 0, len },
+        position,
+    });
+}
+
+/// Where the 16-bit jump at `bci` leads.
+#[inline]
+pub(crate) fn branch2_target(code: &[u8], bci: u16) -> Result<Bci, ErrorKind> {
+    let offset = u2_at(code, usize::from(bci) + 1).unwrap_or(0) as i16;
+    let target = i64::from(bci) + i64::from(offset);
+    u16::try_from(target)
+        .map(Bci)
+        .map_err(|_| ErrorKind::BadBytecodeOffset(target))
+}
+
+/// How much longer the 16-bit jump with this opcode becomes when widened.
+pub(crate) fn widened_by(opcode: u8) -> i32 {
+    if opcode == Opcode::Goto.byte() || opcode == Opcode::Jsr.byte() {
+        WIDENED_JUMP
+    } else {
+        WIDENED_IF
+    }
+}
+
+/// Widens the jumps that do not reach until all do. Widening moves others
+/// apart, never together but for switch padding, and is not undone: at most
+/// one round a jump.
+fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
+    loop {
+        let mut widened = false;
+        for i in 0..relocation.events.len() {
+            let event = relocation.events[i];
+            if event.kind == EventKind::Branch2 {
+                let fault = |kind| Fault {
+                    kind,
+                    bci: usize::from(event.bci),
+                };
+                let target = branch2_target(code, event.bci).map_err(fault)?;
+                let NewBci(target) = relocation.target(target).map_err(fault)?;
+                let offset = i64::from(target) - i64::from(event.position);
+                if i16::try_from(offset).is_err() {
+                    // `snippet.len` 0 tells `move_apart` that it is new.
+                    relocation.events[i].kind = EventKind::Widened;
+                    widened = true;
+                }
+            }
+        }
+        if !widened {
+            return Ok(());
+        }
+        move_apart(code, relocation);
+    }
+}
+
+/// Moves everything behind newly widened jumps, and pads switches anew.
+fn move_apart(code: &[u8], relocation: &mut Relocation) {
+    let mut delta = 0;
+    let mut from = 0;
+    for i in 0..relocation.events.len() {
+        let mut event = relocation.events[i];
+        let bci = usize::from(event.bci);
+        if bci >= from {
+            relocation.shift(from..bci + 1, delta);
+            from = bci + 1;
+        }
+        event.position = event.position.wrapping_add_signed(delta);
+        match event.kind {
+            EventKind::Widened if event.snippet.len == 0 => {
+                event.snippet.len = 1;
+                delta += widened_by(code.get(bci).copied().unwrap_or(0));
+            }
+            EventKind::Switch => {
+                let padding = switch_padding(event.position) as u16;
+                delta += i32::from(padding) - i32::from(event.snippet.len);
+                event.snippet.len = padding;
+            }
+            EventKind::Widened
+            | EventKind::InsertBefore
+            | EventKind::InsertExit
+            | EventKind::InsertAfter
+            | EventKind::Branch2
+            | EventKind::Branch4 => {}
+        }
+        relocation.events[i] = event;
+    }
+    relocation.shift(from..code.len() + 1, delta);
+}

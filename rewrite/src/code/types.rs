@@ -1,0 +1,171 @@
+//! Verification types (JVMS §4.10.1.2) and their form in frames (§4.7.4).
+
+use crate::constant_pool::{ConstantPool, PoolAdditions, PoolFull};
+use crate::error::{ErrorKind, Result};
+use crate::reader::Reader;
+
+/// The tags of `verification_type_info` (JVMS §4.7.4).
+pub(crate) mod tag {
+    pub(crate) const TOP: u8 = 0;
+    pub(crate) const INTEGER: u8 = 1;
+    pub(crate) const FLOAT: u8 = 2;
+    pub(crate) const DOUBLE: u8 = 3;
+    pub(crate) const LONG: u8 = 4;
+    pub(crate) const NULL: u8 = 5;
+    pub(crate) const UNINITIALIZED_THIS: u8 = 6;
+    pub(crate) const OBJECT: u8 = 7;
+    pub(crate) const UNINITIALIZED: u8 = 8;
+}
+
+/// A class or array type, named without allocating.
+#[derive(Clone, Copy, Debug, Eq)]
+pub struct ClassRef<'a> {
+    /// Its `CONSTANT_Class`, where the class file has one.
+    pub index: Option<u16>,
+    /// An internal name, or an array descriptor.
+    pub name: &'a [u8],
+    /// Array dimensions on top of `name`.
+    pub dimensions: u8,
+}
+
+impl PartialEq for ClassRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.dimensions == other.dimensions && self.name == other.name
+    }
+}
+
+/// The type of a local variable or operand-stack slot. A `long` or `double`
+/// is followed by [`VerificationType::Top`] for its second slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerificationType<'a> {
+    /// Nothing usable.
+    Top,
+    /// `int` and everything narrower.
+    Integer,
+    /// `float`.
+    Float,
+    /// `double`.
+    Double,
+    /// `long`.
+    Long,
+    /// The type of `null`.
+    Null,
+    /// `this` in a constructor before `this(…)` or `super(…)` was called.
+    UninitializedThis,
+    /// An object or array.
+    Object(ClassRef<'a>),
+    /// An object that the `new` at this offset made.
+    Uninitialized(u16),
+    /// What `jsr` pushes: a return into the caller of this subroutine. Never
+    /// in a frame.
+    ReturnAddress(u16),
+}
+
+use VerificationType as V;
+
+impl<'a> VerificationType<'a> {
+    /// The type of a value of this field type (JVMS §4.3.2).
+    pub(crate) fn of_field_type(field_type: &'a [u8]) -> Option<Self> {
+        Some(match field_type {
+            [b'B' | b'C' | b'I' | b'S' | b'Z'] => V::Integer,
+            b"F" => V::Float,
+            b"D" => V::Double,
+            b"J" => V::Long,
+            [b'L', name @ .., b';'] => V::object(None, name),
+            [b'[', ..] => V::object(None, field_type),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn object(index: Option<u16>, name: &'a [u8]) -> Self {
+        V::Object(ClassRef {
+            index,
+            name,
+            dimensions: 0,
+        })
+    }
+
+    /// The type of an element of an array of this type.
+    pub(crate) fn element(self) -> Option<Self> {
+        match self {
+            V::Null => Some(V::Null),
+            V::Object(array) if array.dimensions > 0 => {
+                let dimensions = array.dimensions - 1;
+                Some(V::Object(ClassRef {
+                    index: array.index.filter(|_| dimensions == 0),
+                    dimensions,
+                    ..array
+                }))
+            }
+            V::Object(array) => V::of_field_type(array.name.strip_prefix(b"[")?),
+            _ => None,
+        }
+    }
+
+    /// Whether the value takes two slots.
+    pub(crate) fn is_wide(self) -> bool {
+        matches!(self, V::Long | V::Double)
+    }
+
+    /// Reads one `verification_type_info`.
+    pub(crate) fn read(reader: &mut Reader<'a>, pool: &ConstantPool<'a>) -> Result<Self> {
+        Ok(match reader.u1()? {
+            tag::TOP => V::Top,
+            tag::INTEGER => V::Integer,
+            tag::FLOAT => V::Float,
+            tag::DOUBLE => V::Double,
+            tag::LONG => V::Long,
+            tag::NULL => V::Null,
+            tag::UNINITIALIZED_THIS => V::UninitializedThis,
+            tag::OBJECT => {
+                let index = reader.u2()?;
+                V::object(Some(index), pool.class_name(index)?)
+            }
+            tag::UNINITIALIZED => V::Uninitialized(reader.u2()?),
+            other => return Err(reader.error(ErrorKind::BadVerificationTag(other))),
+        })
+    }
+}
+
+/// The `CONSTANT_Class` entries that added frames need, appended once each.
+#[derive(Debug, Default)]
+pub(crate) struct ClassConstants {
+    added: Vec<(Vec<u8>, u16)>,
+}
+
+impl ClassConstants {
+    /// Forgets the entries of the class before.
+    pub(crate) fn clear(&mut self) {
+        self.added.clear();
+    }
+
+    /// Forgets entries that were rolled back out of the pool.
+    pub(crate) fn roll_back(&mut self, count: u16) {
+        self.added.retain(|&(_, index)| index < count);
+    }
+
+    /// The index of a `CONSTANT_Class` for `class`.
+    pub(crate) fn index(
+        &mut self,
+        class: ClassRef<'_>,
+        pool: &mut PoolAdditions,
+    ) -> Result<u16, PoolFull> {
+        if let (Some(index), 0) = (class.index, class.dimensions) {
+            return Ok(index);
+        }
+        let mut name = vec![b'['; usize::from(class.dimensions)];
+        if class.dimensions > 0 && !class.name.starts_with(b"[") {
+            name.push(b'L');
+            name.extend_from_slice(class.name);
+            name.push(b';');
+        } else {
+            name.extend_from_slice(class.name);
+        }
+        if let Some((_, index)) = self.added.iter().find(|(added, _)| *added == name) {
+            return Ok(*index);
+        }
+        let index = pool.class(&name)?;
+        self.added.push((name, index));
+        Ok(index)
+    }
+}

@@ -1,0 +1,444 @@
+//! The constant pool: read in place, and extended by appending (JVMS §4.4).
+
+use crate::error::{Error, ErrorKind, Place, Result};
+
+/// `cp_info` tags (JVMS table 4.4-A).
+pub mod tag {
+    #![allow(missing_docs)]
+    pub const UTF8: u8 = 1;
+    pub const INTEGER: u8 = 3;
+    pub const FLOAT: u8 = 4;
+    pub const LONG: u8 = 5;
+    pub const DOUBLE: u8 = 6;
+    pub const CLASS: u8 = 7;
+    pub const STRING: u8 = 8;
+    pub const FIELDREF: u8 = 9;
+    pub const METHODREF: u8 = 10;
+    pub const INTERFACE_METHODREF: u8 = 11;
+    pub const NAME_AND_TYPE: u8 = 12;
+    pub const METHOD_HANDLE: u8 = 15;
+    pub const METHOD_TYPE: u8 = 16;
+    pub const DYNAMIC: u8 = 17;
+    pub const INVOKE_DYNAMIC: u8 = 18;
+    pub const MODULE: u8 = 19;
+    pub const PACKAGE: u8 = 20;
+}
+
+/// One constant, its indexes not yet followed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Constant<'a> {
+    /// Modified UTF-8 (JVMS §4.4.7), as written: not checked, not decoded.
+    Utf8(&'a [u8]),
+    Integer(i32),
+    /// The bits, so that NaN payloads survive.
+    Float(u32),
+    Long(i64),
+    /// The bits, so that NaN payloads survive.
+    Double(u64),
+    Class {
+        name: u16,
+    },
+    String {
+        utf8: u16,
+    },
+    Fieldref {
+        class: u16,
+        name_and_type: u16,
+    },
+    Methodref {
+        class: u16,
+        name_and_type: u16,
+    },
+    InterfaceMethodref {
+        class: u16,
+        name_and_type: u16,
+    },
+    NameAndType {
+        name: u16,
+        descriptor: u16,
+    },
+    MethodHandle {
+        kind: u8,
+        reference: u16,
+    },
+    MethodType {
+        descriptor: u16,
+    },
+    Dynamic {
+        bootstrap_method: u16,
+        name_and_type: u16,
+    },
+    InvokeDynamic {
+        bootstrap_method: u16,
+        name_and_type: u16,
+    },
+    Module {
+        name: u16,
+    },
+    Package {
+        name: u16,
+    },
+}
+
+/// The constant pool of a class file, borrowed from its bytes.
+#[derive(Clone, Debug)]
+pub struct ConstantPool<'a> {
+    class: &'a [u8],
+    /// Where each constant's tag lies; 0 where the index is not usable.
+    offsets: Vec<u32>,
+    end: usize,
+}
+
+/// The pool's first byte after `magic` and the versions.
+const POOL_COUNT: usize = 8;
+
+impl<'a> ConstantPool<'a> {
+    /// Reads the pool of `class`, using `offsets` as storage.
+    pub(crate) fn read(class: &'a [u8], mut offsets: Vec<u32>) -> Result<Self> {
+        let count = match class.get(POOL_COUNT..POOL_COUNT + 2) {
+            Some(&[high, low]) => u16::from_be_bytes([high, low]),
+            _ => {
+                return Err(eof(class, POOL_COUNT, 2, Place::Class));
+            }
+        };
+        if count == 0 {
+            return Err(Error::new(
+                ErrorKind::BadConstantIndex(0),
+                POOL_COUNT,
+                Place::In("constant_pool_count"),
+            ));
+        }
+        offsets.clear();
+        offsets.push(0);
+        let mut position = POOL_COUNT + 2;
+        while offsets.len() < count as usize {
+            let index = offsets.len() as u16;
+            let Some(&tag) = class.get(position) else {
+                return Err(eof(class, position, 1, Place::Constant(index)));
+            };
+            offsets.push(position as u32);
+            let len = match tag {
+                tag::UTF8 => match class.get(position + 1..position + 3) {
+                    Some(&[high, low]) => 3 + u16::from_be_bytes([high, low]) as usize,
+                    _ => return Err(eof(class, position, 3, Place::Constant(index))),
+                },
+                tag::INTEGER
+                | tag::FLOAT
+                | tag::FIELDREF
+                | tag::METHODREF
+                | tag::INTERFACE_METHODREF
+                | tag::NAME_AND_TYPE
+                | tag::DYNAMIC
+                | tag::INVOKE_DYNAMIC => 5,
+                tag::CLASS | tag::STRING | tag::METHOD_TYPE | tag::MODULE | tag::PACKAGE => 3,
+                tag::LONG | tag::DOUBLE => {
+                    // Takes two indexes, the second unusable (JVMS §4.4.5).
+                    offsets.push(0);
+                    9
+                }
+                tag::METHOD_HANDLE => 4,
+                other => {
+                    return Err(Error::new(
+                        ErrorKind::BadConstantTag(other),
+                        position,
+                        Place::Constant(index),
+                    ));
+                }
+            };
+            position += len;
+        }
+        let last = (offsets.len() - 1) as u16;
+        if position > class.len() {
+            let missing = position - class.len();
+            return Err(eof(class, class.len(), missing, Place::Constant(last)));
+        }
+        if offsets.len() != count as usize {
+            // A Long or Double at the last index: its second half is past it.
+            let kind = ErrorKind::BadConstantIndex(last);
+            return Err(Error::new(kind, position, Place::Constant(last - 1)));
+        }
+        Ok(ConstantPool {
+            class,
+            offsets,
+            end: position,
+        })
+    }
+
+    /// Gives back the storage.
+    pub(crate) fn into_storage(self) -> Vec<u32> {
+        self.offsets
+    }
+
+    /// `constant_pool_count`: one more than the highest index.
+    #[inline]
+    pub fn count(&self) -> u16 {
+        // `read` stops at a count that was a u16.
+        self.offsets.len() as u16
+    }
+
+    /// The offset in the class file of the first byte after the pool.
+    #[inline]
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// The class file that the pool belongs to.
+    pub fn class_bytes(&self) -> &'a [u8] {
+        self.class
+    }
+
+    /// Tag and bytes after it.
+    #[inline]
+    fn entry(&self, index: u16) -> Result<(u8, &'a [u8])> {
+        let offset = self.offsets.get(index as usize).copied().unwrap_or(0) as usize;
+        match self.class.get(offset..) {
+            Some([tag, rest @ ..]) if offset != 0 => Ok((*tag, rest)),
+            _ => Err(self.bad_index(index)),
+        }
+    }
+
+    #[cold]
+    fn bad_index(&self, index: u16) -> Error {
+        Error::new(
+            ErrorKind::BadConstantIndex(index),
+            self.end,
+            Place::Constant(index),
+        )
+    }
+
+    #[cold]
+    fn wrong(&self, index: u16, expected: u8, found: u8) -> Error {
+        Error::new(
+            ErrorKind::WrongConstant {
+                index,
+                expected,
+                found,
+            },
+            self.offsets.get(index as usize).copied().unwrap_or(0) as usize,
+            Place::Constant(index),
+        )
+    }
+
+    #[inline]
+    fn fixed<const N: usize>(&self, index: u16, expected: u8) -> Result<[u8; N]> {
+        let (found, rest) = self.entry(index)?;
+        match rest.first_chunk::<N>() {
+            Some(bytes) if found == expected => Ok(*bytes),
+            _ => Err(self.wrong(index, expected, found)),
+        }
+    }
+
+    /// The bytes of a `CONSTANT_Utf8`.
+    #[inline]
+    pub fn utf8(&self, index: u16) -> Result<&'a [u8]> {
+        let (found, rest) = self.entry(index)?;
+        match rest {
+            [high, low, text @ ..] if found == tag::UTF8 => {
+                let len = u16::from_be_bytes([*high, *low]) as usize;
+                text.get(..len).ok_or_else(|| self.bad_index(index))
+            }
+            _ => Err(self.wrong(index, tag::UTF8, found)),
+        }
+    }
+
+    /// The internal name of a `CONSTANT_Class`.
+    #[inline]
+    pub fn class_name(&self, index: u16) -> Result<&'a [u8]> {
+        self.utf8(u16::from_be_bytes(self.fixed(index, tag::CLASS)?))
+    }
+
+    /// Name and descriptor of a `CONSTANT_NameAndType`.
+    #[inline]
+    pub fn name_and_type(&self, index: u16) -> Result<(&'a [u8], &'a [u8])> {
+        let [a, b, c, d] = self.fixed(index, tag::NAME_AND_TYPE)?;
+        Ok((
+            self.utf8(u16::from_be_bytes([a, b]))?,
+            self.utf8(u16::from_be_bytes([c, d]))?,
+        ))
+    }
+
+    /// Name and descriptor of whatever has a `NameAndType`: fields, methods,
+    /// dynamic constants and call sites.
+    pub fn member(&self, index: u16) -> Result<(&'a [u8], &'a [u8])> {
+        match self.get(index)? {
+            Constant::Fieldref { name_and_type, .. }
+            | Constant::Methodref { name_and_type, .. }
+            | Constant::InterfaceMethodref { name_and_type, .. }
+            | Constant::Dynamic { name_and_type, .. }
+            | Constant::InvokeDynamic { name_and_type, .. } => self.name_and_type(name_and_type),
+            _ => Err(self.wrong(index, tag::METHODREF, self.entry(index)?.0)),
+        }
+    }
+
+    /// The constant at `index`.
+    pub fn get(&self, index: u16) -> Result<Constant<'a>> {
+        let (tag, rest) = self.entry(index)?;
+        // `read` made sure that fixed-size entries lie within the class.
+        let byte = |i: usize| rest.get(i).copied().unwrap_or(0);
+        let u2 = |i: usize| u16::from_be_bytes([byte(i), byte(i + 1)]);
+        let u4 = || u32::from_be_bytes([byte(0), byte(1), byte(2), byte(3)]);
+        let u8 = || (u64::from(u4()) << 32) | (u64::from(u2(4)) << 16) | u64::from(u2(6));
+        Ok(match tag {
+            tag::UTF8 => Constant::Utf8(self.utf8(index)?),
+            tag::INTEGER => Constant::Integer(u4() as i32),
+            tag::FLOAT => Constant::Float(u4()),
+            tag::LONG => Constant::Long(u8() as i64),
+            tag::DOUBLE => Constant::Double(u8()),
+            tag::CLASS => Constant::Class { name: u2(0) },
+            tag::STRING => Constant::String { utf8: u2(0) },
+            tag::FIELDREF => Constant::Fieldref {
+                class: u2(0),
+                name_and_type: u2(2),
+            },
+            tag::METHODREF => Constant::Methodref {
+                class: u2(0),
+                name_and_type: u2(2),
+            },
+            tag::INTERFACE_METHODREF => Constant::InterfaceMethodref {
+                class: u2(0),
+                name_and_type: u2(2),
+            },
+            tag::NAME_AND_TYPE => Constant::NameAndType {
+                name: u2(0),
+                descriptor: u2(2),
+            },
+            tag::METHOD_HANDLE => Constant::MethodHandle {
+                kind: byte(0),
+                reference: u2(1),
+            },
+            tag::METHOD_TYPE => Constant::MethodType { descriptor: u2(0) },
+            tag::DYNAMIC => Constant::Dynamic {
+                bootstrap_method: u2(0),
+                name_and_type: u2(2),
+            },
+            tag::INVOKE_DYNAMIC => Constant::InvokeDynamic {
+                bootstrap_method: u2(0),
+                name_and_type: u2(2),
+            },
+            tag::MODULE => Constant::Module { name: u2(0) },
+            tag::PACKAGE => Constant::Package { name: u2(0) },
+            other => {
+                return Err(Error::new(
+                    ErrorKind::BadConstantTag(other),
+                    self.end,
+                    Place::Constant(index),
+                ));
+            }
+        })
+    }
+}
+
+#[cold]
+fn eof(class: &[u8], offset: usize, needed: usize, place: Place) -> Error {
+    Error::new(
+        ErrorKind::UnexpectedEof {
+            needed,
+            left: class.len().saturating_sub(offset),
+        },
+        offset,
+        place,
+    )
+}
+
+/// No index is left: `constant_pool_count` ends at 65,535 (JVMS §4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PoolFull;
+
+/// Constants appended behind an existing pool, which keeps every old index
+/// and so every attribute that holds one.
+#[derive(Debug, Default)]
+pub(crate) struct PoolAdditions {
+    bytes: Vec<u8>,
+    count: u16,
+}
+
+/// A state of [`PoolAdditions`] to come back to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolMark {
+    len: usize,
+    count: u16,
+}
+
+impl PoolAdditions {
+    /// Begins behind a pool of `count` entries.
+    pub(crate) fn reset(&mut self, count: u16) {
+        self.bytes.clear();
+        self.count = count;
+    }
+
+    /// The appended `cp_info` structures.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The new `constant_pool_count`.
+    pub(crate) fn count(&self) -> u16 {
+        self.count
+    }
+
+    pub(crate) fn mark(&self) -> PoolMark {
+        PoolMark {
+            len: self.bytes.len(),
+            count: self.count,
+        }
+    }
+
+    pub(crate) fn roll_back(&mut self, mark: PoolMark) {
+        self.bytes.truncate(mark.len);
+        self.count = mark.count;
+    }
+
+    fn next(&mut self) -> Result<u16, PoolFull> {
+        let index = self.count;
+        self.count = index.checked_add(1).ok_or(PoolFull)?;
+        Ok(index)
+    }
+
+    fn pair(&mut self, tag: u8, a: u16, b: u16) -> Result<u16, PoolFull> {
+        let index = self.next()?;
+        let ([a, b], [c, d]) = (a.to_be_bytes(), b.to_be_bytes());
+        self.bytes.extend_from_slice(&[tag, a, b, c, d]);
+        Ok(index)
+    }
+
+    /// Appends a `CONSTANT_Utf8`; `text` is at most 65,535 bytes of modified
+    /// UTF-8, which the callers' inputs are limited to.
+    pub(crate) fn utf8(&mut self, text: &[u8]) -> Result<u16, PoolFull> {
+        let len = u16::try_from(text.len()).map_err(|_| PoolFull)?;
+        let index = self.next()?;
+        self.bytes.push(tag::UTF8);
+        self.bytes.extend_from_slice(&len.to_be_bytes());
+        self.bytes.extend_from_slice(text);
+        Ok(index)
+    }
+
+    pub(crate) fn integer(&mut self, value: i32) -> Result<u16, PoolFull> {
+        let index = self.next()?;
+        self.bytes.push(tag::INTEGER);
+        self.bytes.extend_from_slice(&value.to_be_bytes());
+        Ok(index)
+    }
+
+    /// Appends a `CONSTANT_Class` and its name.
+    pub(crate) fn class(&mut self, name: &[u8]) -> Result<u16, PoolFull> {
+        let name = self.utf8(name)?;
+        let index = self.next()?;
+        let [a, b] = name.to_be_bytes();
+        self.bytes.extend_from_slice(&[tag::CLASS, a, b]);
+        Ok(index)
+    }
+
+    /// Appends a `CONSTANT_Methodref` on `class` with its name and type.
+    pub(crate) fn method(
+        &mut self,
+        class: u16,
+        name: &[u8],
+        descriptor: &[u8],
+    ) -> Result<u16, PoolFull> {
+        let name = self.utf8(name)?;
+        let descriptor = self.utf8(descriptor)?;
+        let name_and_type = self.pair(tag::NAME_AND_TYPE, name, descriptor)?;
+        self.pair(tag::METHODREF, class, name_and_type)
+    }
+}

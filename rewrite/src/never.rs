@@ -1,0 +1,44 @@
+//! Methods that never carry a probe, known by what their class says of them,
+//! so that a new JDK needs no new list.
+
+use crate::class::Member;
+use crate::opcode::Opcode;
+use crate::outcome::Reason;
+
+/// Why `method` must not be instrumented, if so.
+#[inline]
+pub(crate) fn reason(method: &Member<'_, '_>) -> Option<Reason> {
+    if method.has_annotations()
+        && let Some(reason) = method.annotation_types().find_map(by_annotation)
+    {
+        return Some(reason);
+    }
+    if method.name() == b"finalize" && method.descriptor() == b"()V" {
+        if method.class().name() == b"java/lang/Object" {
+            return Some(Reason::ObjectFinalize);
+        }
+        // HotSpot takes a single return for no finalizer at all.
+        if let Ok(Some(code)) = method.code()
+            && code.bytecode == [Opcode::Return.byte()]
+        {
+            return Some(Reason::EmptyFinalize);
+        }
+    }
+    None
+}
+
+fn by_annotation(annotation_type: &[u8]) -> Option<Reason> {
+    Some(match annotation_type {
+        b"Ljdk/internal/vm/annotation/IntrinsicCandidate;"
+        | b"Ljdk/internal/HotSpotIntrinsicCandidate;" => Reason::IntrinsicCandidate,
+        b"Ljdk/internal/vm/annotation/ChangesCurrentThread;" => Reason::ChangesCurrentThread,
+        b"Ljdk/internal/vm/annotation/JvmtiMountTransition;" => Reason::JvmtiMountTransition,
+        b"Ljdk/internal/vm/annotation/JvmtiHideEvents;" => Reason::JvmtiHideEvents,
+        b"Ljdk/internal/vm/annotation/Hidden;" | b"Ljava/lang/invoke/LambdaForm$Hidden;" => {
+            Reason::Hidden
+        }
+        // Also on the classes that `jlink` fills: `Invokers$Holder` and such.
+        b"Ljava/lang/invoke/LambdaForm$Compiled;" => Reason::LambdaForm,
+        _ => return None,
+    })
+}

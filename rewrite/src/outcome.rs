@@ -1,0 +1,231 @@
+//! What became of a class and of each of its methods.
+
+use std::fmt;
+
+use crate::constant_pool::PoolFull;
+use crate::error::{Error, ErrorKind};
+
+/// What [`crate::Rewriter::rewrite`] made of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome<B> {
+    /// Nothing to do: use the class as it was. No buffer was asked for.
+    Unchanged,
+    /// The instrumented class, in the buffer that the caller's allocator gave.
+    Rewritten(B),
+}
+
+/// Why a method that has code, and was selected, is as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Reason {
+    /// `@IntrinsicCandidate` or `@HotSpotIntrinsicCandidate`: compiled code
+    /// does not run the body, so its counts would be wrong.
+    IntrinsicCandidate,
+    /// `@ChangesCurrentThread`: enters on one thread and exits on another.
+    ChangesCurrentThread,
+    /// `@JvmtiMountTransition`: runs while a virtual thread is half mounted.
+    JvmtiMountTransition,
+    /// `@JvmtiHideEvents`: the VM keeps it from tools.
+    JvmtiHideEvents,
+    /// `@Hidden`: the VM leaves it out of stack traces.
+    Hidden,
+    /// A compiled `LambdaForm` of `java.lang.invoke`.
+    LambdaForm,
+    /// `Object.finalize`: with any code in it every object has a finalizer.
+    ObjectFinalize,
+    /// An empty `finalize`, which the VM takes for none.
+    EmptyFinalize,
+    /// A method of the tracker, which would call itself.
+    Tracker,
+    /// The code would pass 65,535 bytes (JVMS §4.7.3).
+    CodeTooLarge {
+        /// The length it would have, in bytes.
+        len: u32,
+    },
+    /// The code would pass 8,000 bytes, above which HotSpot does not compile.
+    HugeMethod {
+        /// The length it would have, in bytes.
+        len: u32,
+    },
+    /// `max_stack` would pass 65,535.
+    StackTooDeep,
+    /// `max_locals` would pass 65,535.
+    TooManyLocals,
+    /// The exception table would pass 65,535 entries.
+    TooManyHandlers,
+    /// The `StackMapTable` would pass 65,535 entries.
+    TooManyFrames,
+    /// The constant pool has no index left for what the probes need.
+    PoolFull,
+    /// An attribute of the code that may hold bytecode offsets, and that
+    /// nobody here knows.
+    UnknownAttribute(String),
+    /// Code or tables that do not follow the specification.
+    Unreadable(Error),
+}
+
+impl Reason {
+    /// A short, stable word for scripts and summaries.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Reason::IntrinsicCandidate => "intrinsic-candidate",
+            Reason::ChangesCurrentThread => "changes-current-thread",
+            Reason::JvmtiMountTransition => "jvmti-mount-transition",
+            Reason::JvmtiHideEvents => "jvmti-hide-events",
+            Reason::Hidden => "hidden",
+            Reason::LambdaForm => "lambda-form",
+            Reason::ObjectFinalize => "object-finalize",
+            Reason::EmptyFinalize => "empty-finalize",
+            Reason::Tracker => "tracker",
+            Reason::CodeTooLarge { .. } => "code-too-large",
+            Reason::HugeMethod { .. } => "huge-method",
+            Reason::StackTooDeep => "stack-too-deep",
+            Reason::TooManyLocals => "too-many-locals",
+            Reason::TooManyHandlers => "too-many-handlers",
+            Reason::TooManyFrames => "too-many-frames",
+            Reason::PoolFull => "pool-full",
+            Reason::UnknownAttribute(_) => "unknown-attribute",
+            Reason::Unreadable(_) => "unreadable",
+        }
+    }
+
+    /// Whether the method is left alone for what it is, whatever its size:
+    /// instrumenting it would give wrong counts or harm the VM.
+    pub fn is_by_nature(&self) -> bool {
+        match self {
+            Reason::IntrinsicCandidate
+            | Reason::ChangesCurrentThread
+            | Reason::JvmtiMountTransition
+            | Reason::JvmtiHideEvents
+            | Reason::Hidden
+            | Reason::LambdaForm
+            | Reason::ObjectFinalize
+            | Reason::EmptyFinalize
+            | Reason::Tracker => true,
+            Reason::CodeTooLarge { .. }
+            | Reason::HugeMethod { .. }
+            | Reason::StackTooDeep
+            | Reason::TooManyLocals
+            | Reason::TooManyHandlers
+            | Reason::TooManyFrames
+            | Reason::PoolFull
+            | Reason::UnknownAttribute(_)
+            | Reason::Unreadable(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::IntrinsicCandidate => write!(f, "intrinsic candidate"),
+            Reason::ChangesCurrentThread => write!(f, "changes the current thread"),
+            Reason::JvmtiMountTransition => write!(f, "mounts a virtual thread"),
+            Reason::JvmtiHideEvents => write!(f, "hides its events"),
+            Reason::Hidden => write!(f, "hidden from stack traces"),
+            Reason::LambdaForm => write!(f, "compiled lambda form"),
+            Reason::ObjectFinalize => write!(f, "Object.finalize"),
+            Reason::EmptyFinalize => write!(f, "empty finalize"),
+            Reason::Tracker => write!(f, "part of the tracker"),
+            Reason::CodeTooLarge { len } => {
+                write!(f, "code would be {len} bytes, 65535 at most")
+            }
+            Reason::HugeMethod { len } => {
+                write!(f, "code would be {len} bytes, not compiled above 8000")
+            }
+            Reason::StackTooDeep => write!(f, "operand stack would pass 65535 slots"),
+            Reason::TooManyLocals => write!(f, "local variables would pass 65535 slots"),
+            Reason::TooManyHandlers => write!(f, "exception table would pass 65535 entries"),
+            Reason::TooManyFrames => write!(f, "stack map would pass 65535 frames"),
+            Reason::PoolFull => write!(f, "constant pool is full"),
+            Reason::UnknownAttribute(name) => write!(f, "unknown attribute {name} in its code"),
+            Reason::Unreadable(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+/// A selected method that is as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftAlone {
+    /// Its position among the class's methods.
+    pub method: u16,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// A constructor in which some instructions have no handler, so that an
+/// exception they throw is not seen to leave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    /// Its position among the class's methods.
+    pub method: u16,
+    /// How many instructions, besides the call that initialises `this`, for
+    /// which no handler is possible in any constructor.
+    pub instructions: u32,
+}
+
+/// What happened to the methods of the class rewritten last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Methods that have code.
+    pub with_code: u32,
+    /// Methods that now carry probes.
+    pub instrumented: u32,
+    /// Selected methods that do not.
+    pub left_alone: Vec<LeftAlone>,
+    /// Constructors covered only in part.
+    pub uncovered: Vec<Uncovered>,
+}
+
+impl Report {
+    pub(crate) fn clear(&mut self) {
+        self.with_code = 0;
+        self.instrumented = 0;
+        self.left_alone.clear();
+        self.uncovered.clear();
+    }
+}
+
+/// A fault at an instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) kind: ErrorKind,
+    pub(crate) bci: usize,
+}
+
+/// Why a method cannot be planned; a fault gets its place from the caller.
+#[derive(Clone, Debug)]
+pub(crate) enum Refusal {
+    Fault(Fault),
+    Reason(Reason),
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Refusal::Fault(fault)
+    }
+}
+
+impl From<ErrorKind> for Refusal {
+    fn from(kind: ErrorKind) -> Self {
+        Refusal::Fault(Fault { kind, bci: 0 })
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::Reason(Reason::Unreadable(error))
+    }
+}
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Self {
+        Refusal::Reason(reason)
+    }
+}
+
+impl From<PoolFull> for Refusal {
+    fn from(_: PoolFull) -> Self {
+        Refusal::Reason(Reason::PoolFull)
+    }
+}

@@ -1,0 +1,34 @@
+//! Probes that pass the object itself, for tools that tag every object: in
+//! `Object.<init>`, which every constructor comes to, and behind every
+//! instruction that makes an array.
+
+use crate::code::relocation::Snippet;
+use crate::constant_pool::PoolFull;
+use crate::opcode::Opcode;
+use crate::options::Options;
+use crate::probe::{Call, ProbeWriter};
+
+impl ProbeWriter {
+    /// At the beginning of `Object.<init>`: a copy of `entry`, then
+    /// `aload_0; init`.
+    pub(crate) fn object_initialised(
+        &mut self,
+        entry: Snippet,
+        options: &Options,
+    ) -> Result<Snippet, PoolFull> {
+        self.needs_stack(1);
+        let start = self.position();
+        let entry = entry.start as usize..(entry.start + u32::from(entry.len)) as usize;
+        self.snippets.extend_from_within(entry);
+        self.op(Opcode::Aload0);
+        self.call(Call::Init, options)?;
+        Ok(self.finish(start))
+    }
+
+    /// Behind the creation of an array: `dup; newArray`.
+    pub(crate) fn array_made(&mut self, options: &Options) -> Result<(), PoolFull> {
+        self.needs_stack(1);
+        self.op(Opcode::Dup);
+        self.call(Call::NewArray, options)
+    }
+}

@@ -1,0 +1,118 @@
+//! A cursor over borrowed bytes that knows its place in the class file.
+
+use crate::error::{Error, ErrorKind, Place, Result};
+
+/// Reads big-endian values front to back from a slice, checking each access.
+///
+/// Offsets in errors are those of the whole class file, also in a reader
+/// confined to a part of it.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    position: usize,
+    base: usize,
+    place: Place,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of `bytes`, which lie at offset `base` of the class file.
+    pub fn new(bytes: &'a [u8], base: usize, place: Place) -> Self {
+        Reader {
+            bytes,
+            position: 0,
+            base,
+            place,
+        }
+    }
+
+    /// The offset in the class file of the next byte.
+    #[inline]
+    pub fn offset(&self) -> usize {
+        self.base + self.position
+    }
+
+    /// How many bytes are left.
+    #[inline]
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.position
+    }
+
+    /// An error at the next byte.
+    #[cold]
+    pub fn error(&self, kind: ErrorKind) -> Error {
+        Error::new(kind, self.offset(), self.place)
+    }
+
+    #[cold]
+    fn eof(&self, needed: usize) -> Error {
+        self.error(ErrorKind::UnexpectedEof {
+            needed,
+            left: self.left(),
+        })
+    }
+
+    /// The next `len` bytes.
+    #[inline]
+    pub fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        match rest.get(..len) {
+            Some(bytes) => {
+                self.position += len;
+                Ok(bytes)
+            }
+            None => Err(self.eof(len)),
+        }
+    }
+
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        match rest.first_chunk::<N>() {
+            Some(bytes) => {
+                self.position += N;
+                Ok(*bytes)
+            }
+            None => Err(self.eof(N)),
+        }
+    }
+
+    /// The next byte.
+    #[inline]
+    pub fn u1(&mut self) -> Result<u8> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    /// The next two bytes as an unsigned number.
+    #[inline]
+    pub fn u2(&mut self) -> Result<u16> {
+        Ok(u16::from_be_bytes(self.array()?))
+    }
+
+    /// The next four bytes as an unsigned number.
+    #[inline]
+    pub fn u4(&mut self) -> Result<u32> {
+        Ok(u32::from_be_bytes(self.array()?))
+    }
+
+    /// Passes over `len` bytes.
+    #[inline]
+    pub fn skip(&mut self, len: usize) -> Result<()> {
+        self.take(len).map(|_| ())
+    }
+
+    /// A reader confined to the next `len` bytes, which this one passes over.
+    #[inline]
+    pub fn sub(&mut self, len: usize, place: Place) -> Result<Reader<'a>> {
+        let base = self.offset();
+        Ok(Reader::new(self.take(len)?, base, place))
+    }
+
+    /// Checks that everything was read.
+    #[inline]
+    pub fn finish(&self) -> Result<()> {
+        match self.left() {
+            0 => Ok(()),
+            n => Err(self.error(ErrorKind::TrailingBytes(n))),
+        }
+    }
+}
