@@ -42,9 +42,8 @@ fn main() {
         let start = Instant::now();
         for class in &classes {
             let outcome = rewriter.rewrite(class, &mut selector, |len| {
-                buffer.clear();
-                buffer.resize(len, 0u8);
-                Some(&mut buffer[..])
+                if buffer.len() < len { buffer.resize(len, 0u8) }
+                Some(&mut buffer[..len])
             });
             match outcome {
                 Ok(Outcome::Rewritten(b)) => out += b.len(),

@@ -9,7 +9,7 @@ const MAX_DEPTH: u32 = 64;
 
 /// The type descriptors of the annotations in a `RuntimeVisibleAnnotations`
 /// or `RuntimeInvisibleAnnotations` attribute.
-pub struct AnnotationTypes<'p, 'a> {
+pub(crate) struct AnnotationTypes<'p, 'a> {
     pool: &'p ConstantPool<'a>,
     reader: Reader<'a>,
     left: u16,
@@ -17,7 +17,7 @@ pub struct AnnotationTypes<'p, 'a> {
 
 impl<'p, 'a> AnnotationTypes<'p, 'a> {
     /// Reads the attribute content that `reader` stands at.
-    pub fn new(pool: &'p ConstantPool<'a>, mut reader: Reader<'a>) -> Self {
+    pub(crate) fn new(pool: &'p ConstantPool<'a>, mut reader: Reader<'a>) -> Self {
         let left = reader.u2().unwrap_or(0);
         AnnotationTypes { pool, reader, left }
     }

@@ -162,6 +162,10 @@ impl<'a> ClassFile<'a> {
         self.this_class
     }
 
+    pub(crate) fn super_class_index(&self) -> u16 {
+        self.super_class
+    }
+
     /// The superclass's internal name; `None` for `java/lang/Object` and for
     /// modules.
     pub fn super_name(&self) -> Option<&'a [u8]> {
@@ -357,6 +361,12 @@ impl<'c, 'a> Member<'c, 'a> {
         .filter_map(move |offset| attribute_at(class.bytes, offset as usize, place).ok())
         .flat_map(move |attribute| AnnotationTypes::new(&class.pool, attribute.reader(place)))
         .map_while(Result::ok)
+    }
+
+    /// Whether it is the constructor that every other one comes to.
+    #[inline]
+    pub(crate) fn is_object_init(&self) -> bool {
+        self.name() == b"<init>" && self.class.name() == b"java/lang/Object"
     }
 
     /// Whether it has any annotation attribute; cheap.

@@ -293,10 +293,7 @@ impl MethodPlanner {
             method_probes.exit = Some(written.exit);
             method_probes.caught = written.caught;
         }
-        if probes.objects
-            && member.name() == b"<init>"
-            && member.class().name() == b"java/lang/Object"
-        {
+        if probes.objects && member.is_object_init() {
             let entry = method_probes.entry;
             method_probes.entry = context.writer.object_initialised(entry, context.options)?;
         }

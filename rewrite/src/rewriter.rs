@@ -159,11 +159,22 @@ impl Rewriter {
                     true => Some(Reason::Tracker),
                     false => never::reason(&method),
                 };
-                if let Some(reason) = never {
+                let only_objects = never.is_some() && method.is_object_init();
+                if let Some(reason) = never
+                    && !only_objects
+                {
                     self.leave_alone(index, reason);
                     continue;
                 }
                 probes = selector.method(&method);
+                if only_objects {
+                    // An intrinsic by name only: its body is compiled, as
+                    // `java.lang.Object`'s constructor every object's is.
+                    probes = Probes {
+                        objects: probes.objects,
+                        ..Probes::default()
+                    };
+                }
                 if probes.is_none() {
                     continue;
                 }

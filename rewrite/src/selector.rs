@@ -38,6 +38,55 @@ pub enum Allocation<'a> {
     MultiArray(&'a [u8], u8),
 }
 
+impl Allocation<'_> {
+    /// The type as Java writes it: `java.lang.String[][]`, `int[]`.
+    pub fn type_name(&self) -> String {
+        let dotted = |name: &[u8]| String::from_utf8_lossy(name).replace('/', ".");
+        match *self {
+            Allocation::Object(class) => dotted(class),
+            Allocation::PrimitiveArray(code) => match code {
+                4 => "boolean[]",
+                5 => "char[]",
+                6 => "float[]",
+                7 => "double[]",
+                8 => "byte[]",
+                9 => "short[]",
+                10 => "int[]",
+                11 => "long[]",
+                _ => "?[]",
+            }
+            .to_owned(),
+            Allocation::ReferenceArray(class) => match class.first() {
+                Some(b'[') => java_type(class) + "[]",
+                _ => dotted(class) + "[]",
+            },
+            Allocation::MultiArray(array, _) => java_type(array),
+        }
+    }
+}
+
+/// A field type (JVMS §4.3.2) as Java writes it.
+fn java_type(field_type: &[u8]) -> String {
+    let dimensions = field_type.iter().take_while(|&&b| b == b'[').count();
+    let element = field_type.get(dimensions..).unwrap_or_default();
+    let mut name = match element {
+        [b'L', name @ .., b';'] => String::from_utf8_lossy(name).replace('/', "."),
+        b"Z" => "boolean".to_owned(),
+        b"C" => "char".to_owned(),
+        b"F" => "float".to_owned(),
+        b"D" => "double".to_owned(),
+        b"B" => "byte".to_owned(),
+        b"S" => "short".to_owned(),
+        b"I" => "int".to_owned(),
+        b"J" => "long".to_owned(),
+        other => String::from_utf8_lossy(other).into_owned(),
+    };
+    for _ in 0..dimensions {
+        name.push_str("[]");
+    }
+    name
+}
+
 /// An instruction that allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site<'a> {

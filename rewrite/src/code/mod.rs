@@ -120,9 +120,4 @@ impl<'a> Code<'a> {
     pub(crate) fn error(&self, kind: ErrorKind, bci: usize) -> Error {
         Error::new(kind, self.offset + BYTECODE_AT + bci, self.place)
     }
-
-    /// Where errors of this code are placed.
-    pub(crate) fn place(&self) -> Place {
-        self.place
-    }
 }

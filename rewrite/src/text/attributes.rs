@@ -1,0 +1,258 @@
+//! Attributes as text (JVMS §4.7): name and value on one line, or a line for
+//! each of many values.
+
+use std::fmt::{self, Write};
+
+use crate::class::{Attribute, Attributes};
+use crate::error::Place;
+use crate::reader::Reader;
+use crate::text::names::{Flags, short};
+use crate::text::printer::{Printer, Stop};
+
+/// What an attribute belongs to; its name means nothing elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The class, a field, a method.
+    Declaration,
+    /// A component of a record, which has no `Record` of its own.
+    RecordComponent,
+    /// The code of a method.
+    Code,
+}
+
+impl<'a> Printer<'_, 'a> {
+    /// Attributes in file order.
+    pub(super) fn attributes(
+        &mut self,
+        attributes: Attributes<'a>,
+        owner: Owner,
+        place: Place,
+    ) -> fmt::Result {
+        for attribute in attributes {
+            match attribute {
+                Ok(attribute) => self.attribute(&attribute, owner, place)?,
+                Err(error) => self.error(&error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// One attribute; one that nobody here knows as bytes.
+    pub(super) fn attribute(
+        &mut self,
+        attribute: &Attribute<'a>,
+        owner: Owner,
+        place: Place,
+    ) -> fmt::Result {
+        let mut known = false;
+        match self.pool().utf8(attribute.name_index) {
+            Ok(name) => {
+                write!(self, "{}", short(name))?;
+                self.readable(|printer| {
+                    known = true;
+                    let reader = attribute.reader(place);
+                    known = match owner {
+                        Owner::Code => printer.code_attribute(name, reader)?,
+                        _ => printer.declaration_attribute(name, owner, reader)?,
+                    };
+                    Ok(())
+                })?;
+            }
+            Err(error) => write!(self, "<{}>", error.kind())?,
+        }
+        if !known {
+            self.line(format_args!(" ({} bytes)", attribute.info.len()))?;
+            self.indented(|printer| printer.hex(attribute.info))?;
+        }
+        Ok(())
+    }
+
+    /// The content of an attribute of a class, field, method or record
+    /// component, its name already written; false for an unknown one.
+    fn declaration_attribute(
+        &mut self,
+        name: &[u8],
+        owner: Owner,
+        mut reader: Reader<'a>,
+    ) -> Result<bool, Stop> {
+        let reader = &mut reader;
+        match name {
+            b"Synthetic" | b"Deprecated" => self.end()?,
+            b"SourceFile" | b"Signature" | b"ConstantValue" | b"NestHost"
+            | b"ModuleMainClass" => {
+                self.write_char(' ')?;
+                self.constant(reader.u2()?)?;
+                self.end()?;
+            }
+            b"Exceptions" | b"NestMembers" | b"PermittedSubclasses" | b"ModulePackages" => {
+                self.list(reader, |printer, reader| Ok(printer.constant(reader.u2()?)?))?;
+            }
+            b"EnclosingMethod" => {
+                self.write_str(" class ")?;
+                self.constant(reader.u2()?)?;
+                self.write_str(" method ")?;
+                self.constant(reader.u2()?)?;
+                self.end()?;
+            }
+            b"InnerClasses" => self.list(reader, Self::inner_class)?,
+            b"BootstrapMethods" => self.bootstrap_methods(reader)?,
+            b"MethodParameters" => self.method_parameters(reader)?,
+            b"SourceDebugExtension" => {
+                let text = reader.take(reader.left())?;
+                self.line(format_args!(" {}", short(text)))?;
+            }
+            b"Record" if owner == Owner::Declaration => self.record(reader)?,
+            b"Module" => self.module(reader)?,
+            b"AnnotationDefault" => {
+                self.write_char(' ')?;
+                self.element_value(reader, 0)?;
+                self.end()?;
+            }
+            b"RuntimeVisibleAnnotations" | b"RuntimeInvisibleAnnotations" => {
+                self.end()?;
+                self.annotations(reader)?;
+            }
+            b"RuntimeVisibleParameterAnnotations" | b"RuntimeInvisibleParameterAnnotations" => {
+                self.end()?;
+                self.parameter_annotations(reader)?;
+            }
+            b"RuntimeVisibleTypeAnnotations" | b"RuntimeInvisibleTypeAnnotations" => {
+                self.end()?;
+                self.type_annotations(reader)?;
+            }
+            _ => return Ok(false),
+        }
+        reader.finish()?;
+        Ok(true)
+    }
+
+    /// A count and so many values, one a line.
+    fn list(
+        &mut self,
+        reader: &mut Reader<'a>,
+        mut value: impl FnMut(&mut Self, &mut Reader<'a>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        let count = reader.u2()?;
+        self.line(format_args!(" ({count})"))?;
+        for _ in 0..count {
+            value(self, reader)?;
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    fn inner_class(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
+        self.constant(reader.u2()?)?;
+        self.write_str(" outer ")?;
+        self.constant(reader.u2()?)?;
+        self.write_str(" name ")?;
+        self.constant(reader.u2()?)?;
+        write!(self, " flags {}", Flags::new(reader.u2()?, Flags::INNER_CLASS))?;
+        Ok(())
+    }
+
+    fn bootstrap_methods(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
+        let count = reader.u2()?;
+        self.line(format_args!(" ({count})"))?;
+        for i in 0..count {
+            write!(self, "{i}: ")?;
+            self.constant(reader.u2()?)?;
+            self.end()?;
+            for _ in 0..reader.u2()? {
+                let argument = reader.u2()?;
+                self.indented(|printer| {
+                    printer.operand(argument)?;
+                    printer.end()
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn method_parameters(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
+        let count = reader.u1()?;
+        self.line(format_args!(" ({count})"))?;
+        for _ in 0..count {
+            self.constant(reader.u2()?)?;
+            write!(self, " flags {}", Flags::new(reader.u2()?, Flags::MANDATED))?;
+            self.end()?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, reader: &mut Reader<'a>) -> Result<(), Stop> {
+        let count = reader.u2()?;
+        self.line(format_args!(" ({count})"))?;
+        for _ in 0..count {
+            self.constant(reader.u2()?)?;
+            self.write_char(' ')?;
+            self.constant(reader.u2()?)?;
+            self.end()?;
+            for _ in 0..reader.u2()? {
+                let offset = reader.offset();
+                let name_index = reader.u2()?;
+                let len = reader.u4()? as usize;
+                let attribute = Attribute {
+                    name_index,
+                    offset,
+                    info: reader.take(len)?,
+                };
+                let place = Place::In("Record");
+                self.indented(|printer| {
+                    printer.attribute(&attribute, Owner::RecordComponent, place)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A `Module` (JVMS §4.7.25).
+    fn module(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
+        self.write_char(' ')?;
+        self.constant(reader.u2()?)?;
+        write!(self, " flags {}", Flags::new(reader.u2()?, Flags::MANDATED))?;
+        self.version(reader)?;
+        for _ in 0..reader.u2()? {
+            self.write_str("requires ")?;
+            self.constant(reader.u2()?)?;
+            write!(self, " flags {}", Flags::new(reader.u2()?, Flags::REQUIRES))?;
+            self.version(reader)?;
+        }
+        for word in ["exports", "opens"] {
+            for _ in 0..reader.u2()? {
+                write!(self, "{word} ")?;
+                self.constant(reader.u2()?)?;
+                write!(self, " flags {}", Flags::new(reader.u2()?, Flags::MANDATED))?;
+                self.end()?;
+                self.indented(|printer| printer.module_names("to", reader))?;
+            }
+        }
+        self.module_names("uses", reader)?;
+        for _ in 0..reader.u2()? {
+            self.write_str("provides ")?;
+            self.constant(reader.u2()?)?;
+            self.end()?;
+            self.indented(|printer| printer.module_names("with", reader))?;
+        }
+        Ok(())
+    }
+
+    fn version(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
+        let version = reader.u2()?;
+        if version != 0 {
+            self.write_str(" version ")?;
+            self.constant(version)?;
+        }
+        self.end()?;
+        Ok(())
+    }
+
+    fn module_names(&mut self, word: &str, reader: &mut Reader<'_>) -> Result<(), Stop> {
+        for _ in 0..reader.u2()? {
+            write!(self, "{word} ")?;
+            self.constant(reader.u2()?)?;
+            self.end()?;
+        }
+        Ok(())
+    }
+}

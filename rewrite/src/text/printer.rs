@@ -1,0 +1,206 @@
+//! Lines, and the constants and offsets in them.
+
+use std::fmt::{self, Write};
+use std::ops::Range;
+
+use crate::class::ClassFile;
+use crate::constant_pool::ConstantPool;
+use crate::error::Error;
+use crate::text::pool;
+
+/// One line of a class's text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// The line, without its end.
+    pub text: String,
+    /// Where the bytecode offsets stand in `text`, and their values: what
+    /// changes when code moves.
+    pub offsets: Vec<(Range<usize>, i64)>,
+    /// The offset of the instruction that the line shows.
+    pub instruction: Option<usize>,
+}
+
+/// Whether constant-pool indexes are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Indexes {
+    Shown,
+    /// Only what they stand for, so that two classes can be compared.
+    Hidden,
+}
+
+/// Why printing a structure ended early.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// It cannot be read any further.
+    Unreadable(Error),
+    /// Nobody takes the text any more.
+    Output,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Stop::Unreadable(error)
+    }
+}
+
+impl From<fmt::Error> for Stop {
+    fn from(_: fmt::Error) -> Self {
+        Stop::Output
+    }
+}
+
+/// Writes a class line by line. As a [`fmt::Write`] it appends to the line
+/// that [`Printer::end`] will give away.
+pub(super) struct Printer<'x, 'a> {
+    pub(super) class: &'x ClassFile<'a>,
+    pub(super) indexes: Indexes,
+    indent: usize,
+    line: Line,
+    give: &'x mut dyn FnMut(&Line) -> fmt::Result,
+}
+
+impl fmt::Write for Printer<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.line.text.is_empty() {
+            let indent = self.indent;
+            self.line.text.extend(std::iter::repeat_n(' ', indent));
+        }
+        self.line.text.push_str(text);
+        Ok(())
+    }
+}
+
+impl<'x, 'a> Printer<'x, 'a> {
+    pub(super) fn new(
+        class: &'x ClassFile<'a>,
+        indexes: Indexes,
+        give: &'x mut dyn FnMut(&Line) -> fmt::Result,
+    ) -> Self {
+        Printer {
+            class,
+            indexes,
+            indent: 0,
+            line: Line::default(),
+            give,
+        }
+    }
+
+    pub(super) fn pool(&self) -> &'x ConstantPool<'a> {
+        self.class.pool()
+    }
+
+    /// Ends the line.
+    pub(super) fn end(&mut self) -> fmt::Result {
+        let end = self.line.text.trim_end_matches(' ').len();
+        self.line.text.truncate(end);
+        let given = (self.give)(&self.line);
+        self.line.text.clear();
+        self.line.offsets.clear();
+        self.line.instruction = None;
+        given
+    }
+
+    /// A whole line.
+    pub(super) fn line(&mut self, text: fmt::Arguments<'_>) -> fmt::Result {
+        self.write_fmt(text)?;
+        self.end()
+    }
+
+    /// What `write` prints, two columns further in.
+    pub(super) fn indented<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
+        self.indent += 2;
+        let result = write(self);
+        self.indent -= 2;
+        result
+    }
+
+    /// What `write` prints, two columns further in. Where it cannot be read,
+    /// a line says so, and printing goes on behind the structure.
+    pub(super) fn readable(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), Stop>,
+    ) -> fmt::Result {
+        self.indented(|printer| match write(printer) {
+            Ok(()) => Ok(()),
+            Err(Stop::Output) => Err(fmt::Error),
+            Err(Stop::Unreadable(error)) => printer.error(&error),
+        })
+    }
+
+    /// A line that says what is wrong, behind whatever was begun.
+    pub(super) fn error(&mut self, error: &Error) -> fmt::Result {
+        if !self.line.text.is_empty() {
+            self.end()?;
+        }
+        self.line(format_args!("error: {error}"))
+    }
+
+    /// Says that the line shows the instruction at `bci`, and begins with it.
+    pub(super) fn instruction(&mut self, bci: usize) -> fmt::Result {
+        self.line.instruction = Some(bci);
+        let text = bci.to_string();
+        write!(self, "{:width$}", "", width = 5usize.saturating_sub(text.len()))?;
+        self.offset(bci as i64)
+    }
+
+    /// A bytecode offset.
+    pub(super) fn offset(&mut self, offset: i64) -> fmt::Result {
+        // The first text of a line brings its indentation.
+        self.write_str("")?;
+        let start = self.line.text.len();
+        write!(self, "{offset}")?;
+        let end = self.line.text.len();
+        self.line.offsets.push((start..end, offset));
+        Ok(())
+    }
+
+    /// `start..end`, both bytecode offsets, the second exclusive.
+    pub(super) fn range(&mut self, start: u16, end: u32) -> fmt::Result {
+        self.offset(i64::from(start))?;
+        self.write_str("..")?;
+        self.offset(i64::from(end))
+    }
+
+    /// The constant at `index` and what it stands for.
+    pub(super) fn constant(&mut self, index: u16) -> fmt::Result {
+        if self.indexes == Indexes::Shown {
+            write!(self, "#{index} ")?;
+        }
+        match index {
+            0 => self.write_str("none"),
+            _ => write!(self, "{}", pool::resolved(self.pool(), index)),
+        }
+    }
+
+    /// The constant at `index`, its tag and what it stands for as a comment.
+    pub(super) fn operand(&mut self, index: u16) -> fmt::Result {
+        if self.indexes == Indexes::Shown {
+            write!(self, "#{index}  // ")?;
+        }
+        if let Ok(constant) = self.pool().get(index) {
+            write!(self, "{} ", pool::tag_name(&constant))?;
+        }
+        write!(self, "{}", pool::resolved(self.pool(), index))
+    }
+
+    /// Bytes that nobody here can read: the first of them, and a hash that
+    /// tells whether the others differ.
+    pub(super) fn hex(&mut self, bytes: &[u8]) -> fmt::Result {
+        const SHOWN: usize = 64;
+        let (shown, rest) = bytes.split_at_checked(SHOWN).unwrap_or((bytes, &[]));
+        for chunk in shown.chunks(32) {
+            for (i, byte) in chunk.iter().enumerate() {
+                let blank = if i > 0 && i % 4 == 0 { " " } else { "" };
+                write!(self, "{blank}{byte:02x}")?;
+            }
+            self.end()?;
+        }
+        match rest.len() {
+            0 => Ok(()),
+            more => {
+                let hash = super::fnv_1a(bytes);
+                self.line(format_args!("… {more} more, FNV-1a of all {hash:016x}"))
+            }
+        }
+    }
+}

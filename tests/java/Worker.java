@@ -1,0 +1,102 @@
+/**
+ * A thread that runs one task after another, each within a time limit.
+ *
+ * It is good for as long as its tasks end by themselves; after one that did not, a new worker is needed.
+ */
+final class Worker {
+    /** Small, so that endless recursion ends soon. */
+    private static final long STACK = 512 * 1024;
+    /** A thread may catch the ThreadDeath sent to it: it is sent some more. */
+    private static final int STOPS = 5;
+    private static final long STOP_NANOS = 300_000_000;
+
+    private final Thread thread;
+    private Runnable task;
+    private Throwable escaped;
+
+    /** How a task ended. */
+    enum End {
+        /** By itself, in time. */
+        DONE,
+        /** Its thread was stopped. */
+        STOPPED,
+        /** Its thread still runs: the process is no longer to be trusted. */
+        HUNG
+    }
+
+    Worker() {
+        thread = new Thread(null, this::serve, "worker", STACK);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** Runs a task and waits for its end. */
+    synchronized End run(Runnable newTask, long milliseconds) throws InterruptedException {
+        task = newTask;
+        escaped = null;
+        notifyAll();
+        long deadline = System.nanoTime() + milliseconds * 1_000_000;
+        while (task != null) {
+            long left = deadline - System.nanoTime();
+            if (left <= 0) {
+                return stop();
+            }
+            wait(left / 1_000_000 + 1);
+        }
+        return End.DONE;
+    }
+
+    /** What the last task threw; null when it returned. */
+    synchronized Throwable escaped() {
+        return escaped;
+    }
+
+    private void serve() {
+        while (true) {
+            Runnable next = awaitTask();
+            Throwable thrown = null;
+            try {
+                next.run();
+            } catch (Throwable e) {
+                thrown = e;
+            }
+            if (thrown instanceof ThreadDeath) {
+                return;
+            }
+            Thread.interrupted();
+            synchronized (this) {
+                escaped = thrown;
+                task = null;
+                notifyAll();
+            }
+        }
+    }
+
+    private synchronized Runnable awaitTask() {
+        while (task == null) {
+            try {
+                wait();
+            } catch (InterruptedException e) {
+                // Left behind by a task: nobody else interrupts this thread.
+            }
+        }
+        return task;
+    }
+
+    /** Called with the lock held; waiting gives it up, so that the thread can end meanwhile. */
+    @SuppressWarnings({"deprecation", "removal"})
+    private End stop() throws InterruptedException {
+        try {
+            for (int i = 0; i < STOPS && thread.isAlive(); i++) {
+                thread.stop();
+                long until = System.nanoTime() + STOP_NANOS;
+                while (thread.isAlive() && System.nanoTime() < until) {
+                    wait(2);
+                }
+            }
+        } catch (UnsupportedOperationException e) {
+            // From JDK 20 on no thread can be stopped from outside.
+        }
+        return thread.isAlive() ? End.HUNG : End.STOPPED;
+    }
+}

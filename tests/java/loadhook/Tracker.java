@@ -1,0 +1,187 @@
+package loadhook;
+
+import java.util.Arrays;
+
+/**
+ * What injected code calls in our tests: it records, and lets a test read what it recorded.
+ *
+ * The path heals as the real tracker's does: {@code exit} and {@code caught} of a method that is not on top
+ * unwind to its nearest entry, because a {@code super(…)} that throws runs no exit probe. Nothing here
+ * throws; a stack overflow or a full heap inside it is counted as lost.
+ */
+public final class Tracker {
+    /** How many events a thread remembers one by one; beyond, they are only counted. */
+    private static final int LOG = 256;
+
+    private static final ThreadLocal<State> STATE = ThreadLocal.withInitial(State::new);
+
+    private Tracker() {}
+
+    /** The kinds of event, in the order in which {@link #counts} gives them. */
+    public enum Event { ENTER, EXIT, CAUGHT, ALLOC, ALLOC_ARRAY, ALLOC_DIMENSION, INIT, NEW_ARRAY }
+
+    private static final Event[] EVENTS = Event.values();
+
+    private static final class State {
+        private long[] path = new long[64];
+        private int depth;
+        private long healed;
+        private long missing;
+        private long lost;
+        private final long[] counts = new long[EVENTS.length];
+        private final byte[] loggedEvents = new byte[LOG];
+        private final long[][] loggedArguments = new long[LOG][];
+        private int logged;
+
+        private void record(Event event, long... arguments) {
+            counts[event.ordinal()]++;
+            if (logged < LOG) {
+                loggedEvents[logged] = (byte) event.ordinal();
+                loggedArguments[logged++] = arguments;
+            }
+        }
+
+        private void push(long id) {
+            if (depth == path.length) {
+                path = Arrays.copyOf(path, 2 * depth);
+            }
+            path[depth++] = id;
+        }
+
+        /** Unwinds to the nearest entry of this method, and with it when {@code pop}. */
+        private void unwind(long id, boolean pop) {
+            int at = depth - 1;
+            while (at >= 0 && path[at] != id) {
+                at--;
+            }
+            if (at < 0) {
+                missing++;
+                return;
+            }
+            healed += depth - 1 - at;
+            depth = pop ? at : at + 1;
+        }
+    }
+
+    private static void enterPath(long id, long... arguments) {
+        try {
+            State state = STATE.get();
+            state.push(id);
+            state.record(Event.ENTER, arguments);
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            lose();
+        }
+    }
+
+    private static void leavePath(Event event, long id, long... arguments) {
+        try {
+            State state = STATE.get();
+            state.unwind(id, event == Event.EXIT);
+            state.record(event, arguments);
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            lose();
+        }
+    }
+
+    private static void note(Event event, long... arguments) {
+        try {
+            STATE.get().record(event, arguments);
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            lose();
+        }
+    }
+
+    private static void lose() {
+        try {
+            STATE.get().lost++;
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            // Nothing is left to count with.
+        }
+    }
+
+    private static long id(int classNumber, int methodNumber) {
+        return (long) classNumber << 32 | methodNumber & 0xFFFFFFFFL;
+    }
+
+    public static void enter(int method) {
+        enterPath(method, method);
+    }
+
+    public static void exit(int method) {
+        leavePath(Event.EXIT, method, method);
+    }
+
+    public static void caught(int method) {
+        leavePath(Event.CAUGHT, method, method);
+    }
+
+    public static void enter(int classNumber, int methodNumber) {
+        enterPath(id(classNumber, methodNumber), classNumber, methodNumber);
+    }
+
+    public static void exit(int classNumber, int methodNumber) {
+        leavePath(Event.EXIT, id(classNumber, methodNumber), classNumber, methodNumber);
+    }
+
+    public static void caught(int classNumber, int methodNumber) {
+        leavePath(Event.CAUGHT, id(classNumber, methodNumber), classNumber, methodNumber);
+    }
+
+    public static void alloc(int site) {
+        note(Event.ALLOC, site);
+    }
+
+    public static void allocArray(int length, int site) {
+        note(Event.ALLOC_ARRAY, length, site);
+    }
+
+    public static void allocDimension(int length, int dimension, int site) {
+        note(Event.ALLOC_DIMENSION, length, dimension, site);
+    }
+
+    public static void init(Object object) {
+        note(Event.INIT);
+    }
+
+    public static void newArray(Object array) {
+        note(Event.NEW_ARRAY);
+    }
+
+    /** Forgets what this thread did. */
+    public static void reset() {
+        STATE.set(new State());
+    }
+
+    /** How many methods this thread is in: entered and neither exited nor healed away. */
+    public static int depth() {
+        return STATE.get().depth;
+    }
+
+    /**
+     * This thread's numbers: the depth, entries healed away, exits and catches of methods that were not on
+     * the path, events lost, then one count an {@link Event}.
+     */
+    public static long[] counts() {
+        State state = STATE.get();
+        long[] counts = new long[4 + EVENTS.length];
+        counts[0] = state.depth;
+        counts[1] = state.healed;
+        counts[2] = state.missing;
+        counts[3] = state.lost;
+        System.arraycopy(state.counts, 0, counts, 4, EVENTS.length);
+        return counts;
+    }
+
+    /** This thread's first events as text: {@code ENTER 3, ALLOC_ARRAY 10 7, EXIT 3}. */
+    public static String log() {
+        State state = STATE.get();
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < state.logged; i++) {
+            text.append(i == 0 ? "" : ", ").append(EVENTS[state.loggedEvents[i]]);
+            for (long argument : state.loggedArguments[i]) {
+                text.append(' ').append(argument);
+            }
+        }
+        return text.toString();
+    }
+}

@@ -1,0 +1,65 @@
+//! Real classes to test on: all those of a JDK, as files.
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::helpers;
+use crate::jdk::Jdk;
+use crate::paths;
+
+/// Every class of a JDK, in `target/loadhook-corpus/jdk-<version>/<module>/<package>/<Name>.class`.
+///
+/// Written on first use, in about three seconds.
+///
+/// # Errors
+///
+/// When the JDK is missing or cannot export its classes.
+pub fn jdk_classes(feature: u32) -> Result<PathBuf> {
+    let jdk = Jdk::find(feature)?;
+    let folder = paths::target()
+        .join("loadhook-corpus")
+        .join(format!("jdk-{}", jdk.version));
+    helpers::make_once(&folder, |out| {
+        let mut export = helpers::java(&jdk, &["-Xshare:auto"], "ExportClasses")?;
+        helpers::output(export.arg(out)).map(drop)
+    })?;
+    Ok(folder)
+}
+
+/// Every class file below a folder, sorted.
+///
+/// # Errors
+///
+/// When a folder cannot be read, or there is no class file: a corpus that is empty by mistake would prove
+/// anything.
+pub fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
+    let classes = files(folder, "class")?;
+    anyhow::ensure!(
+        !classes.is_empty(),
+        "{} holds no class file",
+        folder.display()
+    );
+    Ok(classes)
+}
+
+/// Every file of an extension below a folder, sorted.
+pub(crate) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let entries =
+            fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

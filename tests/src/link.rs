@@ -1,0 +1,79 @@
+//! Lets HotSpot itself link every class of a tree: the judge below version 50, and the one that counts.
+
+use anyhow::{Context, Result, bail, ensure};
+use std::path::{Path, PathBuf};
+
+use crate::helpers::{self, unescape};
+use crate::jdk::Jdk;
+
+/// A class file, relative to its tree, and whether it linked: else the error's class and message.
+pub type Linked = (PathBuf, Result<(), String>);
+
+/// Links every class file below `tree` under `-Xverify:all`, without running any.
+///
+/// Each gets a loader of its own that sees the rest of the tree, then `class_path`, the tests' helpers
+/// (`loadhook/Tracker` among them) and the JDK. No loader of a program may define classes of `java.*`:
+/// those fail here, and want `--patch-module` instead.
+///
+/// # Errors
+///
+/// When the JVM does not run; a class that does not link is part of the answer.
+pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Linked>> {
+    let mut command = helpers::java(
+        jdk,
+        &[
+            "-Xverify:all",
+            "-XX:+DisplayVMOutputToStderr",
+            "-Dstdout.encoding=UTF-8",
+        ],
+        "LinkTree",
+    )?;
+    command.arg(tree).args(class_path);
+    let output = helpers::output(&mut command)?;
+    parse(&output).with_context(|| format!("LinkTree's output is not understood:\n{output}"))
+}
+
+/// Fails with the first few classes that did not link, when there are any.
+///
+/// # Errors
+///
+/// When a class did not link.
+pub fn require_all(linked: &[Linked]) -> Result<()> {
+    let failed: Vec<String> = linked
+        .iter()
+        .filter_map(|(file, result)| {
+            result
+                .as_ref()
+                .err()
+                .map(|error| format!("{}: {error}", file.display()))
+        })
+        .collect();
+    ensure!(
+        failed.is_empty(),
+        "{} of {} classes do not link, among them:\n{}",
+        failed.len(),
+        linked.len(),
+        failed[..failed.len().min(20)].join("\n")
+    );
+    Ok(())
+}
+
+fn parse(output: &str) -> Result<Vec<Linked>> {
+    let mut linked = Vec::new();
+    for line in output.lines() {
+        match line.split('\t').collect::<Vec<_>>()[..] {
+            ["OK", file] => linked.push((unescape(file).into(), Ok(()))),
+            ["FAIL", file, error] => linked.push((unescape(file).into(), Err(unescape(error)))),
+            ["DONE", count] => {
+                ensure!(
+                    count.parse() == Ok(linked.len()),
+                    "{count} classes, {} lines",
+                    linked.len()
+                );
+                return Ok(linked);
+            }
+            _ => bail!("unknown line: {line}"),
+        }
+    }
+    bail!("the last line is missing");
+}

@@ -1,0 +1,290 @@
+//! Links and runs a class and its rewritten form in a real JVM, thousands of pairs a second.
+//!
+//! A [`Runner`] owns one long-lived JVM (`tests/java/RunPairs.java`). Classes under test may loop, exit or
+//! crash the VM: the runner then starts another one, and the caller sees only the verdict.
+
+use anyhow::{Context, Result, ensure};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::helpers;
+use crate::jdk::Jdk;
+pub use crate::pairs_outcome::{Outcome, Ran, Run, TrackerCounts, Verdict};
+use crate::pairs_process::{Process, Reply};
+
+/// Judges pairs of classes in a JVM.
+#[derive(Debug)]
+pub struct Runner {
+    jdk: Jdk,
+    jvm_args: Vec<String>,
+    class_path: Vec<PathBuf>,
+    time_limit: Duration,
+    instances: bool,
+    export_all: bool,
+    process: Option<Process>,
+    started: usize,
+}
+
+impl Runner {
+    /// A runner on a JDK, with further arguments for its JVM. The JVM starts with the first pair.
+    #[must_use]
+    pub fn new(jdk: &Jdk, jvm_args: &[&str]) -> Runner {
+        Runner {
+            jdk: jdk.clone(),
+            jvm_args: jvm_args.iter().map(ToString::to_string).collect(),
+            class_path: Vec::new(),
+            time_limit: Duration::from_millis(300),
+            instances: false,
+            export_all: false,
+            process: None,
+            started: 0,
+        }
+    }
+
+    /// Adds a folder or jar to what the classes under test see, besides the JDK and `loadhook/Tracker`.
+    #[must_use]
+    pub fn with_class_path(mut self, entry: &Path) -> Runner {
+        // The JVM runs in a folder of its own.
+        self.class_path
+            .push(std::path::absolute(entry).unwrap_or_else(|_| entry.to_path_buf()));
+        self.restarted()
+    }
+
+    /// How long a run may take: 300 ms unless told. The rewritten class gets ten times that.
+    #[must_use]
+    pub fn with_time_limit(mut self, limit: Duration) -> Runner {
+        self.time_limit = limit;
+        self.restarted()
+    }
+
+    /// Also constructs the class by its constructor without arguments, and calls instance methods.
+    #[must_use]
+    pub fn with_instances(mut self) -> Runner {
+        self.instances = true;
+        self.restarted()
+    }
+
+    /// Lets the classes under test use packages that the JDK's modules do not export: for classes of the JDK
+    /// itself, which outside their module would mostly be refused for want of access. Not those of `java.*`,
+    /// which HotSpot lets no loader of a program define.
+    #[must_use]
+    pub fn with_jdk_internals(mut self) -> Runner {
+        self.export_all = true;
+        self.restarted()
+    }
+
+    /// What was set holds for the next JVM: a running one is ended.
+    fn restarted(mut self) -> Runner {
+        self.process = None;
+        self
+    }
+
+    /// How many JVMs this runner has started: one, and one more for each that hung or died.
+    #[must_use]
+    pub fn processes_started(&self) -> usize {
+        self.started
+    }
+
+    /// Judges one pair.
+    ///
+    /// What is run: `static run()` alone if the class has it, else every static method of no argument or
+    /// one `int`, the latter with a few fixed values.
+    ///
+    /// # Errors
+    ///
+    /// When the JVM cannot start or breaks the protocol. Whatever a class does is part of the verdict.
+    pub fn judge(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Verdict> {
+        let mut verdicts = self.judge_all(&[(original, rewritten)])?;
+        verdicts.pop().context("no verdict")
+    }
+
+    /// Links and runs one class.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Runner::judge`].
+    pub fn try_class(&mut self, class: &[u8]) -> Result<Outcome> {
+        Ok(self.judge(class, &[])?.original)
+    }
+
+    /// Judges many pairs, sent ahead of the answers. Batches of some hundred pairs are enough.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Runner::judge`].
+    pub fn judge_all<A, B>(&mut self, pairs: &[(A, B)]) -> Result<Vec<Verdict>>
+    where
+        A: AsRef<[u8]> + Sync,
+        B: AsRef<[u8]> + Sync,
+    {
+        let pairs: Vec<(&[u8], &[u8])> = pairs
+            .iter()
+            .map(|(a, b)| (a.as_ref(), b.as_ref()))
+            .collect();
+        let mut verdicts = Vec::with_capacity(pairs.len());
+        while verdicts.len() < pairs.len() {
+            let rest = &pairs[verdicts.len()..];
+            self.judge_until_death(rest, &mut verdicts)?;
+            let Some(&(original, rewritten)) = pairs.get(verdicts.len()) else {
+                break;
+            };
+            // The JVM ended on this pair. It may have been worn out by an earlier one: once more in a new one.
+            let before = verdicts.len();
+            self.judge_until_death(&[(original, rewritten)], &mut verdicts)?;
+            if verdicts.len() == before {
+                verdicts.push(self.bury(original, rewritten)?);
+            }
+        }
+        for (verdict, &(original, rewritten)) in verdicts.iter_mut().zip(&pairs) {
+            if verdict.differs() {
+                verdict.nondeterministic = self.chance(original, rewritten)?;
+            }
+        }
+        Ok(verdicts)
+    }
+
+    /// Whether a difference between two classes comes from elsewhere: from time or chance, when the original
+    /// judged twice differs too; from the order, when each as the first in its JVM does the same (a library
+    /// can be loaded once, a provider registered once, and loader constraints grow).
+    fn chance(&mut self, original: &[u8], rewritten: &[u8]) -> Result<bool> {
+        let twice = self.judge_once(original, original)?;
+        if twice.is_none_or(|twice| twice.differs()) {
+            return Ok(true);
+        }
+        let mut first_runs = Vec::new();
+        for class in [original, rewritten, original, rewritten] {
+            self.process = None;
+            first_runs.push(self.judge_once(class, &[])?.map(|verdict| verdict.original));
+        }
+        let [
+            Some(before),
+            Some(after),
+            Some(before_again),
+            Some(after_again),
+        ] = &first_runs[..]
+        else {
+            return Ok(true);
+        };
+        Ok(!before.differs(after) || before.differs(before_again) || after.differs(after_again))
+    }
+
+    /// One pair in the process there is; `None` when it ended the process.
+    fn judge_once(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Option<Verdict>> {
+        let mut verdicts = Vec::new();
+        self.judge_until_death(&[(original, rewritten)], &mut verdicts)?;
+        Ok(verdicts.pop())
+    }
+
+    /// The verdict on a pair that ended the JVM twice: which of both classes does it?
+    fn bury(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Verdict> {
+        self.process = None;
+        let alone = self
+            .judge_once(original, &[])?
+            .map(|verdict| verdict.original);
+        let died = Outcome {
+            link: Ok(()),
+            run: Run::Died,
+        };
+        Ok(match alone {
+            Some(original) => {
+                ensure!(
+                    !rewritten.is_empty(),
+                    "a class ended the JVM twice and then did not"
+                );
+                Verdict {
+                    original,
+                    rewritten: Some(died),
+                    nondeterministic: false,
+                }
+            }
+            None => Verdict {
+                original: died,
+                rewritten: None,
+                nondeterministic: false,
+            },
+        })
+    }
+
+    /// Judges pairs in order and appends their verdicts, up to the end or to a pair on which the JVM dies.
+    fn judge_until_death(
+        &mut self,
+        pairs: &[(&[u8], &[u8])],
+        verdicts: &mut Vec<Verdict>,
+    ) -> Result<()> {
+        let mut process = match self.process.take() {
+            Some(process) => process,
+            None => self.start()?,
+        };
+        let alive = process.send_all(pairs, |process| {
+            for (_, rewritten) in pairs {
+                let Reply::Outcome(original) = process.reply()? else {
+                    return Ok(false);
+                };
+                let hung = original.run == Run::Hung;
+                let mut verdict = Verdict {
+                    original,
+                    rewritten: None,
+                    nondeterministic: false,
+                };
+                if !rewritten.is_empty() && verdict.original.link.is_ok() {
+                    let Reply::Outcome(rewritten) = process.reply()? else {
+                        return Ok(false);
+                    };
+                    verdict.rewritten = Some(rewritten);
+                }
+                let hung = hung
+                    || verdict
+                        .rewritten
+                        .as_ref()
+                        .is_some_and(|it| it.run == Run::Hung);
+                verdicts.push(verdict);
+                if hung {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })?;
+        if alive {
+            self.process = Some(process);
+        }
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<Process> {
+        let separator = if cfg!(windows) { ";" } else { ":" };
+        let mut class_path = helpers::classes()?.as_os_str().to_owned();
+        for entry in &self.class_path {
+            class_path.push(separator);
+            class_path.push(entry);
+        }
+        let mut command = self.jdk.java();
+        // The VM's own words must not fall into the protocol on standard output.
+        command.args([
+            "-Xverify:all",
+            "-Xmx256m",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+        ]);
+        command.args([
+            "-Xlog:disable",
+            "-Xlog:all=warning:stderr",
+            "-XX:+DisplayVMOutputToStderr",
+        ]);
+        command.args(["-XX:-CreateCoredumpOnCrash"]);
+        if self.export_all {
+            command.arg("--add-opens=java.base/java.lang=ALL-UNNAMED");
+        }
+        command.args(&self.jvm_args).arg("-cp").arg(class_path);
+        command
+            .arg("RunPairs")
+            .arg(self.time_limit.as_millis().to_string());
+        if self.instances {
+            command.arg("--instances");
+        }
+        if self.export_all {
+            command.arg("--export-all");
+        }
+        self.started += 1;
+        Process::start(command)
+    }
+}

@@ -1,0 +1,169 @@
+//! What a JVM made of a class, and of a class and its rewritten form.
+
+/// What a JVM made of one class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether HotSpot defined and linked it; else the error's class and message.
+    pub link: Result<(), String>,
+    /// What running it gave.
+    pub run: Run,
+}
+
+/// How running a class ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// It was not run: it did not link, or it is the rewritten form of a class whose run did not end.
+    NotRun,
+    /// By itself, exceptions included.
+    Ended(Ran),
+    /// It passed its time limit and was stopped.
+    TimedOut,
+    /// It passed its time limit and could not be stopped (no JVM from 20 on can stop a thread), or HotSpot
+    /// did not come back from linking it.
+    Hung,
+    /// The JVM ended while it linked or ran: `System.exit`, a crash, a heap too full for the runner itself.
+    Died,
+}
+
+/// What a run that ended left to see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    /// A text for each call: `name[arguments] = value`, or `… threw class: message at [method:line, …]`,
+    /// the lines being those of this class. Addresses and identity hashes are replaced by `#`.
+    pub calls: Vec<String>,
+    /// What the tracker counted.
+    pub tracker: TrackerCounts,
+    /// The tracker's first 256 events: `ENTER 3, ALLOC_ARRAY 10 7, EXIT 3`.
+    pub log: String,
+}
+
+/// The tracker's numbers after a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrackerCounts {
+    /// Methods entered, not exited and not healed away. 0 when everything is in balance.
+    pub depth: u64,
+    /// Entries dropped because an outer method's `exit` or `caught` came first.
+    pub healed: u64,
+    /// Exits and catches of methods that were not on the path.
+    pub missing: u64,
+    /// Events lost to a full stack or heap.
+    pub lost: u64,
+    /// Calls of `enter`.
+    pub enters: u64,
+    /// Calls of `exit`.
+    pub exits: u64,
+    /// Calls of `caught`.
+    pub caughts: u64,
+    /// Calls of `alloc`.
+    pub allocs: u64,
+    /// Calls of `allocArray`.
+    pub alloc_arrays: u64,
+    /// Calls of `allocDimension`.
+    pub alloc_dimensions: u64,
+    /// Calls of `init`.
+    pub inits: u64,
+    /// Calls of `newArray`.
+    pub new_arrays: u64,
+}
+
+/// What a JVM made of a class and its rewritten form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The class as it came.
+    pub original: Outcome,
+    /// The class as rewritten; `None` when the original did not link or ended the JVM, or when no rewritten
+    /// class was given. It runs only if the original's run ended by itself.
+    pub rewritten: Option<Outcome>,
+    /// The classes differ, and not because of the rewriting: the original twice differs too, or the
+    /// difference goes with the order of the two.
+    pub nondeterministic: bool,
+}
+
+impl Outcome {
+    /// What the run left, when it ended by itself.
+    #[must_use]
+    pub fn ran(&self) -> Option<&Ran> {
+        match &self.run {
+            Run::Ended(ran) => Some(ran),
+            _ => None,
+        }
+    }
+
+    /// Whether one links and the other does not, or both ended by themselves with different things to see.
+    pub(crate) fn differs(&self, other: &Outcome) -> bool {
+        self.link.is_ok() != other.link.is_ok()
+            || self
+                .ran()
+                .zip(other.ran())
+                .is_some_and(|(a, b)| first_difference(a, b).is_some())
+    }
+}
+
+impl Verdict {
+    /// In which way the rewritten class does something else than the original, as text; `None` when they
+    /// agree or cannot be compared.
+    #[must_use]
+    pub fn disagreement(&self) -> Option<String> {
+        let rewritten = self.rewritten.as_ref()?;
+        if self.nondeterministic {
+            return None;
+        }
+        if let Err(error) = &rewritten.link {
+            return Some(format!(
+                "the original links, the rewritten class does not: {error}"
+            ));
+        }
+        let original = self.original.ran()?;
+        let Some(ran) = rewritten.ran() else {
+            return Some(format!(
+                "the original ended by itself, the rewritten class: {:?}",
+                rewritten.run
+            ));
+        };
+        let (original, rewritten) = first_difference(original, ran)?;
+        Some(format!("original:  {original}\nrewritten: {rewritten}"))
+    }
+
+    /// What is out of balance in the tracker after the rewritten class ran, as text.
+    ///
+    /// Not checked where a stack or heap overflowed: then the tracker itself may have lost events.
+    #[must_use]
+    pub fn unbalanced(&self) -> Option<String> {
+        let ran = self.rewritten.as_ref()?.ran()?;
+        let tracker = &ran.tracker;
+        if (tracker.depth == 0 && tracker.missing == 0)
+            || tracker.lost != 0
+            || ran.calls.iter().any(|it| overflowed(it))
+        {
+            return None;
+        }
+        Some(format!("{tracker:?} after {}", ran.log))
+    }
+
+    /// Whether the two classes differ, for whatever reason.
+    pub(crate) fn differs(&self) -> bool {
+        self.rewritten
+            .as_ref()
+            .is_some_and(|rewritten| self.original.differs(rewritten))
+    }
+}
+
+/// The first call in which two runs differ. Where a stack or a heap ends differs from run to run, and what
+/// comes later may depend on it: nothing from there on is compared.
+fn first_difference<'a>(original: &'a Ran, rewritten: &'a Ran) -> Option<(&'a str, &'a str)> {
+    let mut pairs = original.calls.iter().zip(&rewritten.calls);
+    if let Some((a, b)) = pairs.find(|(a, b)| a != b || overflowed(a)) {
+        return (!overflowed(a) && !overflowed(b)).then_some((a, b));
+    }
+    let shorter = original.calls.len().min(rewritten.calls.len());
+    let next = |ran: &'a Ran| {
+        ran.calls
+            .get(shorter)
+            .map_or("nothing more", String::as_str)
+    };
+    (original.calls.len() != rewritten.calls.len()).then(|| (next(original), next(rewritten)))
+}
+
+fn overflowed(call: &str) -> bool {
+    call.contains("java.lang.StackOverflowError") || call.contains("java.lang.OutOfMemoryError")
+}

@@ -1,0 +1,71 @@
+//! Java sources written inside a test, compiled where it runs.
+
+use anyhow::{Context, Result};
+use std::fs;
+use tempfile::TempDir;
+
+use crate::helpers;
+use crate::jdk::Jdk;
+
+/// Compiles sources, each with its file name, by JDK 17's `javac -g`; the folder holds the classes.
+///
+/// `release` is what `--release` gets: 8 writes version 52, 17 writes 61.
+///
+/// # Errors
+///
+/// When JDK 17 is missing or a source does not compile.
+pub fn compile(release: u32, sources: &[(&str, &str)]) -> Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    let sources_folder = tempfile::tempdir()?;
+    let mut javac = Jdk::find(17)?.javac()?;
+    javac
+        .args([
+            "-g",
+            "-nowarn",
+            "-Xlint:-options",
+            "-encoding",
+            "UTF-8",
+            "--release",
+        ])
+        .arg(release.to_string());
+    javac.arg("-d").arg(folder.path());
+    for (name, text) in sources {
+        let file = sources_folder.path().join(name);
+        fs::write(&file, text)?;
+        javac.arg(file);
+    }
+    helpers::output(&mut javac).context("a source in a test does not compile")?;
+    Ok(folder)
+}
+
+/// Compiles one class named `name` and gives back its bytes.
+///
+/// # Errors
+///
+/// Those of [`compile`], and when the source has no such class.
+pub fn compile_one(release: u32, name: &str, text: &str) -> Result<Vec<u8>> {
+    let folder = compile(release, &[(&format!("{name}.java"), text)])?;
+    let file = folder.path().join(format!("{name}.class"));
+    fs::read(&file).with_context(|| format!("the source has no class {name}"))
+}
+
+/// Replaces the one place in `class` that reads `from` by `to`: how a test makes a bad class of a good one.
+///
+/// # Errors
+///
+/// When `from` does not stand there exactly once, so that a test never patches something else.
+pub fn patch(class: &[u8], from: &[u8], to: &[u8]) -> Result<Vec<u8>> {
+    anyhow::ensure!(
+        from.len() == to.len() && !from.is_empty(),
+        "a patch keeps the length"
+    );
+    let places: Vec<usize> = (0..class.len())
+        .filter(|&at| class[at..].starts_with(from))
+        .collect();
+    let &[at] = places.as_slice() else {
+        anyhow::bail!("{from:02x?} stands in {} places", places.len());
+    };
+    let mut patched = class.to_vec();
+    patched[at..at + to.len()].copy_from_slice(to);
+    Ok(patched)
+}

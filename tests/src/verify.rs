@@ -1,0 +1,159 @@
+//! Judges rewritten classes by `java.lang.classfile`'s verifier (JDK 25), and their code's tables by a
+//! reader of our own in Java.
+
+use anyhow::{Context, Result, bail};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::helpers::{self, unescape};
+use crate::jdk::Jdk;
+
+/// What was found in a tree of classes.
+#[derive(Clone, Debug, Default)]
+pub struct VerifyReport {
+    /// Class files read.
+    pub classes: usize,
+    /// Those the verifier judged. It passes over `Object`, `Class`, `String` and `Throwable` as HotSpot does.
+    pub verified: usize,
+    /// Those below version 50, which it cannot judge: only their tables were looked at.
+    pub below_50: usize,
+    /// Classes wrong as they stand and not wrong in the original.
+    pub failures: Vec<Finding>,
+    /// Classes wrong in the original alike.
+    pub known: Vec<Finding>,
+}
+
+/// One class with something wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The class file, relative to the tree.
+    pub file: PathBuf,
+    /// Who found it.
+    pub kind: FindingKind,
+    /// The first few messages, one a line.
+    pub message: String,
+}
+
+/// Who found something wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FindingKind {
+    /// `ClassFile.verify`: HotSpot would refuse the class.
+    Verify,
+    /// A table that speaks of an offset where no instruction begins.
+    Tables,
+    /// It is no class file.
+    Unreadable,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} ({:?}): {}",
+            self.file.display(),
+            self.kind,
+            self.message.replace('\n', "\n    ")
+        )
+    }
+}
+
+impl VerifyReport {
+    /// Fails with the first few failures, when there are any.
+    ///
+    /// # Errors
+    ///
+    /// When the report has failures.
+    pub fn require_clean(&self) -> Result<()> {
+        if self.failures.is_empty() {
+            return Ok(());
+        }
+        let first: Vec<String> = self
+            .failures
+            .iter()
+            .take(20)
+            .map(ToString::to_string)
+            .collect();
+        bail!(
+            "{} of {} classes fail, among them:\n{}",
+            self.failures.len(),
+            self.classes,
+            first.join("\n")
+        );
+    }
+}
+
+/// Judges every class below `tree`, in any layout, against the class hierarchy of `original`.
+///
+/// What fails in the original too is `known`: the class at the same relative path, else the one of the
+/// same name. A class without an original is judged by itself.
+///
+/// # Errors
+///
+/// When JDK 25 is missing or the judge itself fails; a bad class is no error but a failure in the report.
+pub fn verify_tree(tree: &Path, original: &Path) -> Result<VerifyReport> {
+    let mut command = command()?;
+    command.arg(tree).arg(original);
+    run(&mut command)
+}
+
+/// Judges every class below `tree` by itself: whatever is wrong is a failure.
+///
+/// # Errors
+///
+/// Those of [`verify_tree`].
+pub fn verify_originals(tree: &Path) -> Result<VerifyReport> {
+    let mut command = command()?;
+    command.arg("--originals").arg(tree);
+    run(&mut command)
+}
+
+fn command() -> Result<Command> {
+    helpers::java(
+        &Jdk::find(25)?,
+        &["-XX:+UseParallelGC", "-Dstdout.encoding=UTF-8"],
+        "VerifyTree",
+    )
+}
+
+fn run(command: &mut Command) -> Result<VerifyReport> {
+    let output = helpers::output(command)?;
+    parse(&output).with_context(|| format!("VerifyTree's output is not understood:\n{output}"))
+}
+
+fn parse(output: &str) -> Result<VerifyReport> {
+    let mut report = VerifyReport::default();
+    let mut done = false;
+    for line in output.lines().filter(|line| !line.is_empty()) {
+        match line.split('\t').collect::<Vec<_>>()[..] {
+            [verdict @ ("FAIL" | "KNOWN"), kind, file, message] => {
+                let kind = match kind {
+                    "verify" => FindingKind::Verify,
+                    "tables" => FindingKind::Tables,
+                    "unreadable" => FindingKind::Unreadable,
+                    _ => bail!("unknown kind: {line}"),
+                };
+                let finding = Finding {
+                    file: unescape(file).into(),
+                    kind,
+                    message: unescape(message),
+                };
+                if verdict == "FAIL" {
+                    &mut report.failures
+                } else {
+                    &mut report.known
+                }
+                .push(finding);
+            }
+            ["DONE", classes, verified, below_50] => {
+                report.classes = classes.parse()?;
+                report.verified = verified.parse()?;
+                report.below_50 = below_50.parse()?;
+                done = true;
+            }
+            _ => bail!("unknown line: {line}"),
+        }
+    }
+    anyhow::ensure!(done, "the last line is missing");
+    Ok(report)
+}

@@ -1,0 +1,111 @@
+//! A JDK on our output: the JVM starts with a `java.base` rewritten whole, every probe in it, all of it
+//! verified, and a program gets the results it gets without.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::{corpus, helpers, paths};
+use rayon::prelude::*;
+
+fn program(name: &str) -> std::path::PathBuf {
+    paths::workspace().join("tests/programs").join(name)
+}
+
+/// Compiles the programs with JDK 17, the tracker into `patch` as a class of `java.base`.
+fn compile(patch: &Path, classes: &Path) -> Result<()> {
+    let jdk = Jdk::find(17)?;
+    let mut javac = jdk.javac()?;
+    javac.arg("-d").arg(classes).arg(program("Busy.java"));
+    helpers::output(&mut javac)?;
+
+    // `$Loadhook` cannot be the name of a committed file on every system.
+    let sources = classes.join("java-base/java/lang");
+    fs::create_dir_all(&sources)?;
+    let source = sources.join("$Loadhook.java");
+    fs::copy(program("Loadhook.java"), &source)?;
+    let mut javac = jdk.javac()?;
+    javac
+        .arg("--patch-module")
+        .arg(format!("java.base={}", classes.join("java-base").display()))
+        .arg("-d")
+        .arg(patch)
+        .arg(&source);
+    helpers::output(&mut javac).map(drop)
+}
+
+fn rewrite_java_base(feature: u32, patch: &Path) -> Result<usize> {
+    let java_base = corpus::jdk_classes(feature)?.join("java.base");
+    let options = Options {
+        owner: "java/lang/$Loadhook".into(),
+        ..Options::default()
+    };
+    let rewritten: Vec<bool> = corpus::walk(&java_base)?
+        .par_iter()
+        .map_init(
+            || Rewriter::new(options.clone()),
+            |rewriter, path| {
+                let class = fs::read(path)?;
+                let mut selector = Everything::all(0);
+                let outcome = rewriter.rewrite(&class, &mut selector, |len| Some(vec![0; len]))?;
+                let Outcome::Rewritten(rewritten) = outcome else {
+                    return Ok(false);
+                };
+                let target = patch.join(path.strip_prefix(&java_base)?);
+                fs::create_dir_all(target.parent().context("no parent")?)?;
+                fs::write(target, rewritten)?;
+                Ok(true)
+            },
+        )
+        .collect::<Result<_>>()?;
+    Ok(rewritten.iter().filter(|&&rewritten| rewritten).count())
+}
+
+fn run_on_patched(feature: u32) -> Result<()> {
+    let parent = paths::target().join("loadhook-tests");
+    fs::create_dir_all(&parent)?;
+    let folder = tempfile::Builder::new().prefix("java-base-").tempdir_in(parent)?;
+    let (patch, classes) = (folder.path().join("patch"), folder.path().join("classes"));
+    fs::create_dir_all(&patch)?;
+    fs::create_dir_all(&classes)?;
+    // First, or JDK 17's javac would find JDK 25's Object there.
+    compile(&patch, &classes)?;
+    let rewritten = rewrite_java_base(feature, &patch)?;
+    ensure!(rewritten > 5_000, "only {rewritten} classes rewritten");
+
+    let jdk = Jdk::find(feature)?;
+    let run = |command: &mut Command| {
+        helpers::output(command.arg("-cp").arg(&classes).arg("Busy"))
+    };
+    let plain = run(&mut jdk.java())?;
+    let mut patched = jdk.java();
+    patched
+        .arg("-Xverify:all")
+        .arg("--patch-module")
+        .arg(format!("java.base={}", patch.display()));
+    let patched = helpers::output(patched.arg("-cp").arg(&classes).args(["Busy", "counters"]))?;
+    println!("JDK {feature}, {rewritten} classes of java.base rewritten:\n{patched}");
+    let (results, counters) = patched.split_at(plain.len().min(patched.len()));
+    ensure!(results == plain, "other results:\n{results}\nthan\n{plain}");
+    ensure!(counters.lines().any(|line| line.starts_with("objects true")));
+    for probe in ["enter", "exit", "caught", "alloc", "allocArray", "init", "newArray"] {
+        ensure!(
+            counters.lines().any(|line| line == format!("{probe} true")),
+            "{probe} was never called:\n{counters}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn jdk_17_runs_on_a_rewritten_java_base() -> Result<()> {
+    run_on_patched(17)
+}
+
+#[test]
+fn jdk_25_runs_on_a_rewritten_java_base() -> Result<()> {
+    run_on_patched(25)
+}

@@ -1,0 +1,229 @@
+//! Every class of JDK 17 and 25 through the rewriter: byte for byte the same without probes, verified and
+//! with whole debug tables with all of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::{
+    CallShape, ClassFile, Everything, Options, Outcome, Probes, Reason, Rewriter, Selector, Site,
+};
+use loadhook_tests::{corpus, paths, verify};
+use rayon::prelude::*;
+
+/// The classes of a JDK, relative to their folder, and the folder.
+fn classes(feature: u32) -> Result<(PathBuf, Vec<PathBuf>)> {
+    let folder = corpus::jdk_classes(feature)?;
+    let classes = corpus::walk(&folder)?;
+    // A whole JDK, not what is left of one.
+    ensure!(
+        classes.len() > 5_000,
+        "only {} classes in {}",
+        classes.len(),
+        folder.display()
+    );
+    Ok((folder, classes))
+}
+
+fn identity(feature: u32) -> Result<()> {
+    let (_, classes) = classes(feature)?;
+    let methods: Vec<u32> = classes
+        .par_iter()
+        .map_init(
+            || Rewriter::new(Options::default()),
+            |rewriter, path| {
+                let class = fs::read(path)?;
+                let copy = rewriter
+                    .copy(&class, |len| Some(vec![0; len]))
+                    .with_context(|| path.display().to_string())?;
+                let report = rewriter.report();
+                ensure!(
+                    report.left_alone.is_empty(),
+                    "{}: {:?}",
+                    path.display(),
+                    report.left_alone
+                );
+                ensure!(report.instrumented == report.with_code);
+                match copy {
+                    Outcome::Rewritten(copy) => {
+                        ensure!(copy == class, "{} differs", path.display());
+                    }
+                    Outcome::Unchanged => ensure!(report.with_code == 0),
+                }
+                Ok(report.with_code)
+            },
+        )
+        .collect::<Result<_>>()?;
+    println!(
+        "JDK {feature}: {} classes, {} methods with code, all identical",
+        methods.len(),
+        methods.iter().sum::<u32>()
+    );
+    Ok(())
+}
+
+#[test]
+fn identity_of_jdk_17() -> Result<()> {
+    identity(17)
+}
+
+#[test]
+fn identity_of_jdk_25() -> Result<()> {
+    identity(25)
+}
+
+/// Rewrites all classes of a JDK into a folder, verifies them there, and bounds what is left alone.
+fn verification(
+    feature: u32,
+    name: &str,
+    options: &Options,
+    selector: impl Fn() -> Everything + Sync,
+) -> Result<()> {
+    let (folder, classes) = classes(feature)?;
+    let parent = paths::target().join("loadhook-tests");
+    fs::create_dir_all(&parent)?;
+    let tree = tempfile::Builder::new().prefix(name).tempdir_in(parent)?;
+    let results: Vec<(u32, u32, Vec<String>)> = classes
+        .par_iter()
+        .map_init(
+            || Rewriter::new(options.clone()),
+            |rewriter, path| {
+                rewrite_to(rewriter, &mut selector(), &folder, path, tree.path())
+                    .with_context(|| path.display().to_string())
+            },
+        )
+        .collect::<Result<_>>()?;
+    let with_code: u32 = results.iter().map(|r| r.0).sum();
+    let instrumented: u32 = results.iter().map(|r| r.1).sum();
+    let refused: Vec<&String> = results.iter().flat_map(|r| &r.2).collect();
+    println!("JDK {feature}, {name}: {instrumented} of {with_code} methods with code instrumented");
+    for refused in &refused {
+        println!("left alone: {refused}");
+    }
+    ensure!(
+        refused.len() * 10_000 <= with_code as usize,
+        "{} of {with_code} methods are left alone: {refused:#?}",
+        refused.len()
+    );
+    let report = verify::verify_tree(tree.path(), &folder)?;
+    ensure!(report.classes == classes.len());
+    // The verifier passes over java.lang.Object and its like, as HotSpot does.
+    ensure!(report.verified + report.below_50 + 10 > report.classes);
+    report.require_clean()
+}
+
+/// Writes the rewritten class; how many methods have code and were instrumented, and which were left alone
+/// for a limit other than HotSpot's 8,000 bytes.
+fn rewrite_to(
+    rewriter: &mut Rewriter,
+    selector: &mut Everything,
+    from: &Path,
+    path: &Path,
+    to: &Path,
+) -> Result<(u32, u32, Vec<String>)> {
+    let class = fs::read(path)?;
+    let outcome = rewriter.rewrite(&class, selector, |len| Some(vec![0; len]))?;
+    let target = to.join(path.strip_prefix(from)?);
+    fs::create_dir_all(target.parent().context("no parent")?)?;
+    let report = rewriter.report();
+    match &outcome {
+        Outcome::Rewritten(rewritten) => fs::write(&target, rewritten)?,
+        Outcome::Unchanged => {
+            ensure!(report.instrumented == 0);
+            fs::write(&target, &class)?;
+        }
+    }
+    ensure!(
+        report.uncovered.is_empty(),
+        "constructors of javac are covered whole: {:?}",
+        report.uncovered
+    );
+    let refused = report
+        .left_alone
+        .iter()
+        .filter(|left| {
+            !left.reason.is_by_nature() && !matches!(left.reason, Reason::HugeMethod { .. })
+        })
+        .map(|left| format!("{}: method {}: {}", path.display(), left.method, left.reason))
+        .collect();
+    Ok((report.with_code, report.instrumented, refused))
+}
+
+#[test]
+fn jdk_17_with_every_probe_verifies() -> Result<()> {
+    verification(17, "every-probe", &Options::default(), || {
+        Everything::all(0)
+    })
+}
+
+#[test]
+fn jdk_25_with_every_probe_verifies() -> Result<()> {
+    verification(25, "every-probe", &Options::default(), || {
+        Everything::all(0)
+    })
+}
+
+/// Ids past 32,767 come from the constant pool; the two-number call is that of the JDK's old demo; and here
+/// methods may become huge.
+#[test]
+fn jdk_25_with_large_ids_and_two_numbers_verifies() -> Result<()> {
+    let options = Options {
+        call_shape: CallShape::ClassAndMethod { class: 1_000_000 },
+        allow_huge_methods: true,
+        ..Options::default()
+    };
+    verification(25, "two-numbers", &options, || Everything::all(40_000))
+}
+
+/// What must never be instrumented is found by its annotations in each JDK, under the names it has there.
+#[test]
+fn methods_that_must_not_be_instrumented_are_known() -> Result<()> {
+    struct Timing;
+    impl Selector for Timing {
+        fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+            let class = method.class().name();
+            assert!(
+                class != b"java/lang/Math" || method.name() != b"sqrt",
+                "Math.sqrt is asked about"
+            );
+            Probes {
+                timing: Some(1),
+                ..Probes::default()
+            }
+        }
+        fn site(&mut self, _: &Member<'_, '_>, _: &Site<'_>) -> u32 {
+            0
+        }
+    }
+    for (feature, class, method, reason) in [
+        (17, "java/lang/Math", "sqrt", Reason::IntrinsicCandidate),
+        (25, "java/lang/Math", "sqrt", Reason::IntrinsicCandidate),
+        (17, "java/lang/Object", "finalize", Reason::ObjectFinalize),
+        (25, "java/lang/Object", "finalize", Reason::ObjectFinalize),
+        (17, "java/lang/Enum", "finalize", Reason::EmptyFinalize),
+        (25, "java/lang/VirtualThread", "mount", Reason::ChangesCurrentThread),
+        (
+            25,
+            "java/lang/invoke/LambdaForm$Holder",
+            "identity_L",
+            Reason::Hidden,
+        ),
+    ] {
+        let (folder, _) = classes(feature)?;
+        let path = folder.join("java.base").join(format!("{class}.class"));
+        let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
+        let mut rewriter = Rewriter::new(Options::default());
+        rewriter.rewrite(&bytes, &mut Timing, |len| Some(vec![0; len]))?;
+        let parsed = ClassFile::parse(&bytes)?;
+        let found = rewriter.report().left_alone.iter().find(|left| {
+            let member = parsed.methods().nth(left.method.into());
+            member.is_some_and(|m| m.name() == method.as_bytes())
+        });
+        ensure!(
+            found.is_some_and(|left| left.reason == reason),
+            "JDK {feature} {class}.{method}: {found:?}, {reason:?} expected"
+        );
+    }
+    Ok(())
+}
