@@ -1,67 +1,197 @@
 //! Megabytes of class files a second, one thread, everything in memory.
 //!
-//!     cargo bench -p loadhook-rewrite -- DIRECTORY [--out DIRECTORY] [--no-asm]
+//!     cargo bench -p loadhook-rewrite -- [DIRECTORY]
 //!
-//! or with `LOADHOOK_BENCH_CORPUS` for the directory of classes; without
-//! either, JDK 17's `java.base`. ASM does the same work on the same classes in
-//! the same run. The last line is
-//! `RESULT rewrite_entry_exit_handler_median_mb_s=… …`.
+//! The directory of classes may also be named by `LOADHOOK_BENCH_CORPUS`;
+//! without either it is JDK 17's `java.base`. Every method gets entry, exit
+//! and `caught` probes and a catch-any handler. ASM (Debian's libasm-java)
+//! does the same to the same methods in the same run, on JDK 17. The output
+//! of the last timed pass, ours and ASM's, is verified. Ends with one line
+//! `RESULT rewrite_entry_exit_handler_median_mb_s=… …`; a megabyte is
+//! 1,000,000 bytes of input.
 
-use std::path::Path;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
+use anyhow::{Context, Result, bail, ensure};
+use loadhook_rewrite::{ClassFile, Everything, Options, Outcome, Rewriter};
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::{corpus, helpers, verify};
 
-fn main() {
-    let dir = std::env::args().nth(1).unwrap();
-    let mut classes = Vec::new();
-    walk(Path::new(&dir), &mut classes);
-    classes.sort();
-    let classes: Vec<Vec<u8>> = classes.iter().map(|p| std::fs::read(p).unwrap()).collect();
+/// Passes before and behind ASM's, so that a machine that slows down slows
+/// both.
+const PASSES: usize = 40;
+
+const ASM_PASSES: &str = "60";
+
+const ASM_JAR: &str = "/usr/share/java/asm.jar";
+
+fn main() -> Result<()> {
+    let folder = match std::env::args().nth(1).filter(|arg| arg != "--bench") {
+        Some(folder) => PathBuf::from(folder),
+        None => match std::env::var_os("LOADHOOK_BENCH_CORPUS") {
+            Some(folder) => PathBuf::from(folder),
+            None => corpus::jdk_classes(17)?.join("java.base"),
+        },
+    };
+    let paths = corpus::walk(&folder)?;
+    let classes: Vec<Vec<u8>> = paths.iter().map(fs::read).collect::<Result<_, _>>()?;
     let bytes: usize = classes.iter().map(Vec::len).sum();
-    println!("{} classes, {} bytes", classes.len(), bytes);
-    let mut rewriter = Rewriter::new(Options::default());
-    let mut identical = 0;
-    for class in &classes {
-        match rewriter.copy(class, |len| Some(vec![0; len])) {
-            Ok(Outcome::Rewritten(copy)) => {
-                if copy == *class { identical += 1 } else { println!("differs") }
-                if !rewriter.report().left_alone.is_empty() { println!("{:?}", rewriter.report()); }
-            }
-            Ok(Outcome::Unchanged) => identical += 1,
-            Err(e) => println!("{e}"),
-        }
-    }
-    println!("{identical} identical");
+    println!("{} classes, {bytes} bytes", classes.len());
+
+    let mut bench = Bench::new(&classes);
+    let first = bench.pass(&classes)?;
     let mut times = Vec::new();
-    let mut buffer = Vec::new();
-    for pass in 0..40 {
-        let mut out = 0;
-        let mut alone = std::collections::BTreeMap::new();
-        let mut selector = Everything::timing(0);
-        let start = Instant::now();
-        for class in &classes {
-            let outcome = rewriter.rewrite(class, &mut selector, |len| {
-                if buffer.len() < len { buffer.resize(len, 0u8) }
-                Some(&mut buffer[..len])
-            });
-            match outcome {
-                Ok(Outcome::Rewritten(b)) => out += b.len(),
-                Ok(Outcome::Unchanged) => {}
-                Err(e) => println!("{e}"),
-            }
-            if pass == 0 { for l in &rewriter.report().left_alone { *alone.entry(l.reason.word()).or_insert(0) += 1; } }
-        }
-        times.push(start.elapsed().as_secs_f64());
-        if pass == 0 { println!("out {out} first {:.1} MB/s {alone:?}", bytes as f64 / times[0] / 1e6); }
+    for _ in 0..PASSES {
+        times.push(bench.pass(&classes)?);
+    }
+    let asm = Asm::run(&folder, &bench.left_alone(&classes)?)?;
+    for _ in 0..PASSES {
+        times.push(bench.pass(&classes)?);
     }
     times.sort_by(f64::total_cmp);
-    println!("median {:.0} MB/s best {:.0}", bytes as f64 / times[times.len()/2] / 1e6, bytes as f64 / times[0] / 1e6);
+    let rate = |seconds: f64| bytes as f64 / seconds / 1e6;
+    let median = rate(times[times.len() / 2]);
+
+    let ours = tempfile::tempdir()?;
+    bench.write_last_pass(&paths, &folder, ours.path())?;
+    for (who, tree) in [("ours", ours.path()), ("ASM's", asm.out.path())] {
+        let report = verify::verify_tree(tree, &folder)?;
+        report.require_clean().with_context(|| who.to_owned())?;
+        println!("{who}: {} classes verified", report.verified);
+    }
+    println!(
+        "RESULT rewrite_entry_exit_handler_median_mb_s={median:.0} best_mb_s={:.0} \
+         first_pass_s={first:.4} asm_median_mb_s={:.0} ratio={:.2}",
+        rate(times[0]),
+        asm.median,
+        median / asm.median
+    );
+    Ok(())
 }
 
-fn walk(dir: &Path, out: &mut Vec<std::path::PathBuf>) {
-    for e in std::fs::read_dir(dir).unwrap() {
-        let p = e.unwrap().path();
-        if p.is_dir() { walk(&p, out) } else if p.extension().is_some_and(|e| e == "class") { out.push(p) }
+/// Our side: one rewriter and one output buffer, as large as all output, for
+/// all passes.
+struct Bench {
+    rewriter: Rewriter,
+    output: Vec<u8>,
+    /// The end of each class in `output`; `None` where it is unchanged.
+    ends: Vec<Option<usize>>,
+}
+
+impl Bench {
+    fn new(classes: &[Vec<u8>]) -> Self {
+        let bytes: usize = classes.iter().map(Vec::len).sum();
+        Bench {
+            rewriter: Rewriter::new(Options::default()),
+            // Touched, so that the first pass measures us and not the kernel.
+            output: vec![1; 2 * bytes],
+            ends: Vec::with_capacity(classes.len()),
+        }
+    }
+
+    fn pass(&mut self, classes: &[Vec<u8>]) -> Result<f64> {
+        let mut selector = Everything::timing(0);
+        self.ends.clear();
+        let mut rest = self.output.as_mut_slice();
+        let mut end = 0;
+        let start = Instant::now();
+        for class in classes {
+            let outcome = self.rewriter.rewrite(class, &mut selector, |len| {
+                let (class, left) = std::mem::take(&mut rest).split_at_mut_checked(len)?;
+                rest = left;
+                end += len;
+                Some(class)
+            })?;
+            self.ends.push(match outcome {
+                Outcome::Rewritten(_) => Some(end),
+                Outcome::Unchanged => None,
+            });
+        }
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// The methods that carry no probe, one `class method descriptor` a line:
+    /// ASM is to leave them out too.
+    fn left_alone(&mut self, classes: &[Vec<u8>]) -> Result<String> {
+        let mut lines = String::new();
+        for class in classes {
+            self.rewriter
+                .rewrite(class, &mut Everything::timing(0), |len| Some(vec![0; len]))?;
+            let parsed = ClassFile::parse(class)?;
+            for left in &self.rewriter.report().left_alone {
+                let member = parsed.methods().nth(left.method.into());
+                let member = member.context("no such method")?;
+                writeln!(
+                    lines,
+                    "{} {} {}",
+                    String::from_utf8_lossy(parsed.name()),
+                    String::from_utf8_lossy(member.name()),
+                    String::from_utf8_lossy(member.descriptor())
+                )?;
+            }
+        }
+        Ok(lines)
+    }
+
+    fn write_last_pass(&self, paths: &[PathBuf], from: &Path, to: &Path) -> Result<()> {
+        let mut start = 0;
+        for (path, end) in paths.iter().zip(&self.ends) {
+            let target = to.join(path.strip_prefix(from)?);
+            fs::create_dir_all(target.parent().context("no parent")?)?;
+            match *end {
+                Some(end) => {
+                    fs::write(target, &self.output[start..end])?;
+                    start = end;
+                }
+                None => drop(fs::copy(path, target)?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// ASM's side.
+struct Asm {
+    median: f64,
+    out: tempfile::TempDir,
+}
+
+impl Asm {
+    fn run(folder: &Path, leave: &str) -> Result<Asm> {
+        if !Path::new(ASM_JAR).is_file() {
+            bail!("{ASM_JAR} not found: install libasm-java");
+        }
+        let jdk = Jdk::find(17)?;
+        let work = tempfile::tempdir()?;
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/asm/AsmBench.java");
+        let mut javac = jdk.javac()?;
+        javac.args(["-cp", ASM_JAR, "-d"]).arg(work.path()).arg(source);
+        helpers::output(&mut javac)?;
+        let leave_file = work.path().join("leave");
+        fs::write(&leave_file, leave)?;
+        let out = tempfile::tempdir()?;
+        let mut java = jdk.java();
+        java.args(["-XX:+UseSerialGC", "-Xmx4g", "-Xmn2g", "-cp"])
+            .arg(format!("{ASM_JAR}:{}", work.path().display()))
+            .arg("AsmBench")
+            .arg(folder)
+            .arg(ASM_PASSES)
+            .arg("--out")
+            .arg(out.path())
+            .arg("--leave")
+            .arg(leave_file);
+        let output = helpers::output(&mut java)?;
+        let result = output.lines().last().unwrap_or_default();
+        println!("{result}");
+        let median = result
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("asm_median_mb_s="))
+            .with_context(|| format!("AsmBench ended with {result}"))?;
+        let median: f64 = median.parse()?;
+        ensure!(median > 0.0);
+        Ok(Asm { median, out })
     }
 }
