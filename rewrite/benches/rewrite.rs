@@ -168,7 +168,10 @@ impl Asm {
         let work = tempfile::tempdir()?;
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/asm/AsmBench.java");
         let mut javac = jdk.javac()?;
-        javac.args(["-cp", ASM_JAR, "-d"]).arg(work.path()).arg(source);
+        javac
+            .args(["-cp", ASM_JAR, "-d"])
+            .arg(work.path())
+            .arg(source);
         helpers::output(&mut javac)?;
         let leave_file = work.path().join("leave");
         fs::write(&leave_file, leave)?;

@@ -28,8 +28,8 @@ impl<'a> Iterator for AnnotationTypes<'_, 'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.left = self.left.checked_sub(1)?;
-        let annotation_type = skip_annotation(&mut self.reader, 0)
-            .and_then(|type_index| self.pool.utf8(type_index));
+        let annotation_type =
+            skip_annotation(&mut self.reader, 0).and_then(|type_index| self.pool.utf8(type_index));
         if annotation_type.is_err() {
             self.left = 0;
         }

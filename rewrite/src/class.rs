@@ -16,8 +16,10 @@ pub mod access {
     pub const ABSTRACT: u16 = 0x0400;
 }
 
-/// The oldest version there is, and the last one whose `Code` had 8-bit
-/// `max_stack` and `max_locals`: 45.0 to 45.2, never written since JDK 1.0.2.
+/// The oldest version there is. Up to 45.2 `Code` once had an 8-bit `max_stack`
+/// and `max_locals`; JDK 11 still reads it so, JDK 17 as in later versions.
+/// Here it is read as in later versions, and code laid out in the old way is
+/// found unreadable, since its lengths do not fit.
 const FIRST_MAJOR: u16 = 45;
 
 /// Where a field or method lies in the class file, and the attributes of a
@@ -344,7 +346,12 @@ impl<'c, 'a> Member<'c, 'a> {
         if self.span.code == 0 {
             return Ok(None);
         }
-        Code::parse(self.class, self.span.code as usize, Place::Method(self.index)).map(Some)
+        Code::parse(
+            self.class,
+            self.span.code as usize,
+            Place::Method(self.index),
+        )
+        .map(Some)
     }
 
     /// The types of its annotations, visible ones first, as descriptors:

@@ -236,18 +236,16 @@ impl Pattern {
                 let annotated = class.annotation_types().any(|name| glob.matches(name));
                 annotated
                     || (any_part
-                        && class.methods().any(|method| {
-                            method.annotation_types().any(|name| glob.matches(name))
-                        }))
+                        && class
+                            .methods()
+                            .any(|method| method.annotation_types().any(|name| glob.matches(name))))
             }
             Subject::Member {
                 class: glob,
                 simple,
                 method,
                 ..
-            } => {
-                (any_part || method.is_none()) && glob.matches(shown_name(class.name(), *simple))
-            }
+            } => (any_part || method.is_none()) && glob.matches(shown_name(class.name(), *simple)),
         }
     }
 
@@ -447,9 +445,6 @@ mod tests {
         assert_eq!(fault("@a::b").at, 2);
         assert_eq!(fault("a b").at, 1);
         let shown = fault("com/example/Foo").to_string();
-        assert!(
-            shown.ends_with("    com/example/Foo\n       ^"),
-            "{shown}"
-        );
+        assert!(shown.ends_with("    com/example/Foo\n       ^"), "{shown}");
     }
 }

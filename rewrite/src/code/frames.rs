@@ -393,8 +393,8 @@ pub(crate) fn relocate<'a, E: From<ErrorKind>>(
             FrameFormat::StackMapTable => old_bci + i32::from(delta) + 1,
             FrameFormat::StackMap => i32::from(delta),
         };
-        let bci = u16::try_from(old_bci)
-            .map_err(|_| ErrorKind::BadBytecodeOffset(i64::from(old_bci)))?;
+        let bci =
+            u16::try_from(old_bci).map_err(|_| ErrorKind::BadBytecodeOffset(i64::from(old_bci)))?;
         let at = relocation.target(Bci(bci))?;
         while let Some(frame) = waiting.next_if(|frame| frame.at < at) {
             splice.full(frame.at, inserted.body(frame))?;
@@ -468,7 +468,8 @@ impl Splice<'_> {
             (FrameFormat::StackMap, _) => self.out.extend_from_slice(&[high, low]),
             (_, ..=form::SAME) if delta <= 63 => self.out.push(low),
             (_, ..=form::SAME) => {
-                self.out.extend_from_slice(&[form::SAME_EXTENDED, high, low]);
+                self.out
+                    .extend_from_slice(&[form::SAME_EXTENDED, high, low]);
             }
             (_, ..=form::SAME_LOCALS_1) if delta <= 63 => self.out.push(form::SAME + 1 + low),
             (_, ..=form::SAME_LOCALS_1) => {

@@ -208,9 +208,7 @@ impl<'a> Instruction<'a> {
     /// The switch that this instruction is.
     pub fn switch(&self) -> Option<Switch<'a>> {
         match self.opcode.operands() {
-            Operands::TableSwitch | Operands::LookupSwitch => {
-                Switch::at(self.code, self.bci).ok()
-            }
+            Operands::TableSwitch | Operands::LookupSwitch => Switch::at(self.code, self.bci).ok(),
             _ => None,
         }
     }

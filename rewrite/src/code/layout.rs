@@ -87,13 +87,7 @@ pub(crate) fn lay_out(
             Class::Switch => {
                 let old = length_at(code, bci).map_err(|kind| Fault { kind, bci })?;
                 let padding = switch_padding(position);
-                note(
-                    relocation,
-                    bci,
-                    EventKind::Switch,
-                    padding as u16,
-                    position,
-                );
+                note(relocation, bci, EventKind::Switch, padding as u16, position);
                 let next = bci + old;
                 position += old as u32 - switch_padding(bci as u32) + padding;
                 bci = next;

@@ -33,11 +33,7 @@ impl ProbeWriter {
     }
 
     /// Behind it: `swap; push site; allocArray`.
-    pub(crate) fn array_allocated(
-        &mut self,
-        site: u32,
-        options: &Options,
-    ) -> Result<(), PoolFull> {
+    pub(crate) fn array_allocated(&mut self, site: u32, options: &Options) -> Result<(), PoolFull> {
         self.needs_stack(2);
         self.op(Opcode::Swap);
         self.push_int(site as i32)?;

@@ -78,14 +78,16 @@ impl<'a> Printer<'_, 'a> {
         let reader = &mut reader;
         match name {
             b"Synthetic" | b"Deprecated" => self.end()?,
-            b"SourceFile" | b"Signature" | b"ConstantValue" | b"NestHost"
-            | b"ModuleMainClass" => {
+            b"SourceFile" | b"Signature" | b"ConstantValue" | b"NestHost" | b"ModuleMainClass" => {
                 self.write_char(' ')?;
                 self.constant(reader.u2()?)?;
                 self.end()?;
             }
             b"Exceptions" | b"NestMembers" | b"PermittedSubclasses" | b"ModulePackages" => {
-                self.list(reader, |printer, reader| Ok(printer.constant(reader.u2()?)?))?;
+                self.list(
+                    reader,
+                    |printer, reader| Ok(printer.constant(reader.u2()?)?),
+                )?;
             }
             b"EnclosingMethod" => {
                 self.write_str(" class ")?;
@@ -147,7 +149,11 @@ impl<'a> Printer<'_, 'a> {
         self.constant(reader.u2()?)?;
         self.write_str(" name ")?;
         self.constant(reader.u2()?)?;
-        write!(self, " flags {}", Flags::new(reader.u2()?, Flags::INNER_CLASS))?;
+        write!(
+            self,
+            " flags {}",
+            Flags::new(reader.u2()?, Flags::INNER_CLASS)
+        )?;
         Ok(())
     }
 

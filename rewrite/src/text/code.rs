@@ -53,7 +53,9 @@ impl<'a> Printer<'_, 'a> {
             };
             let place = Place::Method(method.index());
             let (max_stack, max_locals) = (code.max_stack, code.max_locals);
-            printer.line(format_args!("max_stack {max_stack}, max_locals {max_locals}"))?;
+            printer.line(format_args!(
+                "max_stack {max_stack}, max_locals {max_locals}"
+            ))?;
             // On a line of its own: it is an offset, which probes move.
             printer.write_str("code_length ")?;
             printer.offset(i64::from(code.len()))?;
@@ -151,7 +153,9 @@ impl<'a> Printer<'_, 'a> {
             }
             None => write!(self, "({count})")?,
         }
-        let padding = instruction.bytes.get(1..switch.operands_at - instruction.bci);
+        let padding = instruction
+            .bytes
+            .get(1..switch.operands_at - instruction.bci);
         if padding.is_some_and(|padding| padding.iter().any(|&byte| byte != 0)) {
             self.write_str("  // padding not zero")?;
         }

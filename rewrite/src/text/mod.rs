@@ -79,7 +79,9 @@ impl<'a> Printer<'_, 'a> {
     fn class(&mut self, filter: Option<&str>) -> fmt::Result {
         let class = self.class;
         if let Some(filter) = filter {
-            let mut methods = class.methods().filter(|method| names_method(filter, method));
+            let mut methods = class
+                .methods()
+                .filter(|method| names_method(filter, method));
             return methods.try_for_each(|method| self.method(&method));
         }
         let (major, minor) = (class.major_version(), class.minor_version());
@@ -116,17 +118,13 @@ impl<'a> Printer<'_, 'a> {
         self.end()?;
         let attributes = class.attributes();
         self.line(format_args!("attributes ({})", attributes.count_left()))?;
-        self.indented(|printer| {
-            printer.attributes(attributes, Owner::Declaration, Place::Class)
-        })
+        self.indented(|printer| printer.attributes(attributes, Owner::Declaration, Place::Class))
     }
 
     fn field(&mut self, field: &Member<'_, 'a>) -> fmt::Result {
         self.declaration("field", field, Flags::FIELD)?;
         let place = Place::Field(field.index());
-        self.indented(|printer| {
-            printer.attributes(field.attributes(), Owner::Declaration, place)
-        })
+        self.indented(|printer| printer.attributes(field.attributes(), Owner::Declaration, place))
     }
 
     fn method(&mut self, method: &Member<'_, 'a>) -> fmt::Result {
@@ -137,7 +135,7 @@ impl<'a> Printer<'_, 'a> {
                 match attribute {
                     Ok(attribute) => {
                         if printer.pool().utf8(attribute.name_index) == Ok(b"Code") {
-                            printer.code(method)?;
+                            printer.in_code(|printer| printer.code(method))?;
                         } else {
                             printer.attribute(&attribute, Owner::Declaration, place)?;
                         }
@@ -165,3 +163,6 @@ impl<'a> Printer<'_, 'a> {
         self.indented(|printer| printer.line(format_args!("access_flags {flags}")))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 /// Where a string printed beside an index is cut: without a bound, a class of
 /// 200 KB that names one long constant often enough has gigabytes of text.
-const LONGEST: usize = 200;
+const LONGEST: usize = 500;
 
 /// Modified UTF-8 (JVMS §4.4.7) as text, on one line and without surprises
 /// for a terminal.
@@ -86,7 +86,10 @@ impl fmt::Display for Display<'_> {
 fn is_printable(c: char) -> bool {
     // Cc, then the formatting characters that hide or turn text around.
     !c.is_control()
-        && !matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
+        && !matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+        )
         && !matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
         && !matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
@@ -277,11 +280,11 @@ mod tests {
 
     #[test]
     fn cuts_long_values_but_tells_them_apart() {
-        let (a, b) = ([b'a'; 300], [b'a'; 301]);
+        let (a, b) = ([b'a'; 600], [b'a'; 601]);
         let long = short(&a).to_string();
-        assert!(long.len() < 250 && long.contains("(300 bytes, FNV-1a "));
+        assert!(long.len() < 550 && long.contains("(600 bytes, FNV-1a "));
         assert_ne!(long, short(&b).to_string());
-        assert_eq!(short(&a[..200]).to_string(), "a".repeat(200));
+        assert_eq!(short(&a[..500]).to_string(), "a".repeat(500));
         assert_eq!(fnv_1a(b"a"), 0xaf63_dc4c_8601_ec8c);
     }
 

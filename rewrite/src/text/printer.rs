@@ -16,6 +16,9 @@ pub struct Line {
     /// Where the bytecode offsets stand in `text`, and their values: what
     /// changes when code moves.
     pub offsets: Vec<(Range<usize>, i64)>,
+    /// Which of the class's `Code` attributes it belongs to, from 1 on; 0 for
+    /// none.
+    pub code: usize,
     /// The offset of the instruction that the line shows.
     pub instruction: Option<usize>,
 }
@@ -56,6 +59,7 @@ pub(super) struct Printer<'x, 'a> {
     pub(super) indexes: Indexes,
     indent: usize,
     line: Line,
+    codes: usize,
     give: &'x mut dyn FnMut(&Line) -> fmt::Result,
 }
 
@@ -81,6 +85,7 @@ impl<'x, 'a> Printer<'x, 'a> {
             indexes,
             indent: 0,
             line: Line::default(),
+            codes: 0,
             give,
         }
     }
@@ -98,6 +103,15 @@ impl<'x, 'a> Printer<'x, 'a> {
         self.line.offsets.clear();
         self.line.instruction = None;
         given
+    }
+
+    /// What `write` prints, all of it one `Code` attribute.
+    pub(super) fn in_code<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
+        self.codes += 1;
+        self.line.code = self.codes;
+        let result = write(self);
+        self.line.code = 0;
+        result
     }
 
     /// A whole line.
@@ -139,7 +153,12 @@ impl<'x, 'a> Printer<'x, 'a> {
     pub(super) fn instruction(&mut self, bci: usize) -> fmt::Result {
         self.line.instruction = Some(bci);
         let text = bci.to_string();
-        write!(self, "{:width$}", "", width = 5usize.saturating_sub(text.len()))?;
+        write!(
+            self,
+            "{:width$}",
+            "",
+            width = 5usize.saturating_sub(text.len())
+        )?;
         self.offset(bci as i64)
     }
 

@@ -1,0 +1,108 @@
+//! `loadhook inspect`: a class as text.
+
+use std::fmt;
+use std::io::{self, BufWriter, Write};
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use loadhook_rewrite::{ClassFile, text};
+use terminal_size::{Width, terminal_size_of};
+
+use crate::archive::read_class;
+use crate::side_by_side::{Pair, write_pair};
+
+/// Columns of a comparison that goes to no terminal.
+const COLUMNS: usize = 160;
+
+/// Arguments of `loadhook inspect`.
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// A class file, or one in an archive: app.jar!com/example/Main.class
+    #[arg(value_name = "FILE|JAR!ENTRY")]
+    class: String,
+
+    /// Print only this method: main, or main([Ljava/lang/String;)V
+    method: Option<String>,
+
+    /// Show another class beside it
+    ///
+    /// Lines are compared without the constant pool and its indexes. Bytecode
+    /// offsets count as equal where they still mean the same instruction, or
+    /// one inserted before it. Lines only on the left are marked `<`, only on
+    /// the right `>`, changed ones `|`.
+    #[arg(long, value_name = "OTHER")]
+    diff: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &InspectArgs) -> Result<()> {
+    let method = args.method.as_deref();
+    let bytes = read_class(&args.class)?;
+    let class = parse(&args.class, &bytes)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    match &args.diff {
+        None => {
+            check_method(&args.class, &class, method)?;
+            let mut sink = TextSink {
+                out: &mut out,
+                result: Ok(()),
+            };
+            let printed = text::print(&class, method, &mut sink);
+            sink.result?;
+            printed?;
+        }
+        Some(other) => {
+            let other_bytes = read_class(other)?;
+            let other_class = parse(other, &other_bytes)?;
+            // One of them may have it alone: that is a difference.
+            if check_method(&args.class, &class, method).is_err() {
+                check_method(other, &other_class, method)?;
+            }
+            let pair = Pair {
+                names: [&args.class, other],
+                lines: [&class, &other_class].map(|class| text::comparable(class, method)),
+            };
+            write_pair(&pair, columns(), &mut out)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn parse<'a>(name: &str, bytes: &'a [u8]) -> Result<ClassFile<'a>> {
+    ClassFile::parse(bytes).with_context(|| name.to_owned())
+}
+
+fn check_method(name: &str, class: &ClassFile<'_>, method: Option<&str>) -> Result<()> {
+    let Some(filter) = method else {
+        return Ok(());
+    };
+    let mut methods = class.methods();
+    if !methods.any(|method| text::names_method(filter, &method)) {
+        bail!("{name}: no method {filter}");
+    }
+    Ok(())
+}
+
+/// As wide as the terminal; `COLUMNS` goes before it.
+fn columns() -> usize {
+    let set = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|set| set.parse().ok());
+    set.filter(|&columns| columns > 0).unwrap_or_else(|| {
+        terminal_size_of(io::stdout()).map_or(COLUMNS, |(Width(columns), _)| usize::from(columns))
+    })
+}
+
+/// Text to bytes; keeps the reason for which nothing more is written.
+struct TextSink<W> {
+    out: W,
+    result: io::Result<()>,
+}
+
+impl<W: Write> fmt::Write for TextSink<W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.result = self.out.write_all(text.as_bytes());
+        self.result.as_ref().map(|_| ()).map_err(|_| fmt::Error)
+    }
+}

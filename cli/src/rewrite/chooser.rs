@@ -1,0 +1,84 @@
+//! Who gets which probes, and what the ids stand for.
+
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::{ClassFile, Filter, Probes, Selector, Site};
+use serde_json::{Value, json};
+
+use super::ProbeFamily;
+
+/// Up to this many instructions a method without call and loop is trivial:
+/// it costs less than its probes.
+const TRIVIAL: usize = 24;
+
+/// Gives out ids and remembers what they stand for.
+pub(super) struct Chooser {
+    pub(super) filter: Filter,
+    pub(super) probes: Vec<ProbeFamily>,
+    pub(super) all: bool,
+    pub(super) trivial: u32,
+    pub(super) methods: Vec<Value>,
+    pub(super) sites: Vec<Value>,
+    /// Whether `methods` and `sites` are wanted.
+    pub(super) remember: bool,
+    pub(super) next_method: u32,
+    pub(super) next_site: u32,
+}
+
+pub(super) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub(super) fn class_name(method: &Member<'_, '_>) -> String {
+    text(method.class().name()).replace('/', ".")
+}
+
+impl Selector for Chooser {
+    fn class(&mut self, class: &ClassFile<'_>) -> bool {
+        self.filter.class(class)
+    }
+
+    fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+        if !self.filter.method(method) {
+            return Probes::default();
+        }
+        let wants = |family| self.probes.contains(&family);
+        let mut probes = Probes {
+            timing: None,
+            allocations: wants(ProbeFamily::Alloc),
+            objects: wants(ProbeFamily::Object),
+        };
+        if wants(ProbeFamily::Timing) {
+            if !self.all && method.is_trivial(TRIVIAL) {
+                self.trivial += 1;
+            } else {
+                probes.timing = Some(self.next_method);
+                if self.remember {
+                    self.methods.push(json!({
+                        "id": self.next_method,
+                        "class": class_name(method),
+                        "method": text(method.name()),
+                        "descriptor": text(method.descriptor()),
+                    }));
+                }
+                self.next_method += 1;
+            }
+        }
+        probes
+    }
+
+    fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
+        let id = self.next_site;
+        if self.remember {
+            self.sites.push(json!({
+                "id": id,
+                "class": class_name(method),
+                "method": text(method.name()),
+                "descriptor": text(method.descriptor()),
+                "bci": site.bci,
+                "type": site.allocation.type_name(),
+            }));
+        }
+        self.next_site += 1;
+        id
+    }
+}

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Passes all tests: installs the JDKs they need, then runs them.
+set -eu
+. "$(dirname -- "$0")/prerequisites.sh"
+need_jdk_17
+need_jdk_25
+cd "$root"
+exec cargo test --workspace --locked "$@"
