@@ -49,45 +49,41 @@ pub(crate) fn lay_out(
 ) -> Result<(), Refusal> {
     let mut position = u32::from(probes.entry.len);
     relocation.reset(code.len(), position);
+    let Relocation { map, events, .. } = relocation;
     let mut handlers = handlers.iter().map(|&bci| usize::from(bci));
     let mut next_handler = handlers.next().unwrap_or(usize::MAX);
     let mut bci = 0;
     while let Some(&opcode) = code.get(bci) {
-        relocation.place(bci, position);
+        let shape = SHAPES[opcode as usize];
+        if let Some(slot) = map.get_mut(bci) {
+            *slot = position;
+        }
+        if shape.class == Class::Plain && bci != next_handler {
+            bci += shape.length as usize;
+            position += u32::from(shape.length);
+            continue;
+        }
         if bci == next_handler {
             next_handler = handlers.next().unwrap_or(usize::MAX);
             if let Some(snippet) = probes.caught {
-                insert(
-                    relocation,
-                    bci,
-                    EventKind::InsertBefore,
-                    snippet,
-                    &mut position,
-                );
+                insert(events, bci, EventKind::InsertBefore, snippet, &mut position);
             }
         }
-        let shape = SHAPES[opcode as usize];
         let mut length = u32::from(shape.length);
         let mut behind = None;
         match shape.class {
             Class::Plain => {}
             Class::Return => {
                 if let Some(snippet) = probes.exit {
-                    insert(
-                        relocation,
-                        bci,
-                        EventKind::InsertExit,
-                        snippet,
-                        &mut position,
-                    );
+                    insert(events, bci, EventKind::InsertExit, snippet, &mut position);
                 }
             }
-            Class::Branch2 => note(relocation, bci, EventKind::Branch2, 0, position),
-            Class::Branch4 => note(relocation, bci, EventKind::Branch4, 0, position),
+            Class::Branch2 => note(events, bci, EventKind::Branch2, 0, position),
+            Class::Branch4 => note(events, bci, EventKind::Branch4, 0, position),
             Class::Switch => {
                 let old = length_at(code, bci).map_err(|kind| Fault { kind, bci })?;
                 let padding = switch_padding(position);
-                note(relocation, bci, EventKind::Switch, padding as u16, position);
+                note(events, bci, EventKind::Switch, padding as u16, position);
                 let next = bci + old;
                 position += old as u32 - switch_padding(bci as u32) + padding;
                 bci = next;
@@ -104,13 +100,7 @@ pub(crate) fn lay_out(
             Class::Array | Class::MultiArray => {
                 if probes.sites && bci + length as usize <= code.len() {
                     let (before, after) = sites.new_array(bci as u16)?;
-                    insert(
-                        relocation,
-                        bci,
-                        EventKind::InsertBefore,
-                        before,
-                        &mut position,
-                    );
+                    insert(events, bci, EventKind::InsertBefore, before, &mut position);
                     behind = Some(after);
                 }
             }
@@ -122,13 +112,7 @@ pub(crate) fn lay_out(
         bci += length as usize;
         position += length;
         if let Some(snippet) = behind {
-            insert(
-                relocation,
-                bci,
-                EventKind::InsertAfter,
-                snippet,
-                &mut position,
-            );
+            insert(events, bci, EventKind::InsertAfter, snippet, &mut position);
         }
     }
     if bci != code.len() {
@@ -142,7 +126,7 @@ pub(crate) fn lay_out(
         }
         .into());
     }
-    relocation.place(bci, position);
+    relocation.place_end(position);
     if position > REACH {
         widen(code, relocation)?;
     }
@@ -151,14 +135,14 @@ pub(crate) fn lay_out(
 
 #[inline]
 fn insert(
-    relocation: &mut Relocation,
+    events: &mut Vec<Event>,
     bci: usize,
     kind: EventKind,
     snippet: Snippet,
     position: &mut u32,
 ) {
     if snippet.len != 0 {
-        relocation.events.push(Event {
+        events.push(Event {
             bci: bci as u16,
             kind,
             snippet,
@@ -169,8 +153,8 @@ fn insert(
 }
 
 #[inline]
-fn note(relocation: &mut Relocation, bci: usize, kind: EventKind, len: u16, position: u32) {
-    relocation.events.push(Event {
+fn note(events: &mut Vec<Event>, bci: usize, kind: EventKind, len: u16, position: u32) {
+    events.push(Event {
         bci: bci as u16,
         kind,
         snippet: Snippet { start: 0, len },

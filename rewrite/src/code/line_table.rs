@@ -35,11 +35,14 @@ pub(crate) fn relocate(
     if !rest.is_empty() || entries.len() != usize::from(u16::from_be_bytes(*count)) {
         return Err(ErrorKind::TrailingBytes(rest.len()));
     }
-    out.extend_from_slice(count);
-    for &[a, b, c, d] in entries {
-        let NewBci(start) = relocation.debug(Bci(u16::from_be_bytes([a, b])))?;
-        let [a, b] = (start as u16).to_be_bytes();
-        out.extend_from_slice(&[a, b, c, d]);
+    // Copied as one, then patched: most entries of a class lie in tables.
+    let start = out.len() + count.len();
+    out.extend_from_slice(info);
+    let entries = out.get_mut(start..).unwrap_or_default();
+    for entry in entries.as_chunks_mut::<4>().0 {
+        let [a, b, _, _] = entry;
+        let NewBci(start) = relocation.debug(Bci(u16::from_be_bytes([*a, *b])))?;
+        [*a, *b] = (start as u16).to_be_bytes();
     }
     Ok(())
 }

@@ -76,12 +76,15 @@ pub(crate) fn relocate(
     if !rest.is_empty() || entries.len() != usize::from(u16::from_be_bytes(*count)) {
         return Err(ErrorKind::TrailingBytes(rest.len()));
     }
-    out.extend_from_slice(count);
-    for &[a, b, c, d, e, f, g, h, i, j] in entries {
-        let start_pc = u16::from_be_bytes([a, b]);
-        let length = u16::from_be_bytes([c, d]);
-        let [[a, b], [c, d]] = relocate_range(relocation, start_pc, length)?;
-        out.extend_from_slice(&[a, b, c, d, e, f, g, h, i, j]);
+    // Copied as one, then patched.
+    let start = out.len() + count.len();
+    out.extend_from_slice(info);
+    let entries = out.get_mut(start..).unwrap_or_default();
+    for entry in entries.as_chunks_mut::<10>().0 {
+        let [a, b, c, d, ..] = entry;
+        let start_pc = u16::from_be_bytes([*a, *b]);
+        let length = u16::from_be_bytes([*c, *d]);
+        [[*a, *b], [*c, *d]] = relocate_range(relocation, start_pc, length)?;
     }
     Ok(())
 }

@@ -49,7 +49,7 @@ pub(crate) struct Event {
 pub(crate) struct Relocation {
     /// By old offset: where jumps to the instruction lead, which is before
     /// its probes but behind the entry probe.
-    map: Vec<u32>,
+    pub(crate) map: Vec<u32>,
     pub(crate) events: Vec<Event>,
     /// The length of the entry probe.
     pub(crate) entry_len: u32,
@@ -65,9 +65,10 @@ impl Relocation {
         self.entry_len = entry_len;
     }
 
+    /// Ends the code at `position`.
     #[inline]
-    pub(crate) fn place(&mut self, bci: usize, position: u32) {
-        if let Some(slot) = self.map.get_mut(bci) {
+    pub(crate) fn place_end(&mut self, position: u32) {
+        if let Some(slot) = self.map.last_mut() {
             *slot = position;
         }
     }

@@ -204,9 +204,9 @@ methods (1)
          11: wide iinc 260 -2
          17: bipush -128
          19: tableswitch -1 to 0
-                  -1: 20
-                   0: 0
-             default: 32
+                -1: 20
+                 0: 0
+           default: 32
          40: newarray int
          42: invokedynamic #28  // InvokeDynamic bootstrap 0 m:(I)V
          47: return
@@ -244,7 +244,7 @@ attributes (4)
   Odd (66 bytes)
     abababab abababab abababab abababab abababab abababab abababab abababab
     abababab abababab abababab abababab abababab abababab abababab abababab
-    … 2 more, FNV-1a of all e1c8c21c0fb4a1dd
+    … 2 more, FNV-1a of all f8d5ba42e5952f93
 ";
     let at = text.find("  #19").unwrap_or(0);
     assert_eq!(&text[at..], expected, "{text}");
@@ -256,19 +256,13 @@ fn unreadable_parts_are_lines_and_the_rest_goes_on() {
     let frames = attribute("StackMapTable", bytes!(u2: 2, u1: 0, u1: 200));
     let lines = attribute("LineNumberTable", bytes!(u2: 1, u2: 0, u2: 7));
     let text = text(&class_of(&code, &[frames, lines]), Some("m"));
-    let expected = "\
-          error: bad opcode 0xcb at 0x143 (method 0)
-          cb00
-";
-    assert!(text.contains(&expected[4..]), "{text}");
-    assert!(
-        text.contains("    0: same_frame\n      error: reserved frame type 200"),
-        "{text}"
-    );
-    assert!(
-        text.ends_with("    LineNumberTable\n      0: line 7\n"),
-        "{text}"
-    );
+    for expected in [
+        "\n        0: iconst_0\n    error: bad opcode 0xcb at 0x145 (method 0)\n    cb00\n",
+        "\n      0: same_frame\n      error: reserved frame type 200 at 0x15",
+        "\n    LineNumberTable\n      0: line 7\n",
+    ] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
 }
 
 #[test]
