@@ -1,1 +1,99 @@
-//! Golden files live beside this crate; see README.md. The tests are in `tests/`.
+//! The inputs of the golden files: committed classes and hand-made ones.
+//!
+//! Both kinds are one construct each; `README.md` beside this crate has the
+//! table of what is covered. The committed ones are `.java` files in `inputs/`
+//! with what javac made of them; the hand-made ones are assembled on demand by
+//! [`handmade`], for what no compiler writes any more, or ever did.
+
+#![forbid(unsafe_code)]
+
+pub mod handmade;
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// A class file that lies in `golden/inputs`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// The path below `inputs` without `.class`, `/` between folders: also the
+    /// class's internal name, `module-info` excepted.
+    pub name: String,
+    /// Where the file is.
+    pub path: PathBuf,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+/// The folder of the committed inputs.
+pub fn inputs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("inputs")
+}
+
+/// All committed classes, sorted by name.
+///
+/// # Errors
+/// If the folder or one of its files cannot be read.
+pub fn committed() -> io::Result<Vec<Committed>> {
+    let root = inputs();
+    let mut found = Vec::new();
+    collect(&root, "", &mut found)?;
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+fn collect(folder: &Path, prefix: &str, found: &mut Vec<Committed>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let file_name = entry.file_name();
+        let Some(file_name) = file_name.to_str() else {
+            continue;
+        };
+        if path.is_dir() {
+            collect(&path, &format!("{prefix}{file_name}/"), found)?;
+        } else if let Some(stem) = file_name.strip_suffix(".class") {
+            let bytes = fs::read(&path)?;
+            found.push(Committed {
+                name: format!("{prefix}{stem}"),
+                path,
+                bytes,
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// Two classes of one name would share a snapshot.
+    #[test]
+    fn names_are_unique() {
+        let mut names = HashSet::new();
+        for class in handmade::all() {
+            assert!(names.insert(class.name.clone()), "{} twice", class.name);
+        }
+        for class in committed().expect("inputs") {
+            assert!(names.insert(class.name.clone()), "{} twice", class.name);
+        }
+    }
+
+    /// A source without its class was never compiled.
+    #[test]
+    fn every_source_has_its_class() {
+        for folder in [inputs(), inputs().join("module"), inputs().join("packaged")] {
+            for entry in fs::read_dir(folder).expect("inputs") {
+                let path = entry.expect("inputs").path();
+                if path
+                    .extension()
+                    .is_some_and(|extension| extension == "java")
+                {
+                    assert!(path.with_extension("class").exists(), "{}", path.display());
+                }
+            }
+        }
+    }
+}

@@ -339,6 +339,16 @@ impl Filter {
         Ok(())
     }
 
+    /// Whether a class of this internal name may be included, as far as the
+    /// name tells: quick, and before the class is read.
+    pub fn class_name(&self, name: &[u8]) -> bool {
+        let may = |pattern: &Pattern| match &pattern.subject {
+            Subject::Annotation(_) => true,
+            Subject::Member { class, simple, .. } => class.matches(shown_name(name, *simple)),
+        };
+        self.include.is_empty() || self.include.iter().any(may)
+    }
+
     /// Whether any method of `class` may pass.
     pub fn class(&mut self, class: &ClassFile<'_>) -> bool {
         let mut included = self.include.is_empty();

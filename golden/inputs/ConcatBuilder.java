@@ -1,0 +1,23 @@
+// javac 17 flags: --release 8 -g
+/** String concatenation by StringBuilder, private access by access$000: as of Java 8. */
+public class ConcatBuilder {
+    private static int hidden = 3;
+
+    static class Nested {
+        int peek(boolean change) {
+            if (change) {
+                hidden += 4;
+            }
+            return hidden;
+        }
+    }
+
+    static String test(String text, int n) {
+        return "<" + text + (n > 1 ? n : "few") + ">";
+    }
+
+    public static Object run() {
+        hidden = 3;
+        return test("a", 1) + test("b", 2) + new Nested().peek(false) + new Nested().peek(true);
+    }
+}

@@ -1,0 +1,28 @@
+//! The constructor shapes that the limit generator has too, without filler:
+//! in a version with frames and one without.
+
+use loadhook_tests::shapes::Filler;
+use loadhook_tests::shapes::constructors::shapes;
+
+use super::List;
+
+pub(super) fn add(list: &mut List) {
+    let filler = Filler {
+        length: 0,
+        sites: 0,
+    };
+    for shape in shapes() {
+        // Below version 50 there are no frames; 48 is where subroutines end in
+        // practice.
+        let versions = if shape.max_version == 49 {
+            [48, 49]
+        } else {
+            [49, 52]
+        };
+        for version in versions {
+            let name = format!("constructor_{}_v{version}", shape.name);
+            let bytes = shape.class(&format!("handmade/{name}"), version, filler);
+            list.push(&name, shape.construct, false, bytes);
+        }
+    }
+}

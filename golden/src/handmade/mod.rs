@@ -1,0 +1,147 @@
+//! Classes assembled by hand, one construct each.
+//!
+//! Every class is accepted by HotSpot 17 and 25 under `-Xverify:all`, and most
+//! have a `run()` (see [`loadhook_tests::shapes::Driver`]). The driver's own
+//! methods are synthetic; a golden file need not show them.
+
+mod allocations;
+mod constants;
+mod constructors;
+mod debug_tables;
+mod frames;
+mod handlers;
+mod jumps;
+mod members;
+mod sizes;
+mod stack_maps;
+mod subroutines;
+mod switches;
+mod type_annotations;
+mod uninitialized;
+mod wide;
+
+use loadhook_tests::assembler::{ClassBuilder, CodeBuilder, access};
+use loadhook_tests::shapes::{Arg, Driver};
+
+/// One hand-made class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handmade {
+    /// A name fit for a file; the class is `handmade/<name>`.
+    pub name: String,
+    /// What the class is there for.
+    pub construct: &'static str,
+    /// Whether its text would be too long to keep as a golden file.
+    pub large: bool,
+    /// The class file.
+    pub bytes: Vec<u8>,
+}
+
+/// All hand-made classes, in an order that does not change; names are unique.
+pub fn all() -> Vec<Handmade> {
+    let mut list = List::default();
+    frames::add(&mut list);
+    switches::add(&mut list);
+    wide::add(&mut list);
+    jumps::add(&mut list);
+    subroutines::add(&mut list);
+    handlers::add(&mut list);
+    uninitialized::add(&mut list);
+    constructors::add(&mut list);
+    debug_tables::add(&mut list);
+    type_annotations::add(&mut list);
+    stack_maps::add(&mut list);
+    constants::add(&mut list);
+    allocations::add(&mut list);
+    members::add(&mut list);
+    sizes::add(&mut list);
+    list.classes
+}
+
+/// `public static`, as most methods here are.
+const STATIC: u16 = access::PUBLIC | access::STATIC;
+
+/// The list under construction.
+#[derive(Default)]
+struct List {
+    classes: Vec<Handmade>,
+}
+
+impl List {
+    /// Adds a finished class.
+    fn push(&mut self, name: &str, construct: &'static str, large: bool, bytes: Vec<u8>) {
+        let name = name.to_owned();
+        debug_assert!(
+            self.classes.iter().all(|class| class.name != name),
+            "{name} twice"
+        );
+        self.classes.push(Handmade {
+            name,
+            construct,
+            large,
+            bytes,
+        });
+    }
+
+    /// Adds a class that `fill` fills.
+    fn class(
+        &mut self,
+        name: &str,
+        construct: &'static str,
+        version: u16,
+        fill: impl FnOnce(&mut ClassBuilder, &mut Driver),
+    ) {
+        let bytes = assemble(name, version, fill);
+        self.push(name, construct, false, bytes);
+    }
+
+    /// Like [`List::class`] for a class too long to print.
+    fn large(
+        &mut self,
+        name: &str,
+        construct: &'static str,
+        version: u16,
+        fill: impl FnOnce(&mut ClassBuilder, &mut Driver),
+    ) {
+        let bytes = assemble(name, version, fill);
+        self.push(name, construct, true, bytes);
+    }
+
+    /// Adds a class whose one method of interest is `static int test(int)`,
+    /// called with each of `arguments`. Its limits are 4 and 8 unless `body`
+    /// says otherwise.
+    fn test(
+        &mut self,
+        name: &str,
+        construct: &'static str,
+        version: u16,
+        arguments: &[i32],
+        body: impl FnOnce(&mut CodeBuilder<'_>),
+    ) {
+        self.class(name, construct, version, |class, driver| {
+            for &argument in arguments {
+                driver.call("test", "(I)I", &[Arg::Int(argument)]);
+            }
+            class.method(STATIC, "test", "(I)I", |code| {
+                code.limits(4, 8);
+                body(code);
+            });
+        });
+    }
+}
+
+/// A class without `run()` if the driver was given no call.
+fn assemble(
+    name: &str,
+    version: u16,
+    fill: impl FnOnce(&mut ClassBuilder, &mut Driver),
+) -> Vec<u8> {
+    let mut class = ClassBuilder::new(version, &format!("handmade/{name}"));
+    let mut driver = Driver::new();
+    fill(&mut class, &mut driver);
+    if !driver.is_empty() {
+        driver.add_to(&mut class);
+    }
+    class
+        .finish()
+        .unwrap_or_else(|error| panic!("{name}: {error}"))
+}

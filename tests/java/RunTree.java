@@ -1,0 +1,48 @@
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Runs a whole tree of classes, which lies on the class path, together.
+ *
+ * {@code RunTree TREE}: loads and initialises every class of TREE by its name, calls {@code public static
+ * Object run()} where there is one, and prints a line for each, tab separated, escaped: {@code name  what it
+ * returned or threw}. Classes that depend on each other privately, nest mates and enum bodies, cannot be
+ * tried one by one.
+ */
+public final class RunTree {
+    private RunTree() {}
+
+    public static void main(String[] args) {
+        Path tree = Path.of(args[0]);
+        List<String> lines = new ArrayList<>();
+        for (Path file : ClassTree.files(tree)) {
+            String path = tree.relativize(file).toString();
+            String name = path.substring(0, path.length() - ".class".length()).replace('/', '.');
+            if (!name.endsWith("-info")) {
+                lines.add(Lines.escape(name) + "\t" + Lines.escape(result(name)));
+            }
+        }
+        lines.forEach(System.out::println);
+    }
+
+    private static String result(String name) {
+        try {
+            Class<?> type = Class.forName(name);
+            for (Method method : type.getDeclaredMethods()) {
+                if (method.getName().equals("run") && method.getParameterCount() == 0
+                        && java.lang.reflect.Modifier.isStatic(method.getModifiers())) {
+                    method.setAccessible(true);
+                    return "ran " + method.invoke(null);
+                }
+            }
+            return "loaded";
+        } catch (InvocationTargetException e) {
+            return "threw " + e.getCause();
+        } catch (Throwable t) {
+            return "failed " + t;
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Writing `StackMapTable` (JVMS §4.7.4) and the CLDC's `StackMap`.
+//!
+//! Frames are always given in full, as lists of types. What is written is the
+//! shortest form that says the same, or the form that was asked for.
+
+use super::bytes::Put;
+use super::error::{AssembleError, Result, u2};
+use super::{ConstantPool, Label};
+
+/// A type in a frame (JVMS §4.7.4). `Long` and `Double` are one item each and
+/// stand for two local variables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum VerificationTypeInfo {
+    /// `ITEM_Top`: anything, not usable.
+    Top,
+    /// `ITEM_Integer`.
+    Integer,
+    /// `ITEM_Float`.
+    Float,
+    /// `ITEM_Double`.
+    Double,
+    /// `ITEM_Long`.
+    Long,
+    /// `ITEM_Null`.
+    Null,
+    /// `ITEM_UninitializedThis`.
+    UninitializedThis,
+    /// `ITEM_Object` of an internal name or array descriptor.
+    Object(String),
+    /// `ITEM_Uninitialized`: made by the `new` at the label.
+    Uninitialized(Label),
+}
+
+impl VerificationTypeInfo {
+    /// `ITEM_Object` of `name`.
+    pub fn object(name: &str) -> Self {
+        Self::Object(name.to_owned())
+    }
+}
+
+/// How a frame is written (JVMS §4.7.4, `frame_type`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FrameForm {
+    /// The shortest that fits.
+    #[default]
+    Auto,
+    /// `same_frame`, 0–63.
+    Same,
+    /// `same_locals_1_stack_item_frame`, 64–127.
+    SameLocals1,
+    /// `same_locals_1_stack_item_frame_extended`, 247.
+    SameLocals1Extended,
+    /// `chop_frame`, 248–250.
+    Chop,
+    /// `same_frame_extended`, 251.
+    SameExtended,
+    /// `append_frame`, 252–254.
+    Append,
+    /// `full_frame`, 255.
+    Full,
+}
+
+/// Where the frames of a method go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameTable {
+    /// Into `StackMapTable`: versions 50 and up.
+    StackMapTable,
+    /// Into the CLDC's `StackMap`: a list of full frames at absolute offsets.
+    CldcStackMap,
+    /// Nowhere: what a compiler does below version 50.
+    None,
+}
+
+/// One frame, still with its labels.
+#[derive(Debug, Clone)]
+pub(crate) struct Frame {
+    pub(crate) at: Label,
+    pub(crate) locals: Vec<VerificationTypeInfo>,
+    pub(crate) stack: Vec<VerificationTypeInfo>,
+    pub(crate) form: FrameForm,
+}
+
+/// Turns labels into offsets.
+pub(crate) type Resolve<'a> = dyn Fn(Label) -> Result<usize> + 'a;
+
+/// The frames sorted by offset; two at one offset are an error.
+fn sorted<'f>(frames: &'f [Frame], resolve: &Resolve<'_>) -> Result<Vec<(usize, &'f Frame)>> {
+    let mut placed = Vec::with_capacity(frames.len());
+    for frame in frames {
+        placed.push((resolve(frame.at)?, frame));
+    }
+    placed.sort_by_key(|&(pc, _)| pc);
+    if let Some(pair) = placed.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        return Err(AssembleError::FrameTwice(pair[0].0));
+    }
+    Ok(placed)
+}
+
+/// The contents of a `StackMapTable`, `initial` being the implicit first frame.
+pub(crate) fn stack_map_table(
+    frames: &[Frame],
+    initial: &[VerificationTypeInfo],
+    pool: &mut ConstantPool,
+    resolve: &Resolve<'_>,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    out.u2(u2("number_of_entries", frames.len())?);
+    let mut previous_locals = initial;
+    let mut next_pc = 0;
+    for (pc, frame) in sorted(frames, resolve)? {
+        let delta = u2("offset_delta", pc - next_pc)?;
+        let form = match frame.form {
+            FrameForm::Auto => shortest(delta, previous_locals, frame),
+            forced => forced,
+        };
+        if !fits(form, delta, previous_locals, frame) {
+            return Err(AssembleError::FrameForm { pc, form });
+        }
+        write_frame(&mut out, form, delta, previous_locals, frame, pool, resolve)?;
+        previous_locals = &frame.locals;
+        next_pc = pc + 1;
+    }
+    Ok(out)
+}
+
+/// The shortest form of `frame` after a frame with `previous` locals.
+fn shortest(delta: u16, previous: &[VerificationTypeInfo], frame: &Frame) -> FrameForm {
+    use FrameForm::{Append, Chop, Same, SameExtended, SameLocals1, SameLocals1Extended};
+    let by_length = [
+        Same,
+        SameLocals1,
+        SameExtended,
+        Chop,
+        SameLocals1Extended,
+        Append,
+    ];
+    by_length
+        .into_iter()
+        .find(|&form| fits(form, delta, previous, frame))
+        .unwrap_or(FrameForm::Full)
+}
+
+/// Whether `form` can say what `frame` says.
+fn fits(form: FrameForm, delta: u16, previous: &[VerificationTypeInfo], frame: &Frame) -> bool {
+    let same_locals = frame.locals == previous;
+    let (now, before) = (frame.locals.len(), previous.len());
+    match form {
+        FrameForm::Same => delta <= 63 && same_locals && frame.stack.is_empty(),
+        FrameForm::SameExtended => same_locals && frame.stack.is_empty(),
+        FrameForm::SameLocals1 => delta <= 63 && same_locals && frame.stack.len() == 1,
+        FrameForm::SameLocals1Extended => same_locals && frame.stack.len() == 1,
+        FrameForm::Chop => {
+            frame.stack.is_empty()
+                && (1..=3).contains(&before.saturating_sub(now))
+                && previous.starts_with(&frame.locals)
+        }
+        FrameForm::Append => {
+            frame.stack.is_empty()
+                && (1..=3).contains(&now.saturating_sub(before))
+                && frame.locals.starts_with(previous)
+        }
+        FrameForm::Full => true,
+        FrameForm::Auto => false,
+    }
+}
+
+fn write_frame(
+    out: &mut Vec<u8>,
+    form: FrameForm,
+    delta: u16,
+    previous: &[VerificationTypeInfo],
+    frame: &Frame,
+    pool: &mut ConstantPool,
+    resolve: &Resolve<'_>,
+) -> Result<()> {
+    let (now, before) = (frame.locals.len(), previous.len());
+    match form {
+        // `fits` has bounded the deltas and counts that are narrowed here.
+        FrameForm::Same => out.u1(delta as u8),
+        FrameForm::SameExtended => {
+            out.u1(251);
+            out.u2(delta);
+        }
+        FrameForm::SameLocals1 => {
+            out.u1(64 + delta as u8);
+            write_types(out, &frame.stack, pool, resolve)?;
+        }
+        FrameForm::SameLocals1Extended => {
+            out.u1(247);
+            out.u2(delta);
+            write_types(out, &frame.stack, pool, resolve)?;
+        }
+        FrameForm::Chop => {
+            out.u1(251 - (before - now) as u8);
+            out.u2(delta);
+        }
+        FrameForm::Append => {
+            out.u1(251 + (now - before) as u8);
+            out.u2(delta);
+            write_types(out, &frame.locals[before..], pool, resolve)?;
+        }
+        FrameForm::Full | FrameForm::Auto => {
+            out.u1(255);
+            out.u2(delta);
+            write_lists(out, frame, pool, resolve)?;
+        }
+    }
+    Ok(())
+}
+
+/// The contents of a CLDC `StackMap`: full frames at absolute offsets, with the
+/// same item tags as `StackMapTable` (CLDC 1.1, appendix 1).
+pub(crate) fn cldc_stack_map(
+    frames: &[Frame],
+    pool: &mut ConstantPool,
+    resolve: &Resolve<'_>,
+) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    out.u2(u2("number_of_entries", frames.len())?);
+    for (pc, frame) in sorted(frames, resolve)? {
+        out.u2(u2("offset", pc)?);
+        write_lists(&mut out, frame, pool, resolve)?;
+    }
+    Ok(out)
+}
+
+/// Locals, then stack, each with its count.
+fn write_lists(
+    out: &mut Vec<u8>,
+    frame: &Frame,
+    pool: &mut ConstantPool,
+    resolve: &Resolve<'_>,
+) -> Result<()> {
+    out.u2(u2("number_of_locals", frame.locals.len())?);
+    write_types(out, &frame.locals, pool, resolve)?;
+    out.u2(u2("number_of_stack_items", frame.stack.len())?);
+    write_types(out, &frame.stack, pool, resolve)
+}
+
+fn write_types(
+    out: &mut Vec<u8>,
+    types: &[VerificationTypeInfo],
+    pool: &mut ConstantPool,
+    resolve: &Resolve<'_>,
+) -> Result<()> {
+    for item in types {
+        match item {
+            VerificationTypeInfo::Top => out.u1(0),
+            VerificationTypeInfo::Integer => out.u1(1),
+            VerificationTypeInfo::Float => out.u1(2),
+            VerificationTypeInfo::Double => out.u1(3),
+            VerificationTypeInfo::Long => out.u1(4),
+            VerificationTypeInfo::Null => out.u1(5),
+            VerificationTypeInfo::UninitializedThis => out.u1(6),
+            VerificationTypeInfo::Object(name) => {
+                out.u1(7);
+                out.u2(pool.class(name));
+            }
+            VerificationTypeInfo::Uninitialized(label) => {
+                out.u1(8);
+                out.u2(u2("offset", resolve(*label)?)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The locals of the implicit first frame (JVMS §4.10.1.6): `this`, then the
+/// arguments.
+pub(crate) fn initial_locals(
+    this: Option<VerificationTypeInfo>,
+    descriptor: &str,
+) -> Result<Vec<VerificationTypeInfo>> {
+    let bad = || AssembleError::Descriptor(descriptor.to_owned());
+    let mut locals: Vec<_> = this.into_iter().collect();
+    let arguments = descriptor.strip_prefix('(').ok_or_else(bad)?;
+    let mut rest = arguments.split_once(')').ok_or_else(bad)?.0;
+    while !rest.is_empty() {
+        let dimensions = rest.len() - rest.trim_start_matches('[').len();
+        let element = *rest.as_bytes().get(dimensions).ok_or_else(bad)?;
+        let end = match element {
+            b'L' => rest.find(';').ok_or_else(bad)? + 1,
+            _ => dimensions + 1,
+        };
+        let item = match (dimensions, element) {
+            (0, b'L') => VerificationTypeInfo::object(&rest[1..end - 1]),
+            (0, b'J') => VerificationTypeInfo::Long,
+            (0, b'D') => VerificationTypeInfo::Double,
+            (0, b'F') => VerificationTypeInfo::Float,
+            (0, b'B' | b'C' | b'I' | b'S' | b'Z') => VerificationTypeInfo::Integer,
+            (0, _) => return Err(bad()),
+            _ => VerificationTypeInfo::object(&rest[..end]),
+        };
+        locals.push(item);
+        rest = &rest[end..];
+    }
+    Ok(locals)
+}
+
+/// The local variables an item list stands for.
+pub(crate) fn slots(types: &[VerificationTypeInfo]) -> usize {
+    let two = |item: &&VerificationTypeInfo| {
+        matches!(
+            item,
+            VerificationTypeInfo::Long | VerificationTypeInfo::Double
+        )
+    };
+    types.len() + types.iter().filter(two).count()
+}

@@ -1,0 +1,38 @@
+//! An independent class-file assembler.
+//!
+//! It builds the inputs of the tests and shares nothing with the rewriter:
+//! where the two disagree about the class-file format, one of them is wrong
+//! and a test can say so. It checks only what it must know to write a class
+//! (label distances, counts, frame forms) and never the code itself, since odd
+//! classes are its purpose; a JVM is the judge of those.
+//!
+//! ```
+//! use loadhook_tests::assembler::{ClassBuilder, access, op};
+//!
+//! let mut class = ClassBuilder::new(52, "demo/Answer");
+//! class.method(access::PUBLIC | access::STATIC, "answer", "()I", |code| {
+//!     code.limits(1, 0);
+//!     code.iconst(42).op(op::IRETURN);
+//! });
+//! let bytes = class.finish().unwrap();
+//! assert_eq!(bytes[..4], [0xca, 0xfe, 0xba, 0xbe]);
+//! ```
+
+mod bytes;
+mod class;
+mod code;
+mod error;
+mod frames;
+mod instructions;
+pub mod op;
+mod pool;
+mod tables;
+#[cfg(test)]
+mod unit_tests;
+
+pub use class::{ClassBuilder, access};
+pub use code::{CodeBuilder, Label};
+pub use error::{AssembleError, Result};
+pub use frames::{FrameForm, FrameTable, VerificationTypeInfo};
+pub use pool::{ConstantPool, MAX_ENTRIES, ReferenceKind};
+pub use tables::{LocalTable, TypeAnnotation, TypePathStep, TypeTarget};

@@ -1,0 +1,242 @@
+//! Every branch with a 16-bit offset, nearly too long.
+
+use super::LimitCase;
+use super::operands::Condition;
+use super::scenery::Scenery;
+use crate::assembler::{ClassBuilder, CodeBuilder, VerificationTypeInfo as V, access, op};
+use crate::shapes::{Arg, Driver, Filler, SITE_STACK, mark};
+
+/// The distances tried, and with which sign.
+pub(super) const DISTANCES: [usize; 11] = [
+    32_700, 32_740, 32_755, 32_760, 32_761, 32_762, 32_763, 32_764, 32_765, 32_766, 32_767,
+];
+
+/// Without frames, with frames or the old verifier, with frames only.
+pub(super) const VERSIONS: [u16; 3] = [49, 50, 52];
+
+/// Which way a branch goes, and how far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// To a higher offset.
+    Forward(usize),
+    /// To a lower offset.
+    Backward(usize),
+}
+
+impl Reach {
+    /// All that are tried.
+    pub(super) fn all() -> Vec<Self> {
+        let mut all: Vec<_> = DISTANCES.into_iter().map(Self::Forward).collect();
+        all.extend(DISTANCES.into_iter().map(Self::Backward));
+        all.push(Self::Backward(32_768));
+        all
+    }
+
+    /// Part of a class name.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Forward(distance) => format!("forward_{distance}"),
+            Self::Backward(distance) => format!("backward_{distance}"),
+        }
+    }
+
+    /// The distance without its sign.
+    pub(super) fn distance(self) -> usize {
+        match self {
+            Self::Forward(distance) | Self::Backward(distance) => distance,
+        }
+    }
+
+    /// Enough allocation sites that their probes make the branch too long: at
+    /// least 4 bytes each.
+    pub(super) fn sites(self) -> usize {
+        if self.distance() < 32_755 { 24 } else { 4 }
+    }
+
+    /// A filler that ends where `distance` from `start` is reached, less
+    /// `rest` bytes.
+    pub(super) fn filler(self, code: &CodeBuilder<'_>, start: usize, rest: usize) -> Filler {
+        let used = code.pc() - start + rest;
+        Filler {
+            length: self.distance().saturating_sub(used),
+            sites: self.sites(),
+        }
+    }
+}
+
+/// The length of [`telltale`].
+pub(super) const TELLTALE: usize = 3;
+
+/// The last thing before a target: whoever lands a little short of it, amid
+/// the filler's `nop`s, shows it in the result.
+pub(super) fn telltale(code: &mut CodeBuilder<'_>, result: u16) {
+    code.iinc(result, 100);
+}
+
+pub(super) fn cases() -> Vec<LimitCase> {
+    let mut cases = Vec::new();
+    for opcode in op::CONDITIONAL_BRANCHES
+        .into_iter()
+        .chain([op::GOTO, op::JSR])
+    {
+        for reach in Reach::all() {
+            for version in VERSIONS {
+                // JVMS §4.9.1: no jsr from version 51 on; 50 has it only where
+                // a JVM still falls back to the old verifier.
+                if opcode == op::JSR && version > 49 {
+                    continue;
+                }
+                let what = format!("{}_{}", op::mnemonic(opcode), reach.name());
+                cases.push(LimitCase::new(
+                    "branches",
+                    &what,
+                    version,
+                    move |class, driver| {
+                        build(class, driver, opcode, reach);
+                    },
+                ));
+            }
+        }
+    }
+    cases
+}
+
+fn build(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach: Reach) {
+    Scenery::add_to(class);
+    match opcode {
+        op::GOTO => goto(class, driver, reach),
+        op::JSR => jsr(class, driver, reach),
+        _ => conditional(class, driver, opcode, reach),
+    }
+}
+
+const FLAGS: u16 = access::PUBLIC | access::STATIC;
+
+/// Arguments: the operands, then those of the second time round.
+fn conditional(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach: Reach) {
+    let condition = Condition::of(opcode);
+    let descriptor = format!("({})I", condition.descriptor().repeat(4));
+    let then_stays = |first: [Arg; 2]| [first, condition.stays].concat();
+    driver.call("test", &descriptor, &then_stays(condition.jumps));
+    driver.call("test", &descriptor, &then_stays(condition.stays));
+    let scenery = Scenery::at(4);
+    class.method(FLAGS, "test", &descriptor, |code| {
+        code.limits(Scenery::STACK + SITE_STACK, 4 + Scenery::SLOTS);
+        let arguments = code.initial_locals();
+        match reach {
+            Reach::Forward(_) => {
+                let target = code.label();
+                let joined = [arguments, scenery.loose_types()].concat();
+                scenery.fill(code);
+                condition.push(code, 0);
+                let start = code.pc();
+                code.branch(opcode, target);
+                scenery.make_use(code);
+                mark(code, 1);
+                reach.filler(code, start, TELLTALE).emit(code);
+                telltale(code, scenery.result());
+                code.bind(target).frame(&joined, &[]);
+                mark(code, 2);
+            }
+            Reach::Backward(_) => {
+                mark(code, 1);
+                let target = code.here();
+                let start = code.pc();
+                code.frame(&arguments, &[]);
+                mark(code, 2);
+                scenery.fill(code);
+                // Operands and copies are one-byte loads and stores.
+                let rest = usize::from(condition.count) + 4;
+                reach.filler(code, start, rest).emit(code);
+                condition.push(code, 0);
+                condition.copy(code, 2, 0);
+                code.branch(opcode, target);
+                scenery.make_use(code);
+                mark(code, 3);
+            }
+        }
+        code.iload(scenery.result()).op(op::IRETURN);
+    });
+}
+
+fn goto(class: &mut ClassBuilder, driver: &mut Driver, reach: Reach) {
+    driver
+        .call("test", "(I)I", &[Arg::Int(0)])
+        .call("test", "(I)I", &[Arg::Int(1)]);
+    let scenery = Scenery::at(1);
+    class.method(FLAGS, "test", "(I)I", |code| {
+        code.limits(Scenery::STACK + SITE_STACK, 1 + Scenery::SLOTS);
+        let exact = [vec![V::Integer], scenery.types()].concat();
+        let loose = [vec![V::Integer], scenery.loose_types()].concat();
+        let (target, other) = (code.label(), code.label());
+        match reach {
+            Reach::Forward(_) => {
+                scenery.fill(code);
+                code.iload(0).branch(op::IFEQ, other);
+                let start = code.pc();
+                code.branch(op::GOTO, target);
+                code.bind(other).frame(&exact, &[]);
+                mark(code, 1);
+                scenery.make_use(code);
+                reach.filler(code, start, TELLTALE).emit(code);
+                telltale(code, scenery.result());
+                code.bind(target).frame(&loose, &[]);
+                mark(code, 2);
+            }
+            Reach::Backward(_) => {
+                mark(code, 1);
+                let start = code.pc();
+                code.bind(target).frame(&[V::Integer], &[]);
+                scenery.fill(code);
+                mark(code, 2);
+                // iload_0, iinc, ifle.
+                reach.filler(code, start, 1 + 3 + 3).emit(code);
+                code.iload(0)
+                    .iinc(0, -1)
+                    .branch(op::IFLE, other)
+                    .branch(op::GOTO, target);
+                code.bind(other).frame(&exact, &[]);
+                scenery.make_use(code);
+            }
+        }
+        code.iload(scenery.result()).op(op::IRETURN);
+    });
+}
+
+fn jsr(class: &mut ClassBuilder, driver: &mut Driver, reach: Reach) {
+    driver.call("test", "(I)I", &[Arg::Int(5)]);
+    let scenery = Scenery::at(2);
+    class.method(FLAGS, "test", "(I)I", |code| {
+        code.limits(Scenery::STACK + SITE_STACK, 2 + Scenery::SLOTS);
+        let subroutine = code.label();
+        scenery.fill(code);
+        match reach {
+            Reach::Forward(_) => {
+                let start = code.pc();
+                code.branch(op::JSR, subroutine);
+                scenery.make_use(code);
+                mark(code, 2);
+                // The result's local is 2: a one-byte load, then the return.
+                reach.filler(code, start, 2).emit(code);
+                code.iload(scenery.result()).op(op::IRETURN);
+                code.bind(subroutine).astore(1);
+                mark(code, 1);
+                code.local(op::RET, 1);
+            }
+            Reach::Backward(_) => {
+                let main = code.label();
+                code.branch_wide(op::GOTO_W, main);
+                let start = code.pc();
+                code.bind(subroutine).astore(1);
+                mark(code, 1);
+                reach.filler(code, start, 2).emit(code);
+                code.local(op::RET, 1)
+                    .bind(main)
+                    .branch(op::JSR, subroutine);
+                scenery.make_use(code);
+                mark(code, 2);
+                code.iload(scenery.result()).op(op::IRETURN);
+            }
+        }
+    });
+}

@@ -1,0 +1,179 @@
+//! Branches that push one another over the limit, one at a time, and branches
+//! over a switch whose padding moves.
+
+use super::LimitCase;
+use crate::assembler::{CodeBuilder, Label, VerificationTypeInfo as V, access, op};
+use crate::shapes::{Arg, Driver, Filler, SITE_STACK};
+
+/// Links of a chain.
+const LINKS: usize = 8;
+const FLAGS: u16 = access::PUBLIC | access::STATIC;
+/// Argument and result.
+const LOCALS: [V; 2] = [V::Integer, V::Integer];
+/// One more than the longest distance forward; a distance backward may be
+/// this long.
+const LIMIT: usize = 32_768;
+
+pub(super) fn cases() -> Vec<LimitCase> {
+    let mut cases = Vec::new();
+    for version in [49, 50, 52] {
+        let mut add = |name: &str, body: fn(&mut CodeBuilder<'_>)| {
+            cases.push(LimitCase::new(
+                "chains",
+                name,
+                version,
+                move |class, driver| {
+                    call_each(driver, 0..=LINKS as i32);
+                    class.method(FLAGS, "test", "(I)I", |code| {
+                        code.limits(SITE_STACK, 2).iconst(0).istore(1);
+                        body(code);
+                        code.iload(1).op(op::IRETURN);
+                    });
+                },
+            ));
+        };
+        add("if_forward", if_forward);
+        add("goto_forward", goto_forward);
+        add("if_backward", if_backward);
+        for distance in 32_758..LIMIT {
+            for shift in 0..4 {
+                let what = format!("padding_{distance}_{shift}");
+                cases.push(LimitCase::new(
+                    "chains",
+                    &what,
+                    version,
+                    move |class, driver| {
+                        call_each(driver, -1..=2);
+                        class.method(FLAGS, "test", "(I)I", |code| {
+                            over_switch(code, distance, shift)
+                        });
+                    },
+                ));
+            }
+        }
+    }
+    cases
+}
+
+fn call_each(driver: &mut Driver, values: impl Iterator<Item = i32>) {
+    for value in values {
+        driver.call("test", "(I)I", &[Arg::Int(value)]);
+    }
+}
+
+/// How far the link goes that is `behind` links from the one that breaks
+/// first: it breaks when each of those has grown by `growth`, and not before.
+fn distance(limit: usize, behind: usize, growth: usize) -> usize {
+    if behind == 0 {
+        limit - 1
+    } else {
+        limit - growth * behind
+    }
+}
+
+/// Appends `iinc 1, 1` and bytes up to `pc`; the last stretch before the last
+/// target holds an allocation, all that grows at first.
+fn stretch(code: &mut CodeBuilder<'_>, pc: usize, site: bool) {
+    let length = pc - code.pc() - 3;
+    code.iinc(1, 1);
+    Filler {
+        length,
+        sites: usize::from(site),
+    }
+    .emit(code);
+}
+
+/// `if_icmpeq` from [`LINKS`] places to [`LINKS`] places. A widened `if` grows
+/// by 5 bytes.
+fn if_forward(code: &mut CodeBuilder<'_>) {
+    let targets: Vec<Label> = (0..LINKS).map(|_| code.label()).collect();
+    let mut ends = Vec::new();
+    for (link, &target) in targets.iter().enumerate() {
+        code.iload(0).op_u1(op::BIPUSH, link as u8);
+        ends.push(code.pc() + distance(LIMIT, LINKS - 1 - link, 5));
+        code.branch(op::IF_ICMPEQ, target);
+    }
+    bind_targets(code, &targets, &ends);
+}
+
+/// The same with `goto`, which grows by 2 bytes.
+fn goto_forward(code: &mut CodeBuilder<'_>) {
+    let targets: Vec<Label> = (0..LINKS).map(|_| code.label()).collect();
+    let mut ends = Vec::new();
+    for (link, &target) in targets.iter().enumerate() {
+        let next = code.label();
+        code.iload(0)
+            .op_u1(op::BIPUSH, link as u8)
+            .branch(op::IF_ICMPNE, next);
+        ends.push(code.pc() + distance(LIMIT, LINKS - 1 - link, 2));
+        code.branch(op::GOTO, target).bind(next).frame(&LOCALS, &[]);
+    }
+    bind_targets(code, &targets, &ends);
+}
+
+fn bind_targets(code: &mut CodeBuilder<'_>, targets: &[Label], ends: &[usize]) {
+    for (link, (&target, &end)) in targets.iter().zip(ends).enumerate() {
+        stretch(code, end, link == LINKS - 1);
+        code.bind(target).frame(&LOCALS, &[]);
+    }
+    code.iinc(1, 1);
+}
+
+/// Targets first, then `if_icmpeq` back to them. Only the first link has an
+/// allocation between it and its target.
+fn if_backward(code: &mut CodeBuilder<'_>) {
+    // Each branch is 6 bytes after the one before.
+    const STEP: usize = 6;
+    let distance = |link| distance(LIMIT + 1, link, 5);
+    let branches = code.label();
+    code.branch_wide(op::GOTO_W, branches);
+    let first_target = code.pc();
+    let first_branch = first_target + distance(0);
+    let mut targets = Vec::new();
+    for link in 0..LINKS {
+        let target = first_branch + STEP * link - distance(link);
+        if link > 0 {
+            Filler {
+                length: target - code.pc(),
+                sites: usize::from(link == 1),
+            }
+            .emit(code);
+        }
+        targets.push(code.here());
+        // No argument below 100 comes here twice.
+        code.frame(&LOCALS, &[]).iinc(0, 100).iinc(1, 1);
+    }
+    code.nops_to(first_branch - 3);
+    code.bind(branches).frame(&LOCALS, &[]);
+    for (link, target) in targets.into_iter().enumerate() {
+        code.iload(0)
+            .op_u1(op::BIPUSH, link as u8)
+            .branch(op::IF_ICMPEQ, target);
+    }
+}
+
+/// A branch over an allocation and a switch. After growing by a few bytes the
+/// switch may give some back, or take up to three more.
+fn over_switch(code: &mut CodeBuilder<'_>, distance: usize, shift: usize) {
+    let (target, one, default) = (code.label(), code.label(), code.label());
+    code.limits(SITE_STACK, 2).iconst(0).istore(1);
+    let shifted = code.pc() + shift;
+    code.nops_to(shifted);
+    code.iload(0);
+    let start = code.pc();
+    code.branch(op::IFLT, target);
+    Filler {
+        length: 8,
+        sites: 1,
+    }
+    .emit(code);
+    code.iload(0).tableswitch(default, 1, &[one]);
+    code.bind(one).frame(&LOCALS, &[]).iinc(1, 1);
+    code.bind(default).frame(&LOCALS, &[]).iinc(1, 2);
+    code.nops_to(start + distance);
+    code.bind(target)
+        .frame(&LOCALS, &[])
+        .iinc(1, 4)
+        .iload(1)
+        .op(op::IRETURN);
+}

@@ -1,0 +1,227 @@
+//! Mutants of classes: the same seed gives the same mutant, on every machine.
+//!
+//! The mutator takes classes apart by a reader of its own ([`class::Class`]), changes them by what it knows
+//! of the format, and so makes two kinds: *runnable* ones, of which HotSpot accepts many, and *any*, which
+//! break every rule there is. It never asks the rewriter what a class is.
+//!
+//! ```
+//! use loadhook_tests::mutate::{Kind, Mutator};
+//!
+//! let mutator = Mutator::new(vec![b"not a class".to_vec()]);
+//! assert_eq!(mutator.mutant(0, 7, Kind::Any), mutator.mutant(0, 7, Kind::Any));
+//! ```
+
+pub mod class;
+mod code;
+mod frames;
+pub mod instructions;
+pub mod random;
+mod tables;
+
+use class::Class;
+use code::Body;
+use random::Random;
+pub use tables::drop_frames;
+
+/// What a mutant is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// For HotSpot: still a class, with a chance to be accepted.
+    Runnable,
+    /// The same, without mutations that often loop for ever.
+    Straight,
+    /// For readers: anything.
+    Any,
+}
+
+/// A mutant and how it came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mutant {
+    /// The class.
+    pub bytes: Vec<u8>,
+    /// The mutations, each with the name of the method it took place in.
+    pub steps: Vec<String>,
+}
+
+type Mutation = (&'static str, fn(&mut Body<'_>) -> Option<()>);
+
+/// Those that a class often survives, the more promising ones more than once.
+const RUNNABLE: &[Mutation] = &[
+    ("alike", code::alike),
+    ("alike", code::alike),
+    ("alike", code::alike),
+    ("operand", code::operand),
+    ("operand", code::operand),
+    ("constant", code::constant),
+    ("constant", code::constant),
+    ("value", tables::value),
+    ("swap", code::swap),
+    ("shorten", code::shorten),
+    ("drop statement", code::drop_statement),
+    ("copy statement", code::copy_statement),
+    ("exit early", code::exit_early),
+    ("exit early", code::exit_early),
+    ("handlers", code::handlers),
+    ("handlers", code::handlers),
+    ("maxima", code::maxima),
+    ("line table", tables::line_table),
+    ("line table", tables::line_table),
+    ("local table", tables::local_table),
+    ("split lines", tables::split_lines),
+    ("frame forms", code::frame_forms),
+    ("drop attribute", tables::drop_attribute),
+    ("method flags", tables::method_flags),
+    ("method flags", tables::method_flags),
+    ("class flags", tables::class_flags),
+    ("version", tables::version),
+    ("unknown attribute", tables::unknown_attribute),
+];
+
+/// Those that may loop.
+const LOOPING: &[Mutation] = &[
+    ("retarget", code::retarget),
+    ("retarget", code::retarget),
+    ("retarget", code::retarget),
+    ("switch", code::switch),
+    ("switch", code::switch),
+    ("handler range", code::handler_range),
+    ("handler range", code::handler_range),
+    ("handler range", code::handler_range),
+    ("add handler", code::add_handler),
+];
+
+/// Those that hardly any class survives.
+const ANY: &[Mutation] = &[
+    ("attribute bytes", tables::attribute_bytes),
+    ("attribute bytes", tables::attribute_bytes),
+    ("attribute bytes", tables::attribute_bytes),
+    ("attributes", tables::attributes),
+    ("pool", tables::pool),
+    ("pool", tables::pool),
+    ("header", tables::header),
+    ("code numbers", tables::code_numbers),
+    ("byte of code", code::byte),
+    ("byte of code", code::byte),
+];
+
+/// Makes mutants of a set of classes.
+#[derive(Clone, Debug)]
+pub struct Mutator {
+    seeds: Vec<Vec<u8>>,
+    classes: Vec<Option<Class>>,
+}
+
+impl Mutator {
+    /// A mutator of these classes.
+    #[must_use]
+    pub fn new(seeds: Vec<Vec<u8>>) -> Mutator {
+        let classes = seeds.iter().map(|it| Class::parse(it)).collect();
+        Mutator { seeds, classes }
+    }
+
+    /// How many classes there are.
+    #[must_use]
+    pub fn seeds(&self) -> usize {
+        self.seeds.len()
+    }
+
+    /// The class that mutants are made of.
+    #[must_use]
+    pub fn seed(&self, which: usize) -> &[u8] {
+        &self.seeds[which]
+    }
+
+    /// The mutant of class `which` and a number.
+    #[must_use]
+    pub fn mutant(&self, which: usize, number: u64, kind: Kind) -> Mutant {
+        self.some_steps(which, number, kind, u32::MAX)
+    }
+
+    /// The same, of whose steps only those in `mask` are taken: to find the one that matters.
+    #[must_use]
+    pub fn some_steps(&self, which: usize, number: u64, kind: Kind, mask: u32) -> Mutant {
+        let mut random = Random::new(number ^ (which as u64) << 40);
+        let mut mutant = Mutant {
+            bytes: self.seeds[which].clone(),
+            steps: Vec::new(),
+        };
+        let wanted = |step: usize| mask & (1 << step.min(31)) != 0;
+        let bytes_only = kind == Kind::Any && random.one_in(4);
+        if let Some(class) = self.classes[which].as_ref().filter(|_| !bytes_only) {
+            let mut class = class.clone();
+            let count = 1 + if random.one_in(2) { 0 } else { random.below(3) };
+            for step in 0..count {
+                // Each step has numbers of its own, so that leaving one out leaves the others as they are.
+                let mut random = Random::new(random.next());
+                if wanted(step) {
+                    mutant.steps.extend(mutate(&mut class, kind, &mut random));
+                }
+            }
+            mutant.bytes = class.write();
+        }
+        if bytes_only || (kind == Kind::Any && random.one_in(4)) {
+            let other = &self.seeds[random.below(self.seeds.len())];
+            let name = mutate_bytes(&mut mutant.bytes, other, &mut random);
+            mutant.steps.push(name.to_owned());
+        }
+        mutant
+    }
+}
+
+/// One mutation of a class; `None` when a few tries found nothing to change.
+fn mutate(class: &mut Class, kind: Kind, random: &mut Random) -> Option<String> {
+    let methods = class.with_code();
+    for _ in 0..8 {
+        let list = match (kind, random.below(8)) {
+            (Kind::Any, 0..=4) => ANY,
+            (Kind::Any | Kind::Runnable, 5) | (Kind::Runnable, 6) => LOOPING,
+            _ => RUNNABLE,
+        };
+        let &(name, mutation) = random.pick(list)?;
+        let &method = random.pick(&methods)?;
+        let before = class.clone();
+        if mutation(&mut Body {
+            class,
+            method,
+            random,
+        })
+        .is_some()
+        {
+            let method = class
+                .methods
+                .get(method)
+                .map_or(&b""[..], |it| class.utf8(it.name));
+            return Some(format!("{name} in {}", String::from_utf8_lossy(method)));
+        }
+        *class = before;
+    }
+    None
+}
+
+fn mutate_bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) -> &'static str {
+    use tables::bytes::{flip, havoc, insert, remove, splice, truncate};
+    match random.below(8) {
+        0 | 1 => (0..1 + random.below(4)).for_each(|_| flip(bytes, random)),
+        2 | 3 => {
+            havoc(bytes, random);
+            return "havoc";
+        }
+        4 => {
+            truncate(bytes, random);
+            return "truncate";
+        }
+        5 => {
+            insert(bytes, random);
+            return "insert";
+        }
+        6 => {
+            remove(bytes, random);
+            return "remove";
+        }
+        _ => {
+            splice(bytes, other, random);
+            return "splice";
+        }
+    }
+    "flip"
+}

@@ -1,0 +1,56 @@
+//! Numbers that depend on nothing but their seed.
+
+/// SplitMix64: small, and as good as this needs.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The numbers of a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// The next 64 bits.
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`; 0 when there is none.
+    pub fn below(&mut self, bound: usize) -> usize {
+        match bound {
+            0 => 0,
+            _ => (self.next() % bound as u64) as usize,
+        }
+    }
+
+    /// True once in `times`.
+    pub fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// A byte.
+    pub fn u1(&mut self) -> u8 {
+        self.next() as u8
+    }
+
+    /// Two bytes, often at a border.
+    pub fn u2(&mut self) -> u16 {
+        const BORDERS: [u16; 12] = [
+            0, 1, 2, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xfffe, 0xffff, 8,
+        ];
+        match self.one_in(2) {
+            true => BORDERS[self.below(BORDERS.len())],
+            false => self.next() as u16,
+        }
+    }
+
+    /// One of `of`; `None` when there is none.
+    pub fn pick<'t, T>(&mut self, of: &'t [T]) -> Option<&'t T> {
+        of.get(self.below(of.len()))
+    }
+}

@@ -1,0 +1,131 @@
+//! Rewrites classes and lets a JVM run them before and after.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
+
+use crate::jdk::Jdk;
+use crate::pairs::{Runner, Verdict};
+
+/// Pairs judged at a time: all the largest ones together would be half a gigabyte.
+const BATCH: usize = 128;
+
+/// What became of the methods of many classes.
+#[derive(Debug, Default)]
+pub struct Count {
+    /// Classes judged.
+    pub classes: usize,
+    /// Methods that carry probes.
+    pub instrumented: u32,
+    /// Methods that do not, by reason.
+    pub left_alone: BTreeMap<&'static str, u32>,
+}
+
+/// Rewrites classes with every probe, and judges them on a JVM under `-Xverify:all`.
+pub struct Judge {
+    runner: Runner,
+    rewriter: Rewriter,
+}
+
+/// A class to judge.
+pub struct Case {
+    /// What messages call it.
+    pub name: String,
+    /// What [`Judge::judge`] counts it under.
+    pub group: &'static str,
+    /// The class as it is.
+    pub original: Vec<u8>,
+    /// Whether it has something to run.
+    pub runs: bool,
+}
+
+impl Judge {
+    /// A judge on the JDK of this feature release.
+    ///
+    /// # Errors
+    /// When it is missing.
+    pub fn new(feature: u32, options: Options) -> Result<Self> {
+        let jdk = Jdk::find(feature)?;
+        Ok(Judge {
+            runner: Runner::new(&jdk, &["-Xverify:all"]).with_time_limit(Duration::from_secs(10)),
+            rewriter: Rewriter::new(options),
+        })
+    }
+
+    /// Judges all `cases`, ids from `base` on; what became of them, by group.
+    ///
+    /// # Errors
+    /// At the first class that is not accepted, gives another result than its original, or leaves the
+    /// tracker out of balance.
+    pub fn judge(
+        &mut self,
+        cases: impl Iterator<Item = Case>,
+        base: u32,
+    ) -> Result<BTreeMap<&'static str, Count>> {
+        let mut counts = BTreeMap::new();
+        let mut cases = cases.peekable();
+        while cases.peek().is_some() {
+            let batch: Vec<Case> = cases.by_ref().take(BATCH).collect();
+            let mut pairs = Vec::new();
+            let mut whole = Vec::new();
+            for case in &batch {
+                let count: &mut Count = counts.entry(case.group).or_default();
+                let rewritten = self
+                    .rewrite(&case.original, base, count)
+                    .with_context(|| case.name.clone())?;
+                pairs.push((&case.original, rewritten));
+                whole.push(self.rewriter.report().left_alone.is_empty());
+            }
+            let verdicts = self.runner.judge_all(&pairs)?;
+            for ((case, verdict), whole) in batch.iter().zip(&verdicts).zip(whole) {
+                check(case, verdict, whole)?;
+            }
+        }
+        Ok(counts)
+    }
+
+    fn rewrite(&mut self, original: &[u8], base: u32, count: &mut Count) -> Result<Vec<u8>> {
+        let mut selector = Everything::all(base);
+        let outcome = self
+            .rewriter
+            .rewrite(original, &mut selector, |len| Some(vec![0; len]))?;
+        let report = self.rewriter.report();
+        count.classes += 1;
+        count.instrumented += report.instrumented;
+        for left in &report.left_alone {
+            *count.left_alone.entry(left.reason.word()).or_default() += 1;
+            ensure!(left.reason.word() != "unreadable", "{}", left.reason);
+        }
+        Ok(match outcome {
+            Outcome::Rewritten(rewritten) => rewritten,
+            Outcome::Unchanged => original.to_vec(),
+        })
+    }
+}
+
+fn check(case: &Case, verdict: &Verdict, whole: bool) -> Result<()> {
+    let name = &case.name;
+    if let Err(error) = &verdict.original.link {
+        bail!("{name} does not link as it was: {error}");
+    }
+    ensure!(
+        verdict.original.ran().is_some() || !case.runs,
+        "{name} did not run as it was: {:?}",
+        verdict.original.run
+    );
+    ensure!(
+        !verdict.nondeterministic,
+        "{name} gives two results as it was"
+    );
+    ensure!(verdict.rewritten.is_some(), "{name} was not judged");
+    if let Some(disagreement) = verdict.disagreement() {
+        bail!("{name}: {disagreement}");
+    }
+    // A method without probes hides its callees' exceptions from the path.
+    if let Some(unbalanced) = verdict.unbalanced().filter(|_| whole) {
+        bail!("{name}: out of balance: {unbalanced}");
+    }
+    Ok(())
+}

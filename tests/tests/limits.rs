@@ -1,0 +1,44 @@
+//! Classes at the limits of the format, rewritten with every probe: HotSpot links and runs them before and
+//! after, and gets equal results.
+
+use anyhow::{Result, ensure};
+use loadhook_rewrite::{CallShape, Options};
+use loadhook_tests::limits;
+use loadhook_tests::rewritten::{Case, Judge};
+
+fn judge(feature: u32, options: Options, base: u32) -> Result<()> {
+    let cases = limits::all();
+    ensure!(cases.len() > 2_500, "only {} cases", cases.len());
+    let cases = cases.into_iter().map(|case| Case {
+        original: case.bytes(),
+        group: case.group,
+        name: case.name,
+        runs: true,
+    });
+    let counts = Judge::new(feature, options)?.judge(cases, base)?;
+    for (group, count) in counts {
+        println!("JDK {feature}, {group}: {count:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn jdk_17_agrees_at_the_limits() -> Result<()> {
+    judge(17, Options::default(), 0)
+}
+
+#[test]
+fn jdk_25_agrees_at_the_limits() -> Result<()> {
+    judge(25, Options::default(), 0)
+}
+
+/// The other sizes of the probes: ids from the pool, methods pushed over HotSpot's limit.
+#[test]
+fn jdk_17_agrees_at_the_limits_with_large_ids() -> Result<()> {
+    let options = Options {
+        allow_huge_methods: true,
+        call_shape: CallShape::ClassAndMethod { class: 70_000 },
+        ..Options::default()
+    };
+    judge(17, options, 100_000)
+}
