@@ -1,8 +1,8 @@
 //! Two classes in two columns, what differs marked between them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::ops::Bound;
+use std::ops::Range;
 
 use loadhook_rewrite::text::Line;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
@@ -76,47 +76,124 @@ fn fold(rows: &[Row<'_>], out: &mut impl Write) -> io::Result<()> {
     }
 }
 
+/// Alignments after which nothing changes any more, in practice.
+const ROUNDS: usize = 3;
+
+/// Both texts in rows.
+///
+/// One inserted instruction changes every bytecode offset behind it. So lines
+/// are first compared without their offsets; the pairs of instructions so
+/// found tell where the code went, and with that offsets can be compared,
+/// which makes better pairs.
 fn rows<'l>(left: &'l [Line], right: &'l [Line]) -> Vec<Row<'l>> {
-    let keys = |lines: &[Line]| lines.iter().map(key).collect::<Vec<_>>();
-    let (left_keys, right_keys) = (keys(left), keys(right));
-    let operations = capture_diff_slices(Algorithm::Patience, &left_keys, &right_keys);
-    let mut rows = Vec::with_capacity(left.len().max(right.len()));
-    for operation in operations {
-        let (lines, other) = (operation.old_range(), operation.new_range());
-        let (lines, other) = (&left[lines], &right[other]);
-        let mark = match operation {
-            DiffOp::Equal { .. } => ' ',
-            DiffOp::Delete { .. } => '<',
-            DiffOp::Insert { .. } => '>',
-            DiffOp::Replace { .. } => '|',
-        };
-        for i in 0..lines.len().max(other.len()) {
-            let (left, right) = (lines.get(i), other.get(i));
-            let mark = match (left, right) {
-                (_, None) => '<',
-                (None, _) => '>',
-                _ => mark,
-            };
-            rows.push(Row { left, right, mark });
-        }
-    }
-    let moves = Moves::of(&rows);
-    for row in &mut rows {
-        if let (Some(left), Some(right), ' ') = (row.left, row.right, row.mark)
-            && !moves.explain(left, right)
-        {
-            row.mark = '|';
-        }
+    let mut rows = Vec::new();
+    let mut moves = Moves::default();
+    for _ in 0..ROUNDS {
+        rows = align(left, right, &moves);
+        moves = Moves::of(&rows);
     }
     rows
 }
 
-/// A line without its offsets.
-fn key(line: &Line) -> String {
+fn align<'l>(left: &'l [Line], right: &'l [Line], moves: &Moves) -> Vec<Row<'l>> {
+    let left_keys = left
+        .iter()
+        .map(|line| key(line, |offset| moves.left(line, offset)));
+    let right_keys = right
+        .iter()
+        .map(|line| key(line, |offset| moves.right(line, offset)));
+    let mut rows = Vec::with_capacity(left.len().max(right.len()));
+    for (left_range, right_range, is_equal) in runs(left_keys.collect(), right_keys.collect()) {
+        let (left, right) = (&left[left_range], &right[right_range]);
+        let from_front = is_equal
+            || likeness(left.first(), right.first()) >= likeness(left.last(), right.last());
+        let most = left.len().max(right.len());
+        for i in 0..most {
+            let line = |lines: &'l [Line]| match from_front {
+                true => lines.get(i),
+                false => lines.get((i + lines.len()).checked_sub(most)?),
+            };
+            let (left, right) = (line(left), line(right));
+            let mark = match (left, right) {
+                (_, None) => '<',
+                (None, _) => '>',
+                _ if is_equal => ' ',
+                _ => '|',
+            };
+            rows.push(Row { left, right, mark });
+        }
+    }
+    slide(&mut rows);
+    rows
+}
+
+/// How many characters two lines have in common at the beginning.
+fn likeness(left: Option<&Line>, right: Option<&Line>) -> usize {
+    let key = |line: &Line| key(line, |_| String::new());
+    let (left, right) = (
+        left.map_or(String::new(), key),
+        right.map_or(String::new(), key),
+    );
+    left.chars()
+        .zip(right.chars())
+        .take_while(|(left, right)| left == right)
+        .count()
+}
+
+/// Code that ends in `athrow`, as added handlers do, looks as if all but the
+/// `athrow` had come before it: pairs it with the first.
+fn slide(rows: &mut [Row<'_>]) {
+    let throws = |row: &Row<'_>| {
+        let line = row.right.filter(|line| line.instruction.is_some());
+        line.is_some_and(|line| line.text.ends_with(": athrow"))
+    };
+    for first in 1..rows.len() {
+        let (before, added) = rows.split_at_mut(first);
+        let len = added.iter().take_while(|row| row.mark == '>').count();
+        let Some((added, [paired, ..])) = added.split_at_mut_checked(len) else {
+            continue;
+        };
+        if let ([.., before], [first, ..]) = (before, added)
+            && (before.mark, paired.mark) == (' ', ' ')
+            && throws(first)
+            && throws(paired)
+        {
+            (first.left, first.mark) = (paired.left.take(), ' ');
+            paired.mark = '>';
+        }
+    }
+}
+
+/// Ranges of both lists, in order, and whether they are equal.
+///
+/// Compared from the end: instructions are inserted before others, and where
+/// the first of them looks like the one they come before, the last is it.
+fn runs(
+    mut left: Vec<String>,
+    mut right: Vec<String>,
+) -> impl Iterator<Item = (Range<usize>, Range<usize>, bool)> {
+    left.reverse();
+    right.reverse();
+    let operations = capture_diff_slices(Algorithm::Patience, &left, &right);
+    let turned = |range: Range<usize>, len: usize| len - range.end..len - range.start;
+    operations.into_iter().rev().map(move |operation| {
+        let is_equal = matches!(operation, DiffOp::Equal { .. });
+        let left_range = turned(operation.old_range(), left.len());
+        (
+            left_range,
+            turned(operation.new_range(), right.len()),
+            is_equal,
+        )
+    })
+}
+
+/// A line, each of its offsets as `offset` writes it.
+fn key(line: &Line, offset: impl Fn(i64) -> String) -> String {
     let mut key = String::with_capacity(line.text.len());
     let mut end = 0;
-    for (range, _) in &line.offsets {
+    for (range, value) in &line.offsets {
         key.push_str(&line.text[end..range.start]);
+        key.push_str(&offset(*value));
         end = range.end;
     }
     key.push_str(&line.text[end..]);
@@ -127,37 +204,42 @@ fn key(line: &Line) -> String {
 /// Where the instructions of each `Code` attribute have gone.
 #[derive(Default)]
 struct Moves {
-    codes: BTreeMap<(usize, usize), BTreeMap<i64, i64>>,
+    /// By the number of the attribute on the left: the offsets there that
+    /// are also on the right.
+    left: BTreeMap<usize, BTreeSet<i64>>,
+    /// By the number on the right: the offsets there, and those they had on
+    /// the left.
+    right: BTreeMap<usize, BTreeMap<i64, i64>>,
 }
 
 impl Moves {
+    /// The instructions that stand beside each other.
     fn of(rows: &[Row<'_>]) -> Self {
         let mut moves = Moves::default();
         for row in rows.iter().filter(|row| row.mark == ' ') {
             if let (Some(left), Some(right)) = (row.left, row.right)
                 && let (Some(from), Some(to)) = (left.instruction, right.instruction)
             {
-                let code = moves.codes.entry((left.code, right.code)).or_default();
-                code.insert(from as i64, to as i64);
+                let (from, to) = (from as i64, to as i64);
+                moves.left.entry(left.code).or_default().insert(from);
+                moves.right.entry(right.code).or_default().insert(to, from);
             }
         }
         moves
     }
 
-    /// Whether the offsets in both lines mean the same instructions: behind
-    /// all that lay before, and not behind what lay there.
-    fn explain(&self, left: &Line, right: &Line) -> bool {
-        let code = self.codes.get(&(left.code, right.code));
-        let pairs = left.offsets.iter().zip(&right.offsets);
-        left.offsets.len() == right.offsets.len()
-            && pairs.into_iter().all(|((_, from), (_, to))| {
-                let Some(code) = code else {
-                    return from == to;
-                };
-                let before = code.range(..from).next_back().map(|(_, &to)| to);
-                let at = code.range((Bound::Included(from), Bound::Unbounded)).next();
-                before.is_none_or(|before| before < *to) && at.is_none_or(|(_, at)| to <= at)
-            })
+    /// An offset on the left: that of the next instruction on both sides.
+    fn left(&self, line: &Line, offset: i64) -> String {
+        let code = self.left.get(&line.code);
+        let next = code.and_then(|code| code.range(offset..).next());
+        next.map_or("end".to_owned(), i64::to_string)
+    }
+
+    /// The same for an offset on the right, as it was on the left.
+    fn right(&self, line: &Line, offset: i64) -> String {
+        let code = self.right.get(&line.code);
+        let next = code.and_then(|code| code.range(offset..).next());
+        next.map_or("end".to_owned(), |(_, from)| from.to_string())
     }
 }
 
@@ -201,5 +283,107 @@ impl Table {
             parts.last_mut().into_iter().for_each(|part| part.push(c));
         }
         parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines in which `@` comes before a bytecode offset; one that begins with
+    /// an offset is an instruction.
+    fn lines(text: &str) -> Vec<Line> {
+        let line = |text: &str| {
+            let mut line = Line {
+                code: 1,
+                ..Line::default()
+            };
+            for (i, part) in text.split('@').enumerate() {
+                let digits = part.chars().take_while(char::is_ascii_digit).count();
+                if i > 0 {
+                    let start = line.text.len();
+                    let offset = part[..digits].parse().unwrap_or(-1);
+                    line.offsets.push((start..start + digits, offset));
+                    line.instruction = text.starts_with('@').then_some(line.offsets[0].1 as usize);
+                }
+                line.text.push_str(part);
+            }
+            line
+        };
+        text.lines().map(line).collect()
+    }
+
+    fn side_by_side(left: &str, right: &str, columns: usize) -> String {
+        let pair = Pair {
+            names: ["left", "right"],
+            lines: [lines(left), lines(right)],
+        };
+        let mut out = Vec::new();
+        write_pair(&pair, columns, &mut out).unwrap_or_default();
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    #[test]
+    fn moved_code_is_no_difference() {
+        let left = "@0: iload_0\n@1: ifeq @0\n@4: return\nline 7 at @4";
+        let right = "@0: enter\n@3: iload_0\n@4: ifeq @3\n@7: exit\n@10: return\nline 7 at @7";
+        let expected = "\
+left                right
+                  > 0: enter
+0: iload_0          3: iload_0
+1: ifeq 0           4: ifeq 3
+                  > 7: exit
+4: return           10: return
+line 7 at 4         line 7 at 7
+";
+        assert_eq!(side_by_side(left, right, 37), expected);
+    }
+
+    #[test]
+    fn a_table_that_did_not_move_along_is_a_difference() {
+        let left = "@0: iload_0\n@1: return\nline 7 at @1";
+        let right = "@0: enter\n@3: iload_0\n@4: return\nline 7 at @1";
+        let text = side_by_side(left, right, 37);
+        assert!(
+            text.ends_with("line 7 at 1       | line 7 at 1\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_throw_at_the_end_stays_with_its_code() {
+        let left = "@0: aload_0\n@1: athrow\nto @2";
+        let right = "@0: aload_0\n@1: athrow\n@2: exit\n@5: athrow\nto @2";
+        let text = side_by_side(left, right, 37);
+        assert!(text.contains("1: athrow           1: athrow\n"), "{text}");
+        assert!(
+            text.contains("                  > 5: athrow\nto 2                to 2\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn long_equal_runs_fold_and_say_where_they_end() {
+        let many: Vec<String> = (0..20).map(|i| format!("line {i}")).collect();
+        let left = format!("{}\n  method m()V\na\nb\nc\nleft", many.join("\n"));
+        let right = format!("{}\n  method m()V\na\nb\nc\nright", many.join("\n"));
+        let expected = "\
+left                right
+⋯ 21 lines, in method m()V
+a                   a
+b                   b
+c                   c
+left              | right
+";
+        assert_eq!(side_by_side(&left, &right, 37), expected);
+        let expected = "left                right\n⋯ 25 lines, in method m()V\n";
+        assert_eq!(side_by_side(&left, &left, 37), expected);
+    }
+
+    #[test]
+    fn long_lines_wrap_by_their_width() {
+        let text = side_by_side("  値値値値値値値値値値", "", 35);
+        let expected = "left               right\n  値値値値値値値 <\n      値値値     <\n";
+        assert_eq!(text, expected);
     }
 }

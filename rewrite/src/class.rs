@@ -185,12 +185,12 @@ impl<'a> ClassFile<'a> {
 
     /// The fields, in file order.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = Member<'_, 'a>> {
-        members(self, &self.fields)
+        members(self, &self.fields, Place::Field)
     }
 
     /// The methods, in file order.
     pub fn methods(&self) -> impl ExactSizeIterator<Item = Member<'_, 'a>> {
-        members(self, &self.methods)
+        members(self, &self.methods, Place::Method)
     }
 
     #[inline]
@@ -200,6 +200,7 @@ impl<'a> ClassFile<'a> {
             class: self,
             span,
             index: index as u16,
+            place: Place::Method,
         })
     }
 
@@ -229,11 +230,13 @@ impl<'a> ClassFile<'a> {
 fn members<'c, 'a>(
     class: &'c ClassFile<'a>,
     spans: &'c [Span],
+    place: fn(u16) -> Place,
 ) -> impl ExactSizeIterator<Item = Member<'c, 'a>> {
     spans.iter().enumerate().map(move |(index, &span)| Member {
         class,
         span,
         index: index as u16,
+        place,
     })
 }
 
@@ -283,6 +286,7 @@ pub struct Member<'c, 'a> {
     class: &'c ClassFile<'a>,
     span: Span,
     index: u16,
+    place: fn(u16) -> Place,
 }
 
 impl<'c, 'a> Member<'c, 'a> {
@@ -327,7 +331,7 @@ impl<'c, 'a> Member<'c, 'a> {
 
     /// Its attributes.
     pub fn attributes(&self) -> Attributes<'a> {
-        let place = Place::Method(self.index);
+        let place = (self.place)(self.index);
         Attributes::at(self.class.bytes, self.span.attributes as usize, place)
     }
 

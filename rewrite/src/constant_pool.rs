@@ -429,15 +429,15 @@ impl PoolAdditions {
         Ok(index)
     }
 
-    /// Appends a `CONSTANT_Methodref` on `class` with its name and type.
+    /// Appends a `CONSTANT_Methodref` on `class` with its name and type;
+    /// `descriptor` is a `CONSTANT_Utf8`.
     pub(crate) fn method(
         &mut self,
         class: u16,
         name: &[u8],
-        descriptor: &[u8],
+        descriptor: u16,
     ) -> Result<u16, PoolFull> {
         let name = self.utf8(name)?;
-        let descriptor = self.utf8(descriptor)?;
         let name_and_type = self.pair(tag::NAME_AND_TYPE, name, descriptor)?;
         self.pair(tag::METHODREF, class, name_and_type)
     }

@@ -67,7 +67,9 @@ fn rewrite_java_base(feature: u32, patch: &Path) -> Result<usize> {
 fn run_on_patched(feature: u32) -> Result<()> {
     let parent = paths::target().join("loadhook-tests");
     fs::create_dir_all(&parent)?;
-    let folder = tempfile::Builder::new().prefix("java-base-").tempdir_in(parent)?;
+    let folder = tempfile::Builder::new()
+        .prefix("java-base-")
+        .tempdir_in(parent)?;
     let (patch, classes) = (folder.path().join("patch"), folder.path().join("classes"));
     fs::create_dir_all(&patch)?;
     fs::create_dir_all(&classes)?;
@@ -77,9 +79,7 @@ fn run_on_patched(feature: u32) -> Result<()> {
     ensure!(rewritten > 5_000, "only {rewritten} classes rewritten");
 
     let jdk = Jdk::find(feature)?;
-    let run = |command: &mut Command| {
-        helpers::output(command.arg("-cp").arg(&classes).arg("Busy"))
-    };
+    let run = |command: &mut Command| helpers::output(command.arg("-cp").arg(&classes).arg("Busy"));
     let plain = run(&mut jdk.java())?;
     let mut patched = jdk.java();
     patched
@@ -90,8 +90,20 @@ fn run_on_patched(feature: u32) -> Result<()> {
     println!("JDK {feature}, {rewritten} classes of java.base rewritten:\n{patched}");
     let (results, counters) = patched.split_at(plain.len().min(patched.len()));
     ensure!(results == plain, "other results:\n{results}\nthan\n{plain}");
-    ensure!(counters.lines().any(|line| line.starts_with("objects true")));
-    for probe in ["enter", "exit", "caught", "alloc", "allocArray", "init", "newArray"] {
+    ensure!(
+        counters
+            .lines()
+            .any(|line| line.starts_with("objects true"))
+    );
+    for probe in [
+        "enter",
+        "exit",
+        "caught",
+        "alloc",
+        "allocArray",
+        "init",
+        "newArray",
+    ] {
         ensure!(
             counters.lines().any(|line| line == format!("{probe} true")),
             "{probe} was never called:\n{counters}"

@@ -145,7 +145,14 @@ fn rewrite_to(
         .filter(|left| {
             !left.reason.is_by_nature() && !matches!(left.reason, Reason::HugeMethod { .. })
         })
-        .map(|left| format!("{}: method {}: {}", path.display(), left.method, left.reason))
+        .map(|left| {
+            format!(
+                "{}: method {}: {}",
+                path.display(),
+                left.method,
+                left.reason
+            )
+        })
         .collect();
     Ok((report.with_code, report.instrumented, refused))
 }
@@ -202,7 +209,12 @@ fn methods_that_must_not_be_instrumented_are_known() -> Result<()> {
         (17, "java/lang/Object", "finalize", Reason::ObjectFinalize),
         (25, "java/lang/Object", "finalize", Reason::ObjectFinalize),
         (17, "java/lang/Enum", "finalize", Reason::EmptyFinalize),
-        (25, "java/lang/VirtualThread", "mount", Reason::ChangesCurrentThread),
+        (
+            25,
+            "java/lang/VirtualThread",
+            "mount",
+            Reason::ChangesCurrentThread,
+        ),
         (
             25,
             "java/lang/invoke/LambdaForm$Holder",

@@ -5,6 +5,7 @@ mod jobs;
 mod summary;
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
@@ -120,7 +121,7 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<()> {
             .try_for_each(|(job, bytes)| write_beside(&job.to, bytes))?;
     }
     if args.json {
-        println!("{:#}", summary.json(&chooser));
+        writeln!(std::io::stdout(), "{:#}", summary.json(&chooser))?;
     }
     if !args.quiet {
         summary.print(&chooser, args);

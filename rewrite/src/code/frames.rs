@@ -15,7 +15,8 @@ use crate::reader::Reader;
 pub(crate) mod form {
     /// Up to here `same_frame`, the type being the delta.
     pub(crate) const SAME: u8 = 63;
-    /// Up to here `same_locals_1_stack_item_frame`.
+    /// From here, and up to the next, `same_locals_1_stack_item_frame`.
+    pub(crate) const SAME_LOCALS_1_MIN: u8 = 64;
     pub(crate) const SAME_LOCALS_1: u8 = 127;
     pub(crate) const SAME_LOCALS_1_EXTENDED: u8 = 247;
     pub(crate) const CHOP_3: u8 = 248;
@@ -91,7 +92,9 @@ impl<'p, 'a> Frames<'p, 'a> {
         };
         let delta = match frame_type {
             ..=form::SAME => u16::from(frame_type),
-            ..=form::SAME_LOCALS_1 => u16::from(frame_type - form::SAME - 1),
+            form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1 => {
+                u16::from(frame_type - form::SAME_LOCALS_1_MIN)
+            }
             form::SAME_LOCALS_1_EXTENDED.. => self.reader.u2()?,
             reserved => return Err(self.reader.error(ErrorKind::BadFrameType(reserved))),
         };
@@ -107,7 +110,7 @@ impl<'p, 'a> Frames<'p, 'a> {
         let (mut locals, mut stack) = (Vec::new(), Vec::new());
         match frame_type {
             ..=form::SAME | form::SAME_EXTENDED | form::CHOP_3..=form::CHOP_1 => {}
-            ..=form::SAME_LOCALS_1_EXTENDED => stack = self.read_types(1)?,
+            form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1_EXTENDED => stack = self.read_types(1)?,
             form::APPEND_1..=form::APPEND_3 => {
                 locals = self.read_types(u16::from(frame_type - form::SAME_EXTENDED))?;
             }
@@ -385,7 +388,9 @@ pub(crate) fn relocate<'a, E: From<ErrorKind>>(
         };
         let delta = match frame_type {
             ..=form::SAME => u16::from(frame_type),
-            ..=form::SAME_LOCALS_1 => u16::from(frame_type - form::SAME - 1),
+            form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1 => {
+                u16::from(frame_type - form::SAME_LOCALS_1_MIN)
+            }
             form::SAME_LOCALS_1_EXTENDED.. => reader.u2().map_err(kind)?,
             reserved => return Err(ErrorKind::BadFrameType(reserved).into()),
         };
@@ -405,7 +410,9 @@ pub(crate) fn relocate<'a, E: From<ErrorKind>>(
         let out = &mut *splice.out;
         match frame_type {
             ..=form::SAME | form::SAME_EXTENDED | form::CHOP_3..=form::CHOP_1 => {}
-            ..=form::SAME_LOCALS_1_EXTENDED => copy_type(&mut reader, relocation, out)?,
+            form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1_EXTENDED => {
+                copy_type(&mut reader, relocation, out)?
+            }
             form::APPEND_1..=form::APPEND_3 => {
                 let count = u16::from(frame_type - form::SAME_EXTENDED);
                 copy_types(&mut reader, count, relocation, out)?;

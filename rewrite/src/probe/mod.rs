@@ -58,6 +58,8 @@ impl Call {
 struct Constants {
     owner: Option<u16>,
     calls: [Option<u16>; CALLS],
+    /// The descriptor that entry, exit and `caught` probes share.
+    timing_descriptor: Option<u16>,
     class_number: Option<u16>,
 }
 
@@ -191,7 +193,14 @@ impl ProbeWriter {
                 };
                 self.constants.owner = Some(owner);
                 let name = call.name(options).as_bytes();
-                let index = self.pool.method(owner, name, call.descriptor(options))?;
+                let descriptor = match (call, self.constants.timing_descriptor) {
+                    (Call::Enter | Call::Exit | Call::Caught, Some(index)) => index,
+                    _ => self.pool.utf8(call.descriptor(options))?,
+                };
+                if matches!(call, Call::Enter | Call::Exit | Call::Caught) {
+                    self.constants.timing_descriptor = Some(descriptor);
+                }
+                let index = self.pool.method(owner, name, descriptor)?;
                 self.constants.calls[call as usize] = Some(index);
                 index
             }

@@ -32,14 +32,14 @@ fn array_type(code: u8) -> Option<&'static str> {
 /// The name of a `frame_type` (JVMS §4.7.4).
 fn frame_name(frame_type: u8) -> &'static str {
     match frame_type {
-        ..=form::SAME => "same_frame",
-        ..=form::SAME_LOCALS_1 => "same_locals_1_stack_item_frame",
-        form::SAME_LOCALS_1_EXTENDED => "same_locals_1_stack_item_frame_extended",
-        form::CHOP_3..=form::CHOP_1 => "chop_frame",
-        form::SAME_EXTENDED => "same_frame_extended",
-        form::APPEND_1..=form::APPEND_3 => "append_frame",
-        form::FULL => "full_frame",
-        _ => "reserved",
+        0..=63 => "same_frame",
+        64..=127 => "same_locals_1_stack_item_frame",
+        128..=246 => "reserved",
+        247 => "same_locals_1_stack_item_frame_extended",
+        248..=250 => "chop_frame",
+        251 => "same_frame_extended",
+        252..=254 => "append_frame",
+        255 => "full_frame",
     }
 }
 

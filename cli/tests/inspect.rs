@@ -1,0 +1,127 @@
+//! `loadhook inspect` as a user runs it, on a class of the golden inputs.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+const TRIVIAL: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../golden/inputs/Trivial.class"
+);
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadhook"));
+    command.arg("inspect").args(arguments).env_remove("COLUMNS");
+    command
+}
+
+fn inspect(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// A file in the tests' own folder.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+#[test]
+fn prints_a_class_or_one_method() {
+    let class = inspect(&[TRIVIAL]);
+    assert!(class.status.success());
+    assert!(text(&class.stdout).starts_with("class file version 61.0\n"));
+    assert!(text(&class.stdout).contains("\nconstant_pool_count "));
+    for filter in ["<init>", "<init>()V"] {
+        let method = inspect(&[TRIVIAL, filter]);
+        assert!(text(&method.stdout).starts_with("method <init>()V\n"));
+        assert_eq!(text(&method.stdout).matches("method ").count(), 1);
+    }
+}
+
+#[test]
+fn reads_archives() {
+    let jar = file("inspect!.jar", &[]);
+    let mut writer = ZipWriter::new(File::create(&jar).unwrap());
+    for (name, bytes) in [
+        ("a/Trivial.class", fs::read(TRIVIAL).unwrap()),
+        (
+            "a/Bad.class",
+            b"\xca\xfe\xba\xbe\0\0\0\x3d\0\x02\x15".to_vec(),
+        ),
+    ] {
+        writer
+            .start_file(name, SimpleFileOptions::default())
+            .unwrap();
+        writer.write_all(&bytes).unwrap();
+    }
+    writer.finish().unwrap();
+
+    let jar = jar.to_str().unwrap();
+    let expected = inspect(&[TRIVIAL]).stdout;
+    for separator in ["!", "!/"] {
+        let class = inspect(&[&format!("{jar}{separator}a/Trivial.class")]);
+        assert!(class.stdout == expected, "{}", text(&class.stderr));
+    }
+    for (entry, fault) in [
+        ("a/Bad.class", "bad constant tag 21 at 0xa (constant #1)"),
+        ("a/None.class", "no such entry in the archive"),
+    ] {
+        let name = format!("{jar}!{entry}");
+        let output = inspect(&[&name]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(text(&output.stderr), format!("error: {name}: {fault}\n"));
+    }
+}
+
+#[test]
+fn says_what_is_wrong() {
+    let output = inspect(&[TRIVIAL, "missing"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).ends_with("Trivial.class: no method missing\n"));
+    let missing = inspect(&["no/such.class"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(text(&missing.stderr).starts_with("error: no/such.class: "));
+}
+
+#[test]
+fn compares_in_the_width_asked_for() {
+    let other = TRIVIAL.replace("Trivial", "LoopAtZero");
+    for columns in ["80", "160"] {
+        let output = command(&[TRIVIAL, "--diff", &other])
+            .env("COLUMNS", columns)
+            .output()
+            .unwrap();
+        let width = |line: &str| line.chars().count();
+        let widest = text(&output.stdout).lines().map(width).max();
+        let columns: usize = columns.parse().unwrap();
+        assert!(
+            widest <= Some(columns) && widest >= Some(columns - 20),
+            "{widest:?}"
+        );
+    }
+    let same = inspect(&[TRIVIAL, "--diff", TRIVIAL]);
+    assert!(text(&same.stdout).contains("⋯ "));
+    assert!(!text(&same.stdout).contains(" | "));
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let mut child = command(&[TRIVIAL])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(text(&output.stderr), "");
+}

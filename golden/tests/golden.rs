@@ -1,0 +1,416 @@
+//! Golden files: what the rewriter makes of each input, as text.
+//!
+//! Inputs are the classes committed in `golden/inputs`, those that
+//! `loadhook_golden::handmade` assembles and a few of `loadhook_tests::limits`. For each, `golden/snapshots` has one
+//! file: what the rewriter reports, then the rewritten class in the form of
+//! `loadhook inspect`, less what nobody need read: the constants the class
+//! had, the middle of a long row of one instruction, and the bodies of methods
+//! that only drive a hand-made class.
+//!
+//! ```text
+//! cargo test -p loadhook-golden                       compare
+//! INSTA_UPDATE=always cargo test -p loadhook-golden   bless: then read the diff
+//! ```
+//!
+//! Snapshots that no test asks for fail a test, too: delete them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use loadhook_golden::{committed, handmade};
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::text::{self, fnv_1a};
+use loadhook_rewrite::{
+    CallShape, ClassFile, Everything, Options, Outcome, Probes, Rewriter, Selector,
+    UnknownCodeAttributes,
+};
+use loadhook_tests::limits;
+
+/// More lines than anyone reads.
+const LONG: usize = 2_000;
+
+/// Classes of `loadhook_tests::limits` whose jumps no longer reach: the others
+/// are run instead.
+const WIDENED: [&str; 16] = [
+    "branches_goto_backward_32768_v52",
+    "branches_goto_forward_32766_v49",
+    "branches_if_icmplt_backward_32768_v52",
+    "branches_ifeq_forward_32766_v49",
+    "branches_ifeq_forward_32766_v50",
+    "branches_ifeq_forward_32766_v52",
+    "branches_ifnull_forward_32766_v52",
+    "branches_jsr_backward_32768_v49",
+    "branches_jsr_forward_32766_v49",
+    "chains_padding_32762_2_v52",
+    "constructors_ternary_32690_v52",
+    "types_aaload_string_stack_v52",
+    "under_new_ifeq_forward_32700_v52",
+    "under_new_local_ifeq_backward_32700_v52",
+    "under_this_ifeq_forward_32767_v52",
+    "under_values_ifnull_forward_32700_v52",
+];
+
+/// Inputs whose text is kept as they are, too.
+const ORIGINALS: [&str; 4] = [
+    "handmade.type_annotation_all",
+    "handmade.cldc_stack_map",
+    "handmade.frame_full_all_items",
+    "handmade.lines_out_of_order",
+];
+
+/// Snapshots of options other than the default.
+const OPTIONS: [&str; 4] = [
+    "allow_huge_methods",
+    "class_and_method",
+    "drop_unknown_code_attributes",
+    "ids",
+];
+
+struct Input {
+    name: String,
+    bytes: Vec<u8>,
+    is_handmade: bool,
+    is_large: bool,
+}
+
+fn inputs() -> Vec<Input> {
+    let committed = committed().unwrap().into_iter().map(|class| Input {
+        name: class.name.replace('/', "."),
+        bytes: class.bytes,
+        is_handmade: false,
+        is_large: false,
+    });
+    let handmade = handmade::all().into_iter().map(|class| Input {
+        name: format!("handmade.{}", class.name),
+        bytes: class.bytes,
+        is_handmade: true,
+        is_large: class.large,
+    });
+    let limits = limits::all().into_iter().filter_map(|case| {
+        let name = case.name.strip_prefix("limits/")?;
+        WIDENED.contains(&name).then(|| Input {
+            name: format!("limits.{name}"),
+            bytes: case.bytes(),
+            is_handmade: true,
+            is_large: true,
+        })
+    });
+    committed.chain(handmade).chain(limits).collect()
+}
+
+fn input(name: &str) -> Input {
+    let found = inputs().into_iter().find(|input| input.name == name);
+    found.unwrap_or_else(|| panic!("no input {name}"))
+}
+
+/// Compares `text` with the snapshot `name`.
+fn check(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path("../snapshots");
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// Runs `check` on each input and then fails with the names of all that do
+/// not pass.
+fn each(check: impl Fn(&Input)) {
+    let inputs = inputs();
+    let failed: Vec<&str> = inputs
+        .iter()
+        .filter(|input| catch_unwind(AssertUnwindSafe(|| check(input))).is_err())
+        .map(|input| input.name.as_str())
+        .collect();
+    assert!(failed.is_empty(), "{} fail: {failed:#?}", failed.len());
+}
+
+/// What the rewriter reports and the rewritten class.
+fn rewrite(input: &Input, options: Options, selector: &mut dyn Selector) -> (String, Vec<u8>) {
+    let mut rewriter = Rewriter::new(options);
+    let outcome = rewriter.rewrite(&input.bytes, selector, |len| Some(vec![0; len]));
+    let class = ClassFile::parse(&input.bytes).unwrap();
+    let method = |index: u16| {
+        let method = class.methods().nth(usize::from(index)).unwrap();
+        let (name, descriptor) = (method.name(), method.descriptor());
+        format!("{}{}", text::display(name), text::display(descriptor))
+    };
+    let report = rewriter.report();
+    let (with_code, instrumented) = (report.with_code, report.instrumented);
+    let mut out = format!("report: {instrumented} of {with_code} methods instrumented\n");
+    for left in &report.left_alone {
+        let word = left.reason.word();
+        let method = method(left.method);
+        writeln!(out, "  left alone: {method}: {word}: {}", left.reason).unwrap();
+    }
+    for uncovered in &report.uncovered {
+        let method = method(uncovered.method);
+        writeln!(
+            out,
+            "  uncovered: {method}: {} instructions",
+            uncovered.instructions
+        )
+        .unwrap();
+    }
+    match outcome.unwrap() {
+        Outcome::Unchanged => {
+            out.push_str("unchanged\n");
+            (out, input.bytes.clone())
+        }
+        Outcome::Rewritten(bytes) => (out, bytes),
+    }
+}
+
+fn full_text(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    text::print(&ClassFile::parse(bytes).unwrap(), None, &mut out).unwrap();
+    out
+}
+
+/// What is worth reading of the text of a class.
+fn readable(input: &Input, bytes: &[u8], mut text: String) -> String {
+    if input.is_handmade {
+        text = without_driver(&text);
+    }
+    if input.is_large || text.lines().count() > LONG {
+        let (len, hash) = (bytes.len(), fnv_1a(bytes));
+        text = format!(
+            "{len} bytes, FNV-1a {hash:016x}, shortened\n{}",
+            shortened(&text)
+        );
+    }
+    let lines = text.lines().count();
+    assert!(lines <= LONG, "{lines} lines in {}", input.name);
+    text
+}
+
+/// A text without lines that repeat the one before at another offset.
+fn shortened(text: &str) -> String {
+    const KEPT: usize = 3;
+    let content = |line: &str| {
+        let line = line.trim_start();
+        let content = line.split_once(": ").map_or(line, |(_, content)| content);
+        content.to_owned()
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let mut out = String::new();
+    for run in lines.chunk_by(|a, b| content(a) == content(b)) {
+        let folded = run.len().saturating_sub(2 * KEPT);
+        for (i, line) in run.iter().enumerate() {
+            if folded < 2 || i < KEPT || i >= KEPT + folded {
+                writeln!(out, "{line}").unwrap();
+            } else if i == KEPT {
+                writeln!(out, "… {folded} more").unwrap();
+            }
+        }
+    }
+    out
+}
+
+/// The text of a rewritten class without the constants that `input` had: they
+/// stay where they are.
+fn without_old_pool(text: &str, input: &Input, bytes: &[u8]) -> String {
+    let old = ClassFile::parse(&input.bytes).unwrap();
+    let old_end = old.pool().end();
+    assert!(
+        bytes[10..old_end] == input.bytes[10..old_end],
+        "{}",
+        input.name
+    );
+    let index = |line: &str| {
+        let (index, _) = line.trim_start().strip_prefix('#')?.split_once(" = ")?;
+        index.parse::<u16>().ok()
+    };
+    let mut out = String::new();
+    for line in text.lines() {
+        match index(line) {
+            Some(1) => writeln!(out, "  … #1 to #{} as they were", old.pool().count() - 1),
+            Some(index) if index < old.pool().count() => Ok(()),
+            _ => writeln!(out, "{line}"),
+        }
+        .unwrap();
+    }
+    out
+}
+
+/// The text of a hand-made class without the bodies of synthetic methods:
+/// they only call the others.
+fn without_driver(text: &str) -> String {
+    let mut out = String::new();
+    let mut in_driver = false;
+    for line in text.lines() {
+        if !line.starts_with("    ") {
+            in_driver = false;
+        }
+        if !in_driver {
+            writeln!(out, "{line}").unwrap();
+        }
+        in_driver |= line.starts_with("    access_flags") && line.contains("ACC_SYNTHETIC");
+    }
+    out
+}
+
+fn golden(input: &Input, options: Options, selector: &mut dyn Selector) -> String {
+    let (report, bytes) = rewrite(input, options, selector);
+    if bytes == input.bytes {
+        return report;
+    }
+    let text = without_old_pool(&full_text(&bytes), input, &bytes);
+    format!("{report}\n{}", readable(input, &bytes, text))
+}
+
+/// The text of `method` alone, rewritten, behind what is reported.
+fn golden_method(
+    input: &Input,
+    method: &str,
+    options: Options,
+    selector: &mut dyn Selector,
+) -> String {
+    let (mut out, bytes) = rewrite(input, options, selector);
+    text::print(&ClassFile::parse(&bytes).unwrap(), Some(method), &mut out).unwrap();
+    out
+}
+
+/// Timing probes with this id in methods of this name.
+struct Only {
+    method: &'static str,
+    id: u32,
+}
+
+impl Selector for Only {
+    fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+        Probes {
+            timing: (method.name() == self.method.as_bytes()).then_some(self.id),
+            ..Probes::default()
+        }
+    }
+}
+
+#[test]
+fn every_probe() {
+    each(|input| {
+        let text = golden(input, Options::default(), &mut Everything::all(1));
+        check(&input.name, &text);
+    });
+}
+
+/// What the tables above are to be compared with; of other inputs `javap` can
+/// tell as well.
+#[test]
+fn originals() {
+    for name in ORIGINALS {
+        let input = input(name);
+        let text = readable(&input, &input.bytes, full_text(&input.bytes));
+        check(&format!("original.{name}"), &text);
+    }
+}
+
+#[test]
+fn identity() {
+    each(|input| {
+        let copy = Rewriter::default().copy(&input.bytes, |len| Some(vec![0; len]));
+        let copy = match copy.unwrap() {
+            Outcome::Unchanged => input.bytes.clone(),
+            Outcome::Rewritten(bytes) => bytes,
+        };
+        assert!(copy == input.bytes, "{} is not copied as it is", input.name);
+    });
+}
+
+#[test]
+fn ids_of_every_push_form() {
+    let input = input("handmade.max_stack_exact");
+    let mut out = String::new();
+    for id in [
+        0,
+        5,
+        6,
+        127,
+        128,
+        32_767,
+        32_768,
+        70_000,
+        i32::MAX as u32,
+        1 << 31,
+        u32::MAX,
+    ] {
+        let mut selector = Only { method: "test", id };
+        let text = golden_method(&input, "test", Options::default(), &mut selector);
+        writeln!(out, "id {id}\n{text}").unwrap();
+    }
+    check("option.ids", &out);
+}
+
+#[test]
+fn class_and_method_numbers() {
+    let input = input("handmade.handler_nested_v52");
+    let mut out = String::new();
+    for (class, id) in [(0, 0), (5, 6), (70_000, 3), (u32::MAX, 70_000)] {
+        let options = Options {
+            owner: "java/lang/$Loadhook".into(),
+            call_shape: CallShape::ClassAndMethod { class },
+            ..Options::default()
+        };
+        let mut selector = Only { method: "test", id };
+        let text = golden_method(&input, "test", options, &mut selector);
+        writeln!(out, "class {class}, method {id}\n{text}").unwrap();
+    }
+    check("option.class_and_method", &out);
+}
+
+#[test]
+fn dropped_code_attributes() {
+    let options = Options {
+        unknown_code_attributes: UnknownCodeAttributes::Drop,
+        ..Options::default()
+    };
+    let input = input("handmade.code_attribute_unknown");
+    let text = golden(&input, options, &mut Everything::all(1));
+    check("option.drop_unknown_code_attributes", &text);
+}
+
+#[test]
+fn huge_methods_on_request() {
+    let options = Options {
+        allow_huge_methods: true,
+        ..Options::default()
+    };
+    let input = input("handmade.code_7990");
+    let text = golden(&input, options, &mut Everything::all(1));
+    check("option.allow_huge_methods", &text);
+}
+
+/// Cut off anywhere, or with any byte changed, an input makes nothing panic.
+#[test]
+fn any_bytes_have_a_text() {
+    for name in ORIGINALS {
+        let mut bytes = input(name).bytes;
+        for at in 0..bytes.len() {
+            let good = bytes[at];
+            for byte in [0, good ^ 1, good ^ 0x80, 0xff] {
+                bytes[at] = byte;
+                if let Ok(class) = ClassFile::parse(&bytes) {
+                    text::print(&class, None, &mut String::new()).unwrap();
+                }
+            }
+            bytes[at] = good;
+            assert!(ClassFile::parse(&bytes[..at]).is_err());
+        }
+    }
+}
+
+/// Only looks at names, so it may run before the others.
+#[test]
+fn no_snapshot_is_left_over() {
+    let mut wanted: BTreeSet<String> = inputs().into_iter().map(|input| input.name).collect();
+    wanted.extend(ORIGINALS.iter().map(|name| format!("original.{name}")));
+    wanted.extend(OPTIONS.iter().map(|name| format!("option.{name}")));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
+    for file in folder.read_dir().unwrap() {
+        let file = file.unwrap().file_name().into_string().unwrap();
+        if let Some(name) = file.strip_suffix(".snap") {
+            assert!(wanted.contains(name), "{file} has no input");
+        }
+    }
+}
