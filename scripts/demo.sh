@@ -1,11 +1,12 @@
 #!/bin/sh
-# Builds the command line, instruments the sample class and shows what became
-# of it.
+# Builds all, runs the sample program under the agent, prints where its time
+# goes and writes the same as a page.
 set -eu
 . "$(dirname -- "$0")/prerequisites.sh"
+need_jdk_17
 cd "$root"
-cargo build --release --locked -q -p loadhook
-out=$target/demo/Greeter.class
-"$target/release/loadhook" rewrite rewrite/doc/Greeter.class -o "$out" --probes timing,alloc
-echo
-exec "$target/release/loadhook" inspect rewrite/doc/Greeter.class --diff "$out"
+cargo build --release --locked -q -p loadhook -p loadhook-agent
+mkdir -p "$target/demo"
+"$JAVA_HOME_17/bin/javac" -d "$target/demo" scripts/Sample.java
+exec "$target/release/loadhook" run -o "$target/demo/profile.pb.gz" --html "$target/demo/profile.html" \
+    -- "$JAVA_HOME_17/bin/java" -cp "$target/demo" Sample

@@ -53,4 +53,9 @@ need_jdk_25() {
     export JAVA_HOME_25
 }
 
+# The page of a profile is tested in a browser.
+need_chromium() {
+    command -v chromium >/dev/null 2>&1 || install_package chromium "chromium not found"
+}
+
 command -v cargo >/dev/null 2>&1 || fail "cargo not found: install Rust 1.95 or newer"

@@ -4,5 +4,6 @@ set -eu
 . "$(dirname -- "$0")/prerequisites.sh"
 need_jdk_17
 need_jdk_25
+need_chromium
 cd "$root"
 exec cargo test --workspace --locked "$@"

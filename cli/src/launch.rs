@@ -1,6 +1,7 @@
 //! Starting the user's command with the agent in its JVM.
 
 use std::env;
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,6 +35,12 @@ pub(crate) fn agent_path() -> Result<PathBuf> {
     }
 }
 
+/// `loadhook agent-path`.
+pub(crate) fn print_agent_path() -> Result<()> {
+    writeln!(std::io::stdout(), "{}", agent_path()?.display())?;
+    Ok(())
+}
+
 /// A command, and what to load into its JVM.
 pub(crate) struct Launch<'a> {
     pub(crate) command: &'a [String],
@@ -63,15 +70,18 @@ impl Launch<'_> {
                 tool_options.push(' ');
             }
             tool_options.push_str(&quoted(&option));
-            command.args(arguments).env("JAVA_TOOL_OPTIONS", tool_options);
-            eprintln!("loadhook: {program} is not java: the agent goes by JAVA_TOOL_OPTIONS into every JVM it starts");
+            command
+                .args(arguments)
+                .env("JAVA_TOOL_OPTIONS", tool_options);
+            eprintln!(
+                "loadhook: {program} is not java: the agent goes by JAVA_TOOL_OPTIONS into every JVM it starts"
+            );
         }
-        // The terminal sends its signals to the child too; we outlive it to
-        // show the table.
-        let _ignored = signals::ignore()?;
-        let status = command
-            .status()
+        let mut child = command
+            .spawn()
             .with_context(|| format!("cannot start {program}"))?;
+        signals::hand_on(child.id())?;
+        let status = child.wait()?;
         let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
         Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
     }
@@ -79,7 +89,9 @@ impl Launch<'_> {
 
 /// Whether a command is the Java launcher itself.
 fn is_java(program: &str) -> bool {
-    Path::new(program).file_name().is_some_and(|name| name == "java")
+    Path::new(program)
+        .file_name()
+        .is_some_and(|name| name == "java")
 }
 
 /// `JAVA_TOOL_OPTIONS` is split at blanks outside quotes.
@@ -91,18 +103,32 @@ fn quoted(option: &str) -> String {
     }
 }
 
+/// Signals go to the child, and we outlive it to show the table.
 mod signals {
+    use std::thread;
+
     use anyhow::{Context, Result};
-    use signal_hook::consts::{SIGINT, SIGQUIT};
+    use rustix::process::{Pid, Signal, kill_process};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    use signal_hook::iterator::Signals;
 
-    /// Keeps the signals of the terminal from ending this process.
-    pub(super) struct Ignored;
-
-    pub(super) fn ignore() -> Result<Ignored> {
-        for signal in [SIGINT, SIGQUIT] {
-            let flag = Default::default();
-            signal_hook::flag::register(signal, flag).context("signals")?;
-        }
-        Ok(Ignored)
+    pub(super) fn hand_on(child: u32) -> Result<()> {
+        let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).context("signals")?;
+        let child = i32::try_from(child).ok().and_then(Pid::from_raw);
+        thread::spawn(move || {
+            for signal in &mut signals {
+                let handed_on = match signal {
+                    SIGTERM => Some(Signal::TERM),
+                    SIGHUP => Some(Signal::HUP),
+                    // The terminal sends the others to the child too.
+                    _ => None,
+                };
+                if let (Some(child), Some(signal)) = (child, handed_on) {
+                    // A child that is gone needs no signal.
+                    let _ = kill_process(child, signal);
+                }
+            }
+        });
+        Ok(())
     }
 }

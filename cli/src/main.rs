@@ -2,8 +2,11 @@
 
 mod archive;
 mod inspect;
+mod launch;
 mod output;
+mod report;
 mod rewrite;
+mod run;
 mod side_by_side;
 
 use std::io;
@@ -21,6 +24,12 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a Java program and show where its time goes, call by call
+    Run(run::RunArgs),
+    /// Show a profile: table, tree, page, or another tool's format
+    Report(report::ReportArgs),
+    /// Print the path of the agent's library
+    AgentPath,
     /// Print a class as text, or two side by side
     Inspect(inspect::InspectArgs),
     /// Insert probes into class files
@@ -28,12 +37,16 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    let done = |()| ExitCode::SUCCESS;
     let result = match CommandLine::parse().command {
-        Command::Inspect(args) => inspect::run(&args),
-        Command::Rewrite(args) => rewrite::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Report(args) => report::run(&args).map(done),
+        Command::AgentPath => launch::print_agent_path().map(done),
+        Command::Inspect(args) => inspect::run(&args).map(done),
+        Command::Rewrite(args) => rewrite::run(&args).map(done),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         // Whoever reads the output has enough of it: `loadhook … | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {

@@ -65,7 +65,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let mut out = io::stdout().lock();
     match &profiles[..] {
         [before, after] if args.diff => {
-            loadhook_profile::diff::write(before, after, &options, &mut out)?;
+            let changes = loadhook_profile::diff::diff(before, after, &options)?;
+            loadhook_profile::diff::write(&changes, width(), &mut out)?;
         }
         _ if args.diff => bail!("--diff compares two profiles"),
         [profile] => args.format.write(profile, &options, &mut out)?,

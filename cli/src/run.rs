@@ -163,7 +163,10 @@ fn show(args: &RunArgs, profiles: &[PathBuf]) -> Result<()> {
             for file in several {
                 eprintln!("  {}", report::shown(file));
             }
-            eprintln!("together: loadhook report --merge {}", report::shown(&several[0]));
+            eprintln!(
+                "together: loadhook report --merge {}",
+                report::shown(&several[0])
+            );
             return Ok(());
         }
     };

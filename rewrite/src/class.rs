@@ -103,7 +103,15 @@ impl<'a> ClassFile<'a> {
             reader.skip(len)?;
         }
         reader.finish()?;
+        // An index past the pool would name one of the constants that are
+        // appended.
         pool.class_name(this_class)?;
+        if super_class != 0 {
+            pool.class_name(super_class)?;
+        }
+        for index in interfaces.as_chunks::<2>().0 {
+            pool.class_name(u16::from_be_bytes(*index))?;
+        }
         Ok(ClassFile {
             bytes,
             pool,

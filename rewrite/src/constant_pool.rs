@@ -331,6 +331,9 @@ impl<'a> ConstantPool<'a> {
 
 #[cold]
 fn eof(class: &[u8], offset: usize, needed: usize, place: Place) -> Error {
+    // A length may have led past the end: what is missing is missing there.
+    let missed = offset.saturating_sub(class.len());
+    let (offset, needed) = (offset - missed, needed + missed);
     Error::new(
         ErrorKind::UnexpectedEof {
             needed,

@@ -43,9 +43,11 @@ fn field_type_len(descriptor: &[u8]) -> Option<usize> {
 
 /// The return type of a method descriptor, `V` for none.
 pub fn return_type(descriptor: &[u8]) -> Option<&[u8]> {
-    let close = descriptor.iter().rposition(|&b| b == b')')?;
-    match descriptor.get(close + 1..)? {
-        b"V" => descriptor.get(close + 1..),
+    let mut parameters = parameters(descriptor);
+    parameters.by_ref().for_each(drop);
+    // Not the last `)`: it may occur in class names.
+    match parameters.rest.strip_prefix(b")")? {
+        b"V" => Some(b"V"),
         result => (field_type_len(result)? == result.len()).then_some(result),
     }
 }
@@ -81,6 +83,8 @@ mod tests {
         assert_eq!(all.iter().map(|p| slots(p)).sum::<usize>(), 6);
         assert_eq!(return_type(b"(IJ)[I"), Some(b"[I".as_slice()));
         assert_eq!(return_type(b"()V"), Some(b"V".as_slice()));
+        let odd = b"(Lt/Foo (bar);)Lt/Foo (bar);";
+        assert_eq!(return_type(odd), Some(b"Lt/Foo (bar);".as_slice()));
     }
 
     #[test]

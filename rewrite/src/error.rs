@@ -85,6 +85,8 @@ pub enum ErrorKind {
     DuplicateAttribute(&'static str),
     /// Code whose operand stack cannot be followed.
     BadOperandStack(&'static str),
+    /// A name in the options that no class or method can have.
+    BadOption(&'static str),
     /// The caller's allocator gave no buffer, or one of another length.
     Allocation {
         /// The length asked for, in bytes.
@@ -173,6 +175,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::BadDescriptor => write!(f, "bad descriptor"),
             ErrorKind::DuplicateAttribute(name) => write!(f, "second {name} attribute"),
             ErrorKind::BadOperandStack(why) => write!(f, "bad operand stack: {why}"),
+            ErrorKind::BadOption(what) => write!(f, "the {what} is no name that can be called"),
             ErrorKind::Allocation { len } => write!(f, "no buffer of {len} bytes"),
         }
     }

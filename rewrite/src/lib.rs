@@ -64,8 +64,8 @@
 //! | exit | before every return, and in a catch-any handler that comes last and rethrows | `exit(I)V` |
 //! | caught | at the beginning of every handler the method already had | `caught(I)V` |
 //! | allocation | behind `new` | `alloc(I)V` |
-//! | | behind `newarray` and `anewarray`: length, site | `allocArray(II)V` |
-//! | | behind `multianewarray`, for each dimension: length, dimension, site | `allocDimension(III)V` |
+//! | | behind `newarray`, `anewarray`, `multianewarray` of one dimension: length, site | `allocArray(II)V` |
+//! | | behind other `multianewarray`, for each dimension: length, dimension, site | `allocDimension(III)V` |
 //! | object | at the beginning of `Object.<init>` | `init(Ljava/lang/Object;)V` |
 //! | | behind every instruction that makes an array | `newArray(Ljava/lang/Object;)V` |
 //!

@@ -37,6 +37,7 @@ fn by_annotation(annotation_type: &[u8]) -> Option<Reason> {
         b"Ljdk/internal/vm/annotation/Hidden;" | b"Ljava/lang/invoke/LambdaForm$Hidden;" => {
             Reason::Hidden
         }
+        b"Ljdk/internal/misc/ScopedMemoryAccess$Scoped;" => Reason::Scoped,
         // Also on the classes that `jlink` fills: `Invokers$Holder` and such.
         b"Ljava/lang/invoke/LambdaForm$Compiled;" => Reason::LambdaForm,
         _ => return None,

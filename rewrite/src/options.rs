@@ -29,9 +29,10 @@ pub struct MethodNames {
     pub caught: String,
     /// After a `new`: `(I)V`, the site.
     pub alloc: String,
-    /// After a `newarray` or `anewarray`: `(II)V`, length and site.
+    /// After a `newarray` or `anewarray`, or a `multianewarray` of one
+    /// dimension: `(II)V`, length and site.
     pub alloc_array: String,
-    /// After a `multianewarray`, once for each dimension from the outermost
+    /// After a `multianewarray` of more, once for each dimension from the outermost
     /// on: `(III)V`, length, number of the dimension from 0, and site.
     pub alloc_dimension: String,
     /// At the beginning of `Object.<init>`: `(Ljava/lang/Object;)V`.
@@ -69,8 +70,9 @@ pub enum UnknownCodeAttributes {
 /// What the injected code calls, and how far the rewriter may go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The tracker's internal name, at most 65,535 bytes. Its own methods are
-    /// never instrumented.
+    /// The tracker's internal name: `loadhook/Tracker`. The methods of this
+    /// class, and of those nested in it, are never instrumented; for other
+    /// classes of the tracker's the selector says so.
     pub owner: String,
     /// The names of its methods.
     pub names: MethodNames,
@@ -92,5 +94,86 @@ impl Default for Options {
             allow_huge_methods: false,
             unknown_code_attributes: UnknownCodeAttributes::default(),
         }
+    }
+}
+
+impl Options {
+    /// Which of the names cannot be called, if any (JVMS §4.2).
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        // Modified UTF-8 has other forms for zero and for what lies beyond
+        // three bytes.
+        let is_name = |name: &str, forbidden: &[char]| {
+            !name.is_empty()
+                && name.len() <= usize::from(u16::MAX)
+                && !name.contains(forbidden)
+                && !name.chars().any(|c| c == '\0' || c.len_utf8() > 3)
+        };
+        if !is_name(&self.owner, &['.', ';', '[']) || self.owner.split('/').any(str::is_empty) {
+            return Err("owner");
+        }
+        let names = &self.names;
+        let methods = [
+            &names.enter,
+            &names.exit,
+            &names.caught,
+            &names.alloc,
+            &names.alloc_array,
+            &names.alloc_dimension,
+            &names.init,
+            &names.new_array,
+        ];
+        let forbidden = ['.', ';', '[', '/', '<', '>'];
+        match methods.iter().all(|name| is_name(name, &forbidden)) {
+            true => Ok(()),
+            false => Err("tracker's method name"),
+        }
+    }
+
+    /// Whether a class belongs to the tracker.
+    pub(crate) fn is_tracker(&self, class: &[u8]) -> bool {
+        let rest = class.strip_prefix(self.owner.as_bytes());
+        rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'$')))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(owner: &str) -> Result<(), &'static str> {
+        let owner = owner.to_owned();
+        Options {
+            owner,
+            ..Options::default()
+        }
+        .check()
+    }
+
+    #[test]
+    fn names_must_be_internal_names() {
+        assert_eq!(check("loadhook/Tracker"), Ok(()));
+        assert_eq!(check("java/lang/$Loadhook"), Ok(()));
+        for wrong in [
+            "",
+            "com.example.T",
+            "a//b",
+            "a/",
+            "a\0b",
+            "Tr\u{1f600}",
+            "[I",
+        ] {
+            assert_eq!(check(wrong), Err("owner"), "{wrong}");
+        }
+        let mut options = Options::default();
+        options.names.exit = "<exit>".into();
+        assert!(options.check().is_err());
+    }
+
+    #[test]
+    fn nested_classes_belong_to_the_tracker() {
+        let options = Options::default();
+        assert!(options.is_tracker(b"loadhook/Tracker"));
+        assert!(options.is_tracker(b"loadhook/Tracker$State"));
+        assert!(!options.is_tracker(b"loadhook/Trackers"));
     }
 }

@@ -29,6 +29,9 @@ pub enum Reason {
     JvmtiHideEvents,
     /// `@Hidden`: the VM leaves it out of stack traces.
     Hidden,
+    /// `@Scoped`: before it frees memory the VM looks for such methods, a few
+    /// frames deep, on the stacks of all threads.
+    Scoped,
     /// A compiled `LambdaForm` of `java.lang.invoke`.
     LambdaForm,
     /// `Object.finalize`: with any code in it every object has a finalizer.
@@ -73,6 +76,7 @@ impl Reason {
             Reason::JvmtiMountTransition => "jvmti-mount-transition",
             Reason::JvmtiHideEvents => "jvmti-hide-events",
             Reason::Hidden => "hidden",
+            Reason::Scoped => "scoped",
             Reason::LambdaForm => "lambda-form",
             Reason::ObjectFinalize => "object-finalize",
             Reason::EmptyFinalize => "empty-finalize",
@@ -98,6 +102,7 @@ impl Reason {
             | Reason::JvmtiMountTransition
             | Reason::JvmtiHideEvents
             | Reason::Hidden
+            | Reason::Scoped
             | Reason::LambdaForm
             | Reason::ObjectFinalize
             | Reason::EmptyFinalize
@@ -123,6 +128,7 @@ impl fmt::Display for Reason {
             Reason::JvmtiMountTransition => write!(f, "mounts a virtual thread"),
             Reason::JvmtiHideEvents => write!(f, "hides its events"),
             Reason::Hidden => write!(f, "hidden from stack traces"),
+            Reason::Scoped => write!(f, "accesses memory that may be freed"),
             Reason::LambdaForm => write!(f, "compiled lambda form"),
             Reason::ObjectFinalize => write!(f, "Object.finalize"),
             Reason::EmptyFinalize => write!(f, "empty finalize"),
@@ -171,7 +177,8 @@ pub struct Report {
     pub with_code: u32,
     /// Methods that now carry probes.
     pub instrumented: u32,
-    /// Selected methods that do not.
+    /// Selected methods that do not; and `Object.<init>`, an intrinsic, which
+    /// may still pass on the object.
     pub left_alone: Vec<LeftAlone>,
     /// Constructors covered only in part.
     pub uncovered: Vec<Uncovered>,

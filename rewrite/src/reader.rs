@@ -1,5 +1,7 @@
 //! A cursor over borrowed bytes that knows its place in the class file.
 
+use byteorder::{BigEndian, ByteOrder};
+
 use crate::error::{Error, ErrorKind, Place, Result};
 
 /// Reads big-endian values front to back from a slice, checking each access.
@@ -85,13 +87,13 @@ impl<'a> Reader<'a> {
     /// The next two bytes as an unsigned number.
     #[inline]
     pub fn u2(&mut self) -> Result<u16> {
-        Ok(u16::from_be_bytes(self.array()?))
+        Ok(BigEndian::read_u16(&self.array::<2>()?))
     }
 
     /// The next four bytes as an unsigned number.
     #[inline]
     pub fn u4(&mut self) -> Result<u32> {
-        Ok(u32::from_be_bytes(self.array()?))
+        Ok(BigEndian::read_u32(&self.array::<4>()?))
     }
 
     /// Passes over `len` bytes.

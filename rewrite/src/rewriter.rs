@@ -77,7 +77,8 @@ impl Rewriter {
     /// elsewhere. It is not called for [`Outcome::Unchanged`].
     ///
     /// # Errors
-    /// When `class` is not a readable class file, or there is no buffer. A
+    /// When `class` is not a readable class file, a name in the options is no
+    /// name, or there is no buffer. A
     /// method that cannot be instrumented is no error: it stays as it was
     /// and [`Rewriter::report`] says why.
     pub fn rewrite<B: AsMut<[u8]>>(
@@ -117,6 +118,9 @@ impl Rewriter {
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Result<Outcome<B>> {
         self.report.clear();
+        self.options
+            .check()
+            .map_err(|name| Error::new(ErrorKind::BadOption(name), 0, Place::In("options")))?;
         let class = ClassFile::parse_with(bytes, std::mem::take(&mut self.storage))?;
         self.plan(&class, selector, force);
         let outcome = if self.pieces.len() > 1 {
@@ -135,7 +139,7 @@ impl Rewriter {
         self.planned.clear();
         self.writer.begin_class(class.pool().count());
         self.planner.begin_class();
-        let is_tracker = class.name() == self.options.owner.as_bytes();
+        let is_tracker = self.options.is_tracker(class.name());
         let wanted = force == Force::Yes || selector.class(class);
         self.pieces.push(Piece {
             original_end: class.pool().end(),
@@ -155,21 +159,25 @@ impl Rewriter {
             }
             let mut probes = Probes::default();
             if force == Force::No {
+                if !selector.wants(&method) {
+                    continue;
+                }
                 let never = match is_tracker {
                     true => Some(Reason::Tracker),
                     false => never::reason(&method),
                 };
+                // An intrinsic by name only: its body is compiled, as a part
+                // of every constructor there is. Its calls are not counted,
+                // but it may pass on the object.
                 let only_objects = never.is_some() && method.is_object_init();
-                if let Some(reason) = never
-                    && !only_objects
-                {
+                if let Some(reason) = never {
                     self.leave_alone(index, reason);
-                    continue;
+                    if !only_objects {
+                        continue;
+                    }
                 }
                 probes = selector.method(&method);
                 if only_objects {
-                    // An intrinsic by name only: its body is compiled, as
-                    // `java.lang.Object`'s constructor every object's is.
                     probes = Probes {
                         objects: probes.objects,
                         ..Probes::default()
@@ -198,9 +206,7 @@ impl Rewriter {
                     .plan(&method, &code, probes, &mut context, &mut self.planned);
             match planned {
                 Ok(planned) => {
-                    let unchanged = bytes_between(class.bytes(), code.offset, code.end)
-                        == self.planned.get(start..).unwrap_or_default();
-                    if unchanged && force == Force::No {
+                    if !planned.inserts && force == Force::No {
                         // Only allocation probes were asked for, and the
                         // method allocates nothing.
                         self.planned.truncate(start);
@@ -263,7 +269,10 @@ impl Rewriter {
             (original, planned) = (piece.original_next, piece.planned_end);
         }
         out.put(bytes_between(class, original, class.len()));
-        debug_assert!(out.rest.is_empty());
+        // Never, unless planner and emitter disagree; then better no class.
+        if !out.rest.is_empty() {
+            return Err(no_buffer());
+        }
         Ok(buffer)
     }
 }

@@ -103,8 +103,14 @@ pub trait Selector {
         true
     }
 
-    /// The probes of a method that has code. Methods that must never carry
-    /// any (see [`crate::Reason::is_by_nature`]) are not asked about.
+    /// Whether this method, which has code, is selected. One that is and must
+    /// never carry a probe (see [`crate::Reason::is_by_nature`]) is reported as
+    /// left alone, and [`Selector::method`] is not asked.
+    fn wants(&mut self, _method: &Member<'_, '_>) -> bool {
+        true
+    }
+
+    /// The probes of a selected method.
     fn method(&mut self, method: &Member<'_, '_>) -> Probes;
 
     /// The id of an allocation site in a method whose probes include

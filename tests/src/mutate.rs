@@ -152,7 +152,7 @@ impl Mutator {
             let count = 1 + if random.one_in(2) { 0 } else { random.below(3) };
             for step in 0..count {
                 // Each step has numbers of its own, so that leaving one out leaves the others as they are.
-                let mut random = Random::new(random.next());
+                let mut random = Random::new(random.bits());
                 if wanted(step) {
                     mutant.steps.extend(mutate(&mut class, kind, &mut random));
                 }

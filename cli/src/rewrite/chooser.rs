@@ -22,6 +22,23 @@ pub(super) struct Chooser {
     pub(super) remember: bool,
     pub(super) next_method: u32,
     pub(super) next_site: u32,
+    /// Of the class being rewritten: the method's position, and its entry of
+    /// `methods` or `sites`. Only those that were not left alone are kept.
+    pub(super) staged_methods: Vec<(u16, Value)>,
+    pub(super) staged_sites: Vec<(u16, Value)>,
+}
+
+impl Chooser {
+    /// Keeps what was staged for the methods that `is_kept`.
+    pub(super) fn commit(&mut self, is_kept: impl Fn(u16) -> bool) {
+        for (staged, all) in [
+            (&mut self.staged_methods, &mut self.methods),
+            (&mut self.staged_sites, &mut self.sites),
+        ] {
+            let kept = staged.drain(..).filter(|(method, _)| is_kept(*method));
+            all.extend(kept.map(|(_, value)| value));
+        }
+    }
 }
 
 pub(super) fn text(bytes: &[u8]) -> String {
@@ -37,10 +54,11 @@ impl Selector for Chooser {
         self.filter.class(class)
     }
 
+    fn wants(&mut self, method: &Member<'_, '_>) -> bool {
+        self.filter.method(method)
+    }
+
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
-        if !self.filter.method(method) {
-            return Probes::default();
-        }
         let wants = |family| self.probes.contains(&family);
         let mut probes = Probes {
             timing: None,
@@ -53,12 +71,15 @@ impl Selector for Chooser {
             } else {
                 probes.timing = Some(self.next_method);
                 if self.remember {
-                    self.methods.push(json!({
-                        "id": self.next_method,
-                        "class": class_name(method),
-                        "method": text(method.name()),
-                        "descriptor": text(method.descriptor()),
-                    }));
+                    self.staged_methods.push((
+                        method.index(),
+                        json!({
+                            "id": self.next_method,
+                            "class": class_name(method),
+                            "method": text(method.name()),
+                            "descriptor": text(method.descriptor()),
+                        }),
+                    ));
                 }
                 self.next_method += 1;
             }
@@ -69,14 +90,17 @@ impl Selector for Chooser {
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
         let id = self.next_site;
         if self.remember {
-            self.sites.push(json!({
-                "id": id,
-                "class": class_name(method),
-                "method": text(method.name()),
-                "descriptor": text(method.descriptor()),
-                "bci": site.bci,
-                "type": site.allocation.type_name(),
-            }));
+            self.staged_sites.push((
+                method.index(),
+                json!({
+                    "id": id,
+                    "class": class_name(method),
+                    "method": text(method.name()),
+                    "descriptor": text(method.descriptor()),
+                    "bci": site.bci,
+                    "type": site.allocation.type_name(),
+                }),
+            ));
         }
         self.next_site += 1;
         id

@@ -42,7 +42,8 @@ pub(super) fn jobs(input: &Path, output: &Path) -> Result<Vec<Job>> {
             })
             .collect());
     }
-    let to = match (output.is_dir(), input.file_name()) {
+    let is_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let to = match (is_folder, input.file_name()) {
         (true, Some(name)) => output.join(name),
         _ => output.to_owned(),
     };
@@ -83,10 +84,16 @@ fn collect(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let entry = entry.with_context(|| dir.display().to_string())?;
         let path = below.join(entry.file_name());
         // Follows links to files, not to folders, which could lead in circles.
-        if entry.file_type()?.is_dir() {
+        let file_type = entry.file_type()?;
+        if file_type.is_dir() {
             collect(root, &path, files)?;
-        } else {
+        } else if entry.path().is_file() {
             files.push(path);
+        } else {
+            eprintln!(
+                "left out: {}: a link to a folder, or no file",
+                path.display()
+            );
         }
     }
     Ok(())

@@ -102,6 +102,8 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<()> {
         remember: args.json,
         next_method: 0,
         next_site: 0,
+        staged_methods: Vec::new(),
+        staged_sites: Vec::new(),
     };
     let mut rewriter = Rewriter::new(Options::default());
     let mut summary = Summary::default();
@@ -153,6 +155,8 @@ impl Job {
                 return Ok(bytes);
             }
         };
+        let left_alone = &rewriter.report().left_alone;
+        chooser.commit(|method| !left_alone.iter().any(|left| left.method == method));
         summary.count(&self.name, &bytes, rewriter);
         Ok(match outcome {
             Outcome::Unchanged => bytes,

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use crate::code::frames::ExpandedFrame;
 use crate::code::handlers::ExceptionTable;
-use crate::code::instructions::Instruction;
+use crate::code::instructions::{Instruction, Instructions};
 use crate::code::simulate::{Method, State, Step};
 use crate::code::types::VerificationType as V;
 use crate::error::ErrorKind;
@@ -75,16 +75,16 @@ enum This {
     Mixed,
 }
 
-/// A bound on the time that code made to hurt can take.
+/// A bound on the time that a class made to hurt can take: about a tenth of a
+/// second. Real constructors take a thousandth of it.
 #[derive(Debug)]
-struct Work {
+pub(crate) struct Work {
     left: usize,
 }
 
 impl Default for Work {
     fn default() -> Self {
-        // A tenth of a second; real constructors take a thousandth of it.
-        Work { left: 1 << 26 }
+        Work { left: 1 << 25 }
     }
 }
 
@@ -96,6 +96,15 @@ impl Work {
             .ok_or(ErrorKind::BadOperandStack("too much to follow"))?;
         Ok(())
     }
+}
+
+/// Labels for a constructor that cannot be followed: no handler, which is
+/// always valid.
+pub(crate) fn unknown(method: &Method<'_, '_>) -> Runs {
+    let mut runs = Runs::default();
+    runs.push(0, Label::Uncovered, true);
+    runs.uncovered = Instructions::new(method.code).count() as u32;
+    runs
 }
 
 fn label(this: This, state: &State<'_>) -> Label {
@@ -145,6 +154,7 @@ fn can_throw(opcode: Opcode) -> bool {
 pub(crate) fn with_frames<'a>(
     method: &Method<'_, 'a>,
     frames: &[ExpandedFrame<'a>],
+    work: &mut Work,
 ) -> Result<Runs, ErrorKind> {
     let mut runs = Runs::default();
     let mut state = method.initial()?;
@@ -156,7 +166,6 @@ pub(crate) fn with_frames<'a>(
         .clone()
         .filter(|frame| knows_uninitialised(&frame.state))
         .count();
-    let mut work = Work::default();
     let mut bci = 0;
     while bci < method.code.len() {
         if let Some(frame) = frames.next_if(|frame| usize::from(frame.bci) == bci) {
@@ -210,27 +219,37 @@ struct Fact<'a> {
 struct Flow<'m, 'c, 'a> {
     method: &'m Method<'c, 'a>,
     table: ExceptionTable<'a>,
+    /// Where a handler's range begins.
+    begins: Vec<bool>,
     facts: BTreeMap<u16, Fact<'a>>,
     waiting: Vec<u16>,
     /// Where each subroutine returns to, and what is known at its `ret`s.
     returns: BTreeMap<u16, Vec<u16>>,
     at_ret: BTreeMap<u16, Fact<'a>>,
-    work: Work,
+    work: &'m mut Work,
 }
 
 /// Labels the instructions by data flow. What no path reaches is uncovered.
 pub(crate) fn by_data_flow<'a>(
     method: &Method<'_, 'a>,
     table: ExceptionTable<'a>,
+    work: &mut Work,
 ) -> Result<Runs, ErrorKind> {
+    let mut begins = vec![false; method.code.len() + 1];
+    for entry in table.clone() {
+        if let Some(slot) = begins.get_mut(usize::from(entry.start_pc)) {
+            *slot = true;
+        }
+    }
     let mut flow = Flow {
         method,
         table,
+        begins,
         facts: BTreeMap::new(),
         waiting: Vec::new(),
         returns: BTreeMap::new(),
         at_ret: BTreeMap::new(),
-        work: Work::default(),
+        work,
     };
     let state = method.initial()?;
     flow.join(
@@ -276,13 +295,17 @@ impl<'a> Flow<'_, '_, 'a> {
     fn join(&mut self, bci: u16, fact: &Fact<'a>) -> Result<(), ErrorKind> {
         self.work
             .spend(fact.state.locals.len() + fact.state.stack.len())?;
+        let fact = Fact {
+            this: fact.this,
+            state: essence(&fact.state),
+        };
         match self.facts.get_mut(&bci) {
             None => {
-                self.facts.insert(bci, fact.clone());
+                self.facts.insert(bci, fact);
                 self.waiting.push(bci);
             }
             Some(known) => {
-                if merge(known, fact)? {
+                if merge(known, &fact)? {
                     self.waiting.push(bci);
                 }
             }
@@ -310,19 +333,23 @@ impl<'a> Flow<'_, '_, 'a> {
             return Ok(());
         };
         let mut bci = usize::from(block);
+        // Whether handlers may have something new to see.
+        let mut changed = true;
         loop {
             let instruction = Instruction::at(self.method.code, bci)?;
             self.work.spend(fact.state.locals.len())?;
-            let before = fact.clone();
-            self.reach_handlers(bci, &before)?;
-            let throws = can_throw(instruction.acting_opcode());
+            if changed || self.begins.get(bci) == Some(&true) {
+                self.reach_handlers(bci, &fact)?;
+            }
+            let opcode = instruction.acting_opcode();
+            let before = label(fact.this, &fact.state);
+            changed = matches!(opcode.effect(), Effect::Store(_) | Effect::StoreN(..));
             if fact.state.step(&instruction, self.method)? == Step::InitialisedThis {
                 fact.this = This::Initialised;
-                see(bci, None, throws);
+                changed = true;
+                see(bci, None, can_throw(opcode));
             } else {
-                see(bci, Some(label(before.this, &before.state)), throws);
-                // A local that was stored to is seen by handlers too.
-                self.reach_handlers(bci, &fact)?;
+                see(bci, Some(before), can_throw(opcode));
             }
             let next = bci + instruction.bytes.len();
             match instruction.acting_opcode().effect() {
@@ -416,6 +443,24 @@ impl<'a> Flow<'_, '_, 'a> {
             self.jump(Some(i64::from(next)), &fact)?;
         }
         Ok(())
+    }
+}
+
+/// What of a state data flow asks about: where the uninitialised `this` is,
+/// and where subroutines return to. The rest is `Top`, so that facts are small
+/// and settle soon.
+fn essence<'a>(state: &State<'a>) -> State<'a> {
+    let keep = |value: &V<'a>| match value {
+        V::UninitializedThis | V::ReturnAddress(_) => *value,
+        _ => V::Top,
+    };
+    let mut locals: Vec<V<'a>> = state.locals.iter().map(keep).collect();
+    while locals.last() == Some(&V::Top) {
+        locals.pop();
+    }
+    State {
+        locals,
+        stack: state.stack.iter().map(keep).collect(),
     }
 }
 

@@ -117,7 +117,13 @@ fn write_switch(
     let bci = usize::from(event.bci);
     let switch = Switch::at(code, bci)?;
     out.push(opcode_at(code, event.bci));
-    out.resize(out.len() + usize::from(event.snippet.len), 0);
+    // Zero, as JVMS asks, but for code that was moved by a multiple of four
+    // and did not keep to it.
+    let padding = code.get(bci + 1..switch.operands_at).unwrap_or_default();
+    match padding.len() == usize::from(event.snippet.len) {
+        true => out.extend_from_slice(padding),
+        false => out.resize(out.len() + usize::from(event.snippet.len), 0),
+    }
     write_offset4(event, switch.default, relocation, out)?;
     // What lies between default and the first case: low and high, or count.
     let header = if switch.low.is_some() { 12 } else { 8 };

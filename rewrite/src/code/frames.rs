@@ -8,7 +8,8 @@ use crate::code::simulate::State;
 use crate::code::types::{VerificationType as V, tag};
 use crate::code::{Bci, NewBci};
 use crate::constant_pool::ConstantPool;
-use crate::error::{ErrorKind, Place, Result};
+use crate::error::{ErrorKind, Result};
+use crate::outcome::{Reason, Refusal};
 use crate::reader::Reader;
 
 /// `frame_type` values (JVMS §4.7.4).
@@ -317,22 +318,21 @@ fn copy_type(
     reader: &mut Reader<'_>,
     relocation: &Relocation,
     out: &mut Vec<u8>,
-) -> Result<(), ErrorKind> {
-    let kind = |error: crate::error::Error| error.kind().clone();
-    let type_tag = reader.u1().map_err(kind)?;
+) -> Result<(), Refusal> {
+    let type_tag = reader.u1()?;
     match type_tag {
         tag::TOP..=tag::UNINITIALIZED_THIS => out.push(type_tag),
         tag::OBJECT => {
-            let [high, low] = reader.u2().map_err(kind)?.to_be_bytes();
+            let [high, low] = reader.u2()?.to_be_bytes();
             out.extend_from_slice(&[type_tag, high, low]);
         }
         tag::UNINITIALIZED => {
-            let new_at = Bci(reader.u2().map_err(kind)?);
+            let new_at = Bci(reader.u2()?);
             let NewBci(position) = relocation.instruction(new_at)?;
             let [high, low] = (position as u16).to_be_bytes();
             out.extend_from_slice(&[type_tag, high, low]);
         }
-        other => return Err(ErrorKind::BadVerificationTag(other)),
+        other => return Err(reader.error(ErrorKind::BadVerificationTag(other)).into()),
     }
     Ok(())
 }
@@ -342,7 +342,7 @@ fn copy_types(
     count: u16,
     relocation: &Relocation,
     out: &mut Vec<u8>,
-) -> Result<(), ErrorKind> {
+) -> Result<(), Refusal> {
     for _ in 0..count {
         copy_type(reader, relocation, out)?;
     }
@@ -353,23 +353,21 @@ fn copy_types(
 /// `out`. An inserted frame carries locals of its own, so the old frame that
 /// follows one is written whole, from `states`: the expanded old frames,
 /// needed only when a frame is inserted before an old one.
-pub(crate) fn relocate<'a, E: From<ErrorKind>>(
-    info: &'a [u8],
+pub(crate) fn relocate<'a>(
+    reader: &mut Reader<'a>,
     format: FrameFormat,
     relocation: &Relocation,
     inserted: &Inserted,
     states: &[ExpandedFrame<'a>],
-    mut class: impl FnMut(crate::code::types::ClassRef<'a>) -> Result<u16, E>,
+    mut class: impl FnMut(crate::code::types::ClassRef<'a>) -> Result<u16, Refusal>,
     out: &mut Vec<u8>,
-) -> Result<(), E> {
-    let kind = |error: crate::error::Error| error.kind().clone();
-    let mut reader = Reader::new(info, 0, Place::In("StackMapTable"));
-    let old_count = match info.is_empty() {
-        true => 0,
-        false => reader.u2().map_err(kind)?,
+) -> Result<(), Refusal> {
+    let old_count = match reader.left() {
+        0 => 0,
+        _ => reader.u2()?,
     };
     let count = usize::from(old_count) + inserted.frames.len();
-    let count = u16::try_from(count).map_err(|_| ErrorKind::BadFrame("too many frames"))?;
+    let count = u16::try_from(count).map_err(|_| Reason::TooManyFrames)?;
     out.extend_from_slice(&count.to_be_bytes());
 
     let mut splice = Splice {
@@ -383,7 +381,7 @@ pub(crate) fn relocate<'a, E: From<ErrorKind>>(
     let mut old_bci = -1;
     for i in 0..usize::from(old_count) {
         let frame_type = match format {
-            FrameFormat::StackMapTable => reader.u1().map_err(kind)?,
+            FrameFormat::StackMapTable => reader.u1()?,
             FrameFormat::StackMap => form::FULL,
         };
         let delta = match frame_type {
@@ -391,8 +389,8 @@ pub(crate) fn relocate<'a, E: From<ErrorKind>>(
             form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1 => {
                 u16::from(frame_type - form::SAME_LOCALS_1_MIN)
             }
-            form::SAME_LOCALS_1_EXTENDED.. => reader.u2().map_err(kind)?,
-            reserved => return Err(ErrorKind::BadFrameType(reserved).into()),
+            form::SAME_LOCALS_1_EXTENDED.. => reader.u2()?,
+            reserved => return Err(reader.error(ErrorKind::BadFrameType(reserved)).into()),
         };
         old_bci = match format {
             FrameFormat::StackMapTable => old_bci + i32::from(delta) + 1,
@@ -411,17 +409,17 @@ pub(crate) fn relocate<'a, E: From<ErrorKind>>(
         match frame_type {
             ..=form::SAME | form::SAME_EXTENDED | form::CHOP_3..=form::CHOP_1 => {}
             form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1_EXTENDED => {
-                copy_type(&mut reader, relocation, out)?
+                copy_type(reader, relocation, out)?
             }
             form::APPEND_1..=form::APPEND_3 => {
                 let count = u16::from(frame_type - form::SAME_EXTENDED);
-                copy_types(&mut reader, count, relocation, out)?;
+                copy_types(reader, count, relocation, out)?;
             }
             form::FULL => {
                 for _ in 0..2 {
-                    let count = reader.u2().map_err(kind)?;
+                    let count = reader.u2()?;
                     out.extend_from_slice(&count.to_be_bytes());
-                    copy_types(&mut reader, count, relocation, out)?;
+                    copy_types(reader, count, relocation, out)?;
                 }
             }
         }
@@ -441,7 +439,7 @@ pub(crate) fn relocate<'a, E: From<ErrorKind>>(
             )?;
         }
     }
-    reader.finish().map_err(kind)?;
+    reader.finish()?;
     for frame in waiting {
         splice.full(frame.at, inserted.body(frame))?;
     }

@@ -3,10 +3,10 @@
 
 use crate::code::instructions::{length_at, switch_padding, u2_at};
 use crate::code::relocation::{Event, EventKind, Relocation, Snippet};
-use crate::code::{Bci, NewBci};
+use crate::code::{Bci, MAX_CODE_LENGTH, NewBci};
 use crate::error::ErrorKind;
 use crate::opcode::{Class, Opcode, SHAPES};
-use crate::outcome::{Fault, Refusal};
+use crate::outcome::{Fault, Reason, Refusal};
 
 /// The probes of one method that do not depend on the instruction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -94,11 +94,13 @@ pub(crate) fn lay_out(
             }
             Class::New => {
                 if probes.sites {
+                    too_large(position)?;
                     behind = Some(sites.new_object(bci as u16)?);
                 }
             }
             Class::Array | Class::MultiArray => {
                 if probes.sites && bci + length as usize <= code.len() {
+                    too_large(position)?;
                     let (before, after) = sites.new_array(bci as u16)?;
                     insert(events, bci, EventKind::InsertBefore, before, &mut position);
                     behind = Some(after);
@@ -182,32 +184,60 @@ pub(crate) fn widened_by(opcode: u8) -> i32 {
 }
 
 /// Widens the jumps that do not reach until all do. Widening moves others
-/// apart, never together but for switch padding, and is not undone: at most
-/// one round a jump.
+/// apart, never together but for switch padding, and is not undone. Each round
+/// may push one more over the limit, so after some rounds those near it are
+/// widened too.
 fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
-    loop {
-        let mut widened = false;
+    for round in 0u32.. {
+        let margin = match round.checked_sub(EXACT_ROUNDS) {
+            None => 0,
+            Some(round) => 1i64 << round.min(15),
+        };
+        let mut all_reach = true;
+        for event in &relocation.events {
+            if event.kind == EventKind::Branch2 {
+                let offset = offset_of(code, event, relocation)?;
+                all_reach &= i16::try_from(offset).is_ok();
+            }
+        }
+        if all_reach {
+            break;
+        }
         for i in 0..relocation.events.len() {
             let event = relocation.events[i];
             if event.kind == EventKind::Branch2 {
-                let fault = |kind| Fault {
-                    kind,
-                    bci: usize::from(event.bci),
-                };
-                let target = branch2_target(code, event.bci).map_err(fault)?;
-                let NewBci(target) = relocation.target(target).map_err(fault)?;
-                let offset = i64::from(target) - i64::from(event.position);
-                if i16::try_from(offset).is_err() {
+                let offset = offset_of(code, &event, relocation)?;
+                if !(-0x8000 + margin..=0x7fff - margin).contains(&offset) {
                     // `snippet.len` 0 tells `move_apart` that it is new.
                     relocation.events[i].kind = EventKind::Widened;
-                    widened = true;
                 }
             }
         }
-        if !widened {
-            return Ok(());
-        }
         move_apart(code, relocation);
+        too_large(relocation.new_length())?;
+    }
+    Ok(())
+}
+
+/// How far a 16-bit jump has to reach in the rewritten code.
+fn offset_of(code: &[u8], event: &Event, relocation: &Relocation) -> Result<i64, Fault> {
+    let fault = |kind| Fault {
+        kind,
+        bci: usize::from(event.bci),
+    };
+    let target = branch2_target(code, event.bci).map_err(fault)?;
+    let NewBci(target) = relocation.target(target).map_err(fault)?;
+    Ok(i64::from(target) - i64::from(event.position))
+}
+
+/// Rounds in which only what does not reach is widened: real code needs two.
+const EXACT_ROUNDS: u32 = 16;
+
+/// Stops planning code that has outgrown its limit already.
+fn too_large(len: u32) -> Result<(), Refusal> {
+    match len {
+        ..=MAX_CODE_LENGTH => Ok(()),
+        len => Err(Reason::CodeTooLarge { len }.into()),
     }
 }
 

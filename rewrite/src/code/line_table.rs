@@ -39,9 +39,15 @@ pub(crate) fn relocate(
     let start = out.len() + count.len();
     out.extend_from_slice(info);
     let entries = out.get_mut(start..).unwrap_or_default();
+    let mut previous = None;
     for entry in entries.as_chunks_mut::<4>().0 {
         let [a, b, _, _] = entry;
-        let NewBci(start) = relocation.debug(Bci(u16::from_be_bytes([*a, *b])))?;
+        let bci = Bci(u16::from_be_bytes([*a, *b]));
+        let NewBci(start) = match previous == Some(bci) {
+            false => relocation.debug(bci)?,
+            true => relocation.debug_again(bci)?,
+        };
+        previous = Some(bci);
         [*a, *b] = (start as u16).to_be_bytes();
     }
     Ok(())

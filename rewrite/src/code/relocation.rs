@@ -1,5 +1,7 @@
 //! Where each instruction went.
 
+use std::cell::OnceCell;
+
 use crate::code::{Bci, NewBci};
 use crate::error::ErrorKind;
 
@@ -53,6 +55,8 @@ pub(crate) struct Relocation {
     pub(crate) events: Vec<Event>,
     /// The length of the entry probe.
     pub(crate) entry_len: u32,
+    /// Where instructions begin, for offsets inside them; seldom needed.
+    starts: OnceCell<Vec<u16>>,
 }
 
 impl Relocation {
@@ -63,6 +67,7 @@ impl Relocation {
         self.map.resize(code_length + 1, NOWHERE);
         self.events.clear();
         self.entry_len = entry_len;
+        self.starts.take();
     }
 
     /// Ends the code at `position`.
@@ -71,6 +76,17 @@ impl Relocation {
         if let Some(slot) = self.map.last_mut() {
             *slot = position;
         }
+    }
+
+    /// Whether any probe was placed.
+    pub(crate) fn inserts(&self) -> bool {
+        let is_insert = |event: &Event| match event.kind {
+            EventKind::InsertBefore | EventKind::InsertExit | EventKind::InsertAfter => true,
+            EventKind::Branch2 | EventKind::Widened | EventKind::Branch4 | EventKind::Switch => {
+                false
+            }
+        };
+        self.entry_len != 0 || self.events.iter().any(is_insert)
     }
 
     /// The length of the rewritten code up to the added handlers.
@@ -145,22 +161,54 @@ impl Relocation {
 
     /// Where an offset of a debugger's table went. Such a table that began
     /// at 0 begins at 0, and an offset inside an instruction, which the VM
-    /// does not refuse there, keeps its distance to it.
+    /// does not refuse there, stays inside it.
+    #[inline]
     pub(crate) fn debug(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         if bci.0 == 0 {
             return Ok(NewBci(0));
         }
-        if let Some(position) = self.lookup(bci) {
-            return Ok(NewBci(position));
+        match self.lookup(bci) {
+            Some(position) => Ok(NewBci(position)),
+            None => self.inside(bci),
         }
-        if usize::from(bci.0) >= self.map.len() {
+    }
+
+    #[cold]
+    fn inside(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
+        let starts = self.starts.get_or_init(|| {
+            let placed = self.map.iter().enumerate();
+            let placed = placed.filter(|(_, position)| **position != NOWHERE);
+            placed.map(|(bci, _)| bci as u16).collect()
+        });
+        let next = starts.partition_point(|&start| start <= bci.0);
+        let (Some(&before), Some(&behind)) = (
+            next.checked_sub(1).and_then(|before| starts.get(before)),
+            starts.get(next),
+        ) else {
             return Err(Self::nowhere(bci));
+        };
+        let NewBci(start) = self.instruction(Bci(before))?;
+        let NewBci(end) = self.end(Bci(behind))?;
+        // A switch may have lost padding.
+        let position = start + u32::from(bci.0 - before);
+        Ok(NewBci(position.min(end.saturating_sub(1))))
+    }
+
+    /// Where a further line that began at `bci` begins. The VM gives the first
+    /// such line to that instruction and the last to those behind it; with a
+    /// probe before the instruction the first is no longer found by equality,
+    /// so the others begin behind it.
+    #[cold]
+    pub(crate) fn debug_again(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
+        let start = self.debug(bci)?;
+        if self.lookup(bci).is_none() || self.instruction(bci)? == start {
+            return Ok(start);
         }
-        for distance in 1..=bci.0 {
-            if let Some(position) = self.lookup(Bci(bci.0 - distance)) {
-                return Ok(NewBci(position + u32::from(distance)));
-            }
-        }
-        Err(Self::nowhere(bci))
+        let behind = self.map.get(usize::from(bci.0) + 1..).unwrap_or_default();
+        let next = behind.iter().find(|&&position| position != NOWHERE);
+        // Not at the end, where no line may begin.
+        Ok(next
+            .filter(|&&position| position != self.new_length())
+            .map_or(start, |&position| NewBci(position)))
     }
 }

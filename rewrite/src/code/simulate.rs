@@ -23,6 +23,9 @@ pub(crate) struct Method<'c, 'a> {
     pub(crate) max_locals: u16,
 }
 
+/// A method has at most so many slots of parameters, `this` included.
+const MOST_PARAMETER_SLOTS: usize = 255;
+
 /// Local variables and operand stack, one element a slot. Locals past the
 /// end of `locals` are `Top`: methods declare more than they use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,7 +74,8 @@ impl<'a> Method<'_, 'a> {
                 state.locals.push(V::Top);
             }
         }
-        if state.locals.len() > usize::from(self.max_locals) {
+        // JVMS §4.3.3.
+        if state.locals.len() > usize::from(self.max_locals).min(MOST_PARAMETER_SLOTS) {
             return bad("parameters past max_locals");
         }
         Ok(state)
@@ -107,7 +111,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Pops a field or return type's slots, or pushes a value of it.
+    /// Pushes a value of this field type.
     fn push_field_type(&mut self, field_type: &'a [u8], method: &Method<'_, 'a>) -> Result<()> {
         match V::of_field_type(field_type) {
             Some(value) => self.push(value, method),
@@ -226,10 +230,10 @@ impl<'a> State<'a> {
             Effect::StoreN(kind, local) => self.store(kind, u16::from(local), method)?,
             Effect::ArrayElement => {
                 self.pop(1)?;
-                match self.pop_one()?.element() {
-                    Some(element) => self.push(element, method)?,
-                    None => return bad("aaload from no array"),
-                }
+                // Data flow forgets types where paths join: what comes from
+                // an array it does not know is no `this`.
+                let element = self.pop_one()?.element().unwrap_or(V::Top);
+                self.push(element, method)?;
             }
             Effect::Duplicate(count, below) => {
                 if duplicate(&mut self.stack, usize::from(count), usize::from(below)).is_none() {

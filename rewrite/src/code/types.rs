@@ -1,5 +1,7 @@
 //! Verification types (JVMS §4.10.1.2) and their form in frames (§4.7.4).
 
+use std::collections::HashMap;
+
 use crate::constant_pool::{ConstantPool, PoolAdditions, PoolFull};
 use crate::error::{ErrorKind, Result};
 use crate::reader::Reader;
@@ -130,7 +132,7 @@ impl<'a> VerificationType<'a> {
 /// The `CONSTANT_Class` entries that added frames need, appended once each.
 #[derive(Debug, Default)]
 pub(crate) struct ClassConstants {
-    added: Vec<(Vec<u8>, u16)>,
+    added: HashMap<Vec<u8>, u16>,
 }
 
 impl ClassConstants {
@@ -141,7 +143,7 @@ impl ClassConstants {
 
     /// Forgets entries that were rolled back out of the pool.
     pub(crate) fn roll_back(&mut self, count: u16) {
-        self.added.retain(|&(_, index)| index < count);
+        self.added.retain(|_, index| *index < count);
     }
 
     /// The index of a `CONSTANT_Class` for `class`.
@@ -161,11 +163,11 @@ impl ClassConstants {
         } else {
             name.extend_from_slice(class.name);
         }
-        if let Some((_, index)) = self.added.iter().find(|(added, _)| *added == name) {
-            return Ok(*index);
+        if let Some(&index) = self.added.get(&name) {
+            return Ok(index);
         }
         let index = pool.class(&name)?;
-        self.added.push((name, index));
+        self.added.insert(name, index);
         Ok(index)
     }
 }

@@ -28,7 +28,7 @@ impl MethodPlanner {
         let (runs, uncovered) = match method.constructs() {
             false => (&whole[..], 0),
             true => {
-                labelled = self.label_constructor(method, code)?;
+                labelled = self.label_constructor(method, code);
                 (&labelled.runs[..], labelled.uncovered)
             }
         };
@@ -100,20 +100,21 @@ impl MethodPlanner {
         Ok(())
     }
 
-    fn label_constructor(
-        &self,
-        method: &Method<'_, '_>,
-        code: &Code<'_>,
-    ) -> Result<constructor::Runs, ErrorKind> {
+    /// Labels a constructor's instructions; one that cannot be followed gets
+    /// no handler.
+    fn label_constructor(&mut self, method: &Method<'_, '_>, code: &Code<'_>) -> constructor::Runs {
         let major = method.class.major_version();
+        let mut labelled = None;
         if major >= FIRST_WITH_FRAMES {
-            let labelled = self
-                .expand_frames(method, FrameFormat::StackMapTable)
-                .and_then(|frames| constructor::with_frames(method, &frames));
-            if labelled.is_ok() || major > FIRST_WITH_FRAMES {
-                return labelled;
-            }
+            let frames = self.expand_frames(method, FrameFormat::StackMapTable);
+            labelled = frames
+                .and_then(|frames| constructor::with_frames(method, &frames, &mut self.work))
+                .ok();
         }
-        constructor::by_data_flow(method, code.exception_table())
+        if labelled.is_none() && major <= FIRST_WITH_FRAMES {
+            let table = code.exception_table();
+            labelled = constructor::by_data_flow(method, table, &mut self.work).ok();
+        }
+        labelled.unwrap_or_else(|| constructor::unknown(method))
     }
 }

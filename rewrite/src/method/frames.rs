@@ -10,7 +10,7 @@ use crate::code::{Bci, constructor::Label};
 use crate::error::{ErrorKind, Place};
 use crate::method::{FIRST_WITH_FRAMES, MethodPlanner, Shared, Table};
 use crate::opcode::Opcode;
-use crate::outcome::{Fault, Refusal};
+use crate::outcome::{Fault, Reason, Refusal};
 use crate::probe::ProbeWriter;
 use crate::reader::Reader;
 
@@ -47,7 +47,7 @@ impl MethodPlanner {
         let written = self.try_write_frames(method, format, is_read, writer, out);
         let binding = with_frames && is_read;
         match written {
-            Err(Refusal::Fault(_)) if !binding => {
+            Err(Refusal::Fault(_) | Refusal::Reason(Reason::Unreadable(_))) if !binding => {
                 out.truncate(start);
                 let located = self.located(Table::Frames(format));
                 out.extend_from_slice(located.map_or(&[][..], |l| l.info(method.class)));
@@ -74,16 +74,17 @@ impl MethodPlanner {
             self.frames_of_handlers(writer)?;
         }
         let located = self.located(Table::Frames(format));
-        let info = match located {
+        let (info, offset) = match located {
             Some(located) if located.len < 2 => {
                 return Err(ErrorKind::BadFrame("no count").into());
             }
-            Some(located) => located.info(method.class),
-            None => &[],
+            Some(located) => (located.info(method.class), located.info),
+            None => (&[][..], 0),
         };
+        let mut reader = Reader::new(info, offset, Place::In("StackMapTable"));
         let (shared, relocation) = (&mut self.shared, &self.relocation);
         frames::relocate(
-            info,
+            &mut reader,
             format,
             relocation,
             &self.inserted,

@@ -5,7 +5,7 @@ mod frames;
 mod sites;
 
 use crate::class::{ClassFile, Member};
-use crate::code::constructor::Label;
+use crate::code::constructor::{Label, Work};
 use crate::code::emit::{snippet_bytes, write_code};
 use crate::code::frames::{FrameFormat, Inserted};
 use crate::code::handlers::{self, Cover};
@@ -80,6 +80,8 @@ pub(crate) struct MethodPlanner {
     handlers: Vec<Cover>,
     blocks: Vec<(Label, NewBci)>,
     inserted: Inserted,
+    /// What following constructors may still cost, for the whole class.
+    work: Work,
     /// Constants that more than one method uses.
     shared: Shared,
 }
@@ -101,6 +103,8 @@ struct Shared {
 pub(crate) struct Planned {
     /// Instructions of a constructor that no handler covers.
     pub(crate) uncovered: u32,
+    /// Whether anything was inserted at all.
+    pub(crate) inserts: bool,
 }
 
 /// What the planner works for.
@@ -115,6 +119,7 @@ impl MethodPlanner {
     pub(crate) fn begin_class(&mut self) {
         self.shared.indexes = SharedIndexes::default();
         self.shared.classes.clear();
+        self.work = Work::default();
     }
 
     /// Appends the `Code` attribute of `member` with `probes` to `out`. On
@@ -240,7 +245,10 @@ impl MethodPlanner {
         if let Some(place) = out.get_mut(start + 2..start + 6) {
             place.copy_from_slice(&len.to_be_bytes());
         }
-        Ok(Planned { uncovered })
+        Ok(Planned {
+            uncovered,
+            inserts: self.relocation.inserts(),
+        })
     }
 
     fn locate_attributes(
@@ -264,7 +272,9 @@ impl MethodPlanner {
                     }
                 }
             }
-            let is_frames = matches!(table, Table::Frames(_));
+            // Where the VM does not read them, it does not count them either.
+            let is_frames = table == Table::Frames(FrameFormat::StackMapTable)
+                && class.major_version() >= FIRST_WITH_FRAMES;
             if is_frames && self.attributes.iter().any(|a| a.table == table) {
                 return Err(ErrorKind::DuplicateAttribute("StackMapTable").into());
             }
@@ -351,8 +361,14 @@ impl MethodPlanner {
             write_attribute(located.name_index, out, |out| match located.table {
                 Table::LineNumbers => Ok(line_table::relocate(info, &self.relocation, out)?),
                 Table::LocalVariables => Ok(local_table::relocate(info, &self.relocation, out)?),
+                // No VM reads these: junk stays junk.
                 Table::TypeAnnotations => {
-                    Ok(type_annotations::relocate(info, &self.relocation, out)?)
+                    let start = out.len();
+                    if type_annotations::relocate(info, &self.relocation, out).is_err() {
+                        out.truncate(start);
+                        out.extend_from_slice(info);
+                    }
+                    Ok(())
                 }
                 Table::Frames(format) => self.write_frames(method, format, writer, out),
                 Table::Unknown => Ok(()),

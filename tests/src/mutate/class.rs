@@ -6,7 +6,9 @@
 /// A constant: its tag and the bytes behind it. The unusable half of a `Long` or `Double` has tag 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constant {
+    /// Its tag (JVMS table 4.4-A).
     pub tag: u8,
+    /// What follows the tag.
     pub bytes: Vec<u8>,
 }
 
@@ -21,50 +23,71 @@ impl Constant {
 /// A class file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
+    /// `minor_version`.
     pub minor: u16,
+    /// `major_version`.
     pub major: u16,
-    /// From index 0 on, which is unusable.
+    /// The constants from index 0 on, which is unusable.
     pub pool: Vec<Constant>,
+    /// `access_flags`.
     pub access: u16,
+    /// The index of its own `CONSTANT_Class`.
     pub this_class: u16,
+    /// The index of its superclass; 0 for none.
     pub super_class: u16,
+    /// The indexes of its interfaces.
     pub interfaces: Vec<u16>,
+    /// The fields, in file order.
     pub fields: Vec<Member>,
+    /// The methods, in file order.
     pub methods: Vec<Member>,
+    /// The attributes of the class itself.
     pub attributes: Vec<Attribute>,
 }
 
 /// A field or method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
+    /// `access_flags`.
     pub access: u16,
+    /// The index of its name.
     pub name: u16,
+    /// The index of its descriptor.
     pub descriptor: u16,
+    /// Its attributes, `Code` among them.
     pub attributes: Vec<Attribute>,
 }
 
 /// An attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attribute {
+    /// The index of its name.
     pub name: u16,
+    /// Its content.
     pub info: Info,
 }
 
 /// What an attribute holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Info {
+    /// Not taken apart.
     Bytes(Vec<u8>),
+    /// That of a `Code` attribute.
     Code(Code),
 }
 
 /// A `Code` attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
+    /// `max_stack`.
     pub max_stack: u16,
+    /// `max_locals`.
     pub max_locals: u16,
+    /// The instructions.
     pub bytes: Vec<u8>,
-    /// `start_pc`, `end_pc`, `handler_pc`, `catch_type`.
+    /// `start_pc`, `end_pc`, `handler_pc`, `catch_type` of each.
     pub handlers: Vec<[u16; 4]>,
+    /// The tables.
     pub attributes: Vec<Attribute>,
 }
 

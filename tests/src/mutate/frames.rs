@@ -56,23 +56,25 @@ pub(super) fn parse(info: &[u8]) -> Option<Vec<Frame>> {
             }
             _ => return None,
         };
-        let (form, length): (fn(u8, Vec<u8>) -> Form, usize) = match kind {
-            0..=63 | 251 => (|_, _| Form::Same, 0),
-            64..=127 | 247 => (|_, bytes| Form::SameLocals1(bytes), types(rest, 1)?),
-            248..=250 => (|kind, _| Form::Chop(251 - kind), 0),
-            252..=254 => (
-                |kind, bytes| Form::Append(kind - 251, bytes),
-                types(rest, usize::from(kind - 251))?,
-            ),
+        let length = match kind {
+            0..=63 | 248..=251 => 0,
+            64..=127 | 247 => types(rest, 1)?,
+            252..=254 => types(rest, usize::from(kind - 251))?,
             _ => {
                 let locals = 2 + types(rest.get(2..)?, usize::from(u2(rest, 0)?))?;
                 let stack = types(rest.get(locals + 2..)?, usize::from(u2(rest, locals)?))?;
-                (|_, bytes| Form::Full(bytes), locals + 2 + stack)
+                locals + 2 + stack
             }
         };
         let (taken, behind) = rest.split_at_checked(length)?;
         rest = behind;
-        let form = form(kind, taken.to_vec());
+        let form = match kind {
+            0..=63 | 251 => Form::Same,
+            64..=127 | 247 => Form::SameLocals1(taken.to_vec()),
+            248..=250 => Form::Chop(251 - kind),
+            252..=254 => Form::Append(kind - 251, taken.to_vec()),
+            _ => Form::Full(taken.to_vec()),
+        };
         let at = frames.last().map_or(delta, |last| last.at + 1 + delta);
         frames.push(Frame { at, form, extended });
     }

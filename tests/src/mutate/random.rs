@@ -12,7 +12,7 @@ impl Random {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -24,7 +24,7 @@ impl Random {
     pub fn below(&mut self, bound: usize) -> usize {
         match bound {
             0 => 0,
-            _ => (self.next() % bound as u64) as usize,
+            _ => (self.bits() % bound as u64) as usize,
         }
     }
 
@@ -35,7 +35,7 @@ impl Random {
 
     /// A byte.
     pub fn u1(&mut self) -> u8 {
-        self.next() as u8
+        self.bits() as u8
     }
 
     /// Two bytes, often at a border.
@@ -45,7 +45,7 @@ impl Random {
         ];
         match self.one_in(2) {
             true => BORDERS[self.below(BORDERS.len())],
-            false => self.next() as u16,
+            false => self.bits() as u16,
         }
     }
 

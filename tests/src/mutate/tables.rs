@@ -126,7 +126,7 @@ pub(super) fn split_lines(body: &mut Body<'_>) -> Option<()> {
 /// An attribute gone: of the code, the method, a field or the class.
 pub(super) fn drop_attribute(body: &mut Body<'_>) -> Option<()> {
     let which = body.random.below(4);
-    let random = body.random.next() as usize;
+    let random = body.random.bits() as usize;
     let list = match which {
         0 | 1 => &mut body.code_mut()?.attributes,
         2 => &mut body.class.methods.get_mut(body.method)?.attributes,
@@ -213,7 +213,7 @@ pub(super) fn value(body: &mut Body<'_>) -> Option<()> {
     };
     let text = usize::from(constant.tag == 8) * 2;
     let byte = body.random.u1();
-    let at = body.random.next() as usize;
+    let at = body.random.bits() as usize;
     let bytes = &mut body.class.pool.get_mut(chosen)?.bytes;
     let at = text + at.checked_rem(bytes.len().checked_sub(text)?)?;
     bytes[at] = if text == 0 { byte } else { b'a' + byte % 26 };
@@ -236,9 +236,9 @@ fn add_utf8(class: &mut Class, text: &[u8]) -> Option<u16> {
 /// Any two bytes of any attribute.
 pub(super) fn attribute_bytes(body: &mut Body<'_>) -> Option<()> {
     let value = body.random.u2();
-    let at = body.random.next() as usize;
+    let at = body.random.bits() as usize;
     let of_code = !body.random.one_in(4);
-    let chosen = body.random.next() as usize;
+    let chosen = body.random.bits() as usize;
     let list = if of_code {
         &mut body.code_mut()?.attributes
     } else {
@@ -268,7 +268,7 @@ fn any_attributes(class: &mut Class, chosen: usize) -> Option<&mut Vec<Attribute
 
 /// An attribute twice, or in another place, or shorter, or under another name.
 pub(super) fn attributes(body: &mut Body<'_>) -> Option<()> {
-    let chosen = body.random.next() as usize;
+    let chosen = body.random.bits() as usize;
     let from = body.random.one_in(2);
     let attribute = {
         let list = if from {
@@ -309,7 +309,7 @@ pub(super) fn pool(body: &mut Body<'_>) -> Option<()> {
     };
     let byte = body.random.u1();
     let which = body.random.below(4);
-    let within = body.random.next() as usize;
+    let within = body.random.bits() as usize;
     let constant = body.class.pool.get_mut(at).filter(|it| it.tag != 0)?;
     match which {
         0 | 1 if constant.tag != 1 => {
@@ -363,7 +363,7 @@ pub(super) fn header(body: &mut Body<'_>) -> Option<()> {
 pub(super) fn code_numbers(body: &mut Body<'_>) -> Option<()> {
     let (value, other) = (body.random.u2(), body.random.u2());
     let which = body.random.below(5);
-    let chosen = body.random.next() as usize;
+    let chosen = body.random.bits() as usize;
     let code = body.code_mut()?;
     match which {
         0 => code.max_stack = value,
@@ -384,14 +384,14 @@ pub(super) fn code_numbers(body: &mut Body<'_>) -> Option<()> {
 pub(super) mod bytes {
     use super::Random;
 
-    pub(in super::super) fn flip(bytes: &mut Vec<u8>, random: &mut Random) {
+    pub(in super::super) fn flip(bytes: &mut [u8], random: &mut Random) {
         let at = random.below(bytes.len());
         if let Some(byte) = bytes.get_mut(at) {
             *byte ^= 1 << random.below(8);
         }
     }
 
-    pub(in super::super) fn havoc(bytes: &mut Vec<u8>, random: &mut Random) {
+    pub(in super::super) fn havoc(bytes: &mut [u8], random: &mut Random) {
         for _ in 0..1 + random.below(8) {
             let at = random.below(bytes.len());
             let value = random.u2().to_be_bytes();

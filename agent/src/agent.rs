@@ -1,0 +1,84 @@
+//! The agent of this VM.
+
+use std::sync::OnceLock;
+
+use crate::ffi::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
+use crate::ffi::jvmti::Jvmti;
+use crate::hook::Hook;
+use crate::loaders::Loaders;
+
+/// Everything the events need.
+pub(crate) struct Agent {
+    pub(crate) jvmti: Jvmti,
+    pub(crate) hook: Hook,
+    pub(crate) loaders: Loaders,
+    pub(crate) tracker: OnceLock<Tracker>,
+}
+
+/// The tracker's methods that the agent calls.
+pub(crate) struct Tracker {
+    configure: StaticMethod,
+    begin_snapshot: StaticMethod,
+    snapshot: StaticMethod,
+    thread_end: StaticMethod,
+}
+
+/// Words fetched at a time; more than the longest record has.
+const BUFFER: i32 = 1 << 16;
+
+impl Tracker {
+    /// Looks up the methods of the class that was defined at VMStart.
+    pub(crate) fn find(jni: Jni<'_>, class: Reference) -> Result<Self, Thrown> {
+        Ok(Tracker {
+            configure: jni.static_method(class, c"configure", c"(III)V")?,
+            begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()V")?,
+            snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
+            thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
+        })
+    }
+
+    pub(crate) fn configure(
+        &self,
+        jni: Jni<'_>,
+        timing: i32,
+        clock: i32,
+        max_nodes: i32,
+    ) -> Result<(), Thrown> {
+        let arguments = [timing, clock, max_nodes].map(Argument::Int);
+        jni.call_void(self.configure, &arguments)
+    }
+
+    /// A thread is about to end: its tree is merged.
+    pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: Reference) {
+        // A tracker that fails keeps the tree with the dead thread's state.
+        let _ = jni.call_void(self.thread_end, &[Argument::Object(thread)]);
+    }
+
+    /// Fetches a snapshot and passes its words on, part by part.
+    pub(crate) fn snapshot(
+        &self,
+        jni: Jni<'_>,
+        mut take: impl FnMut(&[i64]),
+    ) -> Result<(), Thrown> {
+        let done = jni.framed(|| {
+            let array = jni.new_long_array(BUFFER)?;
+            let mut words = vec![0; BUFFER as usize];
+            jni.call_void(self.begin_snapshot, &[])?;
+            loop {
+                let count = jni.call_int(self.snapshot, &[Argument::Object(array)])?;
+                let Some(part) = usize::try_from(count)
+                    .ok()
+                    .and_then(|count| words.get_mut(..count))
+                else {
+                    return Err(Thrown);
+                };
+                if part.is_empty() {
+                    return Ok(());
+                }
+                jni.read_longs(array, part)?;
+                take(part);
+            }
+        });
+        done.unwrap_or(Err(Thrown))
+    }
+}

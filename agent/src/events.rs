@@ -1,0 +1,129 @@
+//! What the agent does at each event of the VM's life.
+
+use crate::agent::{Agent, Tracker};
+use crate::exit;
+use crate::ffi::jni::{Jni, Reference, Thrown};
+use crate::ffi::jvmti::{Jvmti, VmBuffer};
+use crate::hook::Hook;
+use crate::loaders::Loaders;
+use crate::options::{self, Clock, Request};
+use crate::retransform;
+use crate::sys::{Capabilities, capability, event};
+use crate::tell;
+use crate::tracker;
+
+/// `Agent_OnLoad`: options and capabilities. An error stops the VM before
+/// `main`: the only case in which we stop one.
+pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, String> {
+    let options = match options::parse(text, std::process::id())? {
+        Request::Help => {
+            eprint!("{}", options::HELP);
+            return Err("no program was run".to_owned());
+        }
+        Request::Run(options) => *options,
+    };
+    let needed = [
+        capability::CAN_GENERATE_ALL_CLASS_HOOK_EVENTS,
+        capability::CAN_RETRANSFORM_CLASSES,
+        capability::CAN_RETRANSFORM_ANY_CLASS,
+    ];
+    jvmti
+        .add_capabilities(Capabilities::of(&needed))
+        .map_err(|error| format!("this VM cannot retransform classes ({error})"))?;
+    if options.clock == Clock::Cpu {
+        let cpu_time = [capability::CAN_GET_CURRENT_THREAD_CPU_TIME];
+        jvmti
+            .add_capabilities(Capabilities::of(&cpu_time))
+            .map_err(|error| format!("clock=cpu: this VM has no such clock ({error})"))?;
+    }
+    // From JDK 21 on; before, there are no virtual threads.
+    let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]));
+    exit::check_file(&options.file)?;
+    Ok(Agent {
+        jvmti,
+        hook: Hook::new(options, tracker::NAME),
+        loaders: Loaders::default(),
+        tracker: std::sync::OnceLock::new(),
+    })
+}
+
+/// `VMStart`: the tracker becomes a class of `java.base`.
+pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
+    let defined = jni.framed(|| {
+        let mut tracker = Err(Thrown);
+        for (name, bytes) in tracker::classes() {
+            let class = jni.define_boot_class(&name, &bytes)?;
+            if name == tracker::NAME {
+                tracker = jni.global(class);
+            }
+        }
+        Tracker::find(jni, tracker?)
+    });
+    match defined {
+        Some(Ok(tracker)) => drop(agent.tracker.set(tracker)),
+        _ => tell::once("the tracker cannot be defined; nothing is instrumented"),
+    }
+}
+
+/// `VMInit`: the hook is enabled, and the classes loaded so far go through
+/// it. Not earlier: an agent with the hook enabled at start makes the VM give
+/// up its archive of classes.
+pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
+    let Some(tracker) = agent.tracker.get() else {
+        return;
+    };
+    let options = agent.hook.options();
+    let configured = tracker.configure(
+        jni,
+        options.timing as i32,
+        options.clock as i32,
+        options.max_nodes,
+    );
+    if configured.is_err() {
+        tell::once("the tracker cannot be configured; nothing is instrumented");
+        return;
+    }
+    agent.loaders.find(jni);
+    if let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
+        tell::once(&format!(
+            "the VM offers no class-load hook ({error}); nothing is instrumented"
+        ));
+        return;
+    }
+    for event in [event::THREAD_END, event::VIRTUAL_THREAD_END] {
+        // Without the second, the VM has no virtual threads.
+        let _ = agent.jvmti.notify(event, true);
+    }
+    retransform::loaded_classes(agent, jni);
+}
+
+/// `ClassFileLoadHook`.
+pub(crate) fn class_file_load(
+    agent: &'static Agent,
+    jni: Jni<'_>,
+    loader: Reference,
+    name: &str,
+    bytes: &[u8],
+) -> Option<VmBuffer> {
+    let options = agent.hook.options();
+    if !name.is_empty() && !options.filter.class_name(name.as_bytes()) {
+        return None;
+    }
+    let origin = agent.loaders.origin(agent.jvmti, jni, loader, name);
+    let allocate = |len| agent.jvmti.allocate(len);
+    agent.hook.instrument(origin, bytes, allocate)
+}
+
+/// `ThreadEnd` and `VirtualThreadEnd`.
+pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Reference) {
+    if let Some(tracker) = agent.tracker.get() {
+        tracker.thread_ends(jni, thread);
+    }
+}
+
+/// `VMDeath`: the profile is written. Threads may still run.
+pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
+    if let Some(tracker) = agent.tracker.get() {
+        exit::write_profile(agent, jni, tracker);
+    }
+}

@@ -1,0 +1,138 @@
+//! The profile is written when the VM ends.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use loadhook_profile::snapshot::{Decoder, SnapshotError};
+use loadhook_profile::{Method, Profile, Symbols};
+
+use crate::agent::{Agent, Tracker};
+use crate::ffi::jni::Jni;
+use crate::loaders;
+use crate::options::Options;
+use crate::tell;
+
+/// Says now, before the program runs, if the profile could not be written.
+pub(crate) fn check_file(file: &Path) -> Result<(), String> {
+    let beside = beside(file);
+    let created = create(&beside);
+    let _ = fs::remove_file(&beside);
+    match created {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("file={}: {error}", file.display())),
+    }
+}
+
+/// Takes the last snapshot and writes the profile. A failure is told and
+/// changes nothing for the program.
+pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
+    let options = agent.hook.options();
+    let written = profile(agent, jni, tracker).and_then(|profile| {
+        write(&options.file, &profile).map_err(|e| format!("{}: {e}", options.file.display()))
+    });
+    match written {
+        Ok(()) if options.quiet => note(options),
+        Ok(()) => tell::line(&format!("profile written to {}", options.file.display())),
+        Err(error) => tell::line(&format!("no profile: {error}")),
+    }
+}
+
+/// Adds the profile's name to the manifest, whole even when several JVMs do
+/// so at once: a short write to a file opened for appending.
+fn note(options: &Options) {
+    let Some(manifest) = &options.manifest else {
+        return;
+    };
+    let line = format!("{}\n", options.file.display());
+    let noted = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(manifest)
+        .and_then(|mut file| file.write_all(line.as_bytes()));
+    if let Err(error) = noted {
+        tell::line(&format!("{}: {error}", manifest.display()));
+    }
+}
+
+fn profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<Profile, String> {
+    let mut decoder = Decoder::default();
+    let mut fault: Option<SnapshotError> = None;
+    tracker
+        .snapshot(jni, |words| {
+            if fault.is_none() {
+                fault = decoder.push(words).err();
+            }
+        })
+        .map_err(|_| "the tracker failed".to_owned())?;
+    if let Some(fault) = fault {
+        return Err(fault.to_string());
+    }
+    let snapshot = decoder.finish().map_err(|error| error.to_string())?;
+    let mut profile = symbols(agent).profile(snapshot);
+
+    let property = |name| agent.jvmti.system_property(name).unwrap_or_default();
+    profile.header.command = property("sun.java.command");
+    profile.header.jvm = format!(
+        "{} {}",
+        property("java.vm.name"),
+        property("java.vm.version")
+    );
+    profile.header.version = env!("CARGO_PKG_VERSION").to_owned();
+    let tally = agent.hook.tally();
+    profile.header.left_alone = tally
+        .skipped
+        .into_iter()
+        .map(|(reason, count)| (reason.to_owned(), count))
+        .collect();
+    profile.header.unmatched = agent.hook.unmatched();
+    profile.header.notes = tally.explained;
+    Ok(profile)
+}
+
+fn symbols(agent: &Agent) -> Symbols {
+    let mut symbols = Symbols::default();
+    for class in agent.hook.registry.classes() {
+        for method in class.methods {
+            let mut symbol = Method::new(&class.name, &method.name, &method.descriptor);
+            symbol.loader = loaders::name(class.loader).into();
+            symbol.file = class.source_file.as_deref().map(Into::into);
+            symbol.line = method.line.map(u32::from);
+            symbols.define(method.id, symbol);
+        }
+    }
+    symbols
+}
+
+/// Only the user's own: a profile tells what a program does.
+fn create(path: &Path) -> io::Result<fs::File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+}
+
+fn beside(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    name.into()
+}
+
+/// Writes a file beside `file` and renames it: there is a whole profile or
+/// what was there before.
+fn write(file: &Path, profile: &Profile) -> io::Result<()> {
+    let beside = beside(file);
+    let written = (|| {
+        let mut out = BufWriter::new(create(&beside)?);
+        loadhook_profile::format::pprof::write(profile, &mut out)?;
+        out.flush()?;
+        fs::rename(&beside, file)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}

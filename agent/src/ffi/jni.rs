@@ -1,0 +1,330 @@
+//! JNI, safe to call on the thread that the VM gave the environment to.
+
+use std::ffi::{CStr, CString, c_char, c_uchar, c_void};
+use std::marker::PhantomData;
+use std::ptr::null_mut;
+
+use crate::sys::{self, Boolean, Int, Long, MethodId, Object, Value, jni};
+
+/// A local or global reference, or null.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reference(pub(super) Object);
+
+// SAFETY: only global references are kept beyond a call; those may be used on
+// every thread.
+unsafe impl Send for Reference {}
+// SAFETY: as above.
+unsafe impl Sync for Reference {}
+
+impl Reference {
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+}
+
+/// A method of a class that is never unloaded.
+#[derive(Clone, Copy)]
+pub(crate) struct StaticMethod {
+    class: Reference,
+    method: MethodId,
+}
+
+// SAFETY: method ids are valid on every thread as long as their class is
+// loaded, and `class` is a global reference.
+unsafe impl Send for StaticMethod {}
+// SAFETY: as above.
+unsafe impl Sync for StaticMethod {}
+
+/// An argument of a call.
+#[derive(Clone, Copy)]
+pub(crate) enum Argument {
+    Int(Int),
+    Object(Reference),
+}
+
+impl Argument {
+    fn value(self) -> Value {
+        match self {
+            Argument::Int(i) => Value { i },
+            Argument::Object(Reference(l)) => Value { l },
+        }
+    }
+}
+
+/// An exception was thrown; it is cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Thrown;
+
+type Env = *mut sys::Table;
+
+/// A thread's JNI environment, for the length of a callback.
+#[derive(Clone, Copy)]
+pub(crate) struct Jni<'e> {
+    env: Env,
+    callback: PhantomData<&'e ()>,
+}
+
+impl<'e> Jni<'e> {
+    /// Wraps the environment that a callback got.
+    ///
+    /// # Safety
+    /// `env` must be the `JNIEnv` of this thread, and live as long as `'e`.
+    pub(super) unsafe fn new(env: *mut c_void) -> Self {
+        Jni {
+            env: env.cast(),
+            callback: PhantomData,
+        }
+    }
+
+    /// The function at `place`, as the type `F`.
+    ///
+    /// # Safety
+    /// `F` must be the type of that function in `JNINativeInterface_`.
+    unsafe fn function<F: Copy>(self, place: usize) -> F {
+        const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
+        // SAFETY: every place used exists in the tables of JDK 11 and later,
+        // and the caller names the type.
+        unsafe { std::mem::transmute_copy(&*(*self.env).functions.add(place)) }
+    }
+
+    /// Clears a pending exception and says whether there was one.
+    fn caught(self) -> bool {
+        type Check = unsafe extern "system" fn(Env) -> Boolean;
+        type Clear = unsafe extern "system" fn(Env);
+        // SAFETY: no arguments but the environment.
+        unsafe {
+            let pending = self.function::<Check>(jni::EXCEPTION_CHECK)(self.env) != 0;
+            if pending {
+                self.function::<Clear>(jni::EXCEPTION_CLEAR)(self.env);
+            }
+            pending
+        }
+    }
+
+    fn unless_thrown<T>(self, value: T) -> Result<T, Thrown> {
+        if self.caught() {
+            Err(Thrown)
+        } else {
+            Ok(value)
+        }
+    }
+
+    fn reference(self, object: Object) -> Result<Reference, Thrown> {
+        let object = self.unless_thrown(Reference(object))?;
+        if object.is_null() {
+            Err(Thrown)
+        } else {
+            Ok(object)
+        }
+    }
+
+    /// Defines a class in the boot loader.
+    pub(crate) fn define_boot_class(self, name: &str, bytes: &[u8]) -> Result<Reference, Thrown> {
+        type F =
+            unsafe extern "system" fn(Env, *const c_char, Object, *const c_uchar, Int) -> Object;
+        let name = CString::new(name).map_err(|_| Thrown)?;
+        let len = Int::try_from(bytes.len()).map_err(|_| Thrown)?;
+        // SAFETY: name and bytes outlive the call; a null loader is the boot loader.
+        let class = unsafe {
+            self.function::<F>(jni::DEFINE_CLASS)(
+                self.env,
+                name.as_ptr(),
+                null_mut(),
+                bytes.as_ptr(),
+                len,
+            )
+        };
+        self.reference(class)
+    }
+
+    pub(crate) fn find_class(self, name: &CStr) -> Result<Reference, Thrown> {
+        type F = unsafe extern "system" fn(Env, *const c_char) -> Object;
+        // SAFETY: the name ends in a zero byte.
+        self.reference(unsafe { self.function::<F>(jni::FIND_CLASS)(self.env, name.as_ptr()) })
+    }
+
+    /// Makes a reference last, and usable on every thread.
+    pub(crate) fn global(self, object: Reference) -> Result<Reference, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object) -> Object;
+        // SAFETY: the reference is valid on this thread.
+        self.reference(unsafe { self.function::<F>(jni::NEW_GLOBAL_REF)(self.env, object.0) })
+    }
+
+    pub(crate) fn is_same(self, a: Reference, b: Reference) -> bool {
+        type F = unsafe extern "system" fn(Env, Object, Object) -> Boolean;
+        // SAFETY: both references are valid on this thread, or null.
+        unsafe { self.function::<F>(jni::IS_SAME_OBJECT)(self.env, a.0, b.0) != 0 }
+    }
+
+    /// Runs `body` and frees the local references it made.
+    pub(crate) fn framed<T>(self, body: impl FnOnce() -> T) -> Option<T> {
+        type Push = unsafe extern "system" fn(Env, Int) -> Int;
+        type Pop = unsafe extern "system" fn(Env, Object) -> Object;
+        // SAFETY: every frame pushed is popped below; no reference leaves it.
+        unsafe {
+            if self.function::<Push>(jni::PUSH_LOCAL_FRAME)(self.env, 16) != 0 {
+                self.caught();
+                return None;
+            }
+            let result = body();
+            self.function::<Pop>(jni::POP_LOCAL_FRAME)(self.env, null_mut());
+            Some(result)
+        }
+    }
+
+    /// A static method of `class`, which becomes a global reference.
+    pub(crate) fn static_method(
+        self,
+        class: Reference,
+        name: &CStr,
+        descriptor: &CStr,
+    ) -> Result<StaticMethod, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> MethodId;
+        // SAFETY: both strings end in a zero byte.
+        let method = unsafe {
+            self.function::<F>(jni::GET_STATIC_METHOD_ID)(
+                self.env,
+                class.0,
+                name.as_ptr(),
+                descriptor.as_ptr(),
+            )
+        };
+        let method = self.unless_thrown(method)?;
+        if method.is_null() {
+            return Err(Thrown);
+        }
+        let class = self.global(class)?;
+        Ok(StaticMethod { class, method })
+    }
+
+    /// Calls a static method that returns nothing.
+    pub(crate) fn call_void(
+        self,
+        callee: StaticMethod,
+        arguments: &[Argument],
+    ) -> Result<(), Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value);
+        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
+        // SAFETY: callers pass what the descriptor they looked up says.
+        unsafe {
+            self.function::<F>(jni::CALL_STATIC_VOID_METHOD_A)(
+                self.env,
+                callee.class.0,
+                callee.method,
+                values.as_ptr(),
+            );
+        }
+        self.unless_thrown(())
+    }
+
+    /// Calls a static method that returns an `int`.
+    pub(crate) fn call_int(
+        self,
+        callee: StaticMethod,
+        arguments: &[Argument],
+    ) -> Result<Int, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Int;
+        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
+        // SAFETY: as in `call_void`.
+        let result = unsafe {
+            self.function::<F>(jni::CALL_STATIC_INT_METHOD_A)(
+                self.env,
+                callee.class.0,
+                callee.method,
+                values.as_ptr(),
+            )
+        };
+        self.unless_thrown(result)
+    }
+
+    /// Calls a static method that returns an object.
+    pub(crate) fn call_object(
+        self,
+        callee: StaticMethod,
+        arguments: &[Argument],
+    ) -> Result<Reference, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
+        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
+        // SAFETY: as in `call_void`.
+        let result = unsafe {
+            self.function::<F>(jni::CALL_STATIC_OBJECT_METHOD_A)(
+                self.env,
+                callee.class.0,
+                callee.method,
+                values.as_ptr(),
+            )
+        };
+        self.unless_thrown(Reference(result))
+    }
+
+    /// Calls a method without arguments that returns a string.
+    pub(crate) fn call_string(self, object: Reference, name: &CStr) -> Result<String, Thrown> {
+        type GetClass = unsafe extern "system" fn(Env, Object) -> Object;
+        type GetMethod =
+            unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> MethodId;
+        type Call = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
+        // SAFETY: the descriptor says no arguments and a string.
+        let string = unsafe {
+            let class = self.function::<GetClass>(jni::GET_OBJECT_CLASS)(self.env, object.0);
+            let method = self.function::<GetMethod>(jni::GET_METHOD_ID)(
+                self.env,
+                class,
+                name.as_ptr(),
+                c"()Ljava/lang/String;".as_ptr(),
+            );
+            let method = self.unless_thrown(method)?;
+            if method.is_null() {
+                return Err(Thrown);
+            }
+            let none: [Value; 0] = [];
+            self.function::<Call>(jni::CALL_OBJECT_METHOD_A)(
+                self.env,
+                object.0,
+                method,
+                none.as_ptr(),
+            )
+        };
+        let string = self.reference(string)?;
+        self.text(string)
+    }
+
+    fn text(self, string: Reference) -> Result<String, Thrown> {
+        type Get = unsafe extern "system" fn(Env, Object, *mut Boolean) -> *const c_char;
+        type Release = unsafe extern "system" fn(Env, Object, *const c_char);
+        // SAFETY: the characters end in a zero byte and are given back.
+        unsafe {
+            let chars =
+                self.function::<Get>(jni::GET_STRING_UTF_CHARS)(self.env, string.0, null_mut());
+            if chars.is_null() {
+                self.caught();
+                return Err(Thrown);
+            }
+            let text = CStr::from_ptr(chars).to_string_lossy().into_owned();
+            self.function::<Release>(jni::RELEASE_STRING_UTF_CHARS)(self.env, string.0, chars);
+            Ok(text)
+        }
+    }
+
+    pub(crate) fn new_long_array(self, len: Int) -> Result<Reference, Thrown> {
+        type F = unsafe extern "system" fn(Env, Int) -> Object;
+        // SAFETY: no pointer but the environment.
+        self.reference(unsafe { self.function::<F>(jni::NEW_LONG_ARRAY)(self.env, len) })
+    }
+
+    /// Copies the first elements of a `long[]`.
+    pub(crate) fn read_longs(self, array: Reference, into: &mut [Long]) -> Result<(), Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, Int, Int, *mut Long);
+        let len = Int::try_from(into.len()).map_err(|_| Thrown)?;
+        // SAFETY: `into` has room for `len` elements; the VM checks the array's.
+        unsafe {
+            self.function::<F>(jni::GET_LONG_ARRAY_REGION)(
+                self.env,
+                array.0,
+                0,
+                len,
+                into.as_mut_ptr(),
+            );
+        }
+        self.unless_thrown(())
+    }
+}

@@ -1,0 +1,286 @@
+//! JVM TI, safe to call.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
+use std::ptr::{null, null_mut};
+
+use crate::ffi::jni::Reference;
+use crate::sys::{self, Boolean, Callbacks, Capabilities, Int, JvmtiError, Long, Object, jvmti};
+
+/// A JVM TI environment. The VM allows its use on every thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Jvmti {
+    env: *mut sys::Table,
+}
+
+// SAFETY: "a JVM TI environment is not bound to a thread" (JVM TI, Agent
+// Start-Up); the pointer is valid until DisposeEnvironment, which the agent
+// calls only when it gives up.
+unsafe impl Send for Jvmti {}
+// SAFETY: as above.
+unsafe impl Sync for Jvmti {}
+
+/// An error number of JVM TI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Error(pub(crate) JvmtiError);
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "JVM TI error {}", self.0)
+    }
+}
+
+type Result<T> = std::result::Result<T, Error>;
+
+fn check(error: JvmtiError) -> Result<()> {
+    match error {
+        0 => Ok(()),
+        error => Err(Error(error)),
+    }
+}
+
+type Env = *mut sys::Table;
+
+impl Jvmti {
+    /// Wraps an environment that `GetEnv` gave.
+    ///
+    /// # Safety
+    /// `env` must be a `jvmtiEnv` of the running VM.
+    pub(super) unsafe fn new(env: *mut c_void) -> Self {
+        Jvmti { env: env.cast() }
+    }
+
+    /// The function at `place`, as the type `F`.
+    ///
+    /// # Safety
+    /// `F` must be the type of that function in `jvmtiInterface_1_`.
+    unsafe fn function<F: Copy>(self, place: usize) -> F {
+        const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
+        debug_assert!(place < jvmti::COUNT);
+        // SAFETY: the table has `COUNT` places in every JDK from 11 on, and the
+        // caller names the type.
+        unsafe { std::mem::transmute_copy(&*(*self.env).functions.add(place)) }
+    }
+
+    pub(crate) fn add_capabilities(self, capabilities: Capabilities) -> Result<()> {
+        type F = unsafe extern "system" fn(Env, *const Capabilities) -> JvmtiError;
+        // SAFETY: the struct outlives the call.
+        check(unsafe { self.function::<F>(jvmti::ADD_CAPABILITIES)(self.env, &capabilities) })
+    }
+
+    pub(super) fn set_callbacks(self, callbacks: &Callbacks) -> Result<()> {
+        type F = unsafe extern "system" fn(Env, *const Callbacks, Int) -> JvmtiError;
+        let size = size_of::<Callbacks>() as Int;
+        // SAFETY: the VM copies `size` bytes of the struct.
+        check(unsafe { self.function::<F>(jvmti::SET_EVENT_CALLBACKS)(self.env, callbacks, size) })
+    }
+
+    /// Enables or disables an event for all threads.
+    pub(crate) fn notify(self, event: c_int, enable: bool) -> Result<()> {
+        // Variadic in C; the variable part is reserved and empty.
+        type F = unsafe extern "C" fn(Env, c_int, c_int, Object, ...) -> JvmtiError;
+        // SAFETY: a null thread means all.
+        check(unsafe {
+            self.function::<F>(jvmti::SET_EVENT_NOTIFICATION_MODE)(
+                self.env,
+                c_int::from(enable),
+                event,
+                null_mut(),
+            )
+        })
+    }
+
+    /// Memory of the VM: `None` when it has none left.
+    pub(crate) fn allocate(self, len: usize) -> Option<VmBuffer> {
+        type F = unsafe extern "system" fn(Env, Long, *mut *mut c_uchar) -> JvmtiError;
+        let mut start: *mut c_uchar = null_mut();
+        let size = Long::try_from(len).ok()?;
+        // SAFETY: `start` is written before success is reported.
+        check(unsafe { self.function::<F>(jvmti::ALLOCATE)(self.env, size, &mut start) }).ok()?;
+        if start.is_null() {
+            return None;
+        }
+        // SAFETY: `len` bytes were allocated; a slice must be initialised.
+        unsafe { start.write_bytes(0, len) };
+        Some(VmBuffer {
+            jvmti: self,
+            start,
+            len,
+        })
+    }
+
+    fn deallocate(self, memory: *mut c_void) {
+        type F = unsafe extern "system" fn(Env, *mut c_void) -> JvmtiError;
+        // SAFETY: callers pass what the VM allocated, once; null is allowed.
+        unsafe { self.function::<F>(jvmti::DEALLOCATE)(self.env, memory) };
+    }
+
+    /// A system property, as the VM prints it.
+    pub(crate) fn system_property(self, name: &str) -> Option<String> {
+        type F = unsafe extern "system" fn(Env, *const c_char, *mut *mut c_char) -> JvmtiError;
+        let name = CString::new(name).ok()?;
+        let mut value: *mut c_char = null_mut();
+        // SAFETY: the name ends in a zero byte; the value is the VM's, given back below.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_SYSTEM_PROPERTY)(self.env, name.as_ptr(), &mut value)
+        };
+        check(error).ok()?;
+        Some(self.take_string(value))
+    }
+
+    /// Copies a string of the VM's and gives its memory back.
+    fn take_string(self, string: *mut c_char) -> String {
+        if string.is_null() {
+            return String::new();
+        }
+        // SAFETY: JVM TI strings end in a zero byte.
+        let text = unsafe { CStr::from_ptr(string) };
+        let text = text.to_string_lossy().into_owned();
+        self.deallocate(string.cast());
+        text
+    }
+
+    /// The classes loaded so far, as local references of the calling thread.
+    pub(crate) fn loaded_classes(self) -> Result<Vec<Reference>> {
+        type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
+        let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_LOADED_CLASSES)(self.env, &mut count, &mut classes)
+        })?;
+        let len = usize::try_from(count).unwrap_or(0);
+        let found = match classes.is_null() {
+            true => Vec::new(),
+            // SAFETY: the VM wrote `count` references.
+            false => unsafe { std::slice::from_raw_parts(classes, len) }
+                .iter()
+                .map(|&class| Reference(class))
+                .collect(),
+        };
+        self.deallocate(classes.cast());
+        Ok(found)
+    }
+
+    /// A class's descriptor: `Ljava/lang/String;`.
+    pub(crate) fn class_signature(self, class: Reference) -> Result<String> {
+        type F = unsafe extern "system" fn(
+            Env,
+            Object,
+            *mut *mut c_char,
+            *mut *mut c_char,
+        ) -> JvmtiError;
+        let mut signature: *mut c_char = null_mut();
+        // SAFETY: a null generic signature is not asked for.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CLASS_SIGNATURE)(
+                self.env,
+                class.0,
+                &mut signature,
+                null_mut(),
+            )
+        })?;
+        Ok(self.take_string(signature))
+    }
+
+    /// A class's loader; null for the boot loader.
+    pub(crate) fn class_loader(self, class: Reference) -> Result<Reference> {
+        type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;
+        let mut loader: Object = null_mut();
+        // SAFETY: `loader` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CLASS_LOADER)(self.env, class.0, &mut loader)
+        })?;
+        Ok(Reference(loader))
+    }
+
+    /// The named module that `package` of `loader` belongs to; null when it
+    /// belongs to an unnamed one.
+    pub(crate) fn named_module(self, loader: Reference, package: &str) -> Option<Reference> {
+        type F = unsafe extern "system" fn(Env, Object, *const c_char, *mut Object) -> JvmtiError;
+        let package = CString::new(package).ok()?;
+        let mut module: Object = null_mut();
+        // SAFETY: the package's name ends in a zero byte.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_NAMED_MODULE)(
+                self.env,
+                loader.0,
+                package.as_ptr(),
+                &mut module,
+            )
+        };
+        check(error).ok()?;
+        (!module.is_null()).then_some(Reference(module))
+    }
+
+    pub(crate) fn is_modifiable(self, class: Reference) -> bool {
+        type F = unsafe extern "system" fn(Env, Object, *mut Boolean) -> JvmtiError;
+        let mut modifiable: Boolean = 0;
+        // SAFETY: `modifiable` is written before success is reported.
+        let error = unsafe {
+            self.function::<F>(jvmti::IS_MODIFIABLE_CLASS)(self.env, class.0, &mut modifiable)
+        };
+        error == 0 && modifiable != 0
+    }
+
+    /// Sends the classes through the hook again, all or none.
+    pub(crate) fn retransform(self, classes: &[Reference]) -> Result<()> {
+        type F = unsafe extern "system" fn(Env, Int, *const Object) -> JvmtiError;
+        let raw: Vec<Object> = classes.iter().map(|class| class.0).collect();
+        let count = raw.len() as Int;
+        // SAFETY: `raw` holds `count` references.
+        check(unsafe {
+            self.function::<F>(jvmti::RETRANSFORM_CLASSES)(self.env, count, raw.as_ptr())
+        })
+    }
+
+    /// The identity hash code of an object.
+    pub(crate) fn hash_code(self, object: Reference) -> Int {
+        type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
+        let mut hash: Int = 0;
+        // SAFETY: `hash` is written before success is reported.
+        unsafe { self.function::<F>(jvmti::GET_OBJECT_HASH_CODE)(self.env, object.0, &mut hash) };
+        hash
+    }
+
+    /// The processor time of the calling thread, in nanoseconds; −1 when the
+    /// VM cannot tell.
+    pub(crate) fn current_thread_cpu_time(self) -> Long {
+        type F = unsafe extern "system" fn(Env, *mut Long) -> JvmtiError;
+        let mut nanos: Long = -1;
+        // SAFETY: `nanos` is written before success is reported.
+        let error =
+            unsafe { self.function::<F>(jvmti::GET_CURRENT_THREAD_CPU_TIME)(self.env, &mut nanos) };
+        if error == 0 { nanos } else { -1 }
+    }
+}
+
+/// Memory of the VM that a class goes into; given back unless taken.
+pub(crate) struct VmBuffer {
+    jvmti: Jvmti,
+    start: *mut c_uchar,
+    len: usize,
+}
+
+impl VmBuffer {
+    /// Hands the memory over to the VM.
+    pub(super) fn into_raw(self) -> (*mut c_uchar, Int) {
+        let raw = (self.start, self.len as Int);
+        std::mem::forget(self);
+        raw
+    }
+}
+
+impl AsMut<[u8]> for VmBuffer {
+    fn as_mut(&mut self) -> &mut [u8] {
+        // SAFETY: `allocate` initialised `len` bytes, which are ours alone.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+}
+
+impl Drop for VmBuffer {
+    fn drop(&mut self) {
+        self.jvmti.deallocate(self.start.cast());
+    }
+}
+
+/// No function for an event.
+pub(super) const NO_CALLBACK: *const c_void = null();

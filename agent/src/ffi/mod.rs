@@ -1,0 +1,202 @@
+//! The agent's doors: what the VM calls, and what the agent calls in the VM.
+//!
+//! With `sys` the only place of `unsafe`. No panic passes these functions.
+#![allow(unsafe_code, non_snake_case)]
+
+pub(crate) mod jni;
+pub(crate) mod jvmti;
+
+use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+
+use self::jni::{Jni, Reference};
+use self::jvmti::{Jvmti, NO_CALLBACK};
+use crate::agent::Agent;
+use crate::events;
+use crate::sys::{
+    self, Callbacks, Int, JNI_ERR, JNI_OK, JVMTI_VERSION_11, Long, Object, event, invoke,
+};
+use crate::tell;
+
+/// One VM a process, and one agent in it.
+static AGENT: OnceLock<Agent> = OnceLock::new();
+
+/// The VM loads the agent: `-agentpath`.
+///
+/// # Safety
+/// Called by the VM, as the JVM TI specification says.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnLoad(
+    vm: *mut sys::Table,
+    options: *const c_char,
+    _reserved: *mut c_void,
+) -> Int {
+    // Ours is a copy of the standard library of its own, and with it the hook.
+    std::panic::set_hook(Box::new(|info| {
+        tell::once(&format!("internal error: {info}"))
+    }));
+    let loaded = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the VM passes null or a string that ends in a zero byte.
+        let options = match options.is_null() {
+            true => "".into(),
+            false => unsafe { CStr::from_ptr(options) }.to_string_lossy(),
+        };
+        // SAFETY: `vm` is the running VM's.
+        let Some(jvmti) = (unsafe { environment(vm) }) else {
+            return Err("this VM has no JVM TI 11".to_owned());
+        };
+        let agent = events::load(jvmti, &options)?;
+        if AGENT.set(agent).is_err() {
+            return Err("the agent is loaded already".to_owned());
+        }
+        jvmti
+            .set_callbacks(&callbacks())
+            .map_err(|error| error.to_string())?;
+        for event in [event::VM_START, event::VM_INIT, event::VM_DEATH] {
+            jvmti
+                .notify(event, true)
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }));
+    match loaded {
+        Ok(Ok(())) => JNI_OK,
+        Ok(Err(message)) => {
+            tell::line(&message);
+            JNI_ERR
+        }
+        // Our fault, not the user's: the program runs without us.
+        Err(_) => JNI_OK,
+    }
+}
+
+/// A new JVM TI environment.
+///
+/// # Safety
+/// `vm` must be the running VM's.
+unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
+    type GetEnv = unsafe extern "system" fn(*mut sys::Table, *mut *mut c_void, Int) -> Int;
+    let mut env = null_mut();
+    // SAFETY: the place is GetEnv's in every invocation table.
+    unsafe {
+        let get_env: GetEnv = std::mem::transmute_copy(&*(*vm).functions.add(invoke::GET_ENV));
+        if get_env(vm, &mut env, JVMTI_VERSION_11) != JNI_OK || env.is_null() {
+            return None;
+        }
+        Some(Jvmti::new(env))
+    }
+}
+
+fn callbacks() -> Callbacks {
+    let mut functions = [NO_CALLBACK; event::COUNT];
+    let mut set = |event: c_int, function: *const c_void| {
+        if let Some(place) = functions.get_mut((event - event::MIN) as usize) {
+            *place = function;
+        }
+    };
+    set(event::VM_START, vm_start as *const c_void);
+    set(event::VM_INIT, vm_init as *const c_void);
+    set(event::VM_DEATH, vm_death as *const c_void);
+    set(event::THREAD_END, thread_end as *const c_void);
+    set(event::VIRTUAL_THREAD_END, thread_end as *const c_void);
+    set(
+        event::CLASS_FILE_LOAD_HOOK,
+        class_file_load_hook as *const c_void,
+    );
+    Callbacks { functions }
+}
+
+/// Runs `body` with the agent and the thread's JNI environment; the VM sees
+/// no panic.
+///
+/// # Safety
+/// `env` must be the `JNIEnv` of this thread.
+unsafe fn on_event(env: *mut c_void, body: impl FnOnce(&'static Agent, Jni<'_>)) {
+    let Some(agent) = AGENT.get() else {
+        return;
+    };
+    // A panic was told by the hook.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the caller's promise.
+        body(agent, unsafe { Jni::new(env) });
+    }));
+}
+
+unsafe extern "system" fn vm_start(_jvmti: *mut c_void, env: *mut c_void) {
+    // SAFETY: the VM passes this thread's environment.
+    unsafe { on_event(env, events::vm_start) }
+}
+
+unsafe extern "system" fn vm_init(_jvmti: *mut c_void, env: *mut c_void, _thread: Object) {
+    // SAFETY: the VM passes this thread's environment.
+    unsafe { on_event(env, events::vm_init) }
+}
+
+unsafe extern "system" fn vm_death(_jvmti: *mut c_void, env: *mut c_void) {
+    // SAFETY: the VM passes this thread's environment.
+    unsafe { on_event(env, events::vm_death) }
+}
+
+unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, thread: Object) {
+    // SAFETY: the VM passes this thread's environment.
+    unsafe {
+        on_event(env, |agent, jni| {
+            events::thread_end(agent, jni, Reference(thread))
+        })
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+unsafe extern "system" fn class_file_load_hook(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    _class_being_redefined: Object,
+    loader: Object,
+    name: *const c_char,
+    _protection_domain: Object,
+    len: Int,
+    data: *const c_uchar,
+    new_len: *mut Int,
+    new_data: *mut *const c_uchar,
+) {
+    let body = |agent: &'static Agent, jni: Jni<'_>| {
+        let Ok(len) = usize::try_from(len) else {
+            return;
+        };
+        // SAFETY: the VM promises `len` readable bytes for this call, and a
+        // name that is null or ends in a zero byte.
+        let (bytes, name) = unsafe {
+            let name = (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy());
+            (std::slice::from_raw_parts(data, len), name)
+        };
+        let name = name.as_deref().unwrap_or_default();
+        if let Some(buffer) = events::class_file_load(agent, jni, Reference(loader), name, bytes) {
+            let (start, len) = buffer.into_raw();
+            // SAFETY: the VM's own places; set last, after all that can fail.
+            unsafe {
+                *new_len = len;
+                *new_data = start;
+            }
+        }
+    };
+    // SAFETY: the VM passes this thread's environment.
+    unsafe { on_event(env, body) }
+}
+
+/// The tracker's clock of processor time. The VM finds natives of boot classes
+/// in agents' libraries by this name; registering one makes JDK 17 and later
+/// print a warning.
+///
+/// # Safety
+/// Called by the VM for `java.lang.$Loadhook.threadCpuNanos()`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadCpuNanos(
+    _env: *mut c_void,
+    _class: Object,
+) -> Long {
+    AGENT
+        .get()
+        .map_or(-1, |agent| agent.jvmti.current_thread_cpu_time())
+}

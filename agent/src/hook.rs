@@ -1,0 +1,269 @@
+//! What happens to a class on its way into the VM.
+//!
+//! Takes bytes and an allocator and knows nothing of JVM TI, so that other
+//! hooks can feed it: JVMPI's `CLASS_LOAD_HOOK` with its `malloc_f`.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::{ClassFile, Filter, Outcome, Probes, Rewriter, Selector};
+
+use crate::options::Options;
+use crate::registry::{Entry, Registry, Symbol};
+use crate::tell;
+
+/// Up to this many instructions a method without call and loop is trivial:
+/// it costs less than its probes.
+const TRIVIAL: usize = 24;
+
+/// Names of methods left alone that are kept for `explain`.
+const MOST_EXPLAINED: usize = 100_000;
+
+/// Where a class comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The number of its loader; 0 is the boot loader.
+    pub(crate) loader: u32,
+    /// Whether it is one of the JDK's own.
+    pub(crate) is_jdk: bool,
+}
+
+/// Instruments classes; used by many threads at once.
+pub(crate) struct Hook {
+    options: Options,
+    /// The tracker's internal names, and what it calls.
+    tracker: &'static str,
+    pub(crate) registry: Registry,
+    idle: Mutex<Vec<Worker>>,
+    tally: Mutex<Tally>,
+}
+
+/// What one thread needs to instrument a class.
+struct Worker {
+    rewriter: Rewriter,
+    filter: Filter,
+}
+
+/// What became of all methods together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) classes: u64,
+    pub(crate) instrumented: u64,
+    /// Left alone, by reason.
+    pub(crate) skipped: BTreeMap<&'static str, u64>,
+    /// `reason: class.method descriptor`, when asked for.
+    pub(crate) explained: Vec<String>,
+}
+
+impl Hook {
+    pub(crate) fn new(options: Options, tracker: &'static str) -> Self {
+        Hook {
+            options,
+            tracker,
+            registry: Registry::new(),
+            idle: Mutex::default(),
+            tally: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Whether a class of this origin can be wanted at all.
+    pub(crate) fn wants(&self, origin: Origin) -> bool {
+        self.options.includes || !origin.is_jdk
+    }
+
+    /// Instruments `bytes` into a buffer from `allocate`; `None` when the
+    /// class is to stay as it is. Never fails, never panics.
+    pub(crate) fn instrument<B: AsMut<[u8]>>(
+        &self,
+        origin: Origin,
+        bytes: &[u8],
+        allocate: impl FnOnce(usize) -> Option<B>,
+    ) -> Option<B> {
+        if !self.wants(origin) {
+            return None;
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let mut worker = self.worker();
+            let buffer = self.run(&mut worker, origin, bytes, allocate);
+            // Not after a panic: what it left behind is dropped with it.
+            self.give_back(worker);
+            buffer
+        }));
+        result.unwrap_or_else(|_| {
+            tell::once("a class made the rewriter fail; it stays as it was");
+            None
+        })
+    }
+
+    fn worker(&self) -> Worker {
+        let idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop();
+        idle.unwrap_or_else(|| Worker {
+            rewriter: Rewriter::new(loadhook_rewrite::Options {
+                owner: self.tracker.to_owned(),
+                ..loadhook_rewrite::Options::default()
+            }),
+            filter: self.options.filter.clone(),
+        })
+    }
+
+    fn give_back(&self, worker: Worker) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(worker);
+    }
+
+    fn run<B: AsMut<[u8]>>(
+        &self,
+        worker: &mut Worker,
+        origin: Origin,
+        bytes: &[u8],
+        allocate: impl FnOnce(usize) -> Option<B>,
+    ) -> Option<B> {
+        let mut chooser = Chooser {
+            hook: self,
+            origin,
+            filter: &mut worker.filter,
+            entry: None,
+            chosen: Vec::new(),
+            trivial: 0,
+        };
+        let outcome = worker.rewriter.rewrite(bytes, &mut chooser, allocate);
+        let Chooser {
+            entry,
+            mut chosen,
+            trivial,
+            ..
+        } = chooser;
+        match outcome {
+            Ok(Outcome::Unchanged) => {
+                self.count(&worker.rewriter, bytes, trivial, false);
+                None
+            }
+            Ok(Outcome::Rewritten(buffer)) => {
+                let left_alone = &worker.rewriter.report().left_alone;
+                chosen.retain(|(index, _)| !left_alone.iter().any(|left| left.method == *index));
+                if let Some(entry) = entry {
+                    let symbols = chosen.into_iter().map(|(_, symbol)| symbol).collect();
+                    self.registry.define(entry, symbols);
+                }
+                self.count(&worker.rewriter, bytes, trivial, true);
+                Some(buffer)
+            }
+            Err(error) => {
+                tell::once(&format!("a class stays as it was: {error}"));
+                None
+            }
+        }
+    }
+
+    fn count(&self, rewriter: &Rewriter, bytes: &[u8], trivial: u64, rewritten: bool) {
+        let report = rewriter.report();
+        let explained = match self.options.explain && !report.left_alone.is_empty() {
+            true => explain(rewriter, bytes),
+            false => Vec::new(),
+        };
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.classes += u64::from(rewritten);
+        tally.instrumented += u64::from(report.instrumented);
+        if trivial != 0 {
+            *tally.skipped.entry("trivial").or_default() += trivial;
+        }
+        for left in &report.left_alone {
+            *tally.skipped.entry(left.reason.word()).or_default() += 1;
+        }
+        if tally.explained.len() < MOST_EXPLAINED {
+            tally.explained.extend(explained);
+        }
+    }
+
+    pub(crate) fn tally(&self) -> Tally {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.clone()
+    }
+
+    /// The patterns that matched nothing on any thread.
+    pub(crate) fn unmatched(&self) -> Vec<String> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let all = self.options.filter.unmatched().map(|p| p.text().to_owned());
+        all.filter(|text| {
+            idle.iter()
+                .all(|worker| worker.filter.unmatched().any(|p| p.text() == text))
+        })
+        .collect()
+    }
+}
+
+fn explain(rewriter: &Rewriter, bytes: &[u8]) -> Vec<String> {
+    let Ok(class) = ClassFile::parse(bytes) else {
+        return Vec::new();
+    };
+    let left_alone = &rewriter.report().left_alone;
+    left_alone
+        .iter()
+        .filter_map(|left| {
+            let method = class.methods().nth(usize::from(left.method))?;
+            Some(format!(
+                "{}: {}.{}{}",
+                left.reason.word(),
+                crate::registry::java_name(class.name()),
+                String::from_utf8_lossy(method.name()),
+                String::from_utf8_lossy(method.descriptor()),
+            ))
+        })
+        .collect()
+}
+
+/// Chooses the methods of one class.
+struct Chooser<'h> {
+    hook: &'h Hook,
+    origin: Origin,
+    filter: &'h mut Filter,
+    entry: Option<Entry>,
+    /// Position and symbol of each method chosen.
+    chosen: Vec<(u16, Symbol)>,
+    trivial: u64,
+}
+
+impl Selector for Chooser<'_> {
+    fn class(&mut self, class: &ClassFile<'_>) -> bool {
+        !is_below_tracker(class.name()) && self.filter.class(class)
+    }
+
+    fn wants(&mut self, method: &Member<'_, '_>) -> bool {
+        self.filter.method(method)
+    }
+
+    fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+        if !self.hook.options.all && method.is_trivial(TRIVIAL) {
+            self.trivial += 1;
+            return Probes::default();
+        }
+        let (hook, loader) = (self.hook, self.origin.loader);
+        let entry = *self
+            .entry
+            .get_or_insert_with(|| hook.registry.entry(loader, method.class()));
+        let id = entry.id(method.index());
+        self.chosen.push((method.index(), Symbol::of(id, method)));
+        Probes {
+            timing: Some(id),
+            ..Probes::default()
+        }
+    }
+}
+
+/// What the tracker calls must not call the tracker. Which methods of
+/// `java.base` those are is not computed yet, so all of it stays out; the
+/// tracker's own classes, renamed into `java.lang`, are among them.
+fn is_below_tracker(name: &[u8]) -> bool {
+    let packages: [&[u8]; 4] = [b"java/", b"jdk/internal/", b"sun/", b"com/sun/crypto/"];
+    packages.iter().any(|package| name.starts_with(package))
+}

@@ -1,0 +1,19 @@
+//! The JVM TI agent: instruments classes as they are loaded, and writes the
+//! profile when the VM ends.
+//!
+//! `sys` is the VM's binary interface, `ffi` the only code that touches it;
+//! all else is safe. Nothing here may stop or change the program that runs:
+//! an error leaves a class as it was and is told once.
+
+mod agent;
+mod events;
+mod exit;
+pub mod ffi;
+mod hook;
+mod loaders;
+mod options;
+mod registry;
+mod retransform;
+pub mod sys;
+mod tell;
+mod tracker;

@@ -1,0 +1,204 @@
+//! The agent's options, as they follow `-agentpath:…=`.
+
+use std::path::PathBuf;
+
+use loadhook_rewrite::{Filter, PatternError};
+
+/// What `help` prints.
+pub(crate) const HELP: &str = "\
+loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
+
+  include=PATTERN,PATTERN   instrument only these: com.example.*, com.example.**,
+                            com.example.Service::handle*, @com.example.Timed
+                            (default: every class that is not the JDK's)
+  exclude=PATTERN,PATTERN   leave these out
+  include-file=FILE         patterns to include, one a line, # begins a comment
+  all=true                  instrument trivial methods too
+  timing=adaptive|exact|count   how calls are timed (default adaptive)
+  clock=wall|cpu            what time they are charged (default wall)
+  max-nodes=N               most nodes of the call tree (default 1000000)
+  file=FILE                 the profile; %p is the process id
+                            (default loadhook-%p.pb.gz)
+  explain=true              keep the names of the methods left alone
+  quiet=true                do not name the profile at exit
+  manifest=FILE             note the profile's name there, one a line
+";
+
+/// How calls are timed; the numbers are the tracker's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Timing {
+    Adaptive = 0,
+    Exact = 1,
+    Count = 2,
+}
+
+/// What time calls are charged; the numbers are the tracker's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    Wall = 0,
+    Cpu = 1,
+}
+
+/// The options.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) filter: Filter,
+    /// Whether there are include patterns: without, the JDK is left out.
+    pub(crate) includes: bool,
+    pub(crate) all: bool,
+    pub(crate) timing: Timing,
+    pub(crate) clock: Clock,
+    pub(crate) max_nodes: i32,
+    pub(crate) file: PathBuf,
+    pub(crate) explain: bool,
+    pub(crate) quiet: bool,
+    /// Where to note the profile's name: several JVMs of one command write
+    /// into one such file.
+    pub(crate) manifest: Option<PathBuf>,
+}
+
+/// What the text asks for.
+#[derive(Clone, Debug)]
+pub(crate) enum Request {
+    Help,
+    Run(Box<Options>),
+}
+
+/// Reads the text behind `=`. An item without `=` continues the list of the
+/// item before it, so that lists of patterns need no other comma.
+///
+/// # Errors
+/// One line, or the pattern with a caret under its fault.
+pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
+    let mut options = Options {
+        filter: Filter::new(),
+        includes: false,
+        all: false,
+        timing: Timing::Adaptive,
+        clock: Clock::Wall,
+        max_nodes: 1_000_000,
+        file: PathBuf::from(expand("loadhook-%p.pb.gz", process)),
+        explain: false,
+        quiet: false,
+        manifest: None,
+    };
+    let mut list = None;
+    for item in text.split(',').filter(|item| !item.is_empty()) {
+        let (key, value) = match (item.split_once('='), list) {
+            (Some((key, value)), _) => (key, value),
+            (None, Some(key)) => (key, item),
+            (None, None) if item == "help" => return Ok(Request::Help),
+            (None, None) => return Err(format!("the option {item} has no value (try help)")),
+        };
+        list = None;
+        match key {
+            "include" => {
+                list = Some("include");
+                options.includes = true;
+                options.filter.include(value).map_err(told)?;
+            }
+            "exclude" => {
+                list = Some("exclude");
+                options.filter.exclude(value).map_err(told)?;
+            }
+            "include-file" => {
+                options.includes = true;
+                include_file(value, &mut options.filter)?;
+            }
+            "all" => options.all = boolean(key, value)?,
+            "explain" => options.explain = boolean(key, value)?,
+            "quiet" => options.quiet = boolean(key, value)?,
+            "timing" => {
+                options.timing = match value {
+                    "adaptive" => Timing::Adaptive,
+                    "exact" => Timing::Exact,
+                    "count" => Timing::Count,
+                    _ => return Err(wrong(key, value, "adaptive, exact or count")),
+                };
+            }
+            "clock" => {
+                options.clock = match value {
+                    "wall" => Clock::Wall,
+                    "cpu" => Clock::Cpu,
+                    _ => return Err(wrong(key, value, "wall or cpu")),
+                };
+            }
+            "max-nodes" => {
+                options.max_nodes = match value.parse() {
+                    Ok(nodes) if (1..=100_000_000).contains(&nodes) => nodes,
+                    _ => return Err(wrong(key, value, "a number from 1 to 100000000")),
+                };
+            }
+            "manifest" => options.manifest = Some(PathBuf::from(value)),
+            "file" => options.file = PathBuf::from(expand(value, process)),
+            _ => return Err(format!("unknown option {key} (try help)")),
+        }
+    }
+    Ok(Request::Run(Box::new(options)))
+}
+
+fn include_file(path: &str, filter: &mut Filter) -> Result<(), String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if !line.is_empty() {
+            filter
+                .include(line)
+                .map_err(|error| format!("{path}:{}: {error}", number + 1))?;
+        }
+    }
+    Ok(())
+}
+
+fn told(error: PatternError) -> String {
+    error.to_string()
+}
+
+fn wrong(key: &str, value: &str, expected: &str) -> String {
+    format!("{key}={value}: {expected} expected")
+}
+
+fn boolean(key: &str, value: &str) -> Result<bool, String> {
+    match value {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err(wrong(key, value, "true or false")),
+    }
+}
+
+fn expand(file: &str, process: u32) -> String {
+    file.replace("%p", &process.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(text: &str) -> Options {
+        match parse(text, 7) {
+            Ok(Request::Run(options)) => *options,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn lists_go_on_over_commas() {
+        let parsed = options("include=a.*,b.**,timing=exact,exclude=c.D,c.E,file=x-%p");
+        assert!(parsed.includes);
+        assert_eq!(parsed.filter.unmatched().count(), 4);
+        assert_eq!(parsed.timing, Timing::Exact);
+        assert_eq!(parsed.file, PathBuf::from("x-7"));
+        assert_eq!(options("").file, PathBuf::from("loadhook-7.pb.gz"));
+    }
+
+    #[test]
+    fn faults_are_named() {
+        let fault = |text| parse(text, 7).map(|_| ()).unwrap_err();
+        assert!(fault("tming=exact").contains("unknown option tming"));
+        assert!(fault("timing=fast").contains("adaptive, exact or count"));
+        assert!(fault("max-nodes=0").contains("from 1 to"));
+        assert!(fault("include=a/b").contains("    a/b\n     ^"));
+        assert!(fault("all").contains("has no value"));
+        assert!(matches!(parse("help", 7), Ok(Request::Help)));
+    }
+}

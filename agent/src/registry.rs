@@ -1,0 +1,176 @@
+//! Which id stands for which method.
+//!
+//! Ids belong to loader, class bytes and method: a class that comes through
+//! the hook again, for a retransformation by us or another agent, has the ids
+//! it had.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use loadhook_rewrite::ClassFile;
+use loadhook_rewrite::Place;
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::code::line_table;
+
+/// An instrumented method.
+#[derive(Clone, Debug)]
+pub(crate) struct Symbol {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) descriptor: String,
+    /// The line of its first instruction.
+    pub(crate) line: Option<u16>,
+}
+
+/// A class with instrumented methods.
+#[derive(Clone, Debug)]
+pub(crate) struct ClassSymbols {
+    /// The number of its loader; 0 is the boot loader.
+    pub(crate) loader: u32,
+    /// As Java writes it: `com.example.Service`.
+    pub(crate) name: String,
+    pub(crate) source_file: Option<String>,
+    pub(crate) methods: Vec<Symbol>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    loader: u32,
+    name: Vec<u8>,
+    /// Two hashes of the bytes: one collision in 2^128, and only then would
+    /// two classes of one name share ids.
+    bytes: [u64; 2],
+}
+
+#[derive(Default)]
+struct Classes {
+    by_key: HashMap<Key, usize>,
+    /// First id and symbols, in the order of the ids.
+    all: Vec<(u32, ClassSymbols)>,
+    next: u32,
+}
+
+/// All classes that were instrumented.
+pub(crate) struct Registry {
+    classes: Mutex<Classes>,
+    hashers: [RandomState; 2],
+}
+
+/// A class's place in the registry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    index: usize,
+    first_id: u32,
+}
+
+impl Entry {
+    /// The id of the method at this position of the class.
+    pub(crate) fn id(self, method: u16) -> u32 {
+        self.first_id + u32::from(method)
+    }
+}
+
+impl Registry {
+    pub(crate) fn new() -> Self {
+        Registry {
+            classes: Mutex::default(),
+            hashers: [RandomState::new(), RandomState::new()],
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Classes> {
+        // Each change is one push or insert: whole even after a panic.
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The place of `class`, made when it is seen first.
+    pub(crate) fn entry(&self, loader: u32, class: &ClassFile<'_>) -> Entry {
+        let hash = |hasher: &RandomState| hasher.hash_one(class.bytes());
+        let key = Key {
+            loader,
+            name: class.name().to_vec(),
+            bytes: [hash(&self.hashers[0]), hash(&self.hashers[1])],
+        };
+        let mut classes = self.lock();
+        if let Some(&index) = classes.by_key.get(&key) {
+            let first_id = classes.all.get(index).map_or(0, |class| class.0);
+            return Entry { index, first_id };
+        }
+        let (index, first_id) = (classes.all.len(), classes.next);
+        classes.next = first_id.wrapping_add(class.methods().len() as u32);
+        classes.all.push((
+            first_id,
+            ClassSymbols {
+                loader,
+                name: java_name(class.name()),
+                source_file: source_file(class),
+                methods: Vec::new(),
+            },
+        ));
+        classes.by_key.insert(key, index);
+        Entry { index, first_id }
+    }
+
+    /// Adds the methods of a class that were instrumented.
+    pub(crate) fn define(&self, entry: Entry, methods: Vec<Symbol>) {
+        if let Some((_, class)) = self.lock().all.get_mut(entry.index) {
+            for method in methods {
+                if !class.methods.iter().any(|known| known.id == method.id) {
+                    class.methods.push(method);
+                }
+            }
+        }
+    }
+
+    /// A copy of everything defined so far.
+    pub(crate) fn classes(&self) -> Vec<ClassSymbols> {
+        let classes = self.lock();
+        let defined = classes.all.iter().map(|(_, class)| class);
+        defined
+            .filter(|class| !class.methods.is_empty())
+            .cloned()
+            .collect()
+    }
+}
+
+impl Symbol {
+    pub(crate) fn of(id: u32, method: &Member<'_, '_>) -> Self {
+        Symbol {
+            id,
+            name: text(method.name()),
+            descriptor: text(method.descriptor()),
+            line: first_line(method),
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// An internal name as Java writes it.
+pub(crate) fn java_name(internal: &[u8]) -> String {
+    text(internal).replace('/', ".")
+}
+
+fn first_line(method: &Member<'_, '_>) -> Option<u16> {
+    let pool = method.class().pool();
+    let code = method.code().ok()??;
+    let table = code.attributes().map_while(Result::ok).find(|a| {
+        pool.utf8(a.name_index)
+            .is_ok_and(|n| n == b"LineNumberTable")
+    })?;
+    let entries = line_table::entries(table.reader(Place::In("LineNumberTable"))).ok()?;
+    entries.min_by_key(|entry| entry.0).map(|entry| entry.1)
+}
+
+fn source_file(class: &ClassFile<'_>) -> Option<String> {
+    let pool = class.pool();
+    let attribute = class
+        .attributes()
+        .map_while(Result::ok)
+        .find(|a| pool.utf8(a.name_index).is_ok_and(|n| n == b"SourceFile"))?;
+    let index = attribute.reader(Place::Class).u2().ok()?;
+    Some(text(pool.utf8(index).ok()?))
+}

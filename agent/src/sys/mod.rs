@@ -1,0 +1,154 @@
+//! The binary interface of JNI and JVM TI: types, function tables, events.
+//!
+//! Only what the agent uses, named by its place in the tables. One table
+//! serves JDK 11 to 25: JDK 21 and 25 added functions in reserved places and
+//! events at the end. `tests/layout.rs` holds these numbers against a JDK's
+//! `jvmti.h` and `jni.h`.
+
+use std::ffi::{c_int, c_uchar, c_void};
+
+/// `jint`.
+pub type Int = i32;
+/// `jlong`.
+pub type Long = i64;
+/// `jboolean`: any other byte than 0 is true, so never a `bool` here.
+pub type Boolean = c_uchar;
+/// `jobject` and all its kinds: a local or global reference, or null.
+pub type Object = *mut c_void;
+/// `jmethodID`.
+pub type MethodId = *mut c_void;
+/// `jvmtiError`; 0 is success.
+pub type JvmtiError = c_int;
+
+/// `JVMTI_VERSION_11`: what JDK 11 offers, and every later one.
+pub const JVMTI_VERSION_11: Int = 0x3000_0000 + 0x000B_0000;
+/// `JNI_OK`.
+pub const JNI_OK: Int = 0;
+/// `JNI_ERR`: what makes `Agent_OnLoad` stop the VM.
+pub const JNI_ERR: Int = -1;
+
+/// A function table and nothing else: `JavaVM`, `JNIEnv` and `jvmtiEnv` are
+/// pointers to one of these.
+#[repr(C)]
+pub struct Table {
+    /// The functions, by place.
+    pub functions: *const *const c_void,
+}
+
+/// Places in `JNIInvokeInterface_`.
+pub mod invoke {
+    #![allow(missing_docs)]
+    pub const GET_ENV: usize = 6;
+}
+
+/// Places in `JNINativeInterface_`.
+pub mod jni {
+    #![allow(missing_docs)]
+    pub const DEFINE_CLASS: usize = 5;
+    pub const FIND_CLASS: usize = 6;
+    pub const EXCEPTION_CLEAR: usize = 17;
+    pub const PUSH_LOCAL_FRAME: usize = 19;
+    pub const POP_LOCAL_FRAME: usize = 20;
+    pub const NEW_GLOBAL_REF: usize = 21;
+    pub const IS_SAME_OBJECT: usize = 24;
+    pub const GET_OBJECT_CLASS: usize = 31;
+    pub const GET_METHOD_ID: usize = 33;
+    pub const CALL_OBJECT_METHOD_A: usize = 36;
+    pub const GET_STATIC_METHOD_ID: usize = 113;
+    pub const CALL_STATIC_OBJECT_METHOD_A: usize = 116;
+    pub const CALL_STATIC_INT_METHOD_A: usize = 131;
+    pub const CALL_STATIC_VOID_METHOD_A: usize = 143;
+    pub const GET_STRING_UTF_CHARS: usize = 169;
+    pub const RELEASE_STRING_UTF_CHARS: usize = 170;
+    pub const NEW_LONG_ARRAY: usize = 180;
+    pub const GET_LONG_ARRAY_REGION: usize = 204;
+    pub const EXCEPTION_CHECK: usize = 228;
+}
+
+/// Places in `jvmtiInterface_1_`.
+pub mod jvmti {
+    #![allow(missing_docs)]
+    pub const SET_EVENT_NOTIFICATION_MODE: usize = 1;
+    pub const GET_NAMED_MODULE: usize = 39;
+    pub const IS_MODIFIABLE_CLASS: usize = 44;
+    pub const ALLOCATE: usize = 45;
+    pub const DEALLOCATE: usize = 46;
+    pub const GET_CLASS_SIGNATURE: usize = 47;
+    pub const GET_CLASS_LOADER: usize = 56;
+    pub const GET_OBJECT_HASH_CODE: usize = 57;
+    pub const GET_LOADED_CLASSES: usize = 77;
+    pub const SET_EVENT_CALLBACKS: usize = 121;
+    pub const GET_SYSTEM_PROPERTY: usize = 130;
+    pub const GET_CURRENT_THREAD_CPU_TIME: usize = 134;
+    pub const ADD_CAPABILITIES: usize = 141;
+    pub const RETRANSFORM_CLASSES: usize = 151;
+    /// How many there are.
+    pub const COUNT: usize = 156;
+}
+
+/// Bits of `jvmtiCapabilities`.
+pub mod capability {
+    #![allow(missing_docs)]
+    pub const CAN_GET_CURRENT_THREAD_CPU_TIME: usize = 22;
+    pub const CAN_GENERATE_ALL_CLASS_HOOK_EVENTS: usize = 26;
+    pub const CAN_RETRANSFORM_CLASSES: usize = 37;
+    pub const CAN_RETRANSFORM_ANY_CLASS: usize = 38;
+    pub const CAN_SUPPORT_VIRTUAL_THREADS: usize = 44;
+}
+
+/// `jvmtiCapabilities`: 128 bits.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct Capabilities {
+    words: [u32; 4],
+}
+
+impl Capabilities {
+    /// With these bits of [`capability`].
+    #[must_use]
+    pub fn of(bits: &[usize]) -> Self {
+        let mut capabilities = Capabilities::default();
+        for bit in bits {
+            if let Some(word) = capabilities.words.get_mut(bit / 32) {
+                *word |= 1 << (bit % 32);
+            }
+        }
+        capabilities
+    }
+}
+
+/// Event numbers of `jvmtiEvent`.
+pub mod event {
+    #![allow(missing_docs)]
+    use std::ffi::c_int;
+
+    /// `JVMTI_MIN_EVENT_TYPE_VAL`: the callbacks' first place.
+    pub const MIN: c_int = 50;
+    pub const VM_INIT: c_int = 50;
+    pub const VM_DEATH: c_int = 51;
+    pub const THREAD_END: c_int = 53;
+    pub const CLASS_FILE_LOAD_HOOK: c_int = 54;
+    pub const VM_START: c_int = 57;
+    pub const VIRTUAL_THREAD_END: c_int = 88;
+    /// How many places JDK 11 knows; a longer struct is cut by its size.
+    pub const COUNT: usize = 39;
+}
+
+/// `jvmtiEventCallbacks`: a function or null for each event from 50 on.
+#[repr(C)]
+pub struct Callbacks {
+    /// The functions.
+    pub functions: [*const c_void; event::COUNT],
+}
+
+/// `jvalue`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union Value {
+    /// An `int`.
+    pub i: Int,
+    /// A `long`.
+    pub j: Long,
+    /// A reference.
+    pub l: Object,
+}

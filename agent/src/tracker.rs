@@ -1,0 +1,22 @@
+//! The tracker's classes, under the names they have in the boot loader: every
+//! module reads `java.base`, and every loader finds `java.*`.
+
+/// The internal name of the class that probes call.
+pub(crate) const NAME: &str = "java/lang/$Loadhook";
+
+/// The internal name in the boot loader of a class of the tracker's.
+fn boot_name(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("loadhook/")?;
+    Some(format!(
+        "{NAME}{}",
+        rest.strip_prefix("Tracker").unwrap_or(rest)
+    ))
+}
+
+/// Names and bytes, in the order in which they must be defined.
+pub(crate) fn classes() -> impl Iterator<Item = (String, Vec<u8>)> {
+    loadhook_tracker::CLASSES.iter().map(|(name, bytes)| {
+        let name = boot_name(name).unwrap_or_else(|| (*name).to_owned());
+        (name, loadhook_tracker::renamed(bytes, &boot_name))
+    })
+}

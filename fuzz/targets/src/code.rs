@@ -1,0 +1,438 @@
+//! What must hold between the code of a method and its rewritten form.
+
+use loadhook_rewrite::class::{Attribute, ClassFile, Member};
+use loadhook_rewrite::code::frames::{FrameFormat, Frames, RawFrame};
+use loadhook_rewrite::code::handlers::ExceptionHandler;
+use loadhook_rewrite::code::instructions::Instruction;
+use loadhook_rewrite::code::type_annotations::Target;
+use loadhook_rewrite::code::types::VerificationType;
+use loadhook_rewrite::code::{Code, line_table, local_table, type_annotations};
+use loadhook_rewrite::opcode::Opcode;
+use loadhook_rewrite::{Error, Place, UnknownCodeAttributes};
+
+use crate::options::OptionSet;
+
+/// From this version on the VM reads `StackMapTable`; before, it may be stale.
+const FIRST_WITH_FRAMES: u16 = 50;
+/// HotSpot does not compile longer methods.
+const HUGE: usize = 8_000;
+
+/// A method's code, its instructions decoded.
+struct Side<'c, 'a> {
+    class: &'c ClassFile<'a>,
+    code: Code<'a>,
+    instructions: Vec<Instruction<'a>>,
+    /// Whether an instruction begins at an offset.
+    starts: Vec<bool>,
+}
+
+impl<'c, 'a> Side<'c, 'a> {
+    fn new(method: &Member<'c, 'a>) -> Self {
+        let code = match method.code() {
+            Ok(Some(code)) => code,
+            other => panic!("the code of an instrumented method: {other:?}"),
+        };
+        let mut starts = vec![false; code.bytecode.len() + 1];
+        let instructions: Vec<_> = code
+            .instructions()
+            .map(|it| it.unwrap_or_else(|kind| panic!("an instruction: {kind}")))
+            .inspect(|it| starts[it.bci] = true)
+            .collect();
+        Side {
+            class: method.class(),
+            code,
+            instructions,
+            starts,
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.code.bytecode.len()
+    }
+
+    fn is_start(&self, bci: u16) -> bool {
+        self.starts.get(usize::from(bci)).copied().unwrap_or(false)
+    }
+
+    /// Whether a range can end before `bci`.
+    fn is_end(&self, bci: u16) -> bool {
+        self.is_start(bci) || usize::from(bci) == self.len()
+    }
+
+    /// The instruction that an offset lies in.
+    fn around(&self, bci: u16) -> &Instruction<'a> {
+        let behind = self
+            .instructions
+            .partition_point(|it| it.bci <= usize::from(bci));
+        &self.instructions[behind - 1]
+    }
+
+    fn opcode_at(&self, bci: u16) -> Option<Opcode> {
+        let byte = self.code.bytecode.get(usize::from(bci)).copied()?;
+        Opcode::from_byte(byte).filter(|_| self.is_start(bci))
+    }
+
+    /// Where jumps and switches lead.
+    fn targets(&self) -> Vec<u16> {
+        let mut targets = Vec::new();
+        for instruction in &self.instructions {
+            let bci = instruction.bci as i64;
+            let mut push = |target: i64| {
+                let target = u16::try_from(target).ok().filter(|&it| self.is_start(it));
+                targets.push(target.unwrap_or_else(|| panic!("the jump at {bci} leads nowhere")));
+            };
+            if let Some(target) = instruction.jump_target() {
+                push(target);
+            }
+            if let Some(switch) = instruction.switch() {
+                push(bci + i64::from(switch.default));
+                for (_, offset) in switch.cases() {
+                    push(bci + i64::from(offset));
+                }
+            }
+        }
+        targets
+    }
+}
+
+fn is_return(opcode: Opcode) -> bool {
+    (Opcode::Ireturn.byte()..=Opcode::Return.byte()).contains(&opcode.byte())
+}
+
+/// Checks an instrumented method.
+pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) {
+    let options = set.options();
+    let is_constructor = old.name() == b"<init>";
+    let (old, new) = (Side::new(old), Side::new(new));
+    assert!(new.len() <= 65_535, "code of {} bytes", new.len());
+    assert!(
+        options.allow_huge_methods || new.len() <= HUGE || old.len() > HUGE,
+        "pushed over {HUGE} bytes"
+    );
+    assert!(old.code.max_stack <= new.code.max_stack, "max_stack");
+    assert!(old.code.max_locals <= new.code.max_locals, "max_locals");
+    kept(&old, &new);
+    let targets = new.targets();
+    let table: Vec<_> = new.code.exception_table().collect();
+    let known = old.code.exception_table().len();
+    handlers(&old, &new, &table);
+    if set != OptionSet::Allocations {
+        let entered = targets.iter().chain(table.iter().map(|it| &it.handler_pc));
+        timing(&new, entered, &table[known..], is_constructor);
+    } else {
+        assert_eq!(table.len(), known, "handlers without timing probes");
+    }
+    let drop_unknown = options.unknown_code_attributes == UnknownCodeAttributes::Drop;
+    tables(&old, &new, drop_unknown);
+}
+
+/// The method's own instructions are still there, in order, operands and all;
+/// jumps and switches are checked by their targets.
+fn kept(old: &Side<'_, '_>, new: &Side<'_, '_>) {
+    let is_jump = |it: &&Instruction<'_>| it.jump_target().is_some() || it.switch().is_some();
+    let mut rest = new.instructions.iter();
+    for instruction in old.instructions.iter().filter(|it| !is_jump(it)) {
+        assert!(
+            rest.any(|it| it.bytes == instruction.bytes),
+            "the instruction at {} is gone",
+            instruction.bci
+        );
+    }
+    let jumps = |side: &Side<'_, '_>| side.instructions.iter().filter(is_jump).count();
+    assert!(jumps(old) <= jumps(new), "jumps are gone");
+}
+
+fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler]) {
+    for (i, entry) in table.iter().enumerate() {
+        let before = old.code.exception_table().nth(i);
+        assert!(
+            new.is_start(entry.start_pc)
+                && new.is_end(entry.end_pc)
+                && new.is_start(entry.handler_pc),
+            "{entry:?} is no range of instructions"
+        );
+        let empty = before.is_some_and(|it| it.start_pc >= it.end_pc);
+        assert!(entry.start_pc < entry.end_pc || empty, "{entry:?} is empty");
+        match before {
+            Some(before) => assert_eq!(before.catch_type, entry.catch_type),
+            None => assert_eq!(entry.catch_type, 0, "an added handler's type"),
+        }
+    }
+}
+
+/// Every return has its probe, jumps reach the probe, nothing runs the entry
+/// probe twice, and the added handlers cover all the rest.
+fn timing<'t>(
+    new: &Side<'_, '_>,
+    entered: impl Iterator<Item = &'t u16>,
+    added: &[ExceptionHandler],
+    is_constructor: bool,
+) {
+    let entry = new.instructions.iter().position(is_call);
+    let entry = entry.map(|at| end_of(&new.instructions[at]));
+    let entry_len = entry.unwrap_or_else(|| panic!("no entry probe"));
+    for &target in entered {
+        assert!(usize::from(target) >= entry_len, "into the entry probe");
+        let opcode = new.opcode_at(target);
+        assert!(!opcode.is_some_and(is_return), "past the probe at {target}");
+    }
+    // An added handler is the exit probe and `athrow`, and those end the code.
+    let exit_len = match added.iter().map(|it| usize::from(it.handler_pc)).max() {
+        Some(last) => new.len() - last - 1,
+        None => {
+            let last = new.instructions.last().map(|it| it.opcode);
+            assert!(is_constructor || last.is_some_and(is_return), "no handler");
+            entry_len
+        }
+    };
+    let blocks = added.iter().map(|it| usize::from(it.handler_pc)).min();
+    let blocks = blocks.unwrap_or(new.len());
+    let mut wanted = vec![false; new.len()];
+    wanted[entry_len..blocks].fill(true);
+    for pair in new.instructions.windows(2) {
+        if is_return(pair[1].opcode) {
+            assert!(is_call(&pair[0]), "no exit probe at {}", pair[1].bci);
+            wanted[pair[1].bci - exit_len..=pair[1].bci].fill(false);
+        }
+    }
+    let mut covered = vec![false; new.len()];
+    for entry in added {
+        for bci in usize::from(entry.start_pc)..usize::from(entry.end_pc) {
+            assert!(!covered[bci], "covered twice: {bci}");
+            assert!(wanted[bci], "covered for no reason: {bci}");
+            covered[bci] = true;
+        }
+    }
+    if !is_constructor {
+        let missing = wanted.iter().zip(&covered).position(|(a, b)| a != b);
+        assert_eq!(missing, None, "not covered from this offset on");
+    }
+}
+
+fn is_call(instruction: &Instruction<'_>) -> bool {
+    instruction.opcode == Opcode::Invokestatic
+}
+
+fn end_of(instruction: &Instruction<'_>) -> usize {
+    instruction.bci + instruction.bytes.len()
+}
+
+fn tables(old: &Side<'_, '_>, new: &Side<'_, '_>, drop_unknown: bool) {
+    let mut rest = new.code.attributes().map(unwrap);
+    for before in old.code.attributes().map(unwrap) {
+        let old_name = name(old, &before);
+        let known = matches!(
+            old_name,
+            b"LineNumberTable"
+                | b"LocalVariableTable"
+                | b"LocalVariableTypeTable"
+                | b"StackMapTable"
+                | b"StackMap"
+                | b"RuntimeVisibleTypeAnnotations"
+                | b"RuntimeInvisibleTypeAnnotations"
+        );
+        if !known {
+            assert!(drop_unknown, "an unknown attribute in instrumented code");
+            continue;
+        }
+        let after = rest.next().unwrap_or_else(|| panic!("a table is gone"));
+        assert_eq!(name(new, &after), old_name, "tables");
+        table(old, new, old_name, &before, &after);
+    }
+    if let Some(added) = rest.next() {
+        assert_eq!(name(new, &added), b"StackMapTable", "added");
+        let frames = unwrap(read_frames(new, &added));
+        in_order(new, &frames);
+    }
+    assert!(rest.next().is_none(), "added attributes");
+}
+
+fn name<'a>(side: &Side<'_, 'a>, attribute: &Attribute<'_>) -> &'a [u8] {
+    unwrap(side.class.pool().utf8(attribute.name_index))
+}
+
+fn table(
+    old: &Side<'_, '_>,
+    new: &Side<'_, '_>,
+    name: &[u8],
+    before: &Attribute<'_>,
+    after: &Attribute<'_>,
+) {
+    match name {
+        b"LineNumberTable" => lines(old, new, before, after),
+        b"LocalVariableTable" | b"LocalVariableTypeTable" => locals(old, new, before, after),
+        b"StackMapTable" if old.class.major_version() >= FIRST_WITH_FRAMES => {
+            frames(old, new, before, after);
+        }
+        // Not read by the VM: may be stale, and is then kept as it is.
+        b"StackMapTable" | b"StackMap" => {}
+        _ => annotations(old, new, before, after),
+    }
+}
+
+fn unwrap<T>(result: Result<T, Error>) -> T {
+    result.unwrap_or_else(|error| panic!("a table of instrumented code: {error}"))
+}
+
+/// A place of a debugger's table: instructions stay instructions, and what
+/// lay inside one still does.
+fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: u16, after: u16) {
+    assert!(usize::from(after) <= new.len(), "{before} → {after}");
+    assert!(before != 0 || after == 0, "{before} → {after}");
+    assert!(
+        !old.is_start(before) || new.is_start(after),
+        "{before} → {after}"
+    );
+    // The end of the code is now where the added handlers begin.
+    assert_eq!(old.is_end(before), new.is_end(after), "{before} → {after}");
+    if !old.is_end(before) && usize::from(before) < old.len() {
+        let (was, is) = (old.around(before), new.around(after));
+        // A jump may have been widened, into two instructions perhaps.
+        let same = was.opcode == is.opcode || was.jump_target().is_some();
+        assert!(
+            same,
+            "inside {:?} at {before} → {:?} at {after}",
+            was.opcode, is.opcode
+        );
+    }
+}
+
+fn lines(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: &Attribute<'_>) {
+    let read = |it: &Attribute<'_>| -> Vec<(u16, u16)> {
+        unwrap(line_table::entries(it.reader(Place::In("lines"))).map(Iterator::collect))
+    };
+    let (before, after) = (read(before), read(after));
+    assert_eq!(before.len(), after.len(), "lines");
+    let mut previous = None;
+    for ((old_pc, old_line), (new_pc, new_line)) in before.into_iter().zip(after) {
+        assert_eq!(old_line, new_line);
+        match previous {
+            // A further line of one instruction counts behind it: it may move there.
+            Some((pc, first)) if pc == old_pc => {
+                assert!(
+                    first <= new_pc && usize::from(new_pc) < new.len(),
+                    "{pc} → {new_pc}"
+                );
+                assert_eq!(old.is_end(old_pc), new.is_end(new_pc), "{pc} → {new_pc}");
+            }
+            _ => {
+                place(old, new, old_pc, new_pc);
+                previous = Some((old_pc, new_pc));
+            }
+        }
+    }
+}
+
+fn locals(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: &Attribute<'_>) {
+    let read = |it: &Attribute<'_>| -> Vec<local_table::LocalVariable> {
+        unwrap(local_table::entries(it.reader(Place::In("locals"))).map(Iterator::collect))
+    };
+    let (before, after) = (read(before), read(after));
+    assert_eq!(before.len(), after.len(), "locals");
+    for (before, after) in before.into_iter().zip(after) {
+        assert_eq!(
+            (before.name_index, before.descriptor_index, before.index),
+            (after.name_index, after.descriptor_index, after.index)
+        );
+        range(
+            old,
+            new,
+            (before.start_pc, before.length),
+            (after.start_pc, after.length),
+        );
+    }
+}
+
+fn range(old: &Side<'_, '_>, new: &Side<'_, '_>, before: (u16, u16), after: (u16, u16)) {
+    place(old, new, before.0, after.0);
+    let end = |(start, length): (u16, u16)| start.checked_add(length);
+    let (Some(old_end), Some(new_end)) = (end(before), end(after)) else {
+        panic!("{before:?} → {after:?}");
+    };
+    place(old, new, old_end, new_end);
+}
+
+/// Old frames and new ones lie at instructions, in order, and those that name
+/// `new` instructions still do.
+fn frames(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: &Attribute<'_>) {
+    // Their class constants are copied unread, and may be no such.
+    let Ok(before) = read_frames(old, before) else {
+        return;
+    };
+    let after = unwrap(read_frames(new, after));
+    in_order(new, &after);
+    assert!(before.len() <= after.len(), "frames are gone");
+    if objects_are_new(old, &before) {
+        assert!(objects_are_new(new, &after), "an object of no `new`");
+    }
+}
+
+fn read_frames<'a>(side: &Side<'_, 'a>, it: &Attribute<'a>) -> Result<Vec<RawFrame<'a>>, Error> {
+    let reader = it.reader(Place::In("frames"));
+    Frames::new(side.class.pool(), reader, FrameFormat::StackMapTable)?.collect()
+}
+
+fn in_order(side: &Side<'_, '_>, frames: &[RawFrame<'_>]) {
+    assert!(
+        frames.is_sorted_by(|a, b| a.bci < b.bci),
+        "frames out of order"
+    );
+    for frame in frames {
+        assert!(side.is_start(frame.bci), "a frame at {}", frame.bci);
+    }
+}
+
+/// Whether each uninitialised object in the frames is one of a `new`.
+fn objects_are_new(side: &Side<'_, '_>, frames: &[RawFrame<'_>]) -> bool {
+    let values = frames
+        .iter()
+        .flat_map(|it| it.locals.iter().chain(&it.stack));
+    values.into_iter().all(|value| match *value {
+        VerificationType::Uninitialized(at) => side.opcode_at(at) == Some(Opcode::New),
+        _ => true,
+    })
+}
+
+fn annotations(
+    old: &Side<'_, '_>,
+    new: &Side<'_, '_>,
+    before: &Attribute<'_>,
+    after: &Attribute<'_>,
+) {
+    let in_annotations = Place::In("type annotations");
+    let handlers = new.code.exception_table().len();
+    let old_handlers = old.code.exception_table().len();
+    assert_eq!(before.info.len(), after.info.len(), "type annotations");
+    let list = unwrap(type_annotations::entries(before.reader(in_annotations)));
+    let new_list = unwrap(type_annotations::entries(after.reader(in_annotations)));
+    assert_eq!(list.len(), new_list.len(), "type annotations");
+    for (before, after) in list.iter().zip(&new_list) {
+        assert_eq!(before.target_type, after.target_type);
+        assert_eq!(
+            (before.path, before.type_index),
+            (after.path, after.type_index)
+        );
+        match (&before.target, &after.target) {
+            (Target::LocalVariable(before), Target::LocalVariable(after)) => {
+                assert_eq!(before.len(), after.len());
+                for (before, after) in before.iter().zip(after) {
+                    assert_eq!(before.2, after.2);
+                    range(old, new, (before.0, before.1), (after.0, after.1));
+                }
+            }
+            (Target::Catch(before), Target::Catch(after)) => {
+                assert_eq!(before, after);
+                let known = usize::from(*before) < old_handlers;
+                assert!(!known || usize::from(*after) < handlers);
+            }
+            (Target::Offset(before), Target::Offset(after)) => {
+                assert_eq!(old.opcode_at(*before), new.opcode_at(*after));
+            }
+            (Target::TypeArgument(before, a), Target::TypeArgument(after, b)) => {
+                assert_eq!(a, b);
+                assert_eq!(old.opcode_at(*before), new.opcode_at(*after));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Target `identity`: what can be read is copied byte for byte.
+
+use std::cell::RefCell;
+
+use loadhook_rewrite::{ClassFile, Outcome, Rewriter};
+
+thread_local! {
+    /// Used again and again, so that what one class leaves behind meets the next.
+    static REWRITER: RefCell<Rewriter> = RefCell::default();
+}
+
+/// Passes `data` through planner and emitter without a probe.
+///
+/// # Panics
+/// When the result differs from `data`, or only one of parser and rewriter
+/// accepts it.
+pub fn identity(data: &[u8]) {
+    let parsed = ClassFile::parse(data).map(drop);
+    let copied = REWRITER.with_borrow_mut(|rewriter| copy(rewriter, data));
+    match (parsed, copied) {
+        (Ok(()), Ok(None)) => {}
+        (Ok(()), Ok(Some(copy))) => same(data, &copy),
+        (Err(_), Err(_)) => {}
+        (Ok(()), Err(error)) => panic!("read, but not copied: {error}"),
+        (Err(error), Ok(_)) => panic!("copied, but not read: {error}"),
+    }
+}
+
+/// Copies; `None` when there is nothing to do. The allocator is watched.
+pub(crate) fn copy(
+    rewriter: &mut Rewriter,
+    data: &[u8],
+) -> Result<Option<Vec<u8>>, loadhook_rewrite::Error> {
+    let mut asked = None;
+    let outcome = rewriter.copy(data, |len| {
+        asked = Some(len);
+        Some(vec![0xAA; len])
+    })?;
+    Ok(match outcome {
+        Outcome::Unchanged => {
+            assert_eq!(asked, None, "a buffer for nothing");
+            None
+        }
+        Outcome::Rewritten(copy) => {
+            assert_eq!(asked, Some(copy.len()), "a buffer of another length");
+            Some(copy)
+        }
+    })
+}
+
+/// Fails with the first byte that differs.
+pub(crate) fn same(data: &[u8], copy: &[u8]) {
+    assert_eq!(data.len(), copy.len(), "lengths of original and copy");
+    let difference = data.iter().zip(copy).position(|(a, b)| a != b);
+    assert_eq!(difference, None, "the copy differs from this offset on");
+}

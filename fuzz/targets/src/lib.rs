@@ -1,0 +1,45 @@
+//! The fuzz targets of Loadhook: functions of bytes that panic when the
+//! rewriter breaks a promise.
+//!
+//! libFuzzer drives them from `fuzz/fuzz_targets`; plain tests drive them with
+//! mutants (`tests/tests/fuzz_mutants.rs`) and with the files in `fuzz/corpus`
+//! (`fuzz/targets/tests/replay.rs`).
+//!
+//! ```
+//! let told = loadhook_fuzz::all(b"no class");
+//! assert!(!told.parsed);
+//! ```
+#![forbid(unsafe_code)]
+
+mod code;
+mod identity;
+mod options;
+mod read;
+mod rewrite;
+
+pub use identity::identity;
+pub use options::OptionSet;
+pub use read::read;
+pub use rewrite::{Rewritten, Targets, rewrite, rewrite_with};
+
+/// What the targets saw of an input, for those who count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Whether it could be read as a class file.
+    pub parsed: bool,
+    /// What became of it, summed over the option sets.
+    pub rewritten: Rewritten,
+}
+
+/// Every target on one input.
+///
+/// # Panics
+/// When a target finds a fault.
+pub fn all(data: &[u8]) -> Told {
+    let parsed = read(data);
+    identity(data);
+    Told {
+        parsed,
+        rewritten: rewrite(data),
+    }
+}

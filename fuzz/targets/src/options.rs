@@ -1,0 +1,87 @@
+//! The options under which classes are rewritten.
+
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::{
+    CallShape, ClassFile, Everything, Options, Probes, Selector, Site, UnknownCodeAttributes,
+};
+
+/// One way to rewrite a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionSet {
+    /// Every probe, ids from 0 on.
+    All,
+    /// Timing probes of the shape `(II)V`, ids that need constants.
+    TwoIds,
+    /// Every probe, huge methods allowed, unknown attributes dropped, ids on
+    /// both sides of the border between `sipush` and `ldc`.
+    Lenient,
+    /// Allocation and object probes in every other method, no timing.
+    Allocations,
+}
+
+impl OptionSet {
+    /// All of them.
+    pub const EACH: [OptionSet; 4] = [
+        OptionSet::All,
+        OptionSet::TwoIds,
+        OptionSet::Lenient,
+        OptionSet::Allocations,
+    ];
+
+    /// The rewriter's options.
+    pub fn options(self) -> Options {
+        let mut options = Options::default();
+        match self {
+            OptionSet::All | OptionSet::Allocations => {}
+            OptionSet::TwoIds => options.call_shape = CallShape::ClassAndMethod { class: 70_000 },
+            OptionSet::Lenient => {
+                options.allow_huge_methods = true;
+                options.unknown_code_attributes = UnknownCodeAttributes::Drop;
+            }
+        }
+        options
+    }
+
+    pub(crate) fn selector(self) -> Chosen {
+        let everything = match self {
+            OptionSet::All => Everything::all(0),
+            OptionSet::TwoIds => Everything::timing(1 << 31),
+            OptionSet::Lenient => Everything::all(32_764),
+            OptionSet::Allocations => Everything {
+                timing: false,
+                ..Everything::all(126)
+            },
+        };
+        Chosen {
+            everything,
+            every_other: self == OptionSet::Allocations,
+        }
+    }
+}
+
+/// `Everything`, or half of it.
+pub(crate) struct Chosen {
+    everything: Everything,
+    every_other: bool,
+}
+
+impl Selector for Chosen {
+    fn class(&mut self, class: &ClassFile<'_>) -> bool {
+        self.everything.class(class)
+    }
+
+    fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+        assert!(method.has_code(), "asked about a method without code");
+        if self.every_other && method.index() % 2 == 1 {
+            return Probes::default();
+        }
+        self.everything.method(method)
+    }
+
+    fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
+        let code = method.code().ok().flatten();
+        let code_length = code.map_or(0, |code| code.len());
+        assert!(site.bci < code_length, "a site outside the code");
+        self.everything.site(method, site)
+    }
+}

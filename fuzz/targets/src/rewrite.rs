@@ -1,0 +1,258 @@
+//! Target `rewrite`: what comes out is a class file whose tables fit its code,
+//! and nothing but code has changed.
+
+use std::collections::BTreeSet;
+
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::{ClassFile, Error, ErrorKind, Outcome, Report, Rewriter};
+
+use crate::code;
+use crate::identity::{copy, same};
+use crate::options::OptionSet;
+
+/// What became of an input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rewritten {
+    /// Under how many option sets the class was rewritten.
+    pub classes: u32,
+    /// Methods that got probes.
+    pub instrumented: u32,
+    /// Selected methods that are as they were.
+    pub left_alone: u32,
+}
+
+/// Rewrites `data` under each option set.
+///
+/// # Panics
+/// When the output breaks a promise; see the source for the list.
+pub fn rewrite(data: &[u8]) -> Rewritten {
+    Targets::default().rewrite(data, &OptionSet::EACH)
+}
+
+/// Rewrites `data` under one option set.
+///
+/// # Panics
+/// As [`rewrite()`].
+pub fn rewrite_with(data: &[u8], set: OptionSet) -> Rewritten {
+    Targets::default().rewrite(data, &[set])
+}
+
+/// Rewriters kept for many inputs: what one class leaves behind in them must
+/// not show in the next.
+#[derive(Debug)]
+pub struct Targets {
+    rewriters: Vec<(OptionSet, Rewriter)>,
+    /// With the usual options: unknown attributes stay where they are.
+    copier: Rewriter,
+}
+
+impl Default for Targets {
+    fn default() -> Self {
+        let rewriter = |set: OptionSet| (set, Rewriter::new(set.options()));
+        Targets {
+            rewriters: OptionSet::EACH.map(rewriter).into(),
+            copier: Rewriter::default(),
+        }
+    }
+}
+
+impl Targets {
+    /// Rewrites `data` under each of `sets`.
+    ///
+    /// # Panics
+    /// As [`rewrite()`].
+    pub fn rewrite(&mut self, data: &[u8], sets: &[OptionSet]) -> Rewritten {
+        let mut told = Rewritten::default();
+        let parsed = ClassFile::parse(data);
+        for (set, rewriter) in &mut self.rewriters {
+            if !sets.contains(set) {
+                continue;
+            }
+            let result = run(rewriter, data, *set);
+            let class = match &parsed {
+                Ok(class) => class,
+                Err(error) => {
+                    assert_eq!(result.err().as_ref(), Some(error), "parser and rewriter");
+                    continue;
+                }
+            };
+            let output = result.unwrap_or_else(|error| panic!("read, not rewritten: {error}"));
+            told.instrumented += rewriter.report().instrumented;
+            told.left_alone += rewriter.report().left_alone.len() as u32;
+            match output {
+                Some(output) => {
+                    told.classes += 1;
+                    check(class, &output, rewriter.report(), *set);
+                    let again = copy(&mut self.copier, &output);
+                    let again = again.unwrap_or_else(|error| panic!("output: {error}"));
+                    same(&output, again.as_deref().unwrap_or(&output));
+                }
+                None => assert_eq!(rewriter.report().instrumented, 0, "Unchanged"),
+            }
+        }
+        told
+    }
+
+    /// Checks that a rewriter that has seen other classes and a new one give
+    /// the same.
+    ///
+    /// # Panics
+    /// When they do not.
+    pub fn reuse(&mut self, data: &[u8], set: OptionSet) {
+        for (other, rewriter) in &mut self.rewriters {
+            if *other == set {
+                let used = run(rewriter, data, set);
+                let mut fresh = Rewriter::new(set.options());
+                assert_eq!(used, run(&mut fresh, data, set), "used and new rewriter");
+                assert_eq!(rewriter.report(), fresh.report(), "used and new rewriter");
+            }
+        }
+    }
+
+    /// Checks that an allocator that gives nothing, or another length, is an
+    /// error.
+    ///
+    /// # Panics
+    /// When it is not.
+    pub fn refused_buffers(&mut self, data: &[u8]) {
+        for (set, rewriter) in &mut self.rewriters {
+            for wrong in [None, Some(1_usize), Some(0)] {
+                let mut asked = None;
+                let result = rewriter.rewrite(data, &mut set.selector(), |len| {
+                    asked = Some(len);
+                    wrong.map(|more| vec![0; if more == 0 { len - 1 } else { len + more }])
+                });
+                let (Some(len), Err(error)) = (asked, &result) else {
+                    assert!(asked.is_none(), "a refused buffer gave {result:?}");
+                    continue;
+                };
+                assert_eq!(*error.kind(), ErrorKind::Allocation { len });
+            }
+        }
+    }
+}
+
+/// Rewrites; `None` when there is nothing to do. The allocator is watched.
+fn run(rewriter: &mut Rewriter, data: &[u8], set: OptionSet) -> Result<Option<Vec<u8>>, Error> {
+    let mut asked = None;
+    let outcome = rewriter.rewrite(data, &mut set.selector(), |len| {
+        asked = Some(len);
+        Some(vec![0xAA; len])
+    })?;
+    Ok(match outcome {
+        Outcome::Unchanged => {
+            assert_eq!(asked, None, "a buffer for nothing");
+            None
+        }
+        Outcome::Rewritten(output) => {
+            assert_eq!(asked, Some(output.len()), "a buffer of another length");
+            Some(output)
+        }
+    })
+}
+
+/// Everything that must hold between a class and its rewritten form.
+fn check(old: &ClassFile<'_>, output: &[u8], report: &Report, set: OptionSet) {
+    let new = ClassFile::parse(output).unwrap_or_else(|error| panic!("output: {error}"));
+    frame_of_the_class(old, &new);
+    pools(old, &new);
+    let old_fields: Vec<_> = old.fields().collect();
+    let new_fields: Vec<_> = new.fields().collect();
+    assert_eq!(old_fields.len(), new_fields.len(), "fields");
+    for (old, new) in old_fields.iter().zip(&new_fields) {
+        member(old, new);
+    }
+
+    assert_eq!(old.methods().len(), new.methods().len(), "methods");
+    let left_alone: BTreeSet<u16> = report.left_alone.iter().map(|it| it.method).collect();
+    let (mut with_code, mut changed) = (0, 0);
+    for (old, new) in old.methods().zip(new.methods()) {
+        let differs = member(&old, &new);
+        with_code += u32::from(old.has_code());
+        if differs {
+            changed += 1;
+            let method = old.index();
+            assert!(!left_alone.contains(&method), "method {method} left alone");
+            code::check(&old, &new, set);
+        }
+    }
+    assert_eq!(report.with_code, with_code, "methods with code");
+    assert_eq!(report.instrumented, changed, "methods instrumented");
+    for uncovered in &report.uncovered {
+        let method = old.methods().nth(usize::from(uncovered.method));
+        assert_eq!(method.map(|it| it.name()), Some(&b"<init>"[..]));
+        assert!(uncovered.instructions > 0, "nothing uncovered");
+    }
+}
+
+fn frame_of_the_class(old: &ClassFile<'_>, new: &ClassFile<'_>) {
+    assert_eq!(old.major_version(), new.major_version());
+    assert_eq!(old.minor_version(), new.minor_version());
+    assert_eq!(old.access_flags(), new.access_flags());
+    assert_eq!(old.name(), new.name());
+    assert_eq!(old.super_name(), new.super_name());
+    assert!(old.interfaces().eq(new.interfaces()), "interfaces");
+    let (mut old, mut new) = (old.attributes(), new.attributes());
+    loop {
+        match (old.next(), new.next()) {
+            (None, None) => break,
+            (Some(Ok(old)), Some(Ok(new))) => {
+                assert_eq!(old.name_index, new.name_index, "class attributes");
+                assert!(old.info == new.info, "a class attribute's content");
+            }
+            other => panic!("class attributes: {other:?}"),
+        }
+    }
+}
+
+/// Old constants keep index and bytes; new ones follow.
+fn pools(old: &ClassFile<'_>, new: &ClassFile<'_>) {
+    let (old_bytes, new_bytes) = (old.bytes(), new.bytes());
+    let (old, new) = (old.pool(), new.pool());
+    assert!(old.count() <= new.count(), "the pool shrank");
+    let kept = old.end();
+    assert!(new.end() >= kept, "the pool shrank");
+    assert!(old_bytes[10..kept] == new_bytes[10..kept], "old constants");
+    // Every new constant can be followed to its end.
+    for index in old.count()..new.count() {
+        let error = match new.get(index) {
+            Ok(loadhook_rewrite::constant_pool::Constant::Class { .. }) => {
+                new.class_name(index).err()
+            }
+            Ok(loadhook_rewrite::constant_pool::Constant::NameAndType { .. }) => {
+                new.name_and_type(index).err()
+            }
+            Ok(loadhook_rewrite::constant_pool::Constant::Methodref { class, .. }) => {
+                new.member(index).err().or(new.class_name(class).err())
+            }
+            Ok(_) => None,
+            Err(error) => Some(error),
+        };
+        assert_eq!(error, None, "new constant #{index}");
+    }
+}
+
+/// Compares a member but for its `Code`; whether that differs.
+fn member(old: &Member<'_, '_>, new: &Member<'_, '_>) -> bool {
+    assert_eq!(old.access_flags(), new.access_flags());
+    assert_eq!(old.name(), new.name());
+    assert_eq!(old.descriptor(), new.descriptor());
+    assert_eq!(old.has_code(), new.has_code());
+    let mut differs = false;
+    let pool = old.class().pool();
+    let (mut old, mut new) = (old.attributes(), new.attributes());
+    loop {
+        match (old.next(), new.next()) {
+            (None, None) => return differs,
+            (Some(Ok(old)), Some(Ok(new))) => {
+                assert_eq!(old.name_index, new.name_index, "member attributes");
+                if old.info != new.info {
+                    let name = pool.utf8(old.name_index);
+                    assert_eq!(name, Ok(&b"Code"[..]), "a changed attribute");
+                    differs = true;
+                }
+            }
+            other => panic!("member attributes: {other:?}"),
+        }
+    }
+}

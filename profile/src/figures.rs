@@ -1,0 +1,204 @@
+//! What a user reads: times with the probes' cost taken out, never negative,
+//! that add up.
+//!
+//! With `inside`, `outside` and `read` from [`ProbeCosts`], for a node `n`:
+//!
+//! ```text
+//! probe(n)  = outside + 2 · read · timed(n) / calls(n)     what one call of n adds to its caller
+//! self(n)   = all(n) − child(n) − inside · calls(n)
+//!             − Σ over the calls c made from n of (probe(c) − inside)
+//! total(n)  = outermost(n), less the same corrections of all that ran in it
+//! ```
+//!
+//! `inside` is added back for a callee because `child(n)` holds it once a call:
+//! each timed call stands for 1/probability calls and brings its `inside` along,
+//! though the untimed ones it stands for never spent any.
+//!
+//! **Who made a recursive call** is not in the tree, since recursion is folded.
+//! Of a node's calls the share outermost/all counts as made by the parent; the
+//! others are spread over the nodes at and below the outermost recursive
+//! node, by the time each spent in calls that went back up.
+//!
+//! **Never negative, and adding up.** Sampling errors can make callees seem to
+//! take longer than their caller. From the roots down, a node whose callees
+//! want more time than it has gives each the same fraction of its wish and
+//! keeps nothing: the longer a call the more often it was timed, so the caller is
+//! the better known. The sum of all self times is then the sum of the
+//! roots' totals, and no callee exceeds its caller.
+//!
+//! **A node that was never timed** (it overflowed, or was entered and not yet
+//! left) has no time of its own; its callees' time is taken from its caller's.
+
+use crate::model::{Header, Node, ProbeCosts, Timing};
+
+/// A node's corrected times, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figure {
+    /// Time in the method itself, at least 0.
+    pub self_ns: f64,
+    /// Time from entry to exit, what it called included, recursive calls not
+    /// counted twice; at least `self_ns`.
+    pub total_ns: f64,
+    /// Variance of `self_ns` from sampling, in ns².
+    pub self_variance: f64,
+    /// Variance of `total_ns` from sampling, in ns².
+    pub total_variance: f64,
+    /// Whether the times rest on a sample of the calls.
+    pub estimated: bool,
+    /// The outermost recursive node at or above this one. Below it one
+    /// method can run inside itself at two nodes, neither above the other; what
+    /// such nodes' totals add up to is at most that node's total.
+    pub recursion: Option<u32>,
+}
+
+/// The figures of a tree, one a node. All times are 0 in [`Timing::Count`].
+///
+/// # Panics
+///
+/// If a node's parent does not come before it.
+pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
+    let mut figures = vec![Figure::default(); nodes.len()];
+    if header.timing == Timing::Count {
+        return figures;
+    }
+    for (at, node) in nodes.iter().enumerate() {
+        let recursive = node.all_ns > node.outermost_ns;
+        let above = node.parent.and_then(|p| figures[p as usize].recursion);
+        figures[at].recursion = above.or(recursive.then_some(at as u32));
+        errors(nodes, at, header.timing, &mut figures);
+    }
+    let own = own_times(nodes, header.probe, &figures);
+    spread(nodes, &own, &mut figures);
+    figures
+}
+
+/// Fills in the variances; a caller's self time is as uncertain as its own
+/// time and its callees' together.
+fn errors(nodes: &[Node], at: usize, timing: Timing, figures: &mut [Figure]) {
+    let node = &nodes[at];
+    let outermost = share(node);
+    figures[at].self_variance += node.variance;
+    figures[at].total_variance = node.variance * outermost * outermost;
+    let sampled = timing == Timing::Adaptive && 0 < node.timed && node.timed < node.calls;
+    figures[at].estimated |= sampled || node.variance > 0.0;
+    if let Some(parent) = node.parent {
+        let parent = &mut figures[parent as usize];
+        parent.self_variance += node.variance;
+        parent.estimated |= node.variance > 0.0;
+    }
+}
+
+/// Which part of a node's time, hence about of its calls, was not recursive.
+fn share(node: &Node) -> f64 {
+    match node.all_ns {
+        0 => 1.0,
+        all => (node.outermost_ns as f64 / all as f64).min(1.0),
+    }
+}
+
+/// Each node's self time without probe costs; it can be negative.
+fn own_times(nodes: &[Node], costs: ProbeCosts, figures: &[Figure]) -> Vec<f64> {
+    let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
+        .map(|picoseconds| picoseconds as f64 / 1000.0);
+    let mut own = vec![0.0; nodes.len()];
+    // Time spent in calls that went back to a node above.
+    let mut back = vec![0.0; nodes.len()];
+    // By outermost recursive node: what recursive calls added, and Σ back.
+    let mut pool = vec![(0.0, 0.0); nodes.len()];
+    for (at, node) in nodes.iter().enumerate() {
+        back[at] += node.child_ns as f64;
+        let calls = node.calls as f64;
+        let mut added = outside * calls;
+        if node.timed > 0 {
+            own[at] += node.all_ns as f64 - node.child_ns as f64 - inside * calls;
+            added += 2.0 * read * node.timed as f64 - inside * calls;
+        }
+        let by_parent = share(node);
+        if let Some(parent) = node.parent {
+            own[parent as usize] -= added * by_parent;
+            back[parent as usize] -= node.outermost_ns as f64;
+        }
+        if let Some(recursion) = figures[at].recursion {
+            pool[recursion as usize].0 += added * (1.0 - by_parent);
+        }
+    }
+    let recursions = || figures.iter().map(|f| f.recursion).enumerate();
+    for (at, recursion) in recursions() {
+        if let Some(recursion) = recursion {
+            pool[recursion as usize].1 += back[at].max(0.0);
+        }
+    }
+    for (at, recursion) in recursions() {
+        if let Some(recursion) = recursion {
+            let (added, weight) = pool[recursion as usize];
+            if weight > 0.0 {
+                own[at] -= added * back[at].max(0.0) / weight;
+            }
+        }
+    }
+    for (own, node) in own.iter_mut().zip(nodes) {
+        if node.timed == 0 {
+            *own = 0.0;
+        }
+    }
+    own
+}
+
+/// Turns `own` into self times that are not negative and add up, and totals.
+fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
+    let mut own = own.to_vec();
+    // Σ own over the subtree; Σ of what node and callees want; uncorrected Σ.
+    let mut below = vec![0.0; nodes.len()];
+    let mut wanted = vec![0.0; nodes.len()];
+    let mut raw = vec![0.0; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        below[at] += own[at];
+        wanted[at] += own[at].max(0.0);
+        if node.timed > 0 {
+            raw[at] += node.all_ns as f64 - node.child_ns as f64;
+        }
+        if let Some(parent) = node.parent {
+            let parent = parent as usize;
+            if node.timed == 0 && nodes[parent].timed > 0 {
+                own[parent] -= below[at];
+            }
+            below[parent] += below[at];
+            wanted[parent] += below[at].max(0.0);
+            raw[parent] += raw[at];
+        }
+    }
+    // The time that goes to a subtree.
+    let mut given = below;
+    for (at, node) in nodes.iter().enumerate() {
+        given[at] = match node.parent {
+            Some(parent) => {
+                given[at].max(0.0) * granted(given[parent as usize], wanted[parent as usize])
+            }
+            None if given[at] > 0.0 => given[at],
+            None => wanted[at],
+        };
+        figures[at].self_ns = match wanted[at] > 0.0 {
+            true => own[at].max(0.0) * granted(given[at], wanted[at]),
+            false => given[at],
+        };
+        figures[at].total_ns = given[at];
+        if let Some(recursion) = figures[at].recursion {
+            // While a method is on the path its caller can be entered again:
+            // that time belongs to the total, but lies outside the subtree.
+            let outside = (node.outermost_ns as f64 - raw[at]).max(0.0);
+            let recursion = recursion as usize;
+            let total = given[at] + outside * granted(given[recursion], raw[recursion]).min(1.0);
+            let limit = node
+                .parent
+                .map_or(given[at], |p| figures[p as usize].total_ns);
+            figures[at].total_ns = total.min(limit).max(given[at]);
+        }
+    }
+}
+
+fn granted(given: f64, wanted: f64) -> f64 {
+    if wanted > 0.0 { given / wanted } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn node(parent: Option<u32>, calls: u64, [all, outermost, child]: [u64; 3]) -> Node {
+    Node {
+        parent,
+        method: 0,
+        calls,
+        timed: calls,
+        all_ns: all,
+        outermost_ns: outermost,
+        child_ns: child,
+        variance: 0.0,
+    }
+}
+
+fn header(inside: u64, outside: u64, read: u64) -> Header {
+    Header {
+        timing: Timing::Adaptive,
+        probe: ProbeCosts {
+            inside_ps: inside * 1000,
+            outside_ps: outside * 1000,
+            clock_read_ps: read * 1000,
+        },
+        ..Header::default()
+    }
+}
+
+fn selfs(nodes: &[Node], header: &Header) -> Vec<f64> {
+    figures(nodes, header).iter().map(|f| f.self_ns).collect()
+}
+
+fn totals(nodes: &[Node], header: &Header) -> Vec<f64> {
+    figures(nodes, header).iter().map(|f| f.total_ns).collect()
+}
+
+#[test]
+fn exact_probes_are_taken_out() {
+    // Truly: a leaf of 10 ns, called 100 times by a middle of 500 ns own time,
+    // once called by a root of 50 ns. Each probe puts 4 + 2 · 20 ns on its
+    // caller, 20 of them inside its own interval.
+    let leaf = 100 * (10 + 20);
+    let middle = 500 + 100 * (10 + 44) + 20;
+    let root = 50 + (middle - 20 + 44) + 20;
+    let nodes = [
+        node(None, 1, [root, root, middle]),
+        node(Some(0), 1, [middle, middle, leaf]),
+        node(Some(1), 100, [leaf, leaf, 0]),
+    ];
+    let header = header(20, 4, 20);
+    assert_eq!(selfs(&nodes, &header), [50.0, 500.0, 1000.0]);
+    assert_eq!(totals(&nodes, &header), [1550.0, 1500.0, 1000.0]);
+}
+
+#[test]
+fn sampled_probes_are_taken_out() {
+    // The same leaf called 1,000 times, one in ten timed with weight 10: its
+    // time holds `inside` 1,000 times, its caller's only what was spent.
+    let leaf = 1000 * (10 + 20);
+    let root = 500 + 1000 * (10 + 4) + 100 * 40 + 20;
+    let mut nodes = [
+        node(None, 1, [root, root, leaf]),
+        node(Some(0), 1000, [leaf, leaf, 0]),
+    ];
+    nodes[1].timed = 100;
+    nodes[1].variance = 9e6;
+    let header = header(20, 4, 20);
+    let figures = figures(&nodes, &header);
+    assert_eq!(figures[0].self_ns, 500.0);
+    assert_eq!(figures[1].self_ns, 10_000.0);
+    // The root was timed, but its self time is the rest of an estimate.
+    assert!(figures.iter().all(|figure| figure.estimated));
+    let variances = figures.iter().map(|f| (f.self_variance, f.total_variance));
+    assert_eq!(variances.collect::<Vec<_>>(), [(9e6, 0.0), (9e6, 9e6)]);
+}
+
+#[test]
+fn callees_share_what_their_caller_has() {
+    // Callees seem to take 150 of 100; a third of each goes.
+    let nodes = [
+        node(None, 1, [100, 100, 150]),
+        node(Some(0), 1, [90, 90, 30]),
+        node(Some(1), 1, [30, 30, 0]),
+        node(Some(0), 1, [60, 60, 0]),
+    ];
+    let header = header(0, 0, 0);
+    assert_eq!(selfs(&nodes, &header), [0.0, 40.0, 20.0, 40.0]);
+    assert_eq!(totals(&nodes, &header), [100.0, 60.0, 20.0, 40.0]);
+}
+
+#[test]
+fn too_short_for_the_calibration_is_zero() {
+    // A leaf measured shorter than the probe is said to be.
+    let nodes = [
+        node(None, 1, [10_000, 10_000, 1_000]),
+        node(Some(0), 100, [1_000, 1_000, 0]),
+    ];
+    let figures = figures(&nodes, &header(20, 4, 20));
+    assert_eq!(figures[1].self_ns, 0.0);
+    let sum: f64 = figures.iter().map(|f| f.self_ns).sum();
+    assert!((sum - figures[0].total_ns).abs() < 1e-6);
+}
+
+#[test]
+fn direct_recursion_is_counted_once() {
+    // 10 levels, 100 ns own time each; the outermost takes 1,000.
+    let all = (1..=10).map(|levels| levels * 100).sum();
+    let nodes = [
+        node(None, 1, [1_100, 1_100, 1_000]),
+        node(Some(0), 10, [all, 1_000, all - 1_000]),
+    ];
+    let header = header(0, 0, 0);
+    assert_eq!(selfs(&nodes, &header), [100.0, 1_000.0]);
+    assert_eq!(totals(&nodes, &header), [1_100.0, 1_000.0]);
+}
+
+#[test]
+fn mutual_recursion_has_totals_beyond_its_subtree() {
+    // a → b → a → b, 100 ns each: a folded into one node, b below it.
+    let nodes = [
+        node(None, 2, [400 + 200, 400, 300 + 100]),
+        node(Some(0), 2, [300 + 100, 300, 200]),
+    ];
+    let figures = figures(&nodes, &header(0, 0, 0));
+    assert_eq!(figures[0].self_ns, 200.0);
+    assert_eq!(figures[1].self_ns, 200.0);
+    assert_eq!(figures[0].total_ns, 400.0);
+    // Though only 200 lie below b's node, the inner a ran inside b too.
+    assert_eq!(figures[1].total_ns, 300.0);
+    assert!(figures.iter().all(|figure| figure.recursion == Some(0)));
+}
+
+#[test]
+fn probes_of_recursive_calls_are_the_recursions_own() {
+    // 1,000 levels of 100 ns, called once by a root of 50 ns: each level adds
+    // 44 ns to the one above it.
+    let mut all = 0;
+    let mut inner = 0;
+    for _ in 0..1000 {
+        let callee = if inner == 0 { 0 } else { inner - 20 + 44 };
+        inner = 100 + callee + 20;
+        all += inner;
+    }
+    let root = 50 + inner - 20 + 44 + 20;
+    let nodes = [
+        node(None, 1, [root, root, inner]),
+        node(Some(0), 1000, [all, inner, all - inner]),
+    ];
+    let [root, recursive] = figures(&nodes, &header(20, 4, 20))[..] else {
+        panic!("two nodes");
+    };
+    // Which calls were recursive is an estimate: 1 in 500 instead of 1,000.
+    assert!(
+        (recursive.self_ns - 100_000.0).abs() < 100.0,
+        "{recursive:?}"
+    );
+    assert!(root.self_ns < 50.0 + 44.0, "{root:?}");
+    assert!((root.total_ns - 100_050.0).abs() < 1e-6, "{root:?}");
+}
+
+#[test]
+fn what_was_never_timed_takes_its_callees_time_from_its_caller() {
+    let mut nodes = [
+        node(None, 1, [1_000, 1_000, 0]),
+        node(Some(0), 1, [0, 0, 300]),
+        node(Some(1), 1, [300, 300, 0]),
+    ];
+    nodes[1].timed = 0;
+    let header = header(0, 0, 0);
+    assert_eq!(selfs(&nodes, &header), [700.0, 0.0, 300.0]);
+    assert_eq!(totals(&nodes, &header), [1_000.0, 300.0, 300.0]);
+    // A root that has not returned yet loses nothing.
+    let mut root = [nodes[1], nodes[2]];
+    root[0].parent = None;
+    root[1].parent = Some(0);
+    assert_eq!(totals(&root, &header), [300.0, 300.0]);
+}
+
+#[test]
+fn counted_calls_have_no_times() {
+    let nodes = [node(None, 5, [0, 0, 0])];
+    let header = Header {
+        timing: Timing::Count,
+        ..Header::default()
+    };
+    assert_eq!(figures(&nodes, &header), [Figure::default()]);
+}
+
+prop_compose! {
+    /// Any tree at all, consistent or not.
+    fn any_nodes()(rows in proptest::collection::vec(
+        (any::<u32>(), 1u64..1_000, 0u64..1_000, [0u64..1_000_000, 0..1_000_000, 0..1_000_000]),
+        1..60,
+    )) -> Vec<Node> {
+        let rows = rows.into_iter().enumerate();
+        rows.map(|(at, (parent, calls, timed, times))| Node {
+            timed: timed.min(calls),
+            ..node((at as u32).checked_sub(1 + parent % 7), calls, times)
+        }).collect()
+    }
+}
+
+proptest! {
+    #[test]
+    fn self_times_add_up_to_the_roots_totals(nodes in any_nodes(), costs in [0u64..50, 0..50, 0..50]) {
+        let [inside, outside, read] = costs;
+        let figures = figures(&nodes, &header(inside, outside, read));
+        let mut below: Vec<f64> = figures.iter().map(|f| f.self_ns).collect();
+        let mut roots = 0.0;
+        for (at, node) in nodes.iter().enumerate().rev() {
+            let figure = &figures[at];
+            prop_assert!(figure.self_ns >= 0.0);
+            prop_assert!(figure.total_ns >= figure.self_ns - 1e-6);
+            prop_assert!(figure.total_ns >= below[at] - 1e-3, "{} < {}", figure.total_ns, below[at]);
+            match node.parent {
+                Some(parent) => {
+                    below[parent as usize] += below[at];
+                    prop_assert!(figure.total_ns <= figures[parent as usize].total_ns + 1e-6);
+                }
+                None => roots += figure.total_ns,
+            }
+        }
+        let sum: f64 = figures.iter().map(|f| f.self_ns).sum();
+        prop_assert!((sum - roots).abs() <= 1e-6 * roots.max(1.0), "{sum} {roots}");
+    }
+}

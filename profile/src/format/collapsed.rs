@@ -1,0 +1,43 @@
+//! Folded stacks: `caller;callee 1234`, for `flamegraph.pl` and its kin.
+
+use std::io::{self, Write};
+
+use super::Options;
+use crate::model::Profile;
+use crate::view::{Step, View};
+
+/// One line a node with self time, in nanoseconds; in calls where nothing
+/// was timed. All chosen threads together.
+pub(super) fn write(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let view = View::new(profile, options);
+    let tree = view.merged();
+    // A name must hold neither the separator nor a line end.
+    let clean = |name: &String| name.replace([';', '\n', '\r'], ":");
+    let names: Vec<String> = view.names.iter().map(clean).collect();
+    let mut stack = String::new();
+    let mut starts = Vec::new();
+    let mut written = Ok(());
+    tree.walk(|step| {
+        match step {
+            Step::Enter(at) => {
+                let entry = &tree.entries[at as usize];
+                starts.push(stack.len());
+                if !stack.is_empty() {
+                    stack.push(';');
+                }
+                stack.push_str(&names[entry.method as usize]);
+                let weight = entry.weight(view.counts_only()).round();
+                if weight > 0.0 && written.is_ok() {
+                    written = writeln!(out, "{stack} {weight}");
+                }
+            }
+            Step::Leave(_) => stack.truncate(starts.pop().unwrap_or(0)),
+        }
+        true
+    });
+    written
+}

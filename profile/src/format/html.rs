@@ -1,0 +1,122 @@
+//! One self-contained page: flame graph, method table, call tree.
+//!
+//! The page holds no name of a server and loads nothing; its own files are in
+//! `page/`. Data goes in as JSON in columns, one array a field.
+
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use super::Options;
+use crate::model::Profile;
+use crate::view::{Tree, View};
+
+/// The most tree nodes a page gets: some 10 MB, which browsers take.
+const MOST_NODES: usize = 200_000;
+
+const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// Writes the page. Of trees with more than 200,000 nodes the heaviest are
+/// kept, and the page says so; its method table is always whole, whatever
+/// [`Options::top`].
+pub(super) fn write(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let view = View::new(profile, options);
+    let data = data(&view, options).to_string();
+    // Inside a script element only its own end tag, or a comment's start, could
+    // end the data; neither has a place in JSON outside of strings.
+    let data = data.replace('<', "\\u003c");
+    // Each piece is looked for in our own file only, never in data.
+    let mut rest = PAGE;
+    for (place, piece) in [
+        ("/*STYLE*/", STYLE),
+        ("/*DATA*/", &data),
+        ("/*SCRIPT*/", SCRIPT),
+    ] {
+        let (before, after) = rest.split_once(place).expect("the page has its places");
+        out.write_all(before.as_bytes())?;
+        out.write_all(piece.as_bytes())?;
+        rest = after;
+    }
+    out.write_all(rest.as_bytes())
+}
+
+fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
+    let methods = &view.profile.methods;
+    let rows = view.rows(options.sort);
+    let lightest = lightest(view);
+    let nodes: usize = view.trees.iter().map(|tree| tree.entries.len()).sum();
+    let threads: Vec<_> = view
+        .trees
+        .iter()
+        .map(|tree| thread(tree, lightest))
+        .collect();
+    let kept: usize = threads
+        .iter()
+        .map(|thread| thread["method"].as_array().map_or(0, Vec::len))
+        .sum();
+    json!({
+        "header": view.profile.header,
+        "counts": view.counts_only(),
+        "whole": view.whole.round(),
+        "leftOut": nodes - kept,
+        "methods": {
+            "name": view.names,
+            "class": methods.iter().map(|m| &*m.class).collect::<Vec<_>>(),
+            "descriptor": methods.iter().map(|m| &*m.descriptor).collect::<Vec<_>>(),
+            "loader": methods.iter().map(|m| &*m.loader).collect::<Vec<_>>(),
+            "file": methods.iter().map(|m| m.file.as_deref()).collect::<Vec<_>>(),
+            "line": methods.iter().map(|m| m.line).collect::<Vec<_>>(),
+        },
+        "rows": {
+            "method": rows.iter().map(|row| row.method).collect::<Vec<_>>(),
+            "calls": rows.iter().map(|row| row.calls).collect::<Vec<_>>(),
+            "self": rows.iter().map(|row| row.self_ns.round() as u64).collect::<Vec<_>>(),
+            "total": rows.iter().map(|row| row.total_ns.round() as u64).collect::<Vec<_>>(),
+            "error": rows.iter().map(|row| row.self_error_ns().round() as u64).collect::<Vec<_>>(),
+            "estimated": rows.iter().map(|row| u8::from(row.estimated)).collect::<Vec<_>>(),
+        },
+        "threads": threads,
+    })
+}
+
+/// The weight that a node must have to be among the heaviest.
+fn lightest(view: &View<'_>) -> f64 {
+    let entries = view.trees.iter().flat_map(|tree| &tree.entries);
+    let mut weights: Vec<f64> = entries.map(|entry| entry.below).collect();
+    if weights.len() <= MOST_NODES {
+        return 0.0;
+    }
+    let (_, lightest, _) = weights.select_nth_unstable_by(MOST_NODES, |a, b| b.total_cmp(a));
+    // Above it, so that many equally light ones do not all stay.
+    lightest.next_up()
+}
+
+/// A tree's columns; parents are indexes, -1 for roots. No node weighs more
+/// than its caller, so callers are kept wherever callees are.
+fn thread(tree: &Tree, lightest: f64) -> serde_json::Value {
+    let mut places = vec![-1i64; tree.entries.len()];
+    let mut kept = Vec::new();
+    for (at, entry) in tree.entries.iter().enumerate() {
+        if entry.below >= lightest {
+            places[at] = kept.len() as i64;
+            kept.push(entry);
+        }
+    }
+    let parent = |parent: Option<u32>| parent.map_or(-1, |parent| places[parent as usize]);
+    json!({
+        "name": tree.name,
+        "parent": kept.iter().map(|entry| parent(entry.parent)).collect::<Vec<_>>(),
+        "method": kept.iter().map(|entry| entry.method).collect::<Vec<_>>(),
+        "calls": kept.iter().map(|entry| entry.calls).collect::<Vec<_>>(),
+        "self": kept.iter().map(|entry| entry.figure.self_ns.round() as u64).collect::<Vec<_>>(),
+        "total": kept.iter().map(|entry| entry.figure.total_ns.round() as u64).collect::<Vec<_>>(),
+        "below": kept.iter().map(|entry| entry.below.round() as u64).collect::<Vec<_>>(),
+        "estimated": kept.iter().map(|entry| u8::from(entry.figure.estimated)).collect::<Vec<_>>(),
+    })
+}

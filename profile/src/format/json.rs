@@ -1,0 +1,145 @@
+//! Our own JSON, described in `docs/profile.md`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::{Serialize, Serializer};
+
+use super::Options;
+use crate::model::{Header, Profile, ThreadKind};
+use crate::view::{Row, View};
+
+/// Raised when a field changes its meaning or goes away, not when one is added.
+const VERSION: u32 = 1;
+
+pub(super) fn write(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let view = View::new(profile, options);
+    let mut rows = view.rows(options.sort);
+    rows.truncate(options.top.unwrap_or(usize::MAX));
+    let file = File {
+        version: VERSION,
+        header: &profile.header,
+        threads: Threads(&view),
+        methods: Methods(&view, rows),
+        tree: Tree(&view),
+        skipped: &profile.header.left_alone,
+    };
+    serde_json::to_writer(&mut *out, &file)?;
+    writeln!(out)
+}
+
+#[derive(Serialize)]
+struct File<'v, 'p> {
+    version: u32,
+    header: &'v Header,
+    threads: Threads<'v, 'p>,
+    methods: Methods<'v, 'p>,
+    tree: Tree<'v, 'p>,
+    skipped: &'v BTreeMap<String, u64>,
+}
+
+struct Threads<'v, 'p>(&'v View<'p>);
+struct Methods<'v, 'p>(&'v View<'p>, Vec<Row>);
+struct Tree<'v, 'p>(&'v View<'p>);
+
+#[derive(Serialize)]
+struct JsonThread<'a> {
+    name: &'a str,
+    id: Option<u64>,
+    kind: ThreadKind,
+}
+
+#[derive(Serialize)]
+struct JsonMethod<'a> {
+    class: &'a str,
+    method: &'a str,
+    descriptor: &'a str,
+    loader: &'a str,
+    file: Option<&'a str>,
+    line: Option<u32>,
+    calls: u64,
+    self_ns: u64,
+    total_ns: u64,
+    estimated: bool,
+    self_error_ns: u64,
+    total_error_ns: u64,
+}
+
+#[derive(Serialize)]
+struct JsonNode<'a> {
+    id: u64,
+    parent: Option<u64>,
+    thread: usize,
+    class: &'a str,
+    method: &'a str,
+    descriptor: &'a str,
+    calls: u64,
+    self_ns: u64,
+    total_ns: u64,
+    estimated: bool,
+}
+
+impl Serialize for Threads<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.trees.iter().map(|tree| JsonThread {
+            name: &tree.name,
+            id: tree.id,
+            kind: tree.kind,
+        }))
+    }
+}
+
+impl Serialize for Methods<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.1.iter().map(|row| {
+            let method = &self.0.profile.methods[row.method as usize];
+            JsonMethod {
+                class: &method.class,
+                method: &method.name,
+                descriptor: &method.descriptor,
+                loader: &method.loader,
+                file: method.file.as_deref(),
+                line: method.line,
+                calls: row.calls,
+                self_ns: row.self_ns.round() as u64,
+                total_ns: row.total_ns.round() as u64,
+                estimated: row.estimated,
+                self_error_ns: row.self_error_ns().round() as u64,
+                total_error_ns: row.total_error_ns().round() as u64,
+            }
+        }))
+    }
+}
+
+impl Serialize for Tree<'_, '_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Ids count through all threads.
+        let mut next = 0;
+        let trees = self.0.trees.iter().enumerate().map(|(thread, tree)| {
+            let first = next;
+            next += tree.entries.len() as u64;
+            (thread, tree, first)
+        });
+        serializer.collect_seq(trees.flat_map(|(thread, tree, first)| {
+            (first..).zip(&tree.entries).map(move |(id, entry)| {
+                let method = &self.0.profile.methods[entry.method as usize];
+                JsonNode {
+                    id,
+                    parent: entry.parent.map(|parent| first + u64::from(parent)),
+                    thread,
+                    class: &method.class,
+                    method: &method.name,
+                    descriptor: &method.descriptor,
+                    calls: entry.calls,
+                    self_ns: entry.figure.self_ns.round() as u64,
+                    total_ns: entry.figure.total_ns.round() as u64,
+                    estimated: entry.figure.estimated,
+                }
+            })
+        }))
+    }
+}

@@ -1,0 +1,199 @@
+//! The formats a profile is written in, one module each.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use crate::model::{Method, Profile};
+
+pub(crate) mod chrome;
+pub(crate) mod collapsed;
+pub(crate) mod html;
+pub(crate) mod json;
+pub mod pprof;
+mod protobuf;
+pub(crate) mod speedscope;
+pub(crate) mod table;
+pub(crate) mod tree;
+pub(crate) mod units;
+
+/// Which part of a profile to write, and in what order.
+pub struct Options<'a> {
+    /// The order of method tables.
+    pub sort: Sort,
+    /// At most this many methods in a table; `None` for all.
+    pub top: Option<usize>,
+    /// Keep only what runs in a method for which this is true, and the way there.
+    pub focus: Option<&'a dyn Fn(&Method) -> bool>,
+    /// Keep only the threads whose name this accepts.
+    pub thread: Option<&'a dyn Fn(&str) -> bool>,
+    /// Columns of text to fill; names get at least 30, whatever this says.
+    pub width: usize,
+    /// Leave branches of the text tree out that are below this share of the
+    /// whole, in percent.
+    pub min_percent: f64,
+}
+
+impl Default for Options<'_> {
+    /// Everything, by self time, 100 columns, branches from 0.5 %.
+    fn default() -> Self {
+        Options {
+            sort: Sort::SelfTime,
+            top: None,
+            focus: None,
+            thread: None,
+            width: 100,
+            min_percent: 0.5,
+        }
+    }
+}
+
+/// The order of a method table; numbers sort downwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sort {
+    /// `self`
+    #[default]
+    SelfTime,
+    /// `total`
+    Total,
+    /// `calls`
+    Calls,
+    /// `mean`
+    Mean,
+    /// `name`
+    Name,
+}
+
+/// A format to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text: one line a method.
+    Table,
+    /// Text: the calling-context tree of all threads together.
+    Tree,
+    /// Folded stacks, `a;b;c nanoseconds` a line, as `flamegraph.pl` reads.
+    Collapsed,
+    /// Gzipped pprof protobuf. It holds the whole profile: options do not apply.
+    Pprof,
+    /// Our own JSON, version 1: see `docs/profile.md`.
+    Json,
+    /// One self-contained page.
+    Html,
+    /// For <https://www.speedscope.app>.
+    Speedscope,
+    /// Trace events, for `chrome://tracing` and Perfetto.
+    Chrome,
+}
+
+/// A word that names none of the choices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownWord {
+    word: String,
+    choices: Vec<&'static str>,
+}
+
+impl Format {
+    /// All formats, in the order of the documentation.
+    pub const ALL: [Format; 8] = [
+        Format::Table,
+        Format::Tree,
+        Format::Collapsed,
+        Format::Pprof,
+        Format::Json,
+        Format::Html,
+        Format::Speedscope,
+        Format::Chrome,
+    ];
+
+    /// The format's name in options.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Format::Table => "table",
+            Format::Tree => "tree",
+            Format::Collapsed => "collapsed",
+            Format::Pprof => "pprof",
+            Format::Json => "json",
+            Format::Html => "html",
+            Format::Speedscope => "speedscope",
+            Format::Chrome => "chrome",
+        }
+    }
+
+    /// Writes `profile`. Give a buffered writer.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write(
+        self,
+        profile: &Profile,
+        options: &Options<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        match self {
+            Format::Table => table::write(profile, options, out),
+            Format::Tree => tree::write(profile, options, out),
+            Format::Collapsed => collapsed::write(profile, options, out),
+            Format::Pprof => pprof::write(profile, out),
+            Format::Json => json::write(profile, options, out),
+            Format::Html => html::write(profile, options, out),
+            Format::Speedscope => speedscope::write(profile, options, out),
+            Format::Chrome => chrome::write(profile, options, out),
+        }
+    }
+}
+
+impl Sort {
+    /// All orders.
+    pub const ALL: [Sort; 5] = [
+        Sort::SelfTime,
+        Sort::Total,
+        Sort::Calls,
+        Sort::Mean,
+        Sort::Name,
+    ];
+
+    /// The order's name in options.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Sort::SelfTime => "self",
+            Sort::Total => "total",
+            Sort::Calls => "calls",
+            Sort::Mean => "mean",
+            Sort::Name => "name",
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Format, UnknownWord> {
+        choose(word, &Format::ALL, Format::as_str)
+    }
+}
+
+impl FromStr for Sort {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Sort, UnknownWord> {
+        choose(word, &Sort::ALL, Sort::as_str)
+    }
+}
+
+fn choose<T: Copy>(word: &str, all: &[T], as_str: fn(T) -> &'static str) -> Result<T, UnknownWord> {
+    let found = all.iter().find(|choice| as_str(**choice) == word);
+    found.copied().ok_or_else(|| UnknownWord {
+        word: word.to_owned(),
+        choices: all.iter().map(|choice| as_str(*choice)).collect(),
+    })
+}
+
+impl fmt::Display for UnknownWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let choices = self.choices.join(", ");
+        write!(f, "unknown word `{}`; choose one of {choices}", self.word)
+    }
+}
+
+impl std::error::Error for UnknownWord {}

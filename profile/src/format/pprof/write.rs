@@ -1,0 +1,278 @@
+//! Writing pprof.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::COMMENT;
+use super::field::profile;
+use crate::figures::{Figure, figures};
+use crate::format::protobuf::Writer;
+use crate::model::{Header, Method, Profile, ThreadTree, Timing};
+use crate::names::names;
+
+/// How many bytes are gathered before they are compressed.
+const PIECE: usize = 1 << 16;
+
+/// Writes `profile` as gzipped pprof.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
+    // Stacks repeat so much that a higher level gains little for its time.
+    let mut file = File {
+        writer: Writer::default(),
+        gzip: GzEncoder::new(out, Compression::fast()),
+        strings: Strings::default(),
+    };
+    file.strings.index("");
+    file.facts(profile);
+    file.methods(&profile.methods);
+    for thread in &profile.threads {
+        file.samples(thread, profile)?;
+        file.columns(thread);
+        file.flush(0)?;
+    }
+    file.finish()
+}
+
+struct File<W: Write> {
+    writer: Writer,
+    gzip: GzEncoder<W>,
+    strings: Strings,
+}
+
+/// The string table; entry 0 is the empty string.
+#[derive(Default)]
+struct Strings {
+    indexes: HashMap<String, u64>,
+    all: Vec<String>,
+}
+
+impl Strings {
+    fn index(&mut self, text: &str) -> u64 {
+        if let Some(index) = self.indexes.get(text) {
+            return *index;
+        }
+        let index = self.all.len() as u64;
+        self.indexes.insert(text.to_owned(), index);
+        self.all.push(text.to_owned());
+        index
+    }
+}
+
+impl<W: Write> File<W> {
+    /// Compresses what has been gathered, if more than `limit` bytes.
+    fn flush(&mut self, limit: usize) -> io::Result<()> {
+        if self.writer.bytes.len() > limit {
+            self.gzip.write_all(&self.writer.bytes)?;
+            self.writer.bytes.clear();
+        }
+        Ok(())
+    }
+
+    fn value_type(&mut self, field: u32, name: &str, unit: &str) {
+        let [name, unit] = [name, unit].map(|text| self.strings.index(text));
+        self.writer.message(field, |value_type| {
+            value_type.number(1, name);
+            value_type.number(2, unit);
+        });
+    }
+
+    /// All that is there once.
+    fn facts(&mut self, profile: &Profile) {
+        let header = &profile.header;
+        self.value_type(profile::SAMPLE_TYPE, "calls", "count");
+        let timed = header.timing != Timing::Count;
+        if timed {
+            self.value_type(profile::SAMPLE_TYPE, "self", "nanoseconds");
+            let clock = header.clock.as_str();
+            self.value_type(profile::PERIOD_TYPE, clock, "nanoseconds");
+            self.writer.number(profile::PERIOD, 1);
+        }
+        let default = self.strings.index(if timed { "self" } else { "calls" });
+        self.writer.number(profile::DEFAULT_SAMPLE_TYPE, default);
+        let start = header.start_epoch_millis.saturating_mul(1_000_000);
+        self.writer
+            .number(profile::TIME_NANOS, start.cast_unsigned());
+        self.writer
+            .number(profile::DURATION_NANOS, header.duration_ns);
+        let json = serde_json::to_string(header).expect("strings and numbers only");
+        self.writer.text(profile::LOADHOOK_HEADER, json.as_bytes());
+        let comments: Vec<u64> = comments(header)
+            .map(|comment| self.strings.index(&comment))
+            .collect();
+        self.writer.packed(profile::COMMENT, comments);
+        // Tools take the first mapping for the program, and try to find symbols
+        // for mappings that do not say they have them.
+        let program = self.strings.index(&header.command);
+        self.writer.message(profile::MAPPING, |mapping| {
+            mapping.number(1, 1); // id
+            mapping.number(5, program);
+            for has in 7..=9 {
+                mapping.number(has, 1); // functions, filenames, line numbers
+            }
+        });
+    }
+
+    /// Functions, locations and our own columns; ids are indexes + 1.
+    fn methods(&mut self, methods: &[Method]) {
+        for ((method, name), id) in methods.iter().zip(names(methods)).zip(1..) {
+            let name = self.strings.index(&name);
+            let full = format!("{}.{}{}", method.class, method.name, method.descriptor);
+            let full = self.strings.index(&full);
+            let file = self.strings.index(method.file.as_deref().unwrap_or(""));
+            let line = u64::from(method.line.unwrap_or(0));
+            self.writer.message(profile::FUNCTION, |function| {
+                function.number(1, id);
+                function.number(2, name);
+                function.number(3, full);
+                function.number(4, file);
+                function.number(5, line);
+            });
+            self.writer.message(profile::LOCATION, |location| {
+                location.number(1, id);
+                location.number(2, 1); // mapping
+                location.message(4, |lines| {
+                    lines.number(1, id);
+                    lines.number(2, line);
+                });
+            });
+        }
+        let strings = &mut self.strings;
+        let mut texts = |text: fn(&Method) -> &str| -> Vec<u64> {
+            methods.iter().map(|m| strings.index(text(m))).collect()
+        };
+        let columns = [
+            texts(|m| &m.loader),
+            texts(|m| &m.class),
+            texts(|m| &m.name),
+            texts(|m| &m.descriptor),
+        ];
+        let files = methods.iter().map(|m| m.file.as_deref());
+        let files: Vec<u64> = files
+            .map(|file| file.map_or(0, |file| self.strings.index(file) + 1))
+            .collect();
+        let lines = methods
+            .iter()
+            .map(|m| m.line.map_or(0, |line| u64::from(line) + 1));
+        self.writer.message(profile::LOADHOOK_METHODS, |own| {
+            for (field, column) in (1..).zip(columns) {
+                own.packed(field, column);
+            }
+            own.packed(5, files);
+            own.packed(6, lines);
+        });
+    }
+
+    /// One sample a node.
+    fn samples(&mut self, thread: &ThreadTree, profile: &Profile) -> io::Result<()> {
+        let figures = figures(&thread.nodes, &profile.header);
+        let totals = unusual_totals(thread, &figures);
+        let name = self.strings.index(&thread.name);
+        let [key, id_key, total_key, unit] =
+            ["thread", "thread_id", "total", "nanoseconds"].map(|text| self.strings.index(text));
+        let timed = profile.header.timing != Timing::Count;
+        for (at, node) in thread.nodes.iter().enumerate() {
+            self.writer.message(profile::SAMPLE, |sample| {
+                // The leaf comes first.
+                let path = std::iter::successors(Some(node), |node| {
+                    node.parent.map(|parent| &thread.nodes[parent as usize])
+                });
+                sample.packed(1, path.map(|node| u64::from(node.method) + 1));
+                let own = figures[at].self_ns.round() as u64;
+                sample.packed(
+                    2,
+                    [node.calls, own].into_iter().take(1 + usize::from(timed)),
+                );
+                sample.message(3, |label| {
+                    label.number(1, key);
+                    label.number(2, name);
+                });
+                if let Some(id) = thread.id {
+                    sample.message(3, |label| {
+                        label.number(1, id_key);
+                        label.number(3, id);
+                    });
+                }
+                if let Some(total) = totals.get(&(at as u32)) {
+                    sample.message(3, |label| {
+                        label.number(1, total_key);
+                        label.number(3, *total);
+                        label.number(4, unit);
+                    });
+                }
+            });
+            self.flush(PIECE)?;
+        }
+        Ok(())
+    }
+
+    fn columns(&mut self, thread: &ThreadTree) {
+        let name = self.strings.index(&thread.name);
+        self.writer.message(profile::LOADHOOK_THREAD, |own| {
+            own.number(1, name);
+            own.number(2, thread.id.map_or(0, |id| id.wrapping_add(1)));
+            own.number(3, thread.kind as u64);
+            let nodes = || thread.nodes.iter();
+            let distance =
+                |at: usize, parent: Option<u32>| parent.map_or(0, |p| at as u64 - u64::from(p));
+            own.packed(4, nodes().enumerate().map(|(at, n)| distance(at, n.parent)));
+            own.packed(5, nodes().map(|n| u64::from(n.method)));
+            own.packed(6, nodes().map(|n| n.calls));
+            own.packed(7, nodes().map(|n| n.timed));
+            own.packed(8, nodes().map(|n| n.all_ns));
+            own.packed(9, nodes().map(|n| n.outermost_ns));
+            own.packed(10, nodes().map(|n| n.child_ns));
+            own.packed(11, nodes().map(|n| n.variance.to_bits()));
+        });
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        for text in std::mem::take(&mut self.strings.all) {
+            self.writer.text(profile::STRING_TABLE, text.as_bytes());
+            self.flush(PIECE)?;
+        }
+        self.flush(0)?;
+        self.gzip.finish()?.flush()
+    }
+}
+
+/// What a user of another tool should know, one line each.
+fn comments(header: &Header) -> impl Iterator<Item = String> {
+    let measured = match header.timing {
+        Timing::Count => "calls counted, not timed".to_owned(),
+        Timing::Exact => format!("{} clock, every call timed", header.clock.as_str()),
+        Timing::Adaptive => format!(
+            "{} clock; counts are exact, times of short calls estimated from a sample",
+            header.clock.as_str()
+        ),
+    };
+    let version = format!("{COMMENT} {}", header.version);
+    let full = (header.overflowed_calls > 0).then(|| {
+        let calls = header.overflowed_calls;
+        format!("the call tree was full: {calls} calls are counted as (tree full)")
+    });
+    let first = format!("{}: {measured}", version.trim_end());
+    std::iter::once(first)
+        .chain(full)
+        .chain(header.notes.iter().cloned())
+}
+
+/// The totals that are not the sum of the self times at and below the node.
+fn unusual_totals(thread: &ThreadTree, figures: &[Figure]) -> HashMap<u32, u64> {
+    let mut below: Vec<f64> = figures.iter().map(|figure| figure.self_ns).collect();
+    for (at, node) in thread.nodes.iter().enumerate().rev() {
+        if let Some(parent) = node.parent {
+            below[parent as usize] += below[at];
+        }
+    }
+    let pairs = figures.iter().zip(below).zip(0..);
+    let unusual = pairs.filter(|((figure, below), _)| figure.total_ns > below + 1.0);
+    unusual
+        .map(|((figure, _), at)| (at, figure.total_ns.round() as u64))
+        .collect()
+}

@@ -1,0 +1,189 @@
+//! As much of the protobuf wire format as pprof needs.
+//!
+//! <https://protobuf.dev/programming-guides/encoding/>
+
+/// Appends fields to a buffer.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Writer {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    /// A number; 0 is the default and not written.
+    pub(super) fn number(&mut self, field: u32, value: u64) {
+        if value != 0 {
+            self.varint(u64::from(field) << 3);
+            self.varint(value);
+        }
+    }
+
+    /// Text or bytes, written even if empty.
+    pub(super) fn text(&mut self, field: u32, bytes: &[u8]) {
+        self.varint(u64::from(field) << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A message, written even if empty.
+    pub(super) fn message(&mut self, field: u32, body: impl FnOnce(&mut Writer)) {
+        self.varint(u64::from(field) << 3 | 2);
+        // One byte holds most lengths; a longer one pushes the body back.
+        let at = self.bytes.len();
+        self.bytes.push(0);
+        body(self);
+        let mut len = Writer::default();
+        len.varint((self.bytes.len() - at - 1) as u64);
+        self.bytes.splice(at..=at, len.bytes);
+    }
+
+    /// Repeated numbers in one field.
+    pub(super) fn packed(&mut self, field: u32, values: impl IntoIterator<Item = u64>) {
+        self.message(field, |writer| {
+            for value in values {
+                writer.varint(value);
+            }
+        });
+    }
+}
+
+/// Bytes that are no protobuf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+/// The value of a field, by wire type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value<'a> {
+    Number(u64),
+    /// A fixed 32- or 64-bit number: pprof has none.
+    Fixed,
+    Bytes(&'a [u8]),
+}
+
+/// Iterates over the fields of a message; stops behind the first fault.
+pub(super) struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Fields<'a> {
+        Fields { rest: bytes }
+    }
+
+    fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
+        let tag = varint(&mut self.rest)?;
+        let field = u32::try_from(tag >> 3).map_err(|_| Malformed)?;
+        let value = match tag & 7 {
+            0 => Value::Number(varint(&mut self.rest)?),
+            1 => self.take(8).map(|_| Value::Fixed)?,
+            2 => {
+                let len = varint(&mut self.rest)?;
+                Value::Bytes(self.take(usize::try_from(len).map_err(|_| Malformed)?)?)
+            }
+            5 => self.take(4).map(|_| Value::Fixed)?,
+            // Groups are gone since 2008.
+            _ => return Err(Malformed),
+        };
+        Ok((field, value))
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(Malformed)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Result<(u32, Value<'a>), Malformed>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_err() {
+            self.rest = &[];
+        }
+        Some(field)
+    }
+}
+
+/// The numbers of a packed field.
+pub(super) fn unpack(mut bytes: &[u8]) -> Result<Vec<u64>, Malformed> {
+    let mut values = Vec::new();
+    while !bytes.is_empty() {
+        values.push(varint(&mut bytes)?);
+    }
+    Ok(values)
+}
+
+fn varint(bytes: &mut &[u8]) -> Result<u64, Malformed> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first().ok_or(Malformed)?;
+        *bytes = rest;
+        let low = u64::from(byte & 0x7f);
+        if shift == 63 && low > 1 {
+            return Err(Malformed);
+        }
+        value |= low << shift;
+        if byte & 0x80 == 0 {
+            return Ok(value);
+        }
+    }
+    Err(Malformed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut writer = Writer::default();
+        writer.number(1, 0);
+        writer.number(2, 300);
+        writer.text(1000, b"ab");
+        writer.packed(3, [0, 1, 127, 128, u64::MAX]);
+        writer.message(4, |inner| inner.text(5, &[7; 200]));
+        // The specification's own example: 300 is AC 02.
+        assert_eq!(writer.bytes[..3], [0x10, 0xac, 0x02]);
+
+        let fields: Result<Vec<_>, _> = Fields::new(&writer.bytes).collect();
+        let fields = fields.expect("well formed");
+        assert_eq!(fields[0], (2, Value::Number(300)));
+        assert_eq!(fields[1], (1000, Value::Bytes(b"ab")));
+        let (3, Value::Bytes(packed)) = fields[2] else {
+            panic!("{:?}", fields[2]);
+        };
+        assert_eq!(unpack(packed), Ok(vec![0, 1, 127, 128, u64::MAX]));
+        let (4, Value::Bytes(message)) = fields[3] else {
+            panic!("{:?}", fields[3]);
+        };
+        let inner: Vec<_> = Fields::new(message).collect();
+        assert_eq!(inner, [Ok((5, Value::Bytes(&[7; 200])))]);
+    }
+
+    #[test]
+    fn bad_bytes_are_errors() {
+        let bad: [&[u8]; 6] = [
+            &[0x80],                                                 // cut varint
+            &[0x08],                                                 // no value
+            &[0x0a, 5, 1],                                           // fewer bytes than said
+            &[0x0b],                                                 // a group
+            &[0x09, 1, 2, 3],                                        // cut fixed64
+            &[0x08, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2], // 65 bits
+        ];
+        for bytes in bad {
+            assert_eq!(Fields::new(bytes).last(), Some(Err(Malformed)), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The calling-context tree as text.
+
+use std::io::{self, Write};
+
+use super::Options;
+use super::units::{self, Unit};
+use crate::model::Profile;
+use crate::view::{Entry, Step, View};
+
+/// Writes the tree of all chosen threads together. Branches below
+/// [`Options::min_percent`] are left out and counted at the end.
+pub(super) fn write(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let view = View::new(profile, options);
+    let tree = view.merged();
+    let columns = Columns::new(&view, &tree.entries);
+    // Siblings come heaviest first, so what is left out comes last.
+    let share = |at: u32| view.percent(tree.entries[at as usize].below);
+    let shown = |at: &u32| share(*at) >= options.min_percent;
+    let last = |of: Option<u32>| tree.children(of).take_while(shown).last();
+    columns.head(out)?;
+    // The last shown root, then the last shown callee of each node entered.
+    let mut lasts = vec![last(None)];
+    let mut open: Vec<bool> = Vec::new();
+    let mut left_out = 0;
+    let mut written = Ok(());
+    tree.walk(|step| {
+        match step {
+            Step::Enter(at) if !shown(&at) => {
+                left_out += 1;
+                lasts.push(None);
+                open.push(false);
+                return false;
+            }
+            Step::Enter(at) => {
+                open.push(lasts.last() != Some(&Some(at)));
+                lasts.push(last(Some(at)));
+                if written.is_ok() {
+                    written = columns.line(&tree.entries[at as usize], &branch(&open), out);
+                }
+            }
+            Step::Leave(_) => {
+                lasts.pop();
+                open.pop();
+            }
+        }
+        true
+    });
+    written?;
+    if left_out > 0 {
+        let (branches, percent) = (units::count(left_out), options.min_percent);
+        writeln!(out, "branches below {percent} % left out: {branches}")?;
+    }
+    Ok(())
+}
+
+/// The lines before a name: whether siblings of it and of its callers follow.
+fn branch(open: &[bool]) -> String {
+    let mut text = String::new();
+    let Some((own, callers)) = open.get(1..).and_then(<[bool]>::split_last) else {
+        return text;
+    };
+    for more in callers {
+        text.push_str(if *more { "│ " } else { "  " });
+    }
+    text.push_str(if *own { "├ " } else { "└ " });
+    text
+}
+
+/// The numbers before the tree.
+struct Columns<'v, 'p> {
+    view: &'v View<'p>,
+    unit: Unit,
+}
+
+impl<'v, 'p> Columns<'v, 'p> {
+    fn new(view: &'v View<'p>, entries: &[Entry]) -> Self {
+        let totals = entries.iter().map(|entry| entry.figure.total_ns);
+        let unit = Unit::for_largest(totals.fold(0.0, f64::max));
+        Columns { view, unit }
+    }
+
+    fn head(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.view.counts_only() {
+            return writeln!(out, "{:>7} {:>15}  method", "calls %", "calls");
+        }
+        let [total, own] = ["total", "self"].map(|title| format!("{title}, {}", self.unit.name));
+        let (share, calls) = ("total %", "calls");
+        writeln!(out, "{share:>7} {total:>12} {own:>12} {calls:>15}  method")
+    }
+
+    fn line(&self, entry: &Entry, branch: &str, out: &mut dyn Write) -> io::Result<()> {
+        let name = &self.view.names[entry.method as usize];
+        let calls = units::count(entry.calls);
+        if self.view.counts_only() {
+            let share = self.view.percent(entry.below);
+            return writeln!(out, "{share:>6.1}% {calls:>15}  {branch}{name}");
+        }
+        let mark = if entry.figure.estimated { "~" } else { "" };
+        let [total, own] = [entry.figure.total_ns, entry.figure.self_ns]
+            .map(|ns| format!("{mark}{}", self.unit.number(ns)));
+        let share = self.view.percent(entry.figure.total_ns);
+        writeln!(
+            out,
+            "{share:>6.1}% {total:>12} {own:>12} {calls:>15}  {branch}{name}"
+        )
+    }
+}

@@ -1,0 +1,152 @@
+//! Numbers as people read them.
+
+/// A unit of time, chosen once a column so that its numbers compare.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Unit {
+    pub(crate) name: &'static str,
+    ns: f64,
+    decimals: usize,
+}
+
+const UNITS: [Unit; 4] = [
+    Unit {
+        name: "ns",
+        ns: 1.0,
+        decimals: 0,
+    },
+    Unit {
+        name: "µs",
+        ns: 1e3,
+        decimals: 1,
+    },
+    Unit {
+        name: "ms",
+        ns: 1e6,
+        decimals: 2,
+    },
+    Unit {
+        name: "s",
+        ns: 1e9,
+        decimals: 3,
+    },
+];
+
+impl Unit {
+    /// The largest unit of which `largest` has at least ten.
+    pub(crate) fn for_largest(largest_ns: f64) -> Unit {
+        let fits = |unit: &&Unit| largest_ns >= 10.0 * unit.ns;
+        *UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0])
+    }
+
+    /// `ns` in this unit, without its name.
+    pub(crate) fn number(&self, ns: f64) -> String {
+        decimal(ns / self.ns, self.decimals)
+    }
+}
+
+/// A time with its own unit and three digits: `1.23 µs`, `456 ns`.
+pub(crate) fn time(ns: f64) -> String {
+    let fits = |unit: &&Unit| ns >= 0.9995 * unit.ns;
+    let unit = UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0]);
+    let value = ns / unit.ns;
+    let decimals = match value {
+        0.0 => 0,
+        _ if unit.decimals == 0 && value >= 9.95 => 0,
+        _ if unit.decimals == 0 => 1,
+        ..9.995 => 2,
+        ..99.95 => 1,
+        _ => 0,
+    };
+    format!("{} {}", decimal(value, decimals), unit.name)
+}
+
+/// `1234.5` with one decimal: `1,234.5`.
+pub(crate) fn decimal(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    let end = text.find('.').unwrap_or(text.len());
+    let mut grouped = String::with_capacity(text.len() + end / 3);
+    for (at, digit) in text.char_indices() {
+        let group = at > 0 && at < end && (end - at).is_multiple_of(3);
+        if group && digit.is_ascii_digit() && !grouped.ends_with('-') {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Bytes in powers of 1024: `12.4 MB`.
+pub(crate) fn bytes(value: u64) -> String {
+    let mut rest = value as f64;
+    for unit in ["bytes", "KB", "MB", "GB"] {
+        if rest < 1023.5 || unit == "GB" {
+            let decimals = usize::from(unit != "bytes" && rest < 99.95);
+            return format!("{} {unit}", decimal(rest, decimals));
+        }
+        rest /= 1024.0;
+    }
+    unreachable!("GB takes all");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        let cases = [
+            (0.0, "0 ns"),
+            (4.56, "4.6 ns"),
+            (456.4, "456 ns"),
+            (999.9, "1.00 µs"),
+            (1_234.0, "1.23 µs"),
+            (12_345.0, "12.3 µs"),
+            (123_456.0, "123 µs"),
+            (9_996_000.0, "10.0 ms"),
+            (7_200e9, "7,200 s"),
+        ];
+        for (ns, text) in cases {
+            assert_eq!(time(ns), text);
+        }
+    }
+
+    #[test]
+    fn columns_share_a_unit() {
+        assert_eq!(Unit::for_largest(0.0).name, "ns");
+        assert_eq!(Unit::for_largest(9_999.0).name, "ns");
+        assert_eq!(Unit::for_largest(10_000.0).name, "µs");
+        let unit = Unit::for_largest(9e9);
+        assert_eq!(unit.number(9e9), "9,000.00");
+        assert_eq!(unit.number(12_000.0), "0.01");
+    }
+
+    #[test]
+    fn digits_come_in_threes() {
+        assert_eq!(count(0), "0");
+        assert_eq!(count(123), "123");
+        assert_eq!(count(1_234), "1,234");
+        assert_eq!(count(u64::MAX), "18,446,744,073,709,551,615");
+        assert_eq!(decimal(-123.0, 0), "-123");
+        assert_eq!(decimal(-1234.5, 1), "-1,234.5");
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes(0), "0 bytes");
+        assert_eq!(bytes(4096), "4.0 KB");
+        assert_eq!(bytes(1 << 40), "1,024 GB");
+    }
+}

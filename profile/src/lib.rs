@@ -1,0 +1,58 @@
+//! The profile of a Java program: which methods were called how often, from
+//! where, and what they cost.
+//!
+//! A [`Profile`] holds one calling-context tree a thread, as the tracker
+//! measured it: exact counts, and times that are raw, that is with the probes'
+//! own cost still in them. [`figures`] turns a tree into what a user reads;
+//! every writer in [`mod@format`] goes through it, so all of them agree.
+//!
+//! The crate does no I/O but through the [`Write`](std::io::Write) it is given,
+//! starts no thread and knows nothing of a JVM.
+//!
+//! # Example
+//!
+//! A snapshot of the tracker becomes a table:
+//!
+//! ```
+//! use loadhook_profile::format::{Format, Options};
+//! use loadhook_profile::{Method, Symbols, snapshot::Decoder};
+//!
+//! let mut symbols = Symbols::default();
+//! symbols.define(0, Method::new("com.example.Main", "main", "([Ljava/lang/String;)V"));
+//!
+//! let mut decoder = Decoder::default();
+//! // Version 1, exact, wall clock, started at 0, ran 3 ms, 4,096 bytes, no overflow, free probes.
+//! decoder.push(&[1, 1, 1, 0, 0, 3_000_000, 4096, 0, 0, 0, 0])?;
+//! // Thread 1, live, four bytes of name: "main".
+//! decoder.push(&[2, 1, 0, 4, 0x6d61_696e_0000_0000])?;
+//! // A root, method 0, one call, timed, 2 ms of which callees took none.
+//! decoder.push(&[3, -1, 0, 1, 1, 2_000_000, 2_000_000, 0, 0])?;
+//! decoder.push(&[4])?;
+//! let profile = symbols.profile(decoder.finish()?);
+//!
+//! let mut table = Vec::new();
+//! Format::Table.write(&profile, &Options::default(), &mut table)?;
+//! let table = String::from_utf8(table)?;
+//! assert!(table.contains("com.example.Main.main"), "{table}");
+//!
+//! let mut file = Vec::new();
+//! loadhook_profile::format::pprof::write(&profile, &mut file)?;
+//! assert_eq!(loadhook_profile::format::pprof::read(&file[..])?, profile);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod diff;
+pub mod figures;
+pub mod format;
+mod merge;
+mod model;
+mod names;
+mod paths;
+pub mod snapshot;
+mod symbols;
+mod view;
+
+pub use merge::{MergeError, merge};
+pub use model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
+pub use symbols::Symbols;

@@ -1,0 +1,230 @@
+//! The profile as measured: methods, threads, their calling-context trees.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What a run of a program cost, call by call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    /// How and when it was measured.
+    pub header: Header,
+    /// The methods that [`Node::method`] points into, each once.
+    pub methods: Vec<Method>,
+    /// The threads, in no particular order.
+    pub threads: Vec<ThreadTree>,
+}
+
+/// When a call's time is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timing {
+    /// Long calls always, short hot ones on a random sample.
+    #[default]
+    Adaptive,
+    /// Every call.
+    Exact,
+    /// Never: calls are counted, all times are zero.
+    Count,
+}
+
+/// Which clock measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Clock {
+    /// Elapsed time, waiting included.
+    #[default]
+    Wall,
+    /// The thread's own processor time.
+    Cpu,
+}
+
+/// How and when a profile was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// When a call's time was taken.
+    pub timing: Timing,
+    /// The clock.
+    pub clock: Clock,
+    /// Start of the measurement, milliseconds since 1970 (UTC).
+    pub start_epoch_millis: i64,
+    /// Wall time from start to snapshot, in nanoseconds; of merged profiles the
+    /// sum.
+    pub duration_ns: u64,
+    /// Memory the tracker held in the program's heap, in bytes.
+    pub tracker_bytes: u64,
+    /// Calls counted in an overflow node because the tree was full.
+    pub overflowed_calls: u64,
+    /// What the probes cost, calibrated in the measured JVM.
+    pub probe: ProbeCosts,
+    /// The program's command line; empty if unknown.
+    pub command: String,
+    /// The JVM's name and version; empty if unknown.
+    pub jvm: String,
+    /// The version of Loadhook that measured; empty if unknown.
+    pub version: String,
+    /// How many methods were not instrumented, by reason.
+    pub left_alone: BTreeMap<String, u64>,
+    /// Patterns that no class matched.
+    pub unmatched: Vec<String>,
+    /// Anything else the user should know, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// What one probe pair costs, in picoseconds.
+///
+/// An untimed call adds `outside_ps` to its caller. A timed call adds
+/// `outside_ps` and two clock reads, and of that `inside_ps` falls between its
+/// two readings, hence into its own measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProbeCosts {
+    /// The part of a timed call's probe inside its own measured interval.
+    pub inside_ps: u64,
+    /// Entry and exit of one call without its clock reads.
+    pub outside_ps: u64,
+    /// One reading of the clock.
+    pub clock_read_ps: u64,
+}
+
+/// A method, identified by all fields but `file` and `line`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Method {
+    /// The class loader's name: `""` for the bootstrap loader, else whatever
+    /// the agent calls it; distinct loaders have distinct names.
+    pub loader: Arc<str>,
+    /// The class, in dotted form: `java.util.Map$Entry`.
+    pub class: Arc<str>,
+    /// The method's name as in the class file: `<init>` for constructors.
+    pub name: Arc<str>,
+    /// The descriptor (JVMS §4.3.3): `(Ljava/lang/String;)V`.
+    pub descriptor: Arc<str>,
+    /// The `SourceFile` attribute.
+    pub file: Option<Arc<str>>,
+    /// The first line of the method's code.
+    pub line: Option<u32>,
+}
+
+/// What the calls of one thread, or of several merged, cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadTree {
+    /// `Thread.getName()`, or the group's name.
+    pub name: Arc<str>,
+    /// `Thread.threadId()`; `None` for merged threads.
+    pub id: Option<u64>,
+    /// Which threads these are.
+    pub kind: ThreadKind,
+    /// The calling-context tree; parents come before their children.
+    pub nodes: Vec<Node>,
+}
+
+/// Which threads a tree stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadKind {
+    /// One platform thread, alive at the snapshot.
+    #[default]
+    Platform,
+    /// The virtual threads alive at the snapshot.
+    Virtual,
+    /// Threads that had ended.
+    Ended,
+}
+
+/// One method in one calling context.
+///
+/// Recursion is folded: a method already on the path goes back to its node. So
+/// no method has itself as an ancestor, and a node's calls can come from below.
+///
+/// Times are raw nanoseconds, probe costs included; of sampled calls each
+/// counts with the inverse of its probability. [`crate::figures`] corrects them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Node {
+    /// Index of the caller's node in the same tree, lower than this node's.
+    pub parent: Option<u32>,
+    /// Index into [`Profile::methods`].
+    pub method: u32,
+    /// Calls, exact.
+    pub calls: u64,
+    /// How many of them were timed.
+    pub timed: u64,
+    /// Duration of all calls, recursive ones counted each.
+    pub all_ns: u64,
+    /// Duration of the calls that found this node not yet on the path.
+    pub outermost_ns: u64,
+    /// Duration of the calls made from here, recursive ones included.
+    pub child_ns: u64,
+    /// Variance of `all_ns` as an estimate, in ns²; 0 where every call was timed.
+    pub variance: f64,
+}
+
+impl Method {
+    /// A method of the bootstrap loader, without file and line.
+    pub fn new(class: &str, name: &str, descriptor: &str) -> Method {
+        Method {
+            loader: "".into(),
+            class: class.into(),
+            name: name.into(),
+            descriptor: descriptor.into(),
+            file: None,
+            line: None,
+        }
+    }
+
+    /// Stands for all methods called where the tree was full.
+    pub fn overflow() -> Method {
+        Method::new("(tree full)", "", "")
+    }
+
+    /// Stands for a method whose id has no definition.
+    pub fn unknown(id: u32) -> Method {
+        Method::new("(unknown)", &format!("method{id}"), "")
+    }
+
+    /// What identifies the method across JVMs: loader, class, name, descriptor.
+    pub fn key(&self) -> (&str, &str, &str, &str) {
+        (&self.loader, &self.class, &self.name, &self.descriptor)
+    }
+}
+
+impl Profile {
+    /// All calls in all threads.
+    pub fn calls(&self) -> u64 {
+        let nodes = self.threads.iter().flat_map(|thread| &thread.nodes);
+        nodes.fold(0, |sum, node| sum.saturating_add(node.calls))
+    }
+}
+
+impl Timing {
+    /// As in options and files: `adaptive`, `exact`, `count`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Timing::Adaptive => "adaptive",
+            Timing::Exact => "exact",
+            Timing::Count => "count",
+        }
+    }
+}
+
+impl Clock {
+    /// As in options and files: `wall`, `cpu`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Clock::Wall => "wall",
+            Clock::Cpu => "cpu",
+        }
+    }
+}
+
+impl ThreadKind {
+    /// As in files: `platform`, `virtual`, `ended`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ThreadKind::Platform => "platform",
+            ThreadKind::Virtual => "virtual",
+            ThreadKind::Ended => "ended",
+        }
+    }
+}

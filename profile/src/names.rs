@@ -1,0 +1,160 @@
+//! What methods are called on screen.
+
+use std::collections::HashMap;
+
+use crate::model::Method;
+
+/// One name a method: `com.example.Service.handle`. Overloads get their
+/// parameters, `handle(String, int[])`, and what two loaders define, the loader.
+pub(crate) fn names(methods: &[Method]) -> Vec<String> {
+    let mut plain: HashMap<(&str, &str), u32> = HashMap::new();
+    let mut whole: HashMap<(&str, &str, &str), u32> = HashMap::new();
+    for method in methods {
+        *whole
+            .entry((&method.class, &method.name, &method.descriptor))
+            .or_default() += 1;
+    }
+    for (class, name, _) in whole.keys() {
+        *plain.entry((class, name)).or_default() += 1;
+    }
+    let name = |method: &Method| {
+        let mut text = method.class.to_string();
+        if !method.name.is_empty() {
+            text.push('.');
+            text.push_str(&method.name);
+        }
+        if plain[&(&*method.class, &*method.name)] > 1 {
+            text.push_str(&parameters(&method.descriptor));
+        }
+        if whole[&(&*method.class, &*method.name, &*method.descriptor)] > 1 {
+            let loader = match &*method.loader {
+                "" => "bootstrap",
+                loader => loader,
+            };
+            text.push_str(" @");
+            text.push_str(loader);
+        }
+        text
+    };
+    methods.iter().map(name).collect()
+}
+
+/// The parameters of a descriptor in Java's short form; the descriptor itself
+/// if it is none.
+fn parameters(descriptor: &str) -> String {
+    let parse = || {
+        let mut rest = descriptor.strip_prefix('(')?;
+        let mut types = Vec::new();
+        while !rest.starts_with(')') {
+            let element = rest.trim_start_matches('[');
+            let dimensions = rest.len() - element.len();
+            let (name, behind) = match element.strip_prefix('L') {
+                Some(class) => {
+                    let (class, behind) = class.split_once(';')?;
+                    (class.rsplit('/').next()?, behind)
+                }
+                None => {
+                    let (letter, behind) = element.split_at_checked(1)?;
+                    (primitive(letter)?, behind)
+                }
+            };
+            rest = behind;
+            types.push(format!("{name}{}", "[]".repeat(dimensions)));
+        }
+        Some(format!("({})", types.join(", ")))
+    };
+    parse().unwrap_or_else(|| descriptor.to_owned())
+}
+
+/// The primitive type of a descriptor's letter (JVMS table 4.3-A).
+fn primitive(letter: &str) -> Option<&'static str> {
+    Some(match letter {
+        "B" => "byte",
+        "C" => "char",
+        "D" => "double",
+        "F" => "float",
+        "I" => "int",
+        "J" => "long",
+        "S" => "short",
+        "Z" => "boolean",
+        _ => return None,
+    })
+}
+
+/// Shortens a name to `width` characters: first packages in the middle, then
+/// whatever is left at the front.
+///
+/// `com.example.shop.web.Cart.add` becomes `com.…web.Cart.add`.
+pub(crate) fn shorten(name: &str, width: usize) -> String {
+    if name.chars().count() <= width {
+        return name.to_owned();
+    }
+    // Dots in parameters and loaders are no package's.
+    let end = name.find(['(', '@', ' ']).unwrap_or(name.len());
+    let dots: Vec<usize> = name[..end].match_indices('.').map(|(at, _)| at).collect();
+    // The last two parts, class and method, stay whole.
+    if let [first, middle @ .., _] = &dots[..] {
+        for dot in middle {
+            let short = format!("{}…{}", &name[..=*first], &name[dot + 1..]);
+            if short.chars().count() <= width {
+                return short;
+            }
+        }
+        let class = middle.last().unwrap_or(first);
+        let short = format!("…{}", &name[class + 1..]);
+        if short.chars().count() <= width {
+            return short;
+        }
+    }
+    let skip = name.chars().count() - width.saturating_sub(1);
+    let tail: String = name.chars().skip(skip).collect();
+    format!("…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_no_more_than_needed() {
+        let mut methods = vec![
+            Method::new("a.B", "once", "(I)V"),
+            Method::new("a.B", "twice", "(Ljava/lang/String;[[I)V"),
+            Method::new("a.B", "twice", "()V"),
+            Method::new("a.C", "run", "()V"),
+            Method::new("a.C", "run", "()V"),
+            Method::overflow(),
+            Method::new("a.D", "odd", "(LI;Q)V"),
+            Method::new("a.D", "odd", "(LI;)V"),
+        ];
+        methods[4].loader = "app".into();
+        let expected = [
+            "a.B.once",
+            "a.B.twice(String, int[][])",
+            "a.B.twice()",
+            "a.C.run @bootstrap",
+            "a.C.run @app",
+            "(tree full)",
+            "a.D.odd(LI;Q)V",
+            "a.D.odd(I)",
+        ];
+        assert_eq!(names(&methods), expected);
+    }
+
+    #[test]
+    fn packages_go_first() {
+        let name = "com.example.shop.web.Cart.add";
+        assert_eq!(shorten(name, 29), name);
+        assert_eq!(shorten(name, 28), "com.…shop.web.Cart.add");
+        assert_eq!(shorten(name, 17), "com.…web.Cart.add");
+        assert_eq!(shorten(name, 13), "com.…Cart.add");
+        assert_eq!(shorten(name, 9), "…Cart.add");
+        assert_eq!(shorten(name, 5), "….add");
+        assert_eq!(shorten("add", 2), "…d");
+        assert_eq!(shorten("x", 0), "…");
+        assert_eq!(
+            shorten("a.b.c.D.run(String, a.b.c.d.e)", 27),
+            "a.…D.run(String, a.b.c.d.e)"
+        );
+    }
+}

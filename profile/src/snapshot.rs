@@ -1,0 +1,279 @@
+//! The tracker's snapshot: a stream of 64-bit words.
+//!
+//! | record | words |
+//! |---|---|
+//! | header | 1, version 1, timing (0 adaptive, 1 exact, 2 count), clock (0 wall, 1 cpu), start in epoch ms, wall ns since, tracker bytes, overflowed calls, inside ps, outside ps, clock read ps |
+//! | thread | 2, thread id or -1, kind (0 live platform thread, 1 live virtual threads merged, 2 ended group), bytes of name, name in UTF-8, eight bytes a word, first byte highest, padded with zeros |
+//! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double` |
+//! | end | 4 |
+//!
+//! The header comes first and once, the end last and once; nodes belong to the
+//! thread before them and are numbered from 0 there, parents first. The stream
+//! may be cut anywhere into pieces.
+
+use thiserror::Error;
+
+use crate::model::{Clock, Header, Node, ProbeCosts, ThreadKind, ThreadTree, Timing};
+
+/// The [`Node::method`] of an overflow node in a [`Snapshot`].
+pub const OVERFLOW: u32 = u32::MAX;
+
+/// The longest thread name accepted, in bytes. Java has no limit; ours keeps a
+/// bad word from asking for memory.
+const LONGEST_NAME: usize = 1 << 20;
+
+const HEADER: i64 = 1;
+const THREAD: i64 = 2;
+const NODE: i64 = 3;
+const END: i64 = 4;
+
+/// A decoded snapshot: a profile whose [`Node::method`] still holds the
+/// tracker's ids. [`crate::Symbols::profile`] gives them names.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// As far as the tracker knows it.
+    pub header: Header,
+    /// In the order of the stream.
+    pub threads: Vec<ThreadTree>,
+}
+
+/// A word that cannot stand where it does.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("bad snapshot: {what} at word {position} (value {value})")]
+pub struct SnapshotError {
+    /// What is wrong.
+    pub what: &'static str,
+    /// The word's position in the stream, from 0.
+    pub position: u64,
+    /// The word; 0 at the end of the stream.
+    pub value: i64,
+}
+
+/// Decodes a snapshot piece by piece.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// The words of a record that has not come whole yet.
+    rest: Vec<i64>,
+    /// Words decoded, without `rest`.
+    position: u64,
+    started: bool,
+    ended: bool,
+    failed: Option<SnapshotError>,
+    snapshot: Snapshot,
+}
+
+impl Decoder {
+    /// Takes the next words.
+    ///
+    /// # Errors
+    ///
+    /// A word that cannot stand where it does; the same error comes back from
+    /// every later call.
+    pub fn push(&mut self, words: &[i64]) -> Result<(), SnapshotError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        let mut words = words;
+        // The record cut by the last piece is completed word by word: its
+        // length is known only from its first words.
+        while !self.rest.is_empty() && !words.is_empty() {
+            self.rest.push(words[0]);
+            words = &words[1..];
+            let rest = std::mem::take(&mut self.rest);
+            let used = self.record(&rest)?;
+            if used == 0 {
+                self.rest = rest;
+            }
+        }
+        while !words.is_empty() {
+            let used = self.record(words)?;
+            if used == 0 {
+                self.rest.extend_from_slice(words);
+                break;
+            }
+            words = &words[used..];
+        }
+        Ok(())
+    }
+
+    /// The snapshot, after its end has come.
+    ///
+    /// # Errors
+    ///
+    /// An earlier error, or a stream that stops too soon.
+    pub fn finish(self) -> Result<Snapshot, SnapshotError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        if !self.ended {
+            return Err(SnapshotError {
+                what: "the stream stops before its end record",
+                position: self.position + self.rest.len() as u64,
+                value: 0,
+            });
+        }
+        Ok(self.snapshot)
+    }
+
+    /// Decodes the record that `words` begin with and returns its length, or 0
+    /// if it has not come whole.
+    fn record(&mut self, words: &[i64]) -> Result<usize, SnapshotError> {
+        let mut record = Record { words, at: 0 };
+        let decoded = self.decode(&mut record);
+        match decoded {
+            Ok(()) => {
+                self.position += record.at as u64;
+                Ok(record.at)
+            }
+            Err(Stop::Incomplete) => Ok(0),
+            Err(Stop::Bad(what)) => {
+                // The cursor stands behind the word at fault.
+                let at = record.at.saturating_sub(1);
+                let error = SnapshotError {
+                    what,
+                    position: self.position + at as u64,
+                    value: words.get(at).copied().unwrap_or(0),
+                };
+                self.failed = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    fn decode(&mut self, record: &mut Record<'_>) -> Result<(), Stop> {
+        let tag = record.word()?;
+        if self.ended {
+            return Err(Stop::Bad("a word after the end record"));
+        }
+        if (tag == HEADER) == self.started {
+            return Err(Stop::Bad("a record other than one header at the start"));
+        }
+        match tag {
+            HEADER => {
+                self.snapshot.header = header(record)?;
+                self.started = true;
+            }
+            THREAD => self.snapshot.threads.push(thread(record)?),
+            NODE => {
+                let Some(thread) = self.snapshot.threads.last_mut() else {
+                    return Err(Stop::Bad("a node before any thread"));
+                };
+                let node = node(record, thread.nodes.len())?;
+                thread.nodes.push(node);
+            }
+            END => self.ended = true,
+            _ => return Err(Stop::Bad("an unknown record tag")),
+        }
+        Ok(())
+    }
+}
+
+enum Stop {
+    Incomplete,
+    Bad(&'static str),
+}
+
+/// A cursor over the words of one record.
+struct Record<'a> {
+    words: &'a [i64],
+    at: usize,
+}
+
+impl Record<'_> {
+    fn word(&mut self) -> Result<i64, Stop> {
+        let word = self.words.get(self.at).ok_or(Stop::Incomplete)?;
+        self.at += 1;
+        Ok(*word)
+    }
+
+    fn natural(&mut self, what: &'static str) -> Result<u64, Stop> {
+        u64::try_from(self.word()?).map_err(|_| Stop::Bad(what))
+    }
+}
+
+fn header(record: &mut Record<'_>) -> Result<Header, Stop> {
+    if record.word()? != 1 {
+        return Err(Stop::Bad("an unknown version"));
+    }
+    Ok(Header {
+        timing: match record.word()? {
+            0 => Timing::Adaptive,
+            1 => Timing::Exact,
+            2 => Timing::Count,
+            _ => return Err(Stop::Bad("an unknown timing mode")),
+        },
+        clock: match record.word()? {
+            0 => Clock::Wall,
+            1 => Clock::Cpu,
+            _ => return Err(Stop::Bad("an unknown clock")),
+        },
+        start_epoch_millis: record.word()?,
+        duration_ns: record.natural("a negative duration")?,
+        tracker_bytes: record.natural("a negative size")?,
+        overflowed_calls: record.natural("a negative count")?,
+        probe: ProbeCosts {
+            inside_ps: record.natural("a negative probe cost")?,
+            outside_ps: record.natural("a negative probe cost")?,
+            clock_read_ps: record.natural("a negative probe cost")?,
+        },
+        ..Header::default()
+    })
+}
+
+fn thread(record: &mut Record<'_>) -> Result<ThreadTree, Stop> {
+    let id = match record.word()? {
+        -1 => None,
+        id => Some(u64::try_from(id).map_err(|_| Stop::Bad("a negative thread id"))?),
+    };
+    let kind = match record.word()? {
+        0 => ThreadKind::Platform,
+        1 => ThreadKind::Virtual,
+        2 => ThreadKind::Ended,
+        _ => return Err(Stop::Bad("an unknown kind of thread")),
+    };
+    let len = record.natural("a negative length")?;
+    let len = usize::try_from(len).unwrap_or(usize::MAX);
+    if len > LONGEST_NAME {
+        return Err(Stop::Bad("too long a thread name"));
+    }
+    let end = record.at + len.div_ceil(8);
+    let packed = record.words.get(record.at..end).ok_or(Stop::Incomplete)?;
+    record.at = end;
+    let bytes: Vec<u8> = packed.iter().flat_map(|word| word.to_be_bytes()).collect();
+    Ok(ThreadTree {
+        // Java strings can hold lone surrogates, which UTF-8 cannot.
+        name: String::from_utf8_lossy(&bytes[..len]).into(),
+        id,
+        kind,
+        nodes: Vec::new(),
+    })
+}
+
+fn node(record: &mut Record<'_>, index: usize) -> Result<Node, Stop> {
+    let parent = match record.word()? {
+        -1 => None,
+        parent => match u32::try_from(parent) {
+            Ok(parent) if (parent as usize) < index => Some(parent),
+            _ => return Err(Stop::Bad("a parent that is no earlier node")),
+        },
+    };
+    Ok(Node {
+        parent,
+        method: match record.word()? {
+            -1 => OVERFLOW,
+            id => u32::try_from(id).map_err(|_| Stop::Bad("a bad method id"))?,
+        },
+        calls: record.natural("a negative count")?,
+        timed: record.natural("a negative count")?,
+        all_ns: record.natural("a negative time")?,
+        outermost_ns: record.natural("a negative time")?,
+        child_ns: record.natural("a negative time")?,
+        variance: match f64::from_bits(record.word()?.cast_unsigned()) {
+            variance if variance.is_finite() && variance >= 0.0 => variance,
+            _ => return Err(Stop::Bad("a variance that is none")),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests;

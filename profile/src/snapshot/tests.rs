@@ -1,0 +1,155 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// A header, two threads, three nodes.
+fn stream() -> Vec<i64> {
+    let mut words = vec![1, 1, 0, 1, 1_700_000_000_000, 5_000, 4096, 2, 10, 20, 30];
+    words.extend([2, -1, 2, 0]);
+    words.extend([2, 17, 0, 9]);
+    words.extend([0x776f_726b_6572_2d33_i64, 0x3100_0000_0000_0000]);
+    words.extend([3, -1, 4, 10, 10, 900, 800, 700, 0]);
+    words.extend([3, 0, -1, 7, 2, 70, 70, 0, 2.5f64.to_bits().cast_signed()]);
+    words.extend([3, 1, 4, 1, 1, 1, 1, 0, 0]);
+    words.push(4);
+    words
+}
+
+fn decode(words: &[i64]) -> Result<Snapshot, SnapshotError> {
+    let mut decoder = Decoder::default();
+    decoder.push(words)?;
+    decoder.finish()
+}
+
+#[test]
+fn every_field_arrives() {
+    let snapshot = decode(&stream()).expect("good");
+    let header = &snapshot.header;
+    assert_eq!(header.timing, Timing::Adaptive);
+    assert_eq!(header.clock, Clock::Cpu);
+    assert_eq!(header.start_epoch_millis, 1_700_000_000_000);
+    assert_eq!(header.duration_ns, 5_000);
+    assert_eq!(header.tracker_bytes, 4096);
+    assert_eq!(header.overflowed_calls, 2);
+    let probe = ProbeCosts {
+        inside_ps: 10,
+        outside_ps: 20,
+        clock_read_ps: 30,
+    };
+    assert_eq!(header.probe, probe);
+
+    let [ended, worker] = &snapshot.threads[..] else {
+        panic!("two threads");
+    };
+    assert_eq!((&*ended.name, ended.id), ("", None));
+    assert_eq!(ended.kind, ThreadKind::Ended);
+    assert_eq!((&*worker.name, worker.id), ("worker-31", Some(17)));
+    assert_eq!(worker.kind, ThreadKind::Platform);
+    assert_eq!(
+        worker.nodes[0],
+        Node {
+            parent: None,
+            method: 4,
+            calls: 10,
+            timed: 10,
+            all_ns: 900,
+            outermost_ns: 800,
+            child_ns: 700,
+            variance: 0.0,
+        }
+    );
+    assert_eq!(worker.nodes[1].method, OVERFLOW);
+    assert_eq!(worker.nodes[1].variance, 2.5);
+    assert_eq!(worker.nodes[2].parent, Some(1));
+}
+
+#[test]
+fn cut_anywhere_it_is_the_same() {
+    let words = stream();
+    let whole = decode(&words).expect("good");
+    for size in 1..words.len() {
+        let mut decoder = Decoder::default();
+        for piece in words.chunks(size) {
+            decoder.push(piece).expect("good");
+        }
+        assert_eq!(decoder.finish().expect("good"), whole, "pieces of {size}");
+    }
+}
+
+#[test]
+fn a_stream_cut_short_says_where() {
+    let words = stream();
+    for len in 0..words.len() {
+        let error = decode(&words[..len]).expect_err("cut");
+        assert_eq!(error.position, len as u64);
+    }
+}
+
+#[test]
+fn bad_words_are_placed() {
+    // (position, value put there, where the fault is seen)
+    let cases = [
+        (0, 2),         // no header
+        (1, 2),         // version
+        (2, 3),         // timing
+        (3, -1),        // clock
+        (5, -5),        // duration
+        (11, 1),        // second header
+        (11, 3),        // node before a thread
+        (12, -2),       // thread id
+        (13, 3),        // kind
+        (14, -1),       // negative length
+        (14, i64::MAX), // endless name
+        (21, 9),        // tag
+        (22, 0),        // a node as its own parent
+        (23, -2),       // method
+        (24, -1),       // calls
+        (29, f64::NAN.to_bits().cast_signed()),
+        (29, (-1.0f64).to_bits().cast_signed()),
+        (31, 1), // a later node as parent
+    ];
+    for (position, value) in cases {
+        let mut words = stream();
+        words[position] = value;
+        let error = decode(&words).expect_err("bad");
+        assert_eq!((error.position, error.value), (position as u64, value));
+        // Cut into single words it is the same error, and it stays.
+        let mut decoder = Decoder::default();
+        let errors = words.iter().filter_map(|w| decoder.push(&[*w]).err());
+        assert!(errors.take(3).all(|e| e == error));
+        assert_eq!(decoder.finish().expect_err("failed"), error);
+    }
+    let mut words = stream();
+    words.push(4);
+    let error = decode(&words).expect_err("after the end");
+    assert_eq!(error.position, words.len() as u64 - 1);
+    insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 49 (value 4)");
+}
+
+proptest! {
+    #[test]
+    fn random_words_never_panic(words in proptest::collection::vec(any::<i64>(), 0..64)) {
+        let _ = decode(&words);
+    }
+
+    /// Small numbers pass for tags, kinds and lengths far more often.
+    #[test]
+    fn small_words_never_panic(words in proptest::collection::vec(-2i64..12, 0..200)) {
+        let mut all = stream();
+        all.pop();
+        all.extend(words);
+        let whole = decode(&all);
+        let mut decoder = Decoder::default();
+        for piece in all.chunks(7) {
+            let _ = decoder.push(piece);
+        }
+        prop_assert_eq!(decoder.finish(), whole);
+    }
+
+    #[test]
+    fn one_changed_word_never_panics(at in 0usize..49, value: i64) {
+        let mut words = stream();
+        words[at] = value;
+        let _ = decode(&words);
+    }
+}

@@ -1,0 +1,376 @@
+//! The part of a profile that was asked for, with its figures: what all
+//! formats but pprof write.
+
+use std::collections::BTreeMap;
+
+use crate::figures::{Figure, figures};
+use crate::format::{Options, Sort};
+use crate::model::{Profile, ThreadKind, ThreadTree, Timing};
+use crate::names::names;
+use crate::paths::Paths;
+
+/// A profile seen through [`Options`].
+pub(crate) struct View<'p> {
+    pub(crate) profile: &'p Profile,
+    /// On-screen names by [`Entry::method`].
+    pub(crate) names: Vec<String>,
+    /// The threads chosen that have calls left.
+    pub(crate) trees: Vec<Tree>,
+    /// What the chosen threads cost in all, before focusing; the 100 %.
+    /// Nanoseconds, or calls where nothing was timed.
+    pub(crate) whole: f64,
+}
+
+/// A thread's tree, or several laid over each other.
+pub(crate) struct Tree {
+    pub(crate) name: String,
+    /// `None` for several threads.
+    pub(crate) id: Option<u64>,
+    pub(crate) kind: ThreadKind,
+    /// Parents come before their children.
+    pub(crate) entries: Vec<Entry>,
+    first: Option<u32>,
+    /// By entry: its first child and its next sibling.
+    links: Vec<[Option<u32>; 2]>,
+}
+
+/// One method in one calling context.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) parent: Option<u32>,
+    pub(crate) method: u32,
+    pub(crate) calls: u64,
+    pub(crate) figure: Figure,
+    /// The self [weight](Entry::weight) of this entry and all below.
+    pub(crate) below: f64,
+}
+
+/// One method in all its contexts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Row {
+    pub(crate) method: u32,
+    pub(crate) calls: u64,
+    pub(crate) self_ns: f64,
+    pub(crate) total_ns: f64,
+    self_variance: f64,
+    total_variance: f64,
+    pub(crate) estimated: bool,
+}
+
+/// A step of a walk through a tree.
+pub(crate) enum Step {
+    Enter(u32),
+    Leave(u32),
+}
+
+impl<'p> View<'p> {
+    pub(crate) fn new(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
+        let focused: Option<Vec<bool>> = options
+            .focus
+            .map(|focus| profile.methods.iter().map(focus).collect());
+        let mut view = View {
+            profile,
+            names: names(&profile.methods),
+            trees: Vec::new(),
+            whole: 0.0,
+        };
+        for thread in &profile.threads {
+            if options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
+                continue;
+            }
+            let entries = entries(thread, profile);
+            let weight = |entry: &Entry| entry.weight(view.counts_only());
+            view.whole += entries.iter().map(weight).sum::<f64>();
+            let entries = match &focused {
+                Some(focused) => focus(entries, focused),
+                None => entries,
+            };
+            if !entries.is_empty() {
+                let mut tree = Tree::new(thread.name.to_string(), entries, view.counts_only());
+                tree.id = thread.id;
+                tree.kind = thread.kind;
+                view.trees.push(tree);
+            }
+        }
+        view
+    }
+
+    /// Whether there are no times.
+    pub(crate) fn counts_only(&self) -> bool {
+        self.profile.header.timing == Timing::Count
+    }
+
+    /// `part` of the whole, in percent.
+    pub(crate) fn percent(&self, part: f64) -> f64 {
+        if self.whole > 0.0 {
+            100.0 * part / self.whole
+        } else {
+            0.0
+        }
+    }
+
+    /// All trees laid over each other, path over path.
+    pub(crate) fn merged(&self) -> Tree {
+        let mut paths = Paths::default();
+        let mut entries: Vec<Entry> = Vec::new();
+        for tree in &self.trees {
+            let mut places: Vec<u32> = Vec::with_capacity(tree.entries.len());
+            for entry in &tree.entries {
+                let parent = entry.parent.map(|parent| places[parent as usize]);
+                let place = paths.number(parent, entry.method);
+                places.push(place);
+                if place as usize == entries.len() {
+                    entries.push(Entry {
+                        parent,
+                        method: entry.method,
+                        ..Entry::default()
+                    });
+                }
+                let sum = &mut entries[place as usize];
+                sum.calls = sum.calls.saturating_add(entry.calls);
+                sum.figure.self_ns += entry.figure.self_ns;
+                sum.figure.total_ns += entry.figure.total_ns;
+                sum.figure.self_variance += entry.figure.self_variance;
+                sum.figure.total_variance += entry.figure.total_variance;
+                sum.figure.estimated |= entry.figure.estimated;
+            }
+        }
+        let name = match &self.trees[..] {
+            [one] => one.name.clone(),
+            several => format!("{} threads", several.len()),
+        };
+        Tree::new(name, entries, self.counts_only())
+    }
+
+    /// The methods called, in all their contexts.
+    pub(crate) fn rows(&self, sort: Sort) -> Vec<Row> {
+        let mut rows: Vec<Row> = (0..self.profile.methods.len())
+            .map(|method| Row {
+                method: method as u32,
+                ..Row::default()
+            })
+            .collect();
+        for tree in &self.trees {
+            tree.add_to(&mut rows);
+        }
+        rows.retain(|row| row.calls > 0);
+        self.sort(&mut rows, sort);
+        rows
+    }
+
+    fn sort(&self, rows: &mut [Row], sort: Sort) {
+        let by_name = |row: &Row| &self.names[row.method as usize];
+        let key = |row: &Row| match sort {
+            Sort::SelfTime => row.self_ns,
+            Sort::Total => row.total_ns,
+            Sort::Calls => row.calls as f64,
+            Sort::Mean => row.mean_ns(),
+            Sort::Name => 0.0,
+        };
+        rows.sort_by(|a, b| {
+            let values = key(b).total_cmp(&key(a));
+            // Where nothing was timed the calls decide.
+            let calls = if sort == Sort::Name {
+                std::cmp::Ordering::Equal
+            } else {
+                b.calls.cmp(&a.calls)
+            };
+            values.then(calls).then_with(|| by_name(a).cmp(by_name(b)))
+        });
+    }
+}
+
+fn entries(thread: &ThreadTree, profile: &Profile) -> Vec<Entry> {
+    let figures = figures(&thread.nodes, &profile.header);
+    let pairs = thread.nodes.iter().zip(figures);
+    pairs
+        .map(|(node, figure)| Entry {
+            parent: node.parent,
+            method: node.method,
+            calls: node.calls,
+            figure,
+            below: 0.0,
+        })
+        .collect()
+}
+
+/// Keeps the paths through a focused method. What lies above it stays as its
+/// context, without a self time and with the kept callees' total.
+fn focus(mut entries: Vec<Entry>, focused: &[bool]) -> Vec<Entry> {
+    // At or below a focused method; then also those with one below.
+    let mut inside = vec![false; entries.len()];
+    for (at, entry) in entries.iter().enumerate() {
+        let above = entry.parent.is_some_and(|parent| inside[parent as usize]);
+        inside[at] = above || focused[entry.method as usize];
+    }
+    let mut kept = inside.clone();
+    let mut totals = vec![(0.0f64, 0.0f64); entries.len()];
+    for at in (0..entries.len()).rev() {
+        if !inside[at] {
+            let figure = &mut entries[at].figure;
+            figure.self_ns = 0.0;
+            figure.self_variance = 0.0;
+            figure.total_ns = totals[at].0.min(figure.total_ns);
+            figure.total_variance = totals[at].1;
+        }
+        if let Some(parent) = entries[at].parent.filter(|_| kept[at]) {
+            let parent = parent as usize;
+            kept[parent] = true;
+            totals[parent].0 += entries[at].figure.total_ns;
+            totals[parent].1 += entries[at].figure.total_variance;
+        }
+    }
+    let mut places = vec![None; entries.len()];
+    let mut left = Vec::new();
+    for (at, mut entry) in entries.into_iter().enumerate() {
+        if kept[at] {
+            places[at] = Some(left.len() as u32);
+            entry.parent = entry.parent.and_then(|parent| places[parent as usize]);
+            let recursion = entry.figure.recursion;
+            entry.figure.recursion = recursion.and_then(|r| places[r as usize]);
+            left.push(entry);
+        }
+    }
+    left
+}
+
+impl Entry {
+    /// What makes an entry wide in a picture: its self time, or its calls where
+    /// nothing was timed.
+    pub(crate) fn weight(&self, counts_only: bool) -> f64 {
+        if counts_only {
+            self.calls as f64
+        } else {
+            self.figure.self_ns
+        }
+    }
+}
+
+impl Row {
+    /// Total time a call; recursive calls count as calls, so that of a
+    /// recursive method this is less than an outermost call takes.
+    pub(crate) fn mean_ns(&self) -> f64 {
+        self.total_ns / self.calls.max(1) as f64
+    }
+
+    /// Standard error of `self_ns`.
+    pub(crate) fn self_error_ns(&self) -> f64 {
+        self.self_variance.sqrt()
+    }
+
+    /// Standard error of `total_ns`.
+    pub(crate) fn total_error_ns(&self) -> f64 {
+        self.total_variance.sqrt()
+    }
+}
+
+impl Tree {
+    fn new(name: String, mut entries: Vec<Entry>, counts_only: bool) -> Tree {
+        for entry in &mut entries {
+            entry.below = entry.weight(counts_only);
+        }
+        for at in (0..entries.len()).rev() {
+            if let Some(parent) = entries[at].parent {
+                entries[parent as usize].below += entries[at].below;
+            }
+        }
+        // The heaviest first, in pictures and texts alike.
+        let mut order: Vec<u32> = (0..entries.len() as u32).collect();
+        order.sort_by(|a, b| {
+            let [x, y] = [a, b].map(|at| &entries[*at as usize]);
+            x.below.total_cmp(&y.below).then(b.cmp(a))
+        });
+        let mut first = None;
+        let mut links = vec![[None; 2]; entries.len()];
+        for at in order {
+            let head = match entries[at as usize].parent {
+                Some(parent) => &mut links[parent as usize][0],
+                None => &mut first,
+            };
+            let next = head.replace(at);
+            links[at as usize][1] = next;
+        }
+        Tree {
+            name,
+            id: None,
+            kind: ThreadKind::default(),
+            entries,
+            first,
+            links,
+        }
+    }
+
+    /// Roots, heaviest first, or the callees of an entry.
+    pub(crate) fn children(&self, of: Option<u32>) -> impl Iterator<Item = u32> {
+        let mut next = match of {
+            Some(entry) => self.links[entry as usize][0],
+            None => self.first,
+        };
+        std::iter::from_fn(move || {
+            let at = next?;
+            next = self.links[at as usize][1];
+            Some(at)
+        })
+    }
+
+    /// Walks depth first, heaviest callees first, without recursion: trees are
+    /// as deep as Java's stacks. `step` returns whether to go below what it entered.
+    pub(crate) fn walk(&self, mut step: impl FnMut(Step) -> bool) {
+        let mut path: Vec<u32> = Vec::new();
+        let mut next = self.first;
+        loop {
+            if let Some(at) = next {
+                path.push(at);
+                let below = step(Step::Enter(at));
+                next = self.links[at as usize][0].filter(|_| below);
+            } else if let Some(at) = path.pop() {
+                step(Step::Leave(at));
+                next = self.links[at as usize][1];
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Adds the entries to their methods' rows. An entry whose method is on
+    /// the path already adds nothing to its total.
+    fn add_to(&self, rows: &mut [Row]) {
+        let mut on_path = vec![0u32; rows.len()];
+        // By recursion and method: folded, one method's calls can run
+        // inside each other at two nodes, but never outside the recursion.
+        let mut folded: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+        self.walk(|step| {
+            match step {
+                Step::Enter(at) => {
+                    let Entry {
+                        method,
+                        calls,
+                        figure,
+                        ..
+                    } = self.entries[at as usize];
+                    let row = &mut rows[method as usize];
+                    row.calls = row.calls.saturating_add(calls);
+                    row.self_ns += figure.self_ns;
+                    row.self_variance += figure.self_variance;
+                    row.estimated |= figure.estimated;
+                    if on_path[method as usize] == 0 {
+                        row.total_variance += figure.total_variance;
+                        match figure.recursion {
+                            Some(recursion) => {
+                                *folded.entry((recursion, method)).or_default() += figure.total_ns;
+                            }
+                            None => row.total_ns += figure.total_ns,
+                        }
+                    }
+                    on_path[method as usize] += 1;
+                }
+                Step::Leave(at) => on_path[self.entries[at as usize].method as usize] -= 1,
+            }
+            true
+        });
+        for ((recursion, method), total) in folded {
+            let limit = self.entries[recursion as usize].figure.total_ns;
+            rows[method as usize].total_ns += total.min(limit);
+        }
+    }
+}

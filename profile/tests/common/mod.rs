@@ -1,0 +1,226 @@
+//! Profiles for tests: a small one made by hand, larger ones by arithmetic.
+#![allow(dead_code)]
+
+use loadhook_profile::{
+    Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing,
+};
+
+/// Millisecond, in nanoseconds.
+pub(crate) const MS: u64 = 1_000_000;
+
+/// A shop that serves requests: overloads, two loaders, recursion direct and
+/// mutual, estimates, a full tree, and names that no format may trip over.
+pub(crate) fn small() -> Profile {
+    let method = |class: &str, name: &str, descriptor: &str, line: u32| Method {
+        loader: "app".into(),
+        file: Some(format!("{}.java", class.rsplit('.').next().unwrap_or(class)).into()),
+        line: Some(line),
+        ..Method::new(class, name, descriptor)
+    };
+    let string = "Ljava/lang/String;";
+    let mut methods = vec![
+        /* 0 */
+        method(
+            "com.example.shop.Main",
+            "main",
+            &format!("([{string})V"),
+            12,
+        ),
+        /* 1 */
+        method(
+            "com.example.shop.web.Server",
+            "handle",
+            "(Lcom/example/shop/web/Request;)V",
+            40,
+        ),
+        /* 2 */
+        method(
+            "com.example.shop.web.Cart",
+            "add",
+            &format!("({string}I)V"),
+            21,
+        ),
+        /* 3 */
+        method(
+            "com.example.shop.web.Cart",
+            "add",
+            &format!("({string})V"),
+            17,
+        ),
+        /* 4 */ method("com.example.shop.price.Expression", "evaluate", "()D", 33),
+        /* 5 */ method("com.example.shop.price.Sum", "evaluate", "()D", 9),
+        /* 6 */
+        method(
+            "com.example.shop.price.internal.rules.very.deeply.nested.DiscountTableLookup",
+            "find",
+            "(I)D",
+            101,
+        ),
+        /* 7 */
+        Method::new(
+            "java.util.HashMap",
+            "get",
+            "(Ljava/lang/Object;)Ljava/lang/Object;",
+        ),
+        /* 8 */ method("com.example.shop.Plugin", "<init>", "()V", 5),
+        /* 9 */ method("com.example.shop.Plugin", "<init>", "()V", 5),
+        /* 10 */ method("com.example.shop.Main", "lambda$main$0;odd", "()V", 14),
+        /* 11 */ Method::overflow(),
+    ];
+    methods[9].loader = "plugins".into();
+    let node =
+        |parent: Option<u32>, method, calls, timed, [all, outermost, child]: [u64; 3]| Node {
+            parent,
+            method,
+            calls,
+            timed,
+            all_ns: all,
+            outermost_ns: outermost,
+            child_ns: child,
+            variance: 0.0,
+        };
+    let main = vec![
+        node(None, 0, 1, 1, [2000 * MS, 2000 * MS, 1900 * MS]),
+        node(Some(0), 1, 1000, 1000, [1850 * MS, 1850 * MS, 1700 * MS]),
+        Node {
+            // 1.2 µs each, one in 100 timed.
+            variance: (5.0 * MS as f64).powi(2),
+            ..node(Some(1), 2, 500_000, 5_000, [600 * MS, 600 * MS, 300 * MS])
+        },
+        Node {
+            variance: (30.0 * MS as f64).powi(2),
+            ..node(Some(2), 7, 1_000_000, 2_000, [300 * MS, 300 * MS, 0])
+        },
+        // Expression calls itself through Sum, three deep.
+        node(Some(1), 4, 3_000, 3_000, [1800 * MS, 1000 * MS, 1400 * MS]),
+        node(Some(4), 5, 3_000, 3_000, [1400 * MS, 900 * MS, 900 * MS]),
+        node(Some(5), 6, 9_000, 9_000, [100 * MS, 100 * MS, 0]),
+        node(Some(1), 3, 1_000, 1_000, [100 * MS, 100 * MS, 0]),
+        node(Some(0), 8, 1, 1, [30 * MS, 30 * MS, 0]),
+        node(Some(0), 9, 1, 1, [20 * MS, 20 * MS, 0]),
+        node(Some(0), 11, 77, 0, [0, 0, 0]),
+    ];
+    let worker = vec![
+        node(None, 10, 10, 10, [500 * MS, 500 * MS, 450 * MS]),
+        node(Some(0), 1, 20, 20, [450 * MS, 450 * MS, 40 * MS]),
+        node(Some(1), 3, 20, 20, [40 * MS, 40 * MS, 0]),
+    ];
+    let thread = |name: &str, id, kind, nodes| ThreadTree {
+        name: name.into(),
+        id,
+        kind,
+        nodes,
+    };
+    Profile {
+        header: Header {
+            timing: Timing::Adaptive,
+            clock: Clock::Wall,
+            start_epoch_millis: 1_763_600_000_123,
+            duration_ns: 2_345 * MS,
+            tracker_bytes: 1_234_567,
+            overflowed_calls: 77,
+            probe: ProbeCosts {
+                inside_ps: 19_000,
+                outside_ps: 4_000,
+                clock_read_ps: 19_500,
+            },
+            command: "java -jar shop.jar --greeting '</script><b>&amp;'".to_owned(),
+            jvm: "OpenJDK 64-Bit Server VM 25.0.3".to_owned(),
+            version: "0.1.0".to_owned(),
+            left_alone: [("code too large", 2), ("trivial", 1_345)]
+                .map(|(reason, methods)| (reason.to_owned(), methods))
+                .into(),
+            unmatched: vec!["com.exmaple.**".to_owned()],
+            notes: vec!["virtual threads have no CPU time".to_owned()],
+        },
+        methods,
+        threads: vec![
+            thread("main", Some(1), ThreadKind::Platform, main),
+            thread("pool-1 \"</script>\"; 木", None, ThreadKind::Ended, worker),
+        ],
+    }
+}
+
+/// A tree of `size` nodes over a tenth as many methods, without recursion,
+/// whose times are consistent: what callees take their callers spend.
+pub(crate) fn large(size: u32) -> Profile {
+    let mut random = Random(u64::from(size) + 1);
+    let methods = (size / 10).clamp(30, 20_000);
+    let packages = [
+        "com.example.core",
+        "com.example.io.codec",
+        "org.library.internal.util",
+        "net.tool",
+    ];
+    let method = |at: u32| {
+        let package = packages[at as usize % packages.len()];
+        let class = format!("{package}.Class{}", at / 8);
+        Method {
+            loader: "app".into(),
+            file: Some(format!("Class{}.java", at / 8).into()),
+            line: Some(at * 7 % 900 + 1),
+            ..Method::new(&class, &format!("method{at}"), "()V")
+        }
+    };
+    let mut nodes: Vec<Node> = Vec::with_capacity(size as usize);
+    for at in 0..size {
+        // The later half of the nodes: a million make a tree some 50 deep.
+        let back = 1 + random.below(at / 2 + 1);
+        let parent = at.checked_sub(back).filter(|_| at > 2);
+        // A method number above the caller's keeps recursion out.
+        let lowest = parent.map_or(0, |p| nodes[p as usize].method + 1);
+        let (parent, lowest) = match parent {
+            Some(_) if lowest >= methods => (Some(at % 3), methods - 1 - random.below(8)),
+            parent => (parent, lowest),
+        };
+        let method = (lowest + random.below(3)).min(methods - 1);
+        let size = random.below(24);
+        let own = u64::from(random.below(1 << size));
+        nodes.push(Node {
+            parent,
+            method,
+            calls: 1 + u64::from(random.below(5_000)),
+            all_ns: own,
+            ..Node::default()
+        });
+    }
+    for at in (0..nodes.len()).rev() {
+        let node = &mut nodes[at];
+        node.timed = node.calls;
+        node.outermost_ns = node.all_ns;
+        let (all, parent) = (node.all_ns, node.parent);
+        if let Some(parent) = parent {
+            nodes[parent as usize].all_ns += all;
+            nodes[parent as usize].child_ns += all;
+        }
+    }
+    Profile {
+        header: Header {
+            timing: Timing::Exact,
+            duration_ns: 60_000 * MS,
+            command: format!("java -jar generated-{size}.jar"),
+            ..Header::default()
+        },
+        methods: (0..methods).map(method).collect(),
+        threads: vec![ThreadTree {
+            name: "main".into(),
+            id: Some(1),
+            kind: ThreadKind::Platform,
+            nodes,
+        }],
+    }
+}
+
+/// Numbers that are the same in every run.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// Below `limit`, which is at least 1.
+    pub(crate) fn below(&mut self, limit: u32) -> u32 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) % u64::from(limit)) as u32
+    }
+}

@@ -1,0 +1,369 @@
+//! Every text format on a small profile and on a generated one.
+//!
+//! `INSTA_UPDATE=always cargo test -p loadhook-profile` accepts what changed;
+//! review reads the diff of `snapshots/`.
+
+mod common;
+
+use common::{large, small};
+use loadhook_profile::format::{Format, Options, Sort};
+use loadhook_profile::{Method, Profile, Timing, diff, merge};
+
+fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
+    let mut out = Vec::new();
+    format
+        .write(profile, options, &mut out)
+        .expect("a vector takes all");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+fn counted() -> Profile {
+    let mut profile = small();
+    profile.header.timing = Timing::Count;
+    profile
+}
+
+#[test]
+fn table() {
+    insta::assert_snapshot!(text(Format::Table, &small(), &Options::default()));
+}
+
+#[test]
+fn table_of_a_narrow_terminal() {
+    let options = Options {
+        width: 80,
+        top: Some(4),
+        sort: Sort::Calls,
+        ..Options::default()
+    };
+    insta::assert_snapshot!(text(Format::Table, &small(), &options));
+}
+
+#[test]
+fn table_of_counts() {
+    insta::assert_snapshot!(text(Format::Table, &counted(), &Options::default()));
+}
+
+#[test]
+fn table_of_a_generated_profile() {
+    let options = Options {
+        top: Some(12),
+        ..Options::default()
+    };
+    insta::assert_snapshot!(text(Format::Table, &large(2_000), &options));
+}
+
+#[test]
+fn table_of_nothing() {
+    insta::assert_snapshot!(text(
+        Format::Table,
+        &Profile::default(),
+        &Options::default()
+    ));
+}
+
+#[test]
+fn tree() {
+    insta::assert_snapshot!(text(Format::Tree, &small(), &Options::default()));
+}
+
+#[test]
+fn tree_of_counts() {
+    insta::assert_snapshot!(text(Format::Tree, &counted(), &Options::default()));
+}
+
+#[test]
+fn tree_of_a_generated_profile() {
+    let options = Options {
+        min_percent: 4.0,
+        ..Options::default()
+    };
+    insta::assert_snapshot!(text(Format::Tree, &large(2_000), &options));
+}
+
+#[test]
+fn focus_keeps_the_way_there() {
+    let sum = |method: &Method| &*method.class == "com.example.shop.price.Sum";
+    let options = Options {
+        focus: Some(&sum),
+        ..Options::default()
+    };
+    let tree = text(Format::Tree, &small(), &options);
+    let table = text(Format::Table, &small(), &options);
+    insta::assert_snapshot!(format!("{tree}\n{table}"));
+}
+
+#[test]
+fn one_thread() {
+    let main = |name: &str| name == "main";
+    let options = Options {
+        thread: Some(&main),
+        ..Options::default()
+    };
+    insta::assert_snapshot!(text(Format::Collapsed, &small(), &options));
+}
+
+#[test]
+fn collapsed() {
+    insta::assert_snapshot!(text(Format::Collapsed, &small(), &Options::default()));
+}
+
+#[test]
+fn json() {
+    let json = text(Format::Json, &small(), &Options::default());
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    insta::assert_snapshot!(format!("{value:#}"));
+}
+
+#[test]
+fn speedscope() {
+    let json = text(Format::Speedscope, &small(), &Options::default());
+    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    insta::assert_snapshot!(format!("{value:#}"));
+}
+
+#[test]
+fn chrome() {
+    let json = text(Format::Chrome, &small(), &Options::default());
+    let _: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    insta::assert_snapshot!(json);
+}
+
+#[test]
+fn differences() {
+    let before = small();
+    let mut after = small();
+    // Other ids, one method faster, one gone, one new.
+    after.methods.reverse();
+    let last = after.methods.len() as u32 - 1;
+    for node in after
+        .threads
+        .iter_mut()
+        .flat_map(|thread| &mut thread.nodes)
+    {
+        node.method = last - node.method;
+    }
+    after.methods[(last - 10) as usize].name = "renamed".into();
+    let nodes = &mut after.threads[0].nodes;
+    for at in [0, 1] {
+        nodes[at].all_ns -= 80 * common::MS;
+        nodes[at].outermost_ns -= 80 * common::MS;
+    }
+    nodes[0].child_ns -= 80 * common::MS;
+    nodes[1].child_ns -= 80 * common::MS;
+    nodes[7].all_ns -= 80 * common::MS;
+    nodes[7].outermost_ns -= 80 * common::MS;
+    nodes[7].calls = 400;
+    nodes[7].timed = 400;
+    nodes[3].all_ns += 40 * common::MS;
+    nodes[2].child_ns += 40 * common::MS;
+    let changes = diff::diff(&before, &after, &Options::default()).expect("same clock");
+    let mut out = Vec::new();
+    diff::write(&changes, 110, &mut out).expect("a vector takes all");
+    insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
+
+    let counted = diff::diff(&before, &counted(), &Options::default());
+    assert_eq!(counted, Err(loadhook_profile::MergeError::Timings));
+}
+
+#[test]
+fn percentages_add_up() {
+    let mut folded_recursion = small();
+    folded_recursion.header.probe = Default::default();
+    for profile in [small(), folded_recursion, large(5_000)] {
+        let json = text(Format::Json, &profile, &Options::default());
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let sum = |list: &str, field: &str, chosen: &dyn Fn(&serde_json::Value) -> bool| {
+            let list = json[list].as_array().expect("array");
+            let numbers = list
+                .iter()
+                .filter(|row| chosen(row))
+                .map(|row| row[field].as_u64());
+            numbers.map(|n| n.expect("number")).sum::<u64>() as i64
+        };
+        let methods = sum("methods", "self_ns", &|_| true);
+        let nodes = sum("tree", "self_ns", &|_| true);
+        let roots = sum("tree", "total_ns", &|node| node["parent"].is_null());
+        let rounding = json["tree"].as_array().expect("array").len() as i64;
+        assert!((methods - nodes).abs() <= rounding, "{methods} {nodes}");
+        assert!((nodes - roots).abs() <= rounding, "{nodes} {roots}");
+        for method in json["methods"].as_array().expect("array") {
+            assert!(
+                method["total_ns"].as_u64() >= method["self_ns"].as_u64(),
+                "{method}"
+            );
+            assert!(
+                method["total_ns"].as_u64() <= Some(roots as u64 + 1),
+                "{method}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_method_inside_itself_counts_once() {
+    // A folded recursion in which b is under both a and c, and the b
+    // below c ran inside the b below a: the sum of both passes a's total.
+    use loadhook_profile::{Node, ThreadTree};
+    let node = |parent, method, calls, [all_ns, outermost_ns, child_ns]: [u64; 3]| Node {
+        parent,
+        method,
+        calls,
+        timed: calls,
+        all_ns,
+        outermost_ns,
+        child_ns,
+        variance: 0.0,
+    };
+    let profile = Profile {
+        methods: ["a", "b", "c"]
+            .map(|name| Method::new("X", name, "()V"))
+            .to_vec(),
+        threads: vec![ThreadTree {
+            name: "main".into(),
+            id: None,
+            kind: Default::default(),
+            // a(1000) → b(900) → a(800) → c(700) → b(600), 100 ns each but the last.
+            nodes: vec![
+                node(None, 0, 2, [1_800, 1_000, 1_600]),
+                node(Some(0), 1, 1, [900, 900, 800]),
+                node(Some(0), 2, 1, [700, 700, 600]),
+                node(Some(2), 1, 1, [600, 600, 0]),
+            ],
+        }],
+        ..Profile::default()
+    };
+    let json = text(Format::Json, &profile, &Options::default());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let methods = json["methods"].as_array().expect("array");
+    let b = methods.iter().find(|m| m["method"] == "b").expect("b");
+    assert_eq!(
+        (&b["self_ns"], &b["total_ns"]),
+        (&700.into(), &1_000.into())
+    );
+}
+
+#[test]
+fn merging_a_profile_with_itself_doubles_it() {
+    let one = small();
+    let two = merge(&[one.clone(), one.clone()]).expect("same clock");
+    assert_eq!(two.methods, one.methods);
+    assert_eq!(two.calls(), 2 * one.calls());
+    assert_eq!(two.threads.len(), one.threads.len());
+    for (two, one) in two.threads.iter().zip(&one.threads) {
+        assert_eq!(two.nodes.len(), one.nodes.len());
+        for (two, one) in two.nodes.iter().zip(&one.nodes) {
+            assert_eq!((two.parent, two.method), (one.parent, one.method));
+            assert_eq!(two.calls, 2 * one.calls);
+            assert_eq!(two.all_ns, 2 * one.all_ns);
+            assert_eq!(two.variance, 2.0 * one.variance);
+        }
+    }
+    assert_eq!(two.header.duration_ns, 2 * one.header.duration_ns);
+    assert_eq!(two.header.probe, one.header.probe);
+    assert_eq!(two.header.command, one.header.command);
+    assert_eq!(two.header.unmatched, one.header.unmatched);
+}
+
+#[test]
+fn merging_goes_by_names_not_ids() {
+    let one = small();
+    let mut other = small();
+    other.methods.swap(1, 2);
+    for node in other
+        .threads
+        .iter_mut()
+        .flat_map(|thread| &mut thread.nodes)
+    {
+        node.method = match node.method {
+            1 => 2,
+            2 => 1,
+            same => same,
+        };
+    }
+    other.header.unmatched.clear();
+    other.threads[0].id = Some(2);
+    let two = merge(&[one.clone(), other]).expect("same clock");
+    let twice = merge(&[one.clone(), one]).expect("same clock");
+    assert_eq!(two.methods, twice.methods);
+    assert_eq!(two.threads[0].nodes, twice.threads[0].nodes);
+    // Two threads named main are no longer thread 1.
+    assert_eq!((two.threads[0].id, twice.threads[0].id), (None, Some(1)));
+    // The pattern matched in one of them.
+    assert_eq!(two.header.unmatched, [""; 0]);
+}
+
+#[test]
+fn clocks_do_not_mix() {
+    let mut cpu = small();
+    cpu.header.clock = loadhook_profile::Clock::Cpu;
+    assert_eq!(
+        merge(&[small(), cpu]),
+        Err(loadhook_profile::MergeError::Clocks)
+    );
+    assert_eq!(
+        merge(&[small(), counted()]),
+        Err(loadhook_profile::MergeError::Timings)
+    );
+    assert_eq!(merge(&[]), Ok(Profile::default()));
+}
+
+#[test]
+fn words_choose() {
+    for format in Format::ALL {
+        assert_eq!(format.as_str().parse(), Ok(format));
+    }
+    for sort in Sort::ALL {
+        assert_eq!(sort.as_str().parse(), Ok(sort));
+    }
+    let error = "xml".parse::<Format>().expect_err("no format");
+    insta::assert_snapshot!(error, @"unknown word `xml`; choose one of table, tree, collapsed, pprof, json, html, speedscope, chrome");
+}
+
+#[test]
+fn pictures_of_a_generated_profile_are_whole() {
+    let profile = large(5_000);
+    let all = profile.threads[0]
+        .nodes
+        .iter()
+        .filter(|node| node.parent.is_none());
+    let all = all.map(|node| node.all_ns).sum::<u64>() as f64;
+    let near = |sum: f64| assert!((sum - all).abs() <= 5_000.0, "{sum} {all}");
+
+    let folded = text(Format::Collapsed, &profile, &Options::default());
+    let weights = folded.lines().filter_map(|line| line.rsplit(' ').next());
+    near(
+        weights
+            .map(|weight| weight.parse::<f64>().expect("a number"))
+            .sum(),
+    );
+
+    let speedscope = text(Format::Speedscope, &profile, &Options::default());
+    let speedscope: serde_json::Value = serde_json::from_str(&speedscope).expect("JSON");
+    let events = speedscope["profiles"][0]["events"]
+        .as_array()
+        .expect("array");
+    let mut open = Vec::new();
+    let mut now = 0.0;
+    for event in events {
+        let at = event["at"].as_f64().expect("a number");
+        assert!(at >= now, "time runs forward");
+        now = at;
+        match event["type"].as_str() {
+            Some("O") => open.push(&event["frame"]),
+            _ => assert_eq!(open.pop(), Some(&event["frame"]), "closed in order"),
+        }
+    }
+    assert!(open.is_empty());
+    near(now);
+    assert!(speedscope["profiles"][0]["endValue"].as_f64() >= Some(now));
+
+    let chrome = text(Format::Chrome, &profile, &Options::default());
+    let chrome: serde_json::Value = serde_json::from_str(&chrome).expect("JSON");
+    let events = chrome["traceEvents"].as_array().expect("array");
+    assert_eq!(events.len(), 2 + profile.threads[0].nodes.len());
+    let ends = events
+        .iter()
+        .filter_map(|event| Some(event["ts"].as_f64()? + event["dur"].as_f64()?));
+    near(1e3 * ends.fold(0.0, f64::max));
+}

@@ -1,0 +1,195 @@
+//! The HTML report in a real browser: its script runs without an error and
+//! answers to clicks, keys and words.
+//!
+//! Needs `chromium` on the path (`apt-get install chromium`).
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use loadhook_profile::format::{Format, Options};
+use loadhook_profile::{Profile, Timing};
+
+fn page(profile: &Profile) -> String {
+    let mut page = Vec::new();
+    let written = Format::Html.write(profile, &Options::default(), &mut page);
+    written.expect("a vector takes all");
+    String::from_utf8(page).expect("UTF-8")
+}
+
+/// Opens `page` in a browser, runs `script` in it, and returns what the
+/// script's last expression gave, or the first error of the page.
+fn run(page: &str, script: &str) -> String {
+    let errors = "<script>addEventListener('error', (e) => { \
+        document.documentElement.dataset.result ??= 'error: ' + e.message; });</script>";
+    let driver = format!(
+        "<script>{{ const result = (() => {{ {script} }})(); \
+         document.documentElement.dataset.result ??= String(result); }}</script></body>"
+    );
+    let page = page
+        .replacen("<head>", &format!("<head>{errors}"), 1)
+        .replacen("</body>", &driver, 1);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("report.html");
+    std::fs::write(&file, page).expect("the folder is ours");
+    let dom = chromium(&file, folder.path());
+    let (_, result) = dom
+        .split_once("data-result=\"")
+        .unwrap_or_else(|| panic!("no result: {dom:.2000}"));
+    let (result, _) = result.split_once('"').expect("an attribute ends");
+    result
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&")
+}
+
+fn chromium(file: &Path, folder: &Path) -> String {
+    let output = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--window-size=1200,800",
+            "--dump-dom",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.join("browser").display()
+        ))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap_or_else(|error| panic!("chromium is needed (apt-get install chromium): {error}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "chromium failed: {errors}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn the_script_runs() {
+    let result = run(
+        &page(&common::small()),
+        "return document.documentElement.dataset.ready + ' ' + document.getElementById('command').textContent",
+    );
+    assert_eq!(
+        result,
+        "true java -jar shop.jar --greeting '</script><b>&amp;'"
+    );
+}
+
+#[test]
+fn nothing_comes_from_outside() {
+    let page = page(&common::small());
+    for word in ["http:", "https:", "src=", "@import", "url("] {
+        assert!(!page.contains(word), "{word}");
+    }
+    // Data can end neither its element nor the page.
+    assert_eq!(page.matches("</script>").count(), 2);
+}
+
+#[test]
+fn methods_sort_filter_and_open() {
+    let script = r#"
+        const first = () => document.querySelector('#rows tr td:last-child').textContent;
+        const press = (title) => [...document.querySelectorAll('#columns button')].find((b) => b.textContent.startsWith(title)).click();
+        const seen = [];
+        show('methods');
+        seen.push(document.querySelectorAll('#rows tr').length, first());
+        press('calls'); seen.push(first());
+        press('calls'); seen.push(first());
+        press('method'); seen.push(first());
+        search('CART.'); seen.push(document.querySelectorAll('#rows tr').length, document.querySelector('mark').textContent);
+        seen.push(document.getElementById('found').textContent);
+        search('');
+        press('total'); document.querySelectorAll('#rows tr')[0].click();
+        const names = (id) => [...document.querySelectorAll(`#${id} tr td:last-child`)].map((cell) => cell.textContent).join(', ');
+        seen.push(document.getElementById('details-name').textContent, names('callers'), names('callees'));
+        return seen.join('\n');
+    "#;
+    insta::assert_snapshot!(run(&page(&common::small()), script));
+}
+
+#[test]
+fn the_flame_graph_zooms_and_searches() {
+    let script = r#"
+        const seen = [boxes.length];
+        const at = (box) => {
+            const area = canvas.getBoundingClientRect();
+            return { clientX: area.left + box.x + 2, clientY: area.top + box.y + 2, bubbles: true };
+        };
+        const named = (name) => boxes.find((box) => methods.name[tree.method[box.node]].includes(name));
+        canvas.dispatchEvent(new MouseEvent('mousemove', at(named('Sum'))));
+        seen.push(document.getElementById('tip').textContent.replaceAll('\n', ' | '));
+        canvas.dispatchEvent(new MouseEvent('click', at(named('Sum'))));
+        seen.push(document.getElementById('path').textContent);
+        seen.push(named('Sum').width === named('Main').width, boxes.length);
+        canvas.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowUp' }));
+        seen.push(document.getElementById('path').textContent);
+        document.getElementById('reset').click();
+        seen.push(zoomed, boxes.length);
+        canvas.dispatchEvent(new MouseEvent('click', { ...at(named('HashMap')), ctrlKey: true }));
+        seen.push(document.getElementById('details-name').textContent);
+        search('price'); seen.push(document.getElementById('found').textContent);
+        return seen.join('\n');
+    "#;
+    insta::assert_snapshot!(run(&page(&common::small()), script));
+}
+
+#[test]
+fn the_tree_unfolds() {
+    let script = r#"
+        const lines = () => [...document.querySelectorAll('#tree-rows tr')].map((row) =>
+            '  '.repeat(row.level) + [...row.children].map((cell) => cell.textContent).join(' | ')).join('\n');
+        show('tree');
+        const before = lines();
+        const expression = [...document.querySelectorAll('#tree-rows tr')].find((row) => row.textContent.includes('Expression'));
+        expression.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+        const open = lines();
+        document.querySelector('#tree-rows tr').click();
+        const folded = lines();
+        const thread = document.getElementById('thread');
+        thread.value = 1; thread.dispatchEvent(new Event('change'));
+        return [before, open, folded, lines()].join('\n\n');
+    "#;
+    insta::assert_snapshot!(run(&page(&common::small()), script));
+}
+
+#[test]
+fn counts_need_no_times() {
+    let mut profile = common::small();
+    profile.header.timing = Timing::Count;
+    let script = r#"
+        show('methods');
+        const row = () => [...document.querySelector('#rows tr').children].map((cell) => cell.textContent).join(' | ');
+        const table = row();
+        document.querySelector('#rows tr').click();
+        show('tree');
+        const tree = document.querySelector('#tree-rows tr').textContent;
+        show('flame');
+        return [table, tree, boxes.length].join('\n');
+    "#;
+    insta::assert_snapshot!(run(&page(&profile), script));
+}
+
+#[test]
+fn large_and_empty_profiles_open() {
+    let walk = "for (const name of ['methods', 'tree', 'flame']) show(name); details(0); search('codec'); \
+        return `${document.documentElement.dataset.ready} ${data.threads[0].method.length} ${data.leftOut}`";
+    assert_eq!(run(&page(&common::large(100_000)), walk), "true 100000 0");
+    let cut = run(&page(&common::large(400_000)), walk);
+    let numbers: Vec<usize> = cut
+        .split(' ')
+        .skip(1)
+        .map(|n| n.parse().expect("a number"))
+        .collect();
+    assert!(numbers[0] > 150_000 && numbers[0] <= 200_000, "{cut}");
+    assert_eq!(numbers[0] + numbers[1], 400_000);
+    let ready = "return document.documentElement.dataset.ready";
+    assert_eq!(run(&page(&Profile::default()), ready), "true");
+}

@@ -1,0 +1,177 @@
+//! pprof: what is written is read back, and a reader that knows nothing but the
+//! public schema sees the right profile.
+
+mod common;
+mod schema;
+
+use std::io::Read;
+
+use common::{large, small};
+use loadhook_profile::format::pprof::{ReadError, read, write};
+use loadhook_profile::format::{Format, Options};
+use loadhook_profile::{Profile, ThreadKind, Timing};
+use proptest::prelude::*;
+
+fn written(profile: &Profile) -> Vec<u8> {
+    let mut file = Vec::new();
+    write(profile, &mut file).expect("a vector takes all");
+    file
+}
+
+fn unpacked(file: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut gzip = flate2::read::GzDecoder::new(file);
+    gzip.read_to_end(&mut bytes).expect("gzip");
+    bytes
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut odd = small();
+    odd.threads[1].kind = ThreadKind::Virtual;
+    odd.methods[3].file = Some("".into());
+    odd.methods[4].line = Some(0);
+    odd.threads[0].nodes[1].all_ns = u64::MAX;
+    odd.header.start_epoch_millis = -1;
+    let mut counted = small();
+    counted.header.timing = Timing::Count;
+    for profile in [small(), odd, counted, large(3_000), Profile::default()] {
+        let file = written(&profile);
+        assert_eq!(read(&file).expect("ours"), profile);
+        // Tools may unpack it.
+        assert_eq!(read(&unpacked(&file)).expect("ours"), profile);
+    }
+}
+
+#[test]
+fn the_public_schema_says_the_same() {
+    let profile = small();
+    let file = schema::Profile::decode(&unpacked(&written(&profile)));
+    assert_eq!(
+        file.sample_types,
+        [("calls", "count"), ("self", "nanoseconds")].map(|(a, b)| (a.to_owned(), b.to_owned()))
+    );
+    assert_eq!(
+        file.period_type,
+        ("wall".to_owned(), "nanoseconds".to_owned())
+    );
+    assert_eq!(file.default_sample_type, "self");
+    assert_eq!(file.duration_nanos, profile.header.duration_ns as i64);
+    assert_eq!(
+        file.time_nanos,
+        profile.header.start_epoch_millis * 1_000_000
+    );
+    insta::assert_snapshot!(file.comments.join("\n"));
+
+    let nodes = profile
+        .threads
+        .iter()
+        .flat_map(|t| t.nodes.iter().map(move |n| (t, n)));
+    assert_eq!(file.samples.len(), nodes.clone().count());
+    for (sample, (thread, node)) in file.samples.iter().zip(nodes) {
+        assert_eq!(sample.values[0], node.calls as i64);
+        assert_eq!(
+            sample.labels["thread"],
+            schema::Label::Text(thread.name.to_string())
+        );
+        let mut path = Vec::new();
+        let mut next = Some(node);
+        while let Some(node) = next {
+            let method = &profile.methods[node.method as usize];
+            path.push((
+                format!("{}.{}{}", method.class, method.name, method.descriptor),
+                method.file.as_deref().unwrap_or("").to_owned(),
+                i64::from(method.line.unwrap_or(0)),
+            ));
+            next = node.parent.map(|parent| &thread.nodes[parent as usize]);
+        }
+        assert_eq!(sample.stack, path);
+    }
+    // What tools add up from self times is the program's time.
+    let sum: i64 = file.samples.iter().map(|sample| sample.values[1]).sum();
+    let roots = 2_500 * common::MS as i64;
+    assert!((sum - roots).abs() < roots / 100, "{sum}");
+    // A total that self times do not give is a label: Sum is entered from an
+    // Expression that it called itself.
+    let labelled: Vec<usize> = (0..file.samples.len())
+        .filter(|at| file.samples[*at].labels.contains_key("total"))
+        .collect();
+    assert_eq!(labelled, [5]);
+}
+
+#[test]
+fn counts_have_no_time() {
+    let mut profile = small();
+    profile.header.timing = Timing::Count;
+    let file = schema::Profile::decode(&unpacked(&written(&profile)));
+    assert_eq!(
+        file.sample_types,
+        [("calls".to_owned(), "count".to_owned())]
+    );
+    assert_eq!(file.default_sample_type, "calls");
+    assert!(file.samples.iter().all(|sample| sample.values.len() == 1));
+}
+
+/// A pprof file as Go writes it: samples/count, no fields of ours.
+const FOREIGN: &[u8] = &[
+    0x0a, 4, 0x08, 1, 0x10, 2, // sample_type { type: 1, unit: 2 }
+    0x32, 0, // ""
+    0x32, 7, b's', b'a', b'm', b'p', b'l', b'e', b's', // "samples"
+    0x32, 5, b'c', b'o', b'u', b'n', b't', // "count"
+];
+
+#[test]
+fn others_are_refused_with_a_reason() {
+    let reason = |bytes: &[u8]| read(bytes).expect_err("not ours").to_string();
+    insta::assert_snapshot!(reason(FOREIGN), @"a pprof file, but not Loadhook's (it holds samples); `go tool pprof` can show it");
+    insta::assert_snapshot!(reason(b"plain text, no profile\n"), @"not a pprof file");
+    insta::assert_snapshot!(reason(b""), @"not a pprof file");
+    insta::assert_snapshot!(reason(&written(&small())[..500]), @"damaged gzip data: incomplete deflate stream");
+    // What a tool keeps that knows the public schema only.
+    let mut bytes = unpacked(&written(&small()));
+    schema::drop_unknown(&mut bytes);
+    assert!(matches!(read(&bytes), Err(ReadError::Rewritten)));
+}
+
+#[test]
+fn a_million_nodes() {
+    let profile = large(1_000_000);
+    let file = written(&profile);
+    assert!(read(&file).expect("ours") == profile);
+    for format in Format::ALL {
+        let mut out = std::io::sink();
+        let written = format.write(&profile, &Options::default(), &mut out);
+        written.expect("a sink takes all");
+    }
+}
+
+proptest! {
+    #[test]
+    fn hostile_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read(&bytes);
+    }
+
+    #[test]
+    fn changed_bytes_never_panic(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+        let mut bytes = unpacked(&written(&small()));
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        // What is accepted is a profile that can be written again.
+        if let Ok(profile) = read(&bytes) {
+            prop_assert_eq!(&read(&written(&profile)).expect("ours"), &profile);
+            for format in Format::ALL {
+                let mut out = std::io::sink();
+                let written = format.write(&profile, &Options::default(), &mut out);
+                written.expect("a sink takes all");
+            }
+        }
+    }
+
+    #[test]
+    fn cut_files_never_panic(len: prop::sample::Index) {
+        let bytes = unpacked(&written(&small()));
+        let _ = read(&bytes[..len.index(bytes.len())]);
+    }
+}

@@ -1,0 +1,212 @@
+//! Mutants that HotSpot accepts: it must accept their rewritten form too, and running both must give equal
+//! results, values and stack traces alike, with the tracker in balance at the end.
+//!
+//! Seeds are the sources in `fuzz_seeds`, compiled here for several releases, each also without frames as a
+//! class of version 49 (which the old verifier judges by inference and so lets many more mutants pass), and the
+//! classes of `golden/inputs` that have a `run()`; classes made by hand (`golden::handmade`, `limits`), which hold
+//! what no compiler writes; and a sample of the JDKs' own classes: those are linked and initialised, and nothing in
+//! them is called.
+//!
+//! Not compared, but counted and bounded: mutants that run into the time limit, that end the JVM, or whose runs
+//! differ among themselves; and those in which a method with `monitorenter` or `monitorexit` is not as javac
+//! wrote it: where locks are out of balance a *return* throws IllegalMonitorStateException (JVMS §2.11.10, as
+//! HotSpot enforces it in the interpreter, and compiled code not alike), behind any probe that can be. They only
+//! have to be accepted. `StackOverflowError` and `OutOfMemoryError` come at other depths when probes take
+//! some room: from the call that meets one on nothing is compared (`pairs::Verdict::disagreement`).
+//!
+//! `LOADHOOK_HOTSPOT_MUTANTS=1000000 cargo test -p loadhook-tests --test fuzz_hotspot -- --nocapture` runs
+//! longer; `LOADHOOK_HOTSPOT_MUTANT=<trial>:<number>` repeats one. What disagrees is written to
+//! `target/fuzz-findings`.
+
+#[path = "fuzz_hotspot/by_hand.rs"]
+mod by_hand;
+#[path = "fuzz_hotspot/seeds.rs"]
+mod seeds;
+#[path = "fuzz_hotspot/trials.rs"]
+mod trials;
+#[path = "fuzz_hotspot/verdicts.rs"]
+mod verdicts;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::mutate::class::Class;
+use loadhook_tests::pairs::Runner;
+use std::time::Instant;
+
+use by_hand::{ODDITIES, SABOTAGE};
+use seeds::own_seeds;
+use trials::{
+    Counts, ENOUGH, PATIENCE, Probing, Seeds, Trial, explain, judge_all, rewrite, write_down,
+};
+use verdicts::{fault, short};
+
+/// Mutants made; about six of ten are accepted.
+const MUTANTS: u64 = 64_000;
+const ACCEPTED_AT_LEAST: u64 = 20_000;
+/// What they are of, and how many of a hundred.
+const SHARES: [(Seeds, u64); 3] = [
+    (Seeds::Sources, 40),
+    (Seeds::Handmade, 20),
+    (Seeds::Jdk, 40),
+];
+/// Of each kind, how many of a hundred are judged by JDK 25: nothing can be stopped there, so that one that hangs
+/// costs a JVM (and so none of them is made to loop).
+const PERCENT_ON_JDK_25: u64 = 10;
+/// Of the accepted mutants, how many percent may be left out of the comparison.
+const EXCLUDED_PERCENT: u64 = 10;
+
+/// Seeds, JDK, and how many of ten thousand mutants.
+fn trials() -> impl Iterator<Item = (Seeds, u64, u32)> {
+    let jdks = [(17, 100 - PERCENT_ON_JDK_25), (25, PERCENT_ON_JDK_25)];
+    let each =
+        move |(seeds, share)| jdks.map(|(feature, percent)| (seeds, share * percent, feature));
+    SHARES.into_iter().flat_map(each)
+}
+
+/// Judges one mutant again, by the name that a finding has.
+fn repeat(one: &str) -> Result<()> {
+    let (name, number) = one.split_once(':').context("<trial>:<number>")?;
+    for (seeds, _, feature) in trials() {
+        if format!("{seeds:?}{feature}") == name {
+            println!(
+                "{}",
+                explain(&Trial::new(feature, seeds)?, number.parse()?, "")?
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn mutants_do_as_they_did() -> Result<()> {
+    if let Ok(one) = std::env::var("LOADHOOK_HOTSPOT_MUTANT") {
+        return repeat(&one);
+    }
+    let mutants = std::env::var("LOADHOOK_HOTSPOT_MUTANTS");
+    let mutants = mutants.ok().map_or(Ok(MUTANTS), |it| it.parse())?;
+    let (mut counts, mut explained) = (Counts::default(), Vec::new());
+    for (seeds, percent, feature) in trials() {
+        let started = Instant::now();
+        let trial = Trial::new(feature, seeds)?;
+        let mutants = mutants * percent / 10_000;
+        let (counted, findings) = judge_all(&trial, mutants)?;
+        println!(
+            "{}: {} classes, {:.1?}: {counted}\n",
+            trial.name(),
+            trial.mutator.seeds(),
+            started.elapsed()
+        );
+        counts += counted;
+        for finding in findings.iter().take(ENOUGH) {
+            explained.push(explain(&trial, finding.number, &finding.message)?);
+        }
+    }
+    ensure!(
+        explained.is_empty(),
+        "{} mutants disagree, or more:\n{}",
+        explained.len(),
+        explained.join("\n")
+    );
+    ensure!(
+        counts.accepted >= ACCEPTED_AT_LEAST,
+        "too few mutants were accepted: {counts}"
+    );
+    let excluded = counts.accepted - counts.compared;
+    ensure!(
+        excluded * 100 <= counts.accepted * EXCLUDED_PERCENT,
+        "too many mutants were left out: {counts}"
+    );
+    ensure!(
+        counts.unchanged * 100 <= counts.accepted,
+        "too many mutants got no probe: {counts}"
+    );
+    Ok(())
+}
+
+#[test]
+fn odd_classes_do_as_they_did() -> Result<()> {
+    let mut failed = Vec::new();
+    let seeds = own_seeds()?;
+    for feature in [17, 25] {
+        let mut runner = Runner::new(&Jdk::find(feature)?, &[]).with_time_limit(PATIENCE);
+        for (what, make) in ODDITIES {
+            let (mut pairs, mut reports) = (Vec::new(), Vec::new());
+            for seed in &seeds {
+                let mut class = Class::parse(seed).context("a class")?;
+                make(&mut class);
+                let class = class.write();
+                let (rewritten, report) =
+                    rewrite(&mut Probing::All.rewriter(), &class, Probing::All)?;
+                reports.push(report);
+                pairs.push((class.clone(), rewritten.unwrap_or(class)));
+            }
+            let verdicts = runner.judge_all(&pairs)?;
+            let accepted = verdicts
+                .iter()
+                .filter(|it| it.original.link.is_ok())
+                .count();
+            println!(
+                "JDK {feature}, {what}: {accepted} of {} classes accepted",
+                seeds.len()
+            );
+            ensure!(
+                accepted * 3 > seeds.len(),
+                "{what}: {accepted} of {} classes accepted",
+                seeds.len()
+            );
+            for ((verdict, pair), report) in verdicts.iter().zip(&pairs).zip(&reports) {
+                let Some(told) = fault(verdict, report, &pair.0, true) else {
+                    continue;
+                };
+                let folder = format!("odd-{}", failed.len());
+                let folder = write_down(&folder, &pair.0, &pair.1)?;
+                let told = short(&told);
+                failed.push(format!(
+                    "JDK {feature}, {what}: {}\n  {told}",
+                    folder.display()
+                ));
+            }
+        }
+    }
+    ensure!(
+        failed.is_empty(),
+        "{} classes disagree:\n{}",
+        failed.len(),
+        failed[..failed.len().min(ENOUGH)].join("\n")
+    );
+    Ok(())
+}
+
+/// This test sees what it is there to see.
+#[test]
+fn faults_are_noticed() -> Result<()> {
+    let mut runner = Runner::new(&Jdk::find(17)?, &[]).with_time_limit(PATIENCE);
+    let mut rewriter = Probing::Timing.rewriter();
+    let seeds = own_seeds()?;
+    for (what, sabotage) in SABOTAGE {
+        let (mut pairs, mut reports) = (Vec::new(), Vec::new());
+        for seed in &seeds {
+            let (rewritten, report) = rewrite(&mut rewriter, seed, Probing::Timing)?;
+            let Some(mut class) = rewritten.and_then(|it| Class::parse(&it)) else {
+                continue;
+            };
+            sabotage(&mut class);
+            pairs.push((seed.clone(), class.write()));
+            reports.push(report);
+        }
+        let verdicts = runner.judge_all(&pairs)?;
+        let noticed = verdicts
+            .iter()
+            .zip(&pairs)
+            .zip(&reports)
+            .filter(|((verdict, pair), report)| fault(verdict, report, &pair.0, true).is_some());
+        let noticed = noticed.count();
+        println!("{what}: noticed in {noticed} of {} classes", pairs.len());
+        ensure!(
+            noticed * 20 > pairs.len(),
+            "{what}: noticed in {noticed} of {} classes only",
+            pairs.len()
+        );
+    }
+    Ok(())
+}

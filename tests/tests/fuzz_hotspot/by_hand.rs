@@ -1,0 +1,156 @@
+//! Changes made to whole classes on purpose: odd ones, which HotSpot takes, and wrong ones.
+
+use loadhook_tests::mutate::class::{Attribute, Class, Info, Member};
+use loadhook_tests::mutate::instructions::starts;
+
+/// A change and its name.
+pub(crate) type Change = (&'static str, fn(&mut Class));
+
+/// Oddities that chance seldom hits and HotSpot takes, each done wherever a class has room for it.
+pub(crate) const ODDITIES: &[Change] = &[
+    ("a line begins inside each instruction", |class| {
+        let Some(name) = class
+            .constants(1)
+            .into_iter()
+            .find(|&it| class.utf8(it) == b"LineNumberTable")
+        else {
+            return;
+        };
+        for code in class.methods.iter_mut().filter_map(Member::code_mut) {
+            let starts = starts(&code.bytes).unwrap_or_default();
+            let mut entries = Vec::new();
+            for (number, &at) in starts.iter().enumerate() {
+                entries.push([at, 2 * number + 1]);
+                if at + 1 < code.bytes.len() && !starts.contains(&(at + 1)) {
+                    entries.push([at + 1, 2 * number + 2]);
+                }
+            }
+            let mut info = (entries.len() as u16).to_be_bytes().to_vec();
+            info.extend(
+                entries
+                    .as_flattened()
+                    .iter()
+                    .flat_map(|&it| (it as u16).to_be_bytes()),
+            );
+            code.attributes.retain(|it| it.name != name);
+            code.attributes.push(Attribute {
+                name,
+                info: Info::Bytes(info),
+            });
+        }
+    }),
+    ("switches are padded with ones", |class| {
+        for code in class.methods.iter_mut().filter_map(Member::code_mut) {
+            for at in starts(&code.bytes).unwrap_or_default() {
+                if matches!(code.bytes[at], 0xaa | 0xab) {
+                    code.bytes[at + 1..(at + 4) & !3].fill(1);
+                }
+            }
+        }
+    }),
+    ("two lines begin at each place", |class| {
+        let names = class.constants(1);
+        let is_table = |class: &Class, it: u16| class.utf8(it) == b"LineNumberTable";
+        let tables: Vec<u16> = names
+            .into_iter()
+            .filter(|&it| is_table(class, it))
+            .collect();
+        let codes = class.methods.iter_mut().filter_map(Member::code_mut);
+        for attribute in codes.flat_map(|it| &mut it.attributes) {
+            if let (true, Info::Bytes(bytes)) =
+                (tables.contains(&attribute.name), &mut attribute.info)
+            {
+                let mut entries = Vec::new();
+                for entry in bytes[2..].chunks(4) {
+                    entries.push([entry[0], entry[1], entry[2], entry[3]]);
+                    entries.push([entry[0], entry[1], entry[2] + 4, entry[3]]);
+                }
+                *bytes = (entries.len() as u16).to_be_bytes().to_vec();
+                bytes.extend_from_slice(entries.as_flattened());
+            }
+        }
+    }),
+    ("lines from last to first", |class| {
+        let tables: Vec<u16> = class
+            .constants(1)
+            .into_iter()
+            .filter(|&it| class.utf8(it) == b"LineNumberTable")
+            .collect();
+        let codes = class.methods.iter_mut().filter_map(Member::code_mut);
+        for attribute in codes
+            .flat_map(|it| &mut it.attributes)
+            .filter(|it| tables.contains(&it.name))
+        {
+            if let Info::Bytes(bytes) = &mut attribute.info {
+                bytes[2..].reverse();
+                bytes[2..].chunks_mut(4).for_each(<[u8]>::reverse);
+            }
+        }
+    }),
+    ("every method is synchronized", |class| {
+        for method in class.with_code() {
+            let is_special = class.utf8(class.methods[method].name).starts_with(b"<");
+            class.methods[method].access |= if is_special { 0 } else { 0x20 };
+        }
+    }),
+];
+
+/// What the rewriter could get wrong, done to its output by hand.
+pub(crate) const SABOTAGE: &[Change] = &[
+    ("no handler", |class| {
+        for code in class.methods.iter_mut().filter_map(Member::code_mut) {
+            code.handlers.pop();
+        }
+    }),
+    ("no exit probes", |class| replace_calls(class, b"exit")),
+    ("no entry probes", |class| replace_calls(class, b"enter")),
+    ("other lines", |class| {
+        let tables: Vec<u16> = class
+            .constants(1)
+            .into_iter()
+            .filter(|&it| class.utf8(it) == b"LineNumberTable")
+            .collect();
+        let codes = class.methods.iter_mut().filter_map(Member::code_mut);
+        for attribute in codes
+            .flat_map(|it| &mut it.attributes)
+            .filter(|it| tables.contains(&it.name))
+        {
+            if let Info::Bytes(bytes) = &mut attribute.info {
+                (5..bytes.len()).step_by(4).for_each(|at| bytes[at] ^= 1);
+            }
+        }
+    }),
+    ("less stack", |class| {
+        for code in class.methods.iter_mut().filter_map(Member::code_mut) {
+            code.max_stack = code.max_stack.saturating_sub(1);
+        }
+    }),
+];
+
+/// `pop` and `nop`s in place of calls of the tracker.
+fn replace_calls(class: &mut Class, name: &[u8]) {
+    let of = |class: &Class, index: u16| {
+        let member = &class.pool[usize::from(index)];
+        let name_and_type = &class.pool[usize::from(member.index(1))];
+        let owner = &class.pool[usize::from(member.index(0))];
+        class.utf8(owner.index(0)) == b"loadhook/Tracker"
+            && class.utf8(name_and_type.index(0)) == name
+    };
+    let calls: Vec<u16> = class
+        .constants(10)
+        .into_iter()
+        .filter(|&it| of(class, it))
+        .collect();
+    for code in class.methods.iter_mut().filter_map(Member::code_mut) {
+        for at in starts(&code.bytes).unwrap_or_default() {
+            if code.bytes[at] == 0xb8
+                && calls.contains(&u16::from_be_bytes([
+                    code.bytes[at + 1],
+                    code.bytes[at + 2],
+                ]))
+            {
+                code.bytes[at..at + 3].copy_from_slice(&[0x57, 0, 0]);
+            }
+        }
+    }
+}

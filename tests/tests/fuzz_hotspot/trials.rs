@@ -1,0 +1,526 @@
+//! Mutants rewritten and judged, in as many JVMs at a time as there are processors.
+
+use anyhow::{Context, Result};
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::{
+    CallShape, Options, Outcome, Probes, Reason, Report, Rewriter, Selector, Site,
+    UnknownCodeAttributes,
+};
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::mutate::class::Class;
+use loadhook_tests::mutate::{Kind, Mutant, Mutator};
+use loadhook_tests::pairs::{Outcome as PairOutcome, Run, Runner, Verdict};
+use loadhook_tests::paths;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::ops::AddAssign;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::seeds::{handmade_seeds, jdk_runner, jdk_seeds, own_seeds};
+use crate::verdicts::{fault, is_overflowed, locks_differ, short};
+
+const BATCH: u64 = 256;
+pub(crate) const TIME_LIMIT: Duration = Duration::from_millis(60);
+/// For a second look at a rewritten class that took more than ten times that: probes make a loop of millions of
+/// calls so slow, and a loop without end is none the less found.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// More findings do not tell more.
+pub(crate) const ENOUGH: usize = 20;
+
+/// The probes under test, by turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Probing {
+    All,
+    /// The same, attributes that nobody knows being dropped.
+    AllDropping,
+    Timing,
+    TimingByClass,
+}
+
+impl Probing {
+    fn of(number: u64) -> Probing {
+        match number % 4 {
+            0 => Probing::All,
+            1 => Probing::AllDropping,
+            2 => Probing::Timing,
+            _ => Probing::TimingByClass,
+        }
+    }
+
+    pub(crate) fn rewriter(self) -> Rewriter {
+        let mut options = Options {
+            allow_huge_methods: true,
+            ..Options::default()
+        };
+        if self == Probing::TimingByClass {
+            options.call_shape = CallShape::ClassAndMethod { class: 40_000 };
+        }
+        if self == Probing::AllDropping {
+            options.unknown_code_attributes = UnknownCodeAttributes::Drop;
+        }
+        Rewriter::new(options)
+    }
+}
+
+/// Methods are known by their position, so that the tracker's log names them.
+struct ByPosition {
+    all: bool,
+    sites: u32,
+}
+
+impl Selector for ByPosition {
+    fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+        Probes {
+            timing: Some(u32::from(method.index())),
+            allocations: self.all,
+            objects: self.all,
+        }
+    }
+
+    fn site(&mut self, _: &Member<'_, '_>, _: &Site<'_>) -> u32 {
+        self.sites += 1;
+        self.sites
+    }
+}
+
+/// The rewritten class, and what happened to its methods; `None` for the bytes when nothing did.
+pub(crate) fn rewrite(
+    rewriter: &mut Rewriter,
+    class: &[u8],
+    probing: Probing,
+) -> Result<(Option<Vec<u8>>, Report)> {
+    let mut selector = ByPosition {
+        all: matches!(probing, Probing::All | Probing::AllDropping),
+        sites: 0,
+    };
+    let outcome = rewriter.rewrite(class, &mut selector, |len| Some(vec![0; len]))?;
+    let bytes = match outcome {
+        Outcome::Rewritten(bytes) => Some(bytes),
+        Outcome::Unchanged => None,
+    };
+    Ok((bytes, rewriter.report().clone()))
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    mutants: u64,
+    pub(crate) accepted: u64,
+    /// Both ran to their end and were compared.
+    pub(crate) compared: u64,
+    /// Accepted and compared, but nothing in them could be instrumented.
+    pub(crate) unchanged: u64,
+    timed_out: u64,
+    died: u64,
+    nondeterministic: u64,
+    /// So slow with probes that they got more time.
+    slow: u64,
+    /// Locks may be out of balance.
+    unlocked: u64,
+    /// Ran into a stack or heap that was too small.
+    overflowed: u64,
+    /// Methods of accepted mutants that were left alone, by reason.
+    left_alone: BTreeMap<String, u64>,
+    /// Accepted mutants and all, by the kind of their last step.
+    by_step: BTreeMap<String, (u64, u64)>,
+    by_version: BTreeMap<u16, (u64, u64)>,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        self.mutants += other.mutants;
+        self.accepted += other.accepted;
+        self.compared += other.compared;
+        self.unchanged += other.unchanged;
+        self.timed_out += other.timed_out;
+        self.died += other.died;
+        self.nondeterministic += other.nondeterministic;
+        self.slow += other.slow;
+        self.unlocked += other.unlocked;
+        self.overflowed += other.overflowed;
+        for (reason, times) in other.left_alone {
+            *self.left_alone.entry(reason).or_default() += times;
+        }
+        let add = |to: &mut (u64, u64), more: (u64, u64)| *to = (to.0 + more.0, to.1 + more.1);
+        other
+            .by_step
+            .into_iter()
+            .for_each(|(step, more)| add(self.by_step.entry(step).or_default(), more));
+        other
+            .by_version
+            .into_iter()
+            .for_each(|(version, more)| add(self.by_version.entry(version).or_default(), more));
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counts {
+            mutants,
+            accepted,
+            compared,
+            unchanged,
+            timed_out,
+            died,
+            nondeterministic,
+            slow,
+            unlocked,
+            overflowed,
+            ..
+        } = self;
+        writeln!(
+            f,
+            "{mutants} mutants, {accepted} accepted, {compared} compared ({unchanged} without a probe, {overflowed} up to an overflow, {slow} slowly)"
+        )?;
+        writeln!(
+            f,
+            "left out: {timed_out} ran too long, {died} ended the JVM, {nondeterministic} by chance, {unlocked} for their locks"
+        )?;
+        writeln!(f, "methods left alone: {:?}", self.left_alone)?;
+        writeln!(f, "accepted by version: {:?}", self.by_version)?;
+        write!(f, "accepted by last step: {:?}", self.by_step)
+    }
+}
+
+pub(crate) struct Finding {
+    pub(crate) number: u64,
+    pub(crate) message: String,
+}
+
+/// What the seeds are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seeds {
+    /// Our sources, compiled.
+    Sources,
+    /// Assembled by hand: what no compiler writes.
+    Handmade,
+    /// A JDK's own classes.
+    Jdk,
+}
+
+/// Where mutants of what are judged.
+pub(crate) struct Trial {
+    pub(crate) feature: u32,
+    pub(crate) seeds: Seeds,
+    pub(crate) mutator: Mutator,
+}
+
+impl Trial {
+    pub(crate) fn new(feature: u32, seeds: Seeds) -> Result<Trial> {
+        let classes = match seeds {
+            Seeds::Sources => own_seeds()?,
+            Seeds::Handmade => handmade_seeds()?,
+            Seeds::Jdk => jdk_seeds(feature)?,
+        };
+        let mutator = Mutator::new(classes);
+        Ok(Trial {
+            feature,
+            seeds,
+            mutator,
+        })
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("{:?}{}", self.seeds, self.feature)
+    }
+
+    fn runner(&self) -> Result<Runner> {
+        let jdk = Jdk::find(self.feature)?;
+        Ok(match self.seeds {
+            Seeds::Sources | Seeds::Handmade => Runner::new(&jdk, &[]),
+            Seeds::Jdk => jdk_runner(&jdk),
+        })
+    }
+
+    fn kind(&self) -> Kind {
+        if self.feature == 25 {
+            Kind::Straight
+        } else {
+            Kind::Runnable
+        }
+    }
+
+    /// The class that a mutant is of, and the mutant; of its steps those in `mask`.
+    fn mutant(&self, number: u64, mask: u32) -> (usize, Mutant) {
+        let which = number as usize % self.mutator.seeds();
+        (
+            which,
+            self.mutator.some_steps(which, number, self.kind(), mask),
+        )
+    }
+}
+
+/// One thread's runner, rewriters and results.
+struct Worker<'t> {
+    trial: &'t Trial,
+    runner: Runner,
+    patient: Runner,
+    rewriters: Vec<(Probing, Rewriter)>,
+    counts: Counts,
+    findings: Vec<Finding>,
+}
+
+impl<'t> Worker<'t> {
+    fn new(trial: &'t Trial) -> Result<Worker<'t>> {
+        let probings = [
+            Probing::All,
+            Probing::AllDropping,
+            Probing::Timing,
+            Probing::TimingByClass,
+        ];
+        Ok(Worker {
+            trial,
+            runner: trial.runner()?.with_time_limit(TIME_LIMIT),
+            patient: trial.runner()?.with_time_limit(PATIENCE),
+            rewriters: probings.map(|it| (it, it.rewriter())).into(),
+            counts: Counts::default(),
+            findings: Vec::new(),
+        })
+    }
+
+    fn rewrite(&mut self, class: &[u8], number: u64) -> Result<(Option<Vec<u8>>, Report)> {
+        let probing = Probing::of(number);
+        let (_, rewriter) = self
+            .rewriters
+            .iter_mut()
+            .find(|it| it.0 == probing)
+            .context("a rewriter")?;
+        rewrite(rewriter, class, probing)
+    }
+
+    fn batch(&mut self, numbers: impl Iterator<Item = u64>) -> Result<()> {
+        let mutants: Vec<_> = numbers
+            .map(|it| (it, self.trial.mutant(it, u32::MAX)))
+            .collect();
+        let mut rewritten = Vec::new();
+        for (number, (_, mutant)) in &mutants {
+            rewritten.push(self.rewrite(&mutant.bytes, *number));
+        }
+        let pairs: Vec<(&[u8], &[u8])> = mutants
+            .iter()
+            .zip(&rewritten)
+            .map(|((_, (_, mutant)), rewritten)| {
+                let bytes = rewritten.as_ref().ok().and_then(|it| it.0.as_deref());
+                (&mutant.bytes[..], bytes.unwrap_or(&mutant.bytes))
+            })
+            .collect();
+        let mut verdicts = match self.runner.judge_all(&pairs) {
+            Ok(verdicts) => verdicts,
+            // Something wrote into the protocol, a dying JVM perhaps: who?
+            Err(_) => pairs
+                .iter()
+                .map(|(original, rewritten)| self.judge_one(original, rewritten))
+                .collect::<Result<_>>()?,
+        };
+        for (verdict, (original, rewritten)) in verdicts.iter_mut().zip(&pairs) {
+            self.look_again(verdict, original, rewritten)?;
+        }
+        for (((number, (which, mutant)), rewritten), verdict) in
+            mutants.iter().zip(&rewritten).zip(&verdicts)
+        {
+            if let Some(message) = self.count(*which, mutant, rewritten, verdict) {
+                self.findings.push(Finding {
+                    number: *number,
+                    message,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// One pair, in a JVM of its own if the one there is has come to harm.
+    fn judge_one(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Verdict> {
+        for with in [rewritten, &[]] {
+            match self.runner.judge(original, with) {
+                Ok(mut verdict) if with.is_empty() => {
+                    verdict.rewritten = Some(PairOutcome {
+                        link: Ok(()),
+                        run: Run::Died,
+                    });
+                    return Ok(verdict);
+                }
+                Ok(verdict) => return Ok(verdict),
+                Err(_) => self.runner = self.trial.runner()?.with_time_limit(TIME_LIMIT),
+            }
+        }
+        let original = PairOutcome {
+            link: Ok(()),
+            run: Run::Died,
+        };
+        Ok(Verdict {
+            original,
+            rewritten: None,
+            nondeterministic: false,
+        })
+    }
+
+    /// A rewritten class that ran too long though the original did not gets more time, once.
+    fn look_again(
+        &mut self,
+        verdict: &mut Verdict,
+        original: &[u8],
+        rewritten: &[u8],
+    ) -> Result<()> {
+        let too_long = verdict
+            .rewritten
+            .as_ref()
+            .is_some_and(|it| matches!(it.run, Run::TimedOut | Run::Hung));
+        if too_long && verdict.original.ran().is_some() {
+            self.counts.slow += 1;
+            *verdict = self.patient.judge(original, rewritten)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a verdict; what is wrong with it.
+    fn count(
+        &mut self,
+        which: usize,
+        mutant: &Mutant,
+        rewritten: &Result<(Option<Vec<u8>>, Report)>,
+        verdict: &Verdict,
+    ) -> Option<String> {
+        let counts = &mut self.counts;
+        counts.mutants += 1;
+        let accepted = verdict.original.link.is_ok();
+        let step = mutant
+            .steps
+            .last()
+            .map_or("none", |it| it.split(" in ").next().unwrap_or(it));
+        let major = u16::from_be_bytes([mutant.bytes[6], mutant.bytes[7]]);
+        for place in [
+            counts.by_step.entry(step.to_owned()).or_default(),
+            counts.by_version.entry(major).or_default(),
+        ] {
+            place.0 += u64::from(accepted);
+            place.1 += 1;
+        }
+        if !accepted {
+            return None;
+        }
+        counts.accepted += 1;
+        let (bytes, report) = match rewritten {
+            Ok(rewritten) => rewritten,
+            Err(error) => {
+                return Some(format!(
+                    "HotSpot reads it, the rewriter does not: {error:#}"
+                ));
+            }
+        };
+        counts.unchanged += u64::from(bytes.is_none());
+        for left_alone in &report.left_alone {
+            let text = match &left_alone.reason {
+                Reason::Unreadable(error) => format!("unreadable: {}", error.kind()),
+                reason => reason.word().to_owned(),
+            };
+            *counts.left_alone.entry(text).or_default() += 1;
+        }
+        let comparable = !locks_differ(self.trial.mutator.seed(which), &mutant.bytes);
+        match verdict.original.run {
+            Run::TimedOut | Run::Hung => counts.timed_out += 1,
+            Run::Died => counts.died += 1,
+            Run::Ended(_) if !comparable => counts.unlocked += 1,
+            Run::Ended(_) if verdict.nondeterministic => counts.nondeterministic += 1,
+            Run::Ended(_) => {
+                counts.compared += 1;
+                counts.overflowed += u64::from(is_overflowed(verdict));
+            }
+            Run::NotRun => {}
+        }
+        fault(verdict, report, &mutant.bytes, comparable)
+    }
+}
+
+/// The steps that matter, the classes written down.
+pub(crate) fn explain(trial: &Trial, number: u64, message: &str) -> Result<String> {
+    let mut worker = Worker::new(trial)?;
+    let mut judge = |mask: u32| -> Result<Option<(Mutant, Vec<u8>, String)>> {
+        let (which, mutant) = trial.mutant(number, mask);
+        let rewritten = worker.rewrite(&mutant.bytes, number);
+        let bytes = rewritten
+            .as_ref()
+            .ok()
+            .and_then(|it| it.0.clone())
+            .unwrap_or(mutant.bytes.clone());
+        let mut verdict = worker.judge_one(&mutant.bytes, &bytes)?;
+        worker.look_again(&mut verdict, &mutant.bytes, &bytes)?;
+        let message = worker.count(which, &mutant, &rewritten, &verdict);
+        Ok(message.map(|it| (mutant, bytes, it)))
+    };
+    let mut mask = u32::MAX;
+    for step in 0..3 {
+        if judge(mask & !(1 << step))?.is_some() {
+            mask &= !(1 << step);
+        }
+    }
+    let place = format!(
+        "LOADHOOK_HOTSPOT_MUTANT={}:{number} {:?}",
+        trial.name(),
+        Probing::of(number)
+    );
+    let Some((mutant, bytes, message)) = judge(mask)? else {
+        return Ok(format!("{place}: once, and not again: {message}"));
+    };
+    let folder = format!("hotspot-{}-{number}", trial.name());
+    let folder = write_down(&folder, &mutant.bytes, &bytes)?;
+    Ok(format!(
+        "{place} {:?}\n  {}\n  {}",
+        mutant.steps,
+        folder.display(),
+        short(&message)
+    ))
+}
+
+/// Both classes, where `java -cp` finds them.
+pub(crate) fn write_down(name: &str, original: &[u8], rewritten: &[u8]) -> Result<PathBuf> {
+    let all = paths::target().join("fuzz-findings").join(name);
+    if all.exists() {
+        fs::remove_dir_all(&all)?;
+    }
+    for (name, bytes) in [("original", original), ("rewritten", rewritten)] {
+        let class = Class::parse(bytes).context("a class")?;
+        let this = class.pool.get(usize::from(class.this_class));
+        let this =
+            String::from_utf8_lossy(class.utf8(this.map_or(0, |it| it.index(0)))).into_owned();
+        let file = all.join(name).join(format!("{this}.class"));
+        fs::create_dir_all(file.parent().context("a folder")?)?;
+        fs::write(file, bytes)?;
+    }
+    Ok(all)
+}
+
+/// Judges the mutants from 0 on, in two JVMs at a time.
+pub(crate) fn judge_all(trial: &Trial, mutants: u64) -> Result<(Counts, Vec<Finding>)> {
+    let next = AtomicU64::new(0);
+    let all = Mutex::new((Counts::default(), Vec::new()));
+    let work = || -> Result<()> {
+        let mut worker = Worker::new(trial)?;
+        loop {
+            let from = next.fetch_add(BATCH, Ordering::Relaxed);
+            if from >= mutants || worker.findings.len() >= ENOUGH {
+                let mut all = all
+                    .lock()
+                    .map_err(|_| anyhow::anyhow!("a thread panicked"))?;
+                all.0 += worker.counts;
+                all.1.extend(worker.findings);
+                return Ok(());
+            }
+            worker.batch(from..mutants.min(from + BATCH))?;
+        }
+    };
+    thread::scope(|scope| {
+        let threads = thread::available_parallelism().map_or(2, usize::from);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|it| {
+            it.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })?;
+    let (counts, mut findings) = all.into_inner()?;
+    findings.sort_by_key(|it| it.number);
+    Ok((counts, findings))
+}

@@ -1,0 +1,219 @@
+//! What others read in a class file: `cafebabe`, `classfile-parser` and `javap` against our parser.
+//!
+//! Both crates read every class of both JDKs, `javap` a sample. Where one of the crates is known to be wrong,
+//! [`faults`] has it with a class that shows it and `javap`'s word.
+
+#[path = "second_opinions/cafe.rs"]
+mod cafe;
+#[path = "second_opinions/faults.rs"]
+mod faults;
+#[path = "second_opinions/javap.rs"]
+mod javap;
+#[path = "second_opinions/javap_text.rs"]
+mod javap_text;
+#[path = "second_opinions/names.rs"]
+mod names;
+#[path = "second_opinions/nom_parser.rs"]
+mod nom_parser;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_rewrite::ClassFile;
+use loadhook_rewrite::constant_pool::Constant;
+use loadhook_tests::corpus;
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::mutate::random::Random;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+/// Both JDKs on which classes are read.
+const JDKS: [u32; 2] = [17, 25];
+/// Classes that `javap` prints, of each JDK.
+const PRINTED: usize = 800;
+
+/// What the parsers said, counted.
+#[derive(Debug, Default)]
+struct Opinions {
+    classes: usize,
+    /// Read by `cafebabe` and found to agree.
+    cafebabe: usize,
+    /// Read by `classfile-parser` and found to agree.
+    classfile_parser: usize,
+    instructions: usize,
+    frames: usize,
+    /// Classes they do not read, by the known fault that keeps them from it.
+    excused: BTreeMap<&'static str, usize>,
+    disagreements: Vec<String>,
+}
+
+impl Opinions {
+    fn add(&mut self, other: Opinions) {
+        self.classes += other.classes;
+        self.cafebabe += other.cafebabe;
+        self.classfile_parser += other.classfile_parser;
+        self.instructions += other.instructions;
+        self.frames += other.frames;
+        for (fault, times) in other.excused {
+            *self.excused.entry(fault).or_default() += times;
+        }
+        self.disagreements.extend(other.disagreements);
+    }
+
+    fn ask(&mut self, name: &str, bytes: &[u8]) {
+        self.classes += 1;
+        let class = match ClassFile::parse(bytes) {
+            Ok(class) => class,
+            Err(error) => {
+                return self
+                    .disagreements
+                    .push(format!("{name}: we do not read it: {error}"));
+            }
+        };
+        match cafebabe::parse_class(bytes) {
+            Ok(theirs) => match cafe::agree(&class, &theirs) {
+                Ok(seen) => {
+                    self.cafebabe += 1;
+                    self.instructions += seen.instructions;
+                    self.frames += seen.frames;
+                }
+                Err(error) => self
+                    .disagreements
+                    .push(format!("{name}, cafebabe: {error:#}")),
+            },
+            Err(_) if faults::has_dynamic_bootstrap_argument(&class) => {
+                *self
+                    .excused
+                    .entry("cafebabe: dynamic constant as bootstrap argument")
+                    .or_default() += 1;
+            }
+            Err(error) => self
+                .disagreements
+                .push(format!("{name}, cafebabe does not read it: {error}")),
+        }
+        let unknown_to_nom = tags(&class).any(|it| matches!(it, 17 | 19 | 20));
+        match classfile_parser::class_parser(bytes) {
+            Ok((rest, theirs)) => match nom_parser::agree(&class, rest, &theirs) {
+                Ok(()) => self.classfile_parser += 1,
+                Err(error) => self
+                    .disagreements
+                    .push(format!("{name}, classfile-parser: {error:#}")),
+            },
+            Err(_) if unknown_to_nom => {
+                *self
+                    .excused
+                    .entry("classfile-parser: constants of tag 17, 19, 20")
+                    .or_default() += 1;
+            }
+            Err(_) => self
+                .disagreements
+                .push(format!("{name}, classfile-parser does not read it")),
+        }
+    }
+}
+
+/// The tags of the pool's constants, as far as faults depend on them.
+fn tags<'c>(class: &'c ClassFile<'_>) -> impl Iterator<Item = u8> + 'c {
+    (1..class.pool().count()).filter_map(|it| match class.pool().get(it) {
+        Ok(Constant::Dynamic { .. }) => Some(17),
+        Ok(Constant::Module { .. }) => Some(19),
+        Ok(Constant::Package { .. }) => Some(20),
+        _ => None,
+    })
+}
+
+fn ask_all(files: &[PathBuf]) -> Result<Opinions> {
+    let next = AtomicUsize::new(0);
+    let all = Mutex::new(Opinions::default());
+    let work = || -> Result<()> {
+        let mut opinions = Opinions::default();
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            opinions.ask(&file.display().to_string(), &fs::read(file)?);
+        }
+        all.lock()
+            .map_err(|_| anyhow::anyhow!("a thread panicked"))?
+            .add(opinions);
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let threads = thread::available_parallelism().map_or(2, usize::from);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|it| {
+            it.join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    })?;
+    Ok(all.into_inner()?)
+}
+
+#[test]
+fn two_crates_agree_on_every_class() -> Result<()> {
+    for feature in JDKS {
+        let started = Instant::now();
+        let mut opinions = ask_all(&corpus::walk(&corpus::jdk_classes(feature)?)?)?;
+        opinions.disagreements.sort();
+        let count = opinions.disagreements.len();
+        opinions.disagreements.truncate(20);
+        ensure!(
+            count == 0,
+            "{count} disagreements:\n{}",
+            opinions.disagreements.join("\n")
+        );
+        println!("JDK {feature}, {:.1?}: {opinions:?}", started.elapsed());
+        let excused: usize = opinions.excused.values().sum();
+        ensure!(
+            opinions.cafebabe + opinions.classfile_parser + excused == 2 * opinions.classes,
+            "{opinions:?}"
+        );
+        ensure!(
+            opinions.cafebabe + 5 >= opinions.classes,
+            "cafebabe has come to read fewer: {opinions:?}"
+        );
+        ensure!(
+            excused * 50 < opinions.classes,
+            "too many are excused: {opinions:?}"
+        );
+        ensure!(
+            opinions.instructions > 1_000_000 && opinions.frames > 100_000,
+            "{opinions:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn javap_agrees_on_a_sample() -> Result<()> {
+    let javap = Jdk::find(17)?;
+    for feature in JDKS {
+        let started = Instant::now();
+        let files = corpus::walk(&corpus::jdk_classes(feature)?)?;
+        let mut random = Random::new(u64::from(feature));
+        let mut sample = Vec::new();
+        while sample.len() < PRINTED {
+            let file = random.pick(&files).context("no classes")?;
+            // Neither the empty ones nor those that print for minutes.
+            if (1_500..60_000).contains(&fs::metadata(file)?.len()) && !sample.contains(file) {
+                sample.push(file.clone());
+            }
+        }
+        let seen = javap::agree(&javap, &sample)?;
+        println!("JDK {feature}, {:.1?}: {seen:?}", started.elapsed());
+        ensure!(
+            seen.classes == PRINTED && seen.instructions > 20_000 && seen.frames > 1_000,
+            "{seen:?}"
+        );
+        ensure!(
+            seen.handlers > 100 && seen.lines > 5_000 && seen.locals > 0,
+            "{seen:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn known_faults_are_as_described() -> Result<()> {
+    faults::check_all()
+}

@@ -1,0 +1,553 @@
+//! The known faults of both crates: each with a class that shows it, what `javap` says of that class, and that
+//! we read it as `javap` does. Where `javap` itself lets pass what we refuse, HotSpot refuses it, too.
+//!
+//! The classes are in `tests/second_opinions`; `BLESS=1` writes them anew.
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use classfile_parser::attribute_info::{code_attribute_parser, stack_map_table_attribute_parser};
+use loadhook_rewrite::ClassFile;
+use loadhook_rewrite::constant_pool::Constant;
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::mutate::class::{Attribute, Class, Code, Constant as Raw, Info, Member};
+use loadhook_tests::pairs::Runner;
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+use crate::{javap, javap_text};
+
+/// A fault of a crate.
+struct Fault {
+    /// The name of the class file in `tests/second_opinions`.
+    fixture: &'static str,
+    make: fn() -> Vec<u8>,
+    /// Whose, and which.
+    what: &'static str,
+    /// Fails when the fault is not there any more.
+    shows: fn(&[u8]) -> Result<()>,
+    /// What we make of the class.
+    ours: Ours,
+    /// What `javap` prints, among the rest.
+    javap: &'static [&'static str],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ours {
+    /// We read the class, all of it as `javap` prints it.
+    Agrees,
+    /// We read the class and, as `javap` or HotSpot does, refuse some of its code.
+    ReadsClass,
+    /// An error.
+    Refuses,
+}
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        fixture: "DynamicArgument",
+        make: dynamic_argument,
+        what: "cafebabe refuses a dynamic constant as argument of a bootstrap method (JVMS §4.7.23 allows it)",
+        shows: |class| cafebabe_refuses(class, "Unexpected constant pool reference type"),
+        ours: Ours::Agrees,
+        javap: &[
+            "REF_invokeStatic java/lang/invoke/ConstantBootstraps.nullConstant",
+            "#0:inner:Ljava/lang/Object;",
+        ],
+    },
+    Fault {
+        fixture: "DynamicArgument",
+        make: dynamic_argument,
+        what: "classfile-parser does not know CONSTANT_Dynamic (tag 17)",
+        shows: nom_refuses,
+        ours: Ours::Agrees,
+        javap: &["= Dynamic "],
+    },
+    Fault {
+        fixture: "module-info",
+        make: module_info,
+        what: "classfile-parser does not know CONSTANT_Module and CONSTANT_Package (tags 19, 20)",
+        shows: nom_refuses,
+        ours: Ours::Agrees,
+        javap: &[
+            "module demo@1.0",
+            "flags: (0x8000) ACC_MODULE",
+            "= Module ",
+            "= Package ",
+        ],
+    },
+    Fault {
+        fixture: "LoneSurrogate",
+        make: lone_surrogate,
+        what: "cafebabe refuses names that are no UTF-16 text; JVMS §4.2.2 forbids them nowhere",
+        shows: |class| cafebabe_refuses(class, ""),
+        ours: Ours::Agrees,
+        javap: &["descriptor: I", "fields: 1"],
+    },
+    Fault {
+        fixture: "UnknownFlags",
+        make: unknown_flags,
+        what: "both forget flags they have no name for, which JVMS §4.6 lets be set",
+        shows: |class| {
+            let theirs = cafebabe::parse_class(class).map_err(|it| anyhow!("{it}"))?;
+            let flags = theirs
+                .methods
+                .first()
+                .context("a method")?
+                .access_flags
+                .bits();
+            ensure!(flags == 0x0409, "cafebabe says {flags:#x}");
+            let (_, theirs) =
+                classfile_parser::class_parser(class).map_err(|_| anyhow!("refused"))?;
+            let flags = theirs
+                .methods
+                .first()
+                .context("a method")?
+                .access_flags
+                .bits();
+            ensure!(flags == 0x0409, "classfile-parser says {flags:#x}");
+            Ok(())
+        },
+        ours: Ours::Agrees,
+        javap: &["flags: (0xa409)"],
+    },
+    Fault {
+        fixture: "WholeRangeSwitch",
+        make: whole_range_switch,
+        what: "cafebabe computes `high - low + 1` in 32 bits: it panics, or reads a switch without cases; so does javap",
+        shows: |class| {
+            let class = class.to_vec();
+            match catch_unwind(move || cafebabe::parse_class(&class).map(drop)) {
+                Err(_) | Ok(Ok(())) => Ok(()),
+                Ok(Err(error)) => bail!("it refuses the class: {error}"),
+            }
+        },
+        ours: Ours::ReadsClass,
+        javap: &[
+            "1: tableswitch   { // -2147483648 to 2147483647",
+            "default: 16",
+            "16: return",
+        ],
+    },
+    Fault {
+        fixture: "WholeRangeSwitch",
+        make: whole_range_switch,
+        what: "classfile-parser does the same",
+        shows: |class| {
+            let code = code_of(class)?;
+            let read = catch_unwind(move || {
+                classfile_parser::code_attribute::code_parser(&code)
+                    .map(|it| it.1.len())
+                    .ok()
+            });
+            ensure!(read.is_err() || !cfg!(debug_assertions), "{read:?}");
+            Ok(())
+        },
+        ours: Ours::ReadsClass,
+        javap: &[
+            "1: tableswitch   { // -2147483648 to 2147483647",
+            "default: 16",
+            "16: return",
+        ],
+    },
+    Fault {
+        fixture: "NoPool",
+        make: || [0xCA, 0xFE, 0xBA, 0xBE, 0, 0, 0, 52, 0, 0].to_vec(),
+        what: "classfile-parser computes `constant_pool_count - 1` of 0",
+        shows: |class| {
+            let class = class.to_vec();
+            let read = catch_unwind(move || classfile_parser::class_parser(&class).is_ok());
+            ensure!(read.is_err() || !cfg!(debug_assertions), "{read:?}");
+            Ok(())
+        },
+        ours: Ours::Refuses,
+        javap: &["Error: unexpected end of file"],
+    },
+    Fault {
+        fixture: "CutFrame",
+        make: cut_frame,
+        what: "classfile-parser panics where a frame's types are cut off",
+        shows: |class| {
+            let info = attribute_of_code(class, b"StackMapTable")?;
+            let read = catch_unwind(move || stack_map_table_attribute_parser(&info).is_ok());
+            ensure!(read.is_err(), "{read:?}");
+            Ok(())
+        },
+        ours: Ours::ReadsClass,
+        javap: &["StackMapTable: length = 0x3 (java.lang.reflect.InvocationTargetException)"],
+    },
+    Fault {
+        fixture: "TrailingBytes",
+        make: trailing_bytes,
+        what: "classfile-parser takes bytes behind the class for nothing wrong (JVMS §4.8); javap does so, too",
+        shows: |class| {
+            let (rest, _) =
+                classfile_parser::class_parser(class).map_err(|_| anyhow!("refused"))?;
+            ensure!(rest.len() == 3, "{} bytes left", rest.len());
+            Ok(())
+        },
+        ours: Ours::Refuses,
+        javap: &["class TrailingBytes"],
+    },
+    Fault {
+        fixture: "LongAtEnd",
+        make: long_at_end,
+        what: "both take a pool whose last entry is the first half of a long (JVMS §4.4.5); javap does so, too",
+        shows: |class| {
+            cafebabe::parse_class(class).map_err(|it| anyhow!("cafebabe: {it}"))?;
+            classfile_parser::class_parser(class)
+                .map_err(|_| anyhow!("classfile-parser refuses it"))?;
+            Ok(())
+        },
+        ours: Ours::Refuses,
+        javap: &["#5 = Long               1l"],
+    },
+    Fault {
+        fixture: "BadOpcode",
+        make: bad_opcode,
+        what: "classfile-parser gives the instructions before one that it does not know, and no error",
+        shows: |class| {
+            let code = code_of(class)?;
+            let (rest, read) = classfile_parser::code_attribute::code_parser(&code)
+                .map_err(|_| anyhow!("refused"))?;
+            ensure!((rest.len(), read.len()) == (2, 2), "{rest:?} {read:?}");
+            Ok(())
+        },
+        ours: Ours::ReadsClass,
+        javap: &["1: nop", "2: bytecode 219", "3: return"],
+    },
+    Fault {
+        fixture: "SurrogateType",
+        make: surrogate_type,
+        what: "cafebabe reads a descriptor that is no UTF-16 text, and panics when asked for it",
+        shows: |class| {
+            let class = class.to_vec();
+            let read = catch_unwind(move || {
+                let theirs = cafebabe::parse_class(&class).map_err(|it| it.to_string());
+                // The iterator borrows the class for as long as it lives.
+                theirs.map(|it| Box::leak(Box::new(it)).constantpool_iter().count())
+            });
+            ensure!(read.is_err(), "{read:?}");
+            Ok(())
+        },
+        ours: Ours::Agrees,
+        javap: &["= NameAndType "],
+    },
+];
+
+pub(crate) fn has_dynamic_bootstrap_argument(class: &ClassFile<'_>) -> bool {
+    let pool = class.pool();
+    let methods = class.attributes().flatten().find(|it| {
+        pool.utf8(it.name_index)
+            .is_ok_and(|it| it == b"BootstrapMethods")
+    });
+    let Some(methods) = methods else { return false };
+    let mut values = methods
+        .info
+        .chunks_exact(2)
+        .map(|it| u16::from_be_bytes([it[0], it[1]]));
+    let mut next = || values.next().unwrap_or(0);
+    let count = next();
+    (0..count).any(|_| {
+        let (_handle, arguments) = (next(), next());
+        (0..arguments)
+            .map(|_| matches!(pool.get(next()), Ok(Constant::Dynamic { .. })))
+            .fold(false, |a, b| a | b)
+    })
+}
+
+pub(crate) fn check_all() -> Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("second_opinions");
+    let bless = std::env::var_os("BLESS").is_some();
+    let jdk = Jdk::find(17)?;
+    let file_of = |fault: &Fault| folder.join(format!("{}.class", fault.fixture));
+    for fault in FAULTS.iter().filter(|_| bless) {
+        fs::create_dir_all(&folder)?;
+        fs::write(file_of(fault), (fault.make)())?;
+    }
+    for fault in FAULTS {
+        let file = file_of(fault);
+        let class = fs::read(&file).with_context(|| file.display().to_string())?;
+        ensure!(
+            class == (fault.make)(),
+            "{} is not what is made here: BLESS=1",
+            file.display()
+        );
+        check(&jdk, fault, &file, &class)
+            .with_context(|| format!("{}: {}", fault.fixture, fault.what))?;
+    }
+    Ok(())
+}
+
+fn check(jdk: &Jdk, fault: &Fault, file: &Path, class: &[u8]) -> Result<()> {
+    (fault.shows)(class).context("the fault is gone?")?;
+    let printed = javap::print(jdk, &[PathBuf::from(file)])?;
+    for text in fault.javap {
+        ensure!(
+            printed.contains(text),
+            "javap does not say {text:?}:\n{printed}"
+        );
+    }
+    let ours = ClassFile::parse(class);
+    ensure!(
+        ours.is_ok() == (fault.ours != Ours::Refuses),
+        "{:?}",
+        ours.err()
+    );
+    if fault.ours == Ours::Refuses {
+        let linked = Runner::new(jdk, &[]).try_class(class)?.link;
+        ensure!(
+            linked
+                .as_ref()
+                .is_err_and(|it| it.contains("ClassFormatError")),
+            "HotSpot: {linked:?}"
+        );
+    }
+    if let Ok(ours) = ours {
+        let theirs = javap_text::parse(&printed)?.pop().context("a class")?;
+        let agreed = javap::agree_on(&ours, &theirs, &mut javap::Seen::default());
+        ensure!(agreed.is_ok() == (fault.ours == Ours::Agrees), "{agreed:?}");
+    }
+    Ok(())
+}
+
+fn cafebabe_refuses(class: &[u8], message: &str) -> Result<()> {
+    match cafebabe::parse_class(class) {
+        Ok(_) => bail!("it reads the class"),
+        Err(error) => ensure!(error.to_string().contains(message), "{error}"),
+    }
+    Ok(())
+}
+
+fn nom_refuses(class: &[u8]) -> Result<()> {
+    ensure!(
+        classfile_parser::class_parser(class).is_err(),
+        "it reads the class"
+    );
+    Ok(())
+}
+
+/// The instructions of the first method, by classfile-parser.
+fn code_of(class: &[u8]) -> Result<Vec<u8>> {
+    let (_, class) = classfile_parser::class_parser(class).map_err(|_| anyhow!("refused"))?;
+    let method = class.methods.first().context("a method")?;
+    let code = method.attributes.first().context("its code")?;
+    let (_, code) = code_attribute_parser(&code.info).map_err(|_| anyhow!("refused"))?;
+    Ok(code.code)
+}
+
+/// An attribute of the first method's code, by our mutator's reader.
+fn attribute_of_code(class: &[u8], name: &[u8]) -> Result<Vec<u8>> {
+    let class = Class::parse(class).context("a class")?;
+    let code = class
+        .methods
+        .first()
+        .and_then(Member::code)
+        .context("code")?;
+    let attribute = code
+        .attributes
+        .iter()
+        .find(|it| class.utf8(it.name) == name)
+        .context("an attribute")?;
+    match &attribute.info {
+        Info::Bytes(bytes) => Ok(bytes.clone()),
+        Info::Code(_) => bail!("code inside code"),
+    }
+}
+
+// The classes.
+
+fn constant(class: &mut Class, tag: u8, bytes: &[u8]) -> u16 {
+    let known = class
+        .pool
+        .iter()
+        .position(|it| it.tag == tag && it.bytes == bytes);
+    known.unwrap_or_else(|| {
+        class.pool.push(Raw {
+            tag,
+            bytes: bytes.to_vec(),
+        });
+        class.pool.len() - 1
+    }) as u16
+}
+
+fn indexes(class: &mut Class, tag: u8, indexes: &[u16]) -> u16 {
+    let bytes: Vec<u8> = indexes.iter().flat_map(|it| it.to_be_bytes()).collect();
+    constant(class, tag, &bytes)
+}
+
+fn utf8(class: &mut Class, text: &[u8]) -> u16 {
+    let mut bytes = (text.len() as u16).to_be_bytes().to_vec();
+    bytes.extend_from_slice(text);
+    constant(class, 1, &bytes)
+}
+
+/// A `CONSTANT_Class`, or what else has only a name.
+fn named(class: &mut Class, tag: u8, name: &str) -> u16 {
+    let name = utf8(class, name.as_bytes());
+    indexes(class, tag, &[name])
+}
+
+fn name_and_type(class: &mut Class, name: &str, descriptor: &str) -> u16 {
+    let (name, descriptor) = (
+        utf8(class, name.as_bytes()),
+        utf8(class, descriptor.as_bytes()),
+    );
+    indexes(class, 12, &[name, descriptor])
+}
+
+fn attribute(class: &mut Class, name: &str, info: &[u8]) -> Attribute {
+    Attribute {
+        name: utf8(class, name.as_bytes()),
+        info: Info::Bytes(info.to_vec()),
+    }
+}
+
+fn empty(name: &str, major: u16) -> Class {
+    let mut class = Class {
+        minor: 0,
+        major,
+        pool: vec![Raw {
+            tag: 0,
+            bytes: Vec::new(),
+        }],
+        access: 0x0421,
+        this_class: 0,
+        super_class: 0,
+        interfaces: Vec::new(),
+        fields: Vec::new(),
+        methods: Vec::new(),
+        attributes: Vec::new(),
+    };
+    class.this_class = named(&mut class, 7, name);
+    class.super_class = named(&mut class, 7, "java/lang/Object");
+    class
+}
+
+fn member(
+    class: &mut Class,
+    access: u16,
+    name: &[u8],
+    descriptor: &str,
+    attributes: Vec<Attribute>,
+) -> Member {
+    Member {
+        access,
+        name: utf8(class, name),
+        descriptor: utf8(class, descriptor.as_bytes()),
+        attributes,
+    }
+}
+
+/// `static void code()` with this code.
+fn with_code(name: &str, bytes: &[u8], frames: Option<&[u8]>) -> Vec<u8> {
+    let mut class = empty(name, 52);
+    let attributes = frames
+        .map(|it| attribute(&mut class, "StackMapTable", it))
+        .into_iter()
+        .collect();
+    let code = Code {
+        max_stack: 1,
+        max_locals: 0,
+        bytes: bytes.to_vec(),
+        handlers: Vec::new(),
+        attributes,
+    };
+    let code = Attribute {
+        name: utf8(&mut class, b"Code"),
+        info: Info::Code(code),
+    };
+    let method = member(&mut class, 0x0008, b"code", "()V", vec![code]);
+    class.methods.push(method);
+    class.write()
+}
+
+fn dynamic_argument() -> Vec<u8> {
+    let mut class = empty("DynamicArgument", 55);
+    let owner = named(&mut class, 7, "java/lang/invoke/ConstantBootstraps");
+    let signature = "(Ljava/lang/invoke/MethodHandles$Lookup;Ljava/lang/String;Ljava/lang/Class;)Ljava/lang/Object;";
+    let bootstrap = name_and_type(&mut class, "nullConstant", signature);
+    let [high, low] = indexes(&mut class, 10, &[owner, bootstrap]).to_be_bytes();
+    let handle = constant(&mut class, 15, &[6, high, low]);
+    let inner = name_and_type(&mut class, "inner", "Ljava/lang/Object;");
+    let inner = indexes(&mut class, 17, &[0, inner]);
+    let outer = name_and_type(&mut class, "outer", "Ljava/lang/Object;");
+    indexes(&mut class, 17, &[1, outer]);
+    let methods: Vec<u8> = [2, handle, 0, handle, 1, inner]
+        .iter()
+        .flat_map(|it: &u16| it.to_be_bytes())
+        .collect();
+    let methods = attribute(&mut class, "BootstrapMethods", &methods);
+    class.attributes.push(methods);
+    class.write()
+}
+
+fn module_info() -> Vec<u8> {
+    let mut class = empty("module-info", 53);
+    (class.access, class.super_class) = (0x8000, 0);
+    let (module, base) = (
+        named(&mut class, 19, "demo"),
+        named(&mut class, 19, "java.base"),
+    );
+    let (package, version) = (named(&mut class, 20, "demo/api"), utf8(&mut class, b"1.0"));
+    // One module required, one package exported to all.
+    let module = [
+        module, 0, version, 1, base, 0x8000, 0, 1, package, 0, 0, 0, 0, 0,
+    ];
+    let module: Vec<u8> = module
+        .iter()
+        .flat_map(|it: &u16| it.to_be_bytes())
+        .collect();
+    let module = attribute(&mut class, "Module", &module);
+    class.attributes.push(module);
+    class.write()
+}
+
+fn lone_surrogate() -> Vec<u8> {
+    let mut class = empty("LoneSurrogate", 52);
+    let field = member(&mut class, 0, b"\xed\xa0\x80", "I", Vec::new());
+    class.fields.push(field);
+    class.write()
+}
+
+fn unknown_flags() -> Vec<u8> {
+    let mut class = empty("UnknownFlags", 52);
+    let method = member(&mut class, 0xa409, b"method", "()V", Vec::new());
+    class.methods.push(method);
+    class.write()
+}
+
+fn whole_range_switch() -> Vec<u8> {
+    let mut code = vec![0x03, 0xaa, 0, 0];
+    for word in [15, i32::MIN, i32::MAX] {
+        code.extend_from_slice(&i32::to_be_bytes(word));
+    }
+    code.push(0xb1);
+    with_code("WholeRangeSwitch", &code, None)
+}
+
+fn cut_frame() -> Vec<u8> {
+    // One frame of one stack entry, whose type is not there.
+    with_code("CutFrame", &[0xb1], Some(&[0, 1, 64]))
+}
+
+fn trailing_bytes() -> Vec<u8> {
+    let mut class = empty("TrailingBytes", 52).write();
+    class.extend_from_slice(&[1, 2, 3]);
+    class
+}
+
+fn long_at_end() -> Vec<u8> {
+    let mut class = empty("LongAtEnd", 52);
+    constant(&mut class, 5, &[0, 0, 0, 0, 0, 0, 0, 1]);
+    class.write()
+}
+
+fn bad_opcode() -> Vec<u8> {
+    with_code("BadOpcode", &[0x00, 0x00, 0xdb, 0xb1], None)
+}
+
+fn surrogate_type() -> Vec<u8> {
+    let mut class = empty("SurrogateType", 52);
+    let (name, descriptor) = (utf8(&mut class, b"name"), utf8(&mut class, b"\xed\xa0\x80"));
+    indexes(&mut class, 12, &[name, descriptor]);
+    class.write()
+}

@@ -1,0 +1,129 @@
+//! Compiles the tracker's Java sources and lists the classes for the crate to embed.
+
+#[allow(unreachable_pub)]
+#[path = "src/rename.rs"]
+mod rename;
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Stands for `java.lang.Thread` in the sources.
+const STUB: &str = "loadhook/JavaThread";
+
+fn main() {
+    println!("cargo::rerun-if-changed=java");
+    println!("cargo::rerun-if-env-changed=JAVA_HOME_17");
+    println!("cargo::rerun-if-env-changed=JAVA_HOME");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    if let Err(error) = build(&out) {
+        println!("cargo::error={error}");
+    }
+}
+
+fn build(out: &Path) -> Result<(), String> {
+    let classes = out.join("classes");
+    // What an earlier build left would be embedded too.
+    let _ = fs::remove_dir_all(&classes);
+    fs::create_dir_all(&classes)
+        .map_err(|error| format!("cannot create {}: {error}", classes.display()))?;
+    compile(&classes)?;
+    let mut found = files(&classes.join("loadhook"))?
+        .iter()
+        .map(|file| read(file))
+        .collect::<Result<Vec<_>, _>>()?;
+    found.retain(|class| rename::names(class).0 != STUB);
+    let mut list = String::from(
+        "/// Internal names and bytes of the classes, superclasses first.\npub const CLASSES: &[(&str, &[u8])] = &[\n",
+    );
+    for class in superclasses_first(found) {
+        let class = rename::renamed(&class, &|name| {
+            (name == STUB).then(|| "java/lang/Thread".to_owned())
+        });
+        let name = rename::names(&class).0;
+        let file = out.join(name.replace('/', ".") + ".class");
+        write(&file, &class)?;
+        writeln!(list, "    ({name:?}, include_bytes!({file:?})),").expect("a String takes all");
+    }
+    list.push_str("];\n");
+    write(&out.join("classes.rs"), list.as_bytes())
+}
+
+fn compile(classes: &Path) -> Result<(), String> {
+    let Some(javac) = javac() else {
+        return Err("no javac found to compile the tracker: install openjdk-17-jdk-headless or set JAVA_HOME_17".into());
+    };
+    let sources = files(Path::new("java/loadhook"))?;
+    let output = Command::new(&javac)
+        .args([
+            "--release",
+            "8",
+            "-g:lines,source",
+            "-encoding",
+            "UTF-8",
+            "-Xlint:all,-options",
+            "-Werror",
+            "-d",
+        ])
+        .arg(classes)
+        .args(sources)
+        .output()
+        .map_err(|error| format!("cannot run {}: {error}", javac.display()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+    Err(format!("{} does not compile the tracker", javac.display()))
+}
+
+/// The first compiler found, of a JDK 17 if there is one.
+fn javac() -> Option<PathBuf> {
+    let homes = ["JAVA_HOME_17", "JAVA_HOME"]
+        .into_iter()
+        .filter_map(env::var_os)
+        .map(PathBuf::from);
+    let installed = files(Path::new("/usr/lib/jvm")).unwrap_or_default();
+    let is_17 = |path: &&PathBuf| path.to_string_lossy().contains("17");
+    let path = env::var_os("PATH").unwrap_or_default();
+    homes
+        .chain(installed.iter().filter(is_17).cloned())
+        .chain(installed.iter().cloned())
+        .map(|home| home.join("bin/javac"))
+        .chain(env::split_paths(&path).map(|folder| folder.join("javac")))
+        .find(|javac| javac.is_file())
+}
+
+/// What is in a folder, sorted.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let entries = fs::read_dir(folder)
+        .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    Ok(files)
+}
+
+fn superclasses_first(mut classes: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    let mut sorted: Vec<Vec<u8>> = Vec::new();
+    while !classes.is_empty() {
+        let waiting: Vec<String> = classes
+            .iter()
+            .map(|class| rename::names(class).0.to_owned())
+            .collect();
+        let (ready, rest): (Vec<_>, Vec<_>) = classes
+            .into_iter()
+            .partition(|class| !waiting.iter().any(|name| name == rename::names(class).1));
+        sorted.extend(ready);
+        classes = rest;
+    }
+    sorted
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, String> {
+    fs::read(file).map_err(|error| format!("cannot read {}: {error}", file.display()))
+}
+
+fn write(file: &Path, bytes: &[u8]) -> Result<(), String> {
+    fs::write(file, bytes).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}

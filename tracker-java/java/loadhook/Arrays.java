@@ -1,0 +1,31 @@
+package loadhook;
+
+/** Copies and fills, apart so that what grows is a method of its own. */
+final class Arrays {
+    private Arrays() {
+    }
+
+    static int[] longer(int[] array) {
+        int[] longer = new int[array.length * 2];
+        System.arraycopy(array, 0, longer, 0, array.length);
+        return longer;
+    }
+
+    static long[] longer(long[] array) {
+        long[] longer = new long[array.length * 2];
+        System.arraycopy(array, 0, longer, 0, array.length);
+        return longer;
+    }
+
+    static void clear(int[] array, int end) {
+        for (int at = 0; at < end; at++) {
+            array[at] = 0;
+        }
+    }
+
+    static void clear(long[] array, int end) {
+        for (int at = 0; at < end; at++) {
+            array[at] = 0;
+        }
+    }
+}

@@ -1,0 +1,44 @@
+package loadhook;
+
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * What the trees may take: so many nodes, and no heap that the program needs.
+ *
+ * Asking comes before allocating: with {@code -XX:+ExitOnOutOfMemoryError} an OutOfMemoryError ends the JVM even if it
+ * is caught.
+ */
+final class Budget {
+    private static final Runtime RUNTIME = Runtime.getRuntime();
+    private static final AtomicInteger LEFT = new AtomicInteger(1000000);
+
+    private Budget() {
+    }
+
+    static void limit(int nodes) {
+        LEFT.set(nodes);
+    }
+
+    /** Takes one node of the limit over all trees, live and merged. No monitor: a virtual thread may be unmounted there. */
+    static boolean takeNode() {
+        if (LEFT.getAndDecrement() > 0) {
+            return true;
+        }
+        LEFT.getAndIncrement();
+        return false;
+    }
+
+    static void giveBack(int nodes) {
+        LEFT.getAndAdd(nodes);
+    }
+
+    /**
+     * Whether an array of so many bytes leaves the program enough. Garbage counts as used, which errs on the safe side;
+     * four times the size, since a heap in pieces may not have it in one.
+     */
+    static boolean hasRoom(long bytes) {
+        long most = RUNTIME.maxMemory();
+        long free = most - RUNTIME.totalMemory() + RUNTIME.freeMemory();
+        return free > 4 * bytes + (most >> 5);
+    }
+}

@@ -1,0 +1,383 @@
+package loadhook;
+
+/**
+ * A thread's tree and where the thread is in it: the methods under way, from the outermost on.
+ *
+ * A frame of the path is one int: the node to return to, which is not the parent once recursion folds. A frame with more
+ * to say, timed or without a node, has that int complemented and an entry in {@code stamps}; so what is neither timed nor
+ * odd touches little memory.
+ *
+ * The path heals. A constructor whose {@code super(…)} throws runs no exit probe, and a StackOverflowError may keep any
+ * probe from running; what lies above the method that the next probe names has ended, then.
+ */
+class Path extends Tree {
+    /** The thread, or null while it is inside something slow, so that probes met there are not for this path. */
+    Thread owner;
+
+    Thread thread;
+    long id;
+    boolean virtual;
+    /** The next one in the registry's chain, or in the pool. */
+    Path next;
+    /** How often the cache did not have it. */
+    int misses;
+
+    int current;
+    int depth;
+    int[] back;
+
+    /** For each odd frame two: when it began and its weight, negative if inside another call of its node; or, without a
+     * node, its method and 0. */
+    long[] stamps;
+    int stamped;
+
+    /** Calls beyond a path that found no room to grow, and the node below them. */
+    private int beyond;
+    private int covered;
+
+    private long seed;
+
+    Path(int mode, int nodes, int frames, long seed) {
+        super(mode, nodes);
+        back = new int[frames];
+        stamps = new long[2 * frames];
+        this.seed = seed == 0 ? 1 : seed;
+    }
+
+    final void enter(int method) {
+        int[] rows = this.rows;
+        int from = current;
+        int frame = depth;
+        int[] back = this.back;
+        if (rows[from + LAST_METHOD] == method && frame < back.length) {
+            int node = rows[from + LAST_CHILD];
+            int left = rows[node + LEFT] - 1;
+            if (left >= 0) {
+                rows[node + LEFT] = left;
+                rows[node + ACTIVE]++;
+                back[frame] = from;
+                depth = frame + 1;
+                current = node;
+            } else {
+                enterTimed(from, node);
+            }
+        } else {
+            enterSlowly(method);
+        }
+    }
+
+    final void exit(int method) {
+        int[] rows = this.rows;
+        int node = current;
+        if (rows[node + METHOD] == method) {
+            int frame = depth - 1;
+            int to = back[frame];
+            if (to >= 0) {
+                rows[node + ACTIVE]--;
+                depth = frame;
+                current = to;
+            } else {
+                end(Clock.now());
+            }
+        } else {
+            heal(method, true);
+        }
+    }
+
+    final void caught(int method) {
+        if (rows[current + METHOD] != method) {
+            heal(method, false);
+        }
+    }
+
+    private void enterSlowly(int method) {
+        if (beyond != 0) {
+            enterBeyond();
+            return;
+        }
+        int from = current;
+        int node = callee(from, method);
+        if (depth == back.length) {
+            if (!deepen()) {
+                enterBeyond();
+                return;
+            }
+            from = current;
+            node = callee(from, method);
+        }
+        if (node == overflow) {
+            enterOverflow(from, node, method);
+        } else if (rows[node + LEFT] == 0) {
+            enterTimed(from, node);
+        } else {
+            int[] rows = this.rows;
+            rows[node + LEFT]--;
+            rows[node + ACTIVE]++;
+            back[depth++] = from;
+            current = node;
+        }
+    }
+
+    private void enterTimed(int from, int node) {
+        if (mode == Timing.COUNT || 2 * stamped == stamps.length && !moreStamps()) {
+            enterUntimed(from, node);
+            return;
+        }
+        int[] rows = this.rows;
+        long[] times = this.times;
+        int weight = rows[node + PERIOD];
+        int period = Timing.period(mode, times[node + GRANTED], times[node + RECENT]);
+        int skipped = period == 1 ? 0 : draw(period);
+        int left = rows[node + REST] + skipped;
+        long start = Clock.now();
+        // No call from here on.
+        rows[node + LEFT] = left;
+        times[node + GRANTED] += left + 1;
+        rows[node + PERIOD] = period;
+        rows[node + REST] = period - 1 - skipped;
+        int at = 2 * stamped++;
+        stamps[at] = start;
+        stamps[at + 1] = rows[node + ACTIVE]++ == 0 ? weight : -weight;
+        back[depth++] = ~from;
+        current = node;
+    }
+
+    /** One of {@code period} numbers from 0 on, each as likely. */
+    private int draw(int period) {
+        long shuffled = Timing.shuffled(seed);
+        seed = shuffled;
+        return (int) (shuffled >>> 32) & period - 1;
+    }
+
+    /** A call whose turn it was to be timed; in count mode that comes every two billion calls. */
+    private void enterUntimed(int from, int node) {
+        int left = mode == Timing.COUNT ? Integer.MAX_VALUE : 0;
+        rows[node + LEFT] = left;
+        times[node + GRANTED] += 1L + left;
+        rows[node + ACTIVE]++;
+        back[depth++] = from;
+        current = node;
+    }
+
+    private void enterOverflow(int from, int node, int method) {
+        if (2 * stamped == stamps.length && !moreStamps()) {
+            enterBeyond();
+            return;
+        }
+        times[node + GRANTED]++;
+        int at = 2 * stamped++;
+        stamps[at] = method;
+        stamps[at + 1] = 0;
+        rows[node + ACTIVE]++;
+        back[depth++] = ~from;
+        current = node;
+    }
+
+    /** Counts a call for which there is no frame. */
+    private void enterBeyond() {
+        int node = overflow();
+        times[node + GRANTED]++;
+        if (beyond++ == 0) {
+            covered = current;
+            current = node;
+        }
+    }
+
+    /** Ends the uppermost frame, which is timed or without a node. */
+    private void end(long now) {
+        int frame = depth - 1;
+        int from = ~back[frame];
+        int at = 2 * stamped - 2;
+        long weight = stamps[at + 1];
+        if (weight != 0) {
+            book(current, from, now - stamps[at], weight);
+        }
+        // No call from here on, nor between the writes of book: a frame is booked and ended, or neither.
+        rows[current + ACTIVE]--;
+        stamped--;
+        depth = frame;
+        current = from;
+    }
+
+    private void book(int node, int from, long nanos, long signed) {
+        long[] times = this.times;
+        long weight = signed < 0 ? -signed : signed;
+        long weighted = weight * nanos;
+        long variance = times[node + VARIANCE];
+        if (weight > 1) {
+            variance = widened(variance, weight, nanos - times[node + PREVIOUS]);
+        }
+        long recent = Timing.recent(times[node + RECENT], times[node + TIMED], nanos);
+        times[node + ALL] += weighted;
+        if (signed > 0) {
+            times[node + OUTERMOST] += weighted;
+        }
+        times[from + CHILD] += weighted;
+        times[node + VARIANCE] = variance;
+        times[node + PREVIOUS] = nanos;
+        times[node + RECENT] = recent;
+        times[node + TIMED]++;
+    }
+
+    /**
+     * Of a block of {@code weight} calls one was seen: the variance of its estimate is weight * (weight - 1) times that
+     * of a call, and half the square of the difference of two calls estimates the latter.
+     */
+    private static long widened(long bits, long weight, double difference) {
+        double variance = Double.longBitsToDouble(bits) + 0.5 * weight * (weight - 1) * difference * difference;
+        return Double.doubleToRawLongBits(variance);
+    }
+
+    /** Ends what lies above the uppermost frame of a method, and that frame if told so; nothing if there is none. */
+    private void heal(int method, boolean itself) {
+        if (beyond != 0) {
+            if (itself) {
+                if (--beyond == 0) {
+                    current = covered;
+                }
+                return;
+            }
+            beyond = 0;
+            current = covered;
+        }
+        int[] rows = this.rows;
+        int frame = depth - 1;
+        int at = 2 * stamped;
+        for (int node = current; frame >= 0; frame--) {
+            int to = back[frame];
+            if (to < 0) {
+                at -= 2;
+                to = ~to;
+            }
+            int found = rows[node + METHOD];
+            if (found == method || found == OVERFLOW && stamps[at] == method) {
+                unwind(itself ? frame : frame + 1, Clock.now());
+                return;
+            }
+            node = to;
+        }
+    }
+
+    private void unwind(int frames, long now) {
+        while (depth > frames) {
+            int to = back[depth - 1];
+            if (to < 0) {
+                end(now);
+            } else {
+                rows[current + ACTIVE]--;
+                depth--;
+                current = to;
+            }
+        }
+    }
+
+    // Room, made before anything is written.
+
+    private boolean deepen() {
+        Thread thread = owner;
+        owner = null;
+        try {
+            if (Stack.isWorthALook(depth) && Stack.isShallowerThan(depth)) {
+                keepOneOfEach();
+            }
+            return depth < back.length || lengthen();
+        } finally {
+            owner = thread;
+        }
+    }
+
+    private boolean lengthen() {
+        if (!Budget.hasRoom(8L * back.length)) {
+            return false;
+        }
+        try {
+            back = Arrays.longer(back);
+            return true;
+        } catch (OutOfMemoryError error) {
+            return false;
+        }
+    }
+
+    private boolean moreStamps() {
+        if (!Budget.hasRoom(16L * stamps.length)) {
+            return false;
+        }
+        try {
+            stamps = Arrays.longer(stamps);
+            return true;
+        } catch (OutOfMemoryError error) {
+            return false;
+        }
+    }
+
+    /**
+     * The path is deeper than the stack, so it holds frames of calls that have ended. Which ones cannot be told from
+     * inside; but what comes back without end is one constructor that an uninstrumented caller tries again and again,
+     * and its node. So one frame of each node stays. No time is booked: when the others ended is unknown.
+     */
+    private void keepOneOfEach() {
+        int[] rows = this.rows;
+        long[] stamps = this.stamps;
+        int kept = 0;
+        int keptStamps = 0;
+        int stamp = 0;
+        for (int frame = 0; frame < depth; frame++) {
+            int to = back[frame];
+            int node = nodeOf(frame);
+            boolean odd = to < 0;
+            boolean first = rows[node + ACTIVE] >= 0;
+            // Negative marks the nodes that are kept already; the first frame of a node is the outermost.
+            if (first) {
+                rows[node + ACTIVE] = -1;
+                back[kept] = odd ? ~node : node;
+                kept++;
+                if (odd) {
+                    stamps[keptStamps] = stamps[stamp];
+                    stamps[keptStamps + 1] = stamps[stamp + 1];
+                    keptStamps += 2;
+                }
+            }
+            stamp += odd ? 2 : 0;
+        }
+        // Now back holds the nodes of the frames themselves: turned into those to return to, from the top.
+        finishKept(kept, keptStamps / 2);
+    }
+
+    private int nodeOf(int frame) {
+        int above = frame + 1;
+        if (above == depth) {
+            return beyond == 0 ? current : covered;
+        }
+        int to = back[above];
+        return to < 0 ? ~to : to;
+    }
+
+    private void finishKept(int kept, int keptStamps) {
+        int below = ROOT;
+        for (int frame = 0; frame < kept; frame++) {
+            int own = back[frame];
+            int node = own < 0 ? ~own : own;
+            rows[node + ACTIVE] = 1;
+            back[frame] = own < 0 ? ~below : below;
+            below = node;
+        }
+        depth = kept;
+        stamped = keptStamps;
+        current = below;
+    }
+
+    /** Forgets the frames, of which the times are unknown, and all nodes. */
+    @Override
+    void clear() {
+        super.clear();
+        depth = 0;
+        current = ROOT;
+        stamped = 0;
+        beyond = 0;
+    }
+
+    @Override
+    long bytes() {
+        return super.bytes() + 128 + 4L * back.length + 8L * stamps.length;
+    }
+}

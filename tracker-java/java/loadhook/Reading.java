@@ -1,0 +1,130 @@
+package loadhook;
+
+/** A tree as one moment shows it, with the calls under way counted by their time so far. */
+final class Reading {
+    private static final int VALUES = 4;
+
+    final int end;
+    private final Tree tree;
+    private final int[] rows;
+    private final long[] times;
+
+    // Of the nodes with timed calls under way: TIMED, ALL, OUTERMOST and CHILD, taken while those calls were under way.
+    private int[] nodes = new int[0];
+    private long[] values;
+    private int count;
+
+    /** A tree that nobody changes. */
+    Reading(Tree tree) {
+        this.tree = tree;
+        end = tree.end;
+        rows = tree.rows;
+        times = tree.times;
+    }
+
+    /** A thread's path, which may go on meanwhile. */
+    static Reading of(Path path) {
+        Reading reading = new Reading(path);
+        if (!Budget.hasRoom(256L * path.depth)) {
+            return reading;
+        }
+        Frames before = new Frames(path);
+        if (before.timed != 0) {
+            reading.take(before);
+            // Timed calls in both were under way all the time between, so the values do not contain them.
+            int same = before.agree(new Frames(path));
+            if (Clock.kind == Clock.WALL || path.thread == Thread.currentThread()) {
+                reading.addUnderWay(before, same, Clock.now());
+            }
+        }
+        return reading;
+    }
+
+    int method(int node) {
+        return rows[node + Tree.METHOD];
+    }
+
+    int parent(int node) {
+        return rows[node + Tree.PARENT];
+    }
+
+    long calls(int node) {
+        return times[node + Tree.GRANTED] - rows[node + Tree.LEFT];
+    }
+
+    /** TIMED, ALL, OUTERMOST or CHILD. */
+    long value(int node, int which) {
+        int at = find(node);
+        return at < 0 ? times[node + which] : values[VALUES * at + which - Tree.TIMED];
+    }
+
+    /** Of ALL; what is drawn from a block that is not complete yet adds to it. */
+    double variance(int node) {
+        double variance = Double.longBitsToDouble(times[node + Tree.VARIANCE]);
+        int period = rows[node + Tree.PERIOD];
+        if (period > 1) {
+            // The draw lies LEFT calls ahead, and REST + 1 calls before the block's end: either some of its calls were
+            // seen, or some of the block before it are missing, which is about as long.
+            long seen = period - 1 - rows[node + Tree.REST] - rows[node + Tree.LEFT];
+            if (seen < 0) {
+                seen += period;
+            }
+            if (seen > 0) {
+                double mean = times[node + Tree.RECENT];
+                variance += (double) seen * (period - seen) * mean * mean;
+            }
+        }
+        return variance;
+    }
+
+    private int find(int node) {
+        for (int at = count - 1; at >= 0; at--) {
+            if (nodes[at] == node) {
+                return at;
+            }
+        }
+        return -1;
+    }
+
+    private void take(Frames frames) {
+        nodes = new int[2 * frames.timed];
+        values = new long[VALUES * nodes.length];
+        for (int frame = 0; frame < frames.depth; frame++) {
+            if (frames.weights[frame] != 0) {
+                take(frames.nodes[frame]);
+                take(frames.callers[frame]);
+            }
+        }
+    }
+
+    private void take(int node) {
+        if (node < end && find(node) < 0) {
+            for (int value = 0; value < VALUES; value++) {
+                values[VALUES * count + value] = times[node + Tree.TIMED + value];
+            }
+            nodes[count++] = node;
+        }
+    }
+
+    private void addUnderWay(Frames frames, int depth, long now) {
+        for (int frame = 0; frame < depth; frame++) {
+            long signed = frames.weights[frame];
+            int node = find(frames.nodes[frame]);
+            if (signed != 0 && node >= 0) {
+                long weighted = Math.abs(signed) * Math.max(0, now - frames.starts[frame]);
+                values[VALUES * node]++;
+                add(node, Tree.ALL, weighted);
+                if (signed > 0) {
+                    add(node, Tree.OUTERMOST, weighted);
+                }
+                add(find(frames.callers[frame]), Tree.CHILD, weighted);
+            }
+        }
+    }
+
+    private void add(int at, int which, long nanos) {
+        if (at >= 0) {
+            values[VALUES * at + which - Tree.TIMED] += nanos;
+        }
+    }
+}

@@ -1,0 +1,154 @@
+package loadhook;
+
+/** Writes what was counted into buffers of words; docs/tracker.md tells the records. */
+final class Snapshot {
+    private static final int HEADER = 1;
+    private static final int THREAD = 2;
+    private static final int NODE = 3;
+    private static final int END = 4;
+    private static final int VERSION = 1;
+    private static final int HEADER_WORDS = 11;
+    private static final int NODE_WORDS = 9;
+
+    private final Section[] sections;
+    private final long bytes;
+    private final long overflowed;
+    private final byte[] name = Section.nameBuffer();
+
+    private boolean headed;
+    private boolean ended;
+    private int section;
+    /** What is being written of the section, null before its THREAD record. */
+    private Reading reading;
+    private int node;
+
+    /** Begins one: from now on ended threads wait for its end. */
+    Snapshot() {
+        Path[] paths = Threads.beginSnapshot();
+        int platform = 0;
+        for (int at = 0; at < paths.length; at++) {
+            platform += paths[at].virtual ? 0 : 1;
+        }
+        boolean anyVirtual = platform < paths.length;
+        Tree virtual = new Tree(Timing.COUNT, 32);
+        sections = new Section[platform + (anyVirtual ? 1 : 0) + Groups.count];
+        int count = 0;
+        long bytes = Threads.bytes();
+        for (int at = 0; at < paths.length; at++) {
+            Path path = paths[at];
+            bytes += path.bytes();
+            if (path.virtual) {
+                Reading reading = Reading.of(path);
+                virtual.add(reading, Groups.mapFor(reading));
+            } else {
+                long id = Threads.IDS ? path.id : -1;
+                sections[count++] = new Section(Section.LIVE, id, path.thread.getName(), path);
+            }
+        }
+        if (anyVirtual) {
+            sections[count++] = new Section(Section.VIRTUAL, -1, "(virtual threads)", virtual);
+        }
+        for (int at = 0; at < Groups.count; at++) {
+            Tree tree = Groups.TREES[at];
+            bytes += tree.bytes();
+            sections[count++] = new Section(Section.ENDED, -1, Groups.NAMES[at], tree);
+        }
+        long overflowed = Threads.untracked();
+        for (int at = 0; at < count; at++) {
+            Tree tree = sections[at].tree;
+            overflowed += tree.overflow == 0 ? 0 : tree.calls(tree.overflow);
+        }
+        this.bytes = bytes;
+        this.overflowed = overflowed;
+        virtualTree = virtual;
+    }
+
+    /** Lives as long as the snapshot, and takes of the limit until then. */
+    private final Tree virtualTree;
+
+    void end() {
+        virtualTree.clear();
+        Threads.endSnapshot();
+    }
+
+    /** Fills a buffer with whole records; 0 when all is written. */
+    int fill(long[] buffer) {
+        int at = 0;
+        if (!headed) {
+            at = header(buffer);
+            headed = true;
+        }
+        while (section < sections.length) {
+            if (reading == null) {
+                int words = 4 + (name.length + 7) / 8;
+                if (at + words > buffer.length) {
+                    return at;
+                }
+                at = thread(buffer, at);
+                reading = sections[section].read();
+                node = Tree.STRIDE;
+            }
+            while (node < reading.end) {
+                if (at + NODE_WORDS > buffer.length) {
+                    return at;
+                }
+                at = node(buffer, at);
+                node += Tree.STRIDE;
+            }
+            reading = null;
+            section++;
+        }
+        if (!ended && at < buffer.length) {
+            buffer[at++] = END;
+            ended = true;
+        }
+        return at;
+    }
+
+    private int header(long[] buffer) {
+        buffer[0] = HEADER;
+        buffer[1] = VERSION;
+        buffer[2] = Timing.mode;
+        buffer[3] = Clock.kind;
+        buffer[4] = Tracker.startMillis;
+        buffer[5] = System.nanoTime() - Tracker.startNanos;
+        buffer[6] = bytes;
+        buffer[7] = overflowed;
+        buffer[8] = Calibration.insidePicos;
+        buffer[9] = Calibration.outsidePicos;
+        buffer[10] = Calibration.clockPicos;
+        return HEADER_WORDS;
+    }
+
+    private int thread(long[] buffer, int at) {
+        Section section = sections[this.section];
+        int length = section.utf8(name);
+        buffer[at++] = THREAD;
+        buffer[at++] = section.id;
+        buffer[at++] = section.kind;
+        buffer[at++] = length;
+        for (int word = 0; word < length; word += 8) {
+            long packed = 0;
+            for (int of = word; of < word + 8; of++) {
+                packed = packed << 8 | (of < length ? name[of] & 0xFF : 0);
+            }
+            buffer[at++] = packed;
+        }
+        return at;
+    }
+
+    private int node(long[] buffer, int at) {
+        Reading reading = this.reading;
+        int node = this.node;
+        buffer[at] = NODE;
+        buffer[at + 1] = reading.parent(node) / Tree.STRIDE - 1;
+        buffer[at + 2] = reading.method(node);
+        buffer[at + 3] = reading.calls(node);
+        buffer[at + 4] = reading.value(node, Tree.TIMED);
+        buffer[at + 5] = reading.value(node, Tree.ALL);
+        buffer[at + 6] = reading.value(node, Tree.OUTERMOST);
+        buffer[at + 7] = reading.value(node, Tree.CHILD);
+        buffer[at + 8] = Double.doubleToRawLongBits(reading.variance(node));
+        return at + NODE_WORDS;
+    }
+}

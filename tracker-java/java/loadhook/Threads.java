@@ -1,0 +1,343 @@
+package loadhook;
+
+/**
+ * Finds a thread's path, and keeps the paths of all threads.
+ *
+ * Nothing here calls what a program can override ({@code getId()} is such a method) or trusts what it can erase (thread
+ * locals). From JDK 19 on a thread has a final id, which leads to its slot in the cache and its chain in the registry.
+ * Before, its name leads to the slot; of threads with one name one has the slot, and the others a thread local. There a
+ * thread's first probe looks through the registry, since its locals may have been erased.
+ */
+final class Threads {
+    static final int SLOTS = 4096;
+
+    /** Where most probes find their path; never null, so that a probe need not ask. */
+    static final Path[] CACHE = new Path[SLOTS];
+
+    static final boolean IDS = hasIds();
+
+    private static final Object LOCK = new Object();
+    private static final ThreadLocal<Path> LOCAL = new ThreadLocal<Path>();
+    private static final int MOST_POOLED = 64;
+
+    /** The thread that is in the registry, so that probes which it meets there do nothing. */
+    private static volatile Thread inside;
+
+    private static Path[] chains = new Path[256];
+    private static int live;
+    /** With so many paths it is time to look for those of threads that have ended. */
+    private static int sweepAt = 256;
+    private static Path pool;
+    private static int pooled;
+    /** Paths that ended while a snapshot reads them. */
+    private static Path ended;
+    private static boolean snapshot;
+    private static long untracked;
+    /** So that two threads that begin at once draw differently, and a test draws the same. */
+    static long seed;
+
+    private static final Path NOBODYS = new Path(Timing.COUNT, 2, 1, 1);
+
+    static {
+        for (int slot = 0; slot < SLOTS; slot++) {
+            CACHE[slot] = NOBODYS;
+        }
+    }
+
+    private Threads() {
+    }
+
+    private static boolean hasIds() {
+        // "1.8", "17", "25"
+        String version = System.getProperty("java.specification.version", "");
+        int feature = 0;
+        for (int at = 0; at < version.length() && version.charAt(at) != '.'; at++) {
+            feature = 10 * feature + version.charAt(at) - '0';
+        }
+        return feature >= 19;
+    }
+
+    static int slot(Thread thread) {
+        if (IDS) {
+            return (int) ((JavaThread) (Object) thread).threadId() & SLOTS - 1;
+        }
+        String name = thread.getName();
+        return name == null ? 0 : name.hashCode() & SLOTS - 1;
+    }
+
+    /** The path of the current thread, which the cache does not have; null if it may have none now. */
+    static Path find(Thread thread) {
+        if (inside == thread) {
+            return null;
+        }
+        Path path = IDS ? chained(thread) : LOCAL.get();
+        if (path == null || path.thread != thread) {
+            path = register(thread);
+        }
+        if (path == null || path.owner == null) {
+            return null;
+        }
+        // Two threads that share a slot shall not take it from each other at every probe.
+        if ((path.misses++ & 15) == 0) {
+            CACHE[slot(thread)] = path;
+        }
+        return path;
+    }
+
+    /** Without the lock, so what is not found may be there all the same. */
+    private static Path chained(Thread thread) {
+        Path[] chains = Threads.chains;
+        Path path = chains[(int) id(thread) & chains.length - 1];
+        while (path != null && path.thread != thread) {
+            path = path.next;
+        }
+        return path;
+    }
+
+    private static long id(Thread thread) {
+        return IDS ? ((JavaThread) (Object) thread).threadId() : 0;
+    }
+
+    private static Path register(Thread thread) {
+        if (!isComplete(thread)) {
+            return null;
+        }
+        Path path = register(thread, null);
+        if (path == null) {
+            // Without the lock, at which virtual threads queue, since it takes long.
+            Path made = make(isVirtual(thread));
+            if (made == null) {
+                untracked++;
+            } else {
+                path = register(thread, made);
+            }
+        }
+        return path;
+    }
+
+    /** The thread's path, if it has one already, or one of the pool, or the new one. */
+    private static Path register(Thread thread, Path made) {
+        synchronized (LOCK) {
+            inside = thread;
+            try {
+                Path path = registered(thread);
+                if (path == null) {
+                    path = add(thread, made);
+                }
+                if (path != null && !IDS) {
+                    LOCAL.set(path);
+                }
+                return path;
+            } finally {
+                inside = null;
+            }
+        }
+    }
+
+    private static boolean isVirtual(Thread thread) {
+        return IDS && ((JavaThread) (Object) thread).isVirtual();
+    }
+
+    /** A virtual thread is one of very many, and shallow. */
+    private static Path make(boolean virtual) {
+        if (!Budget.hasRoom(8192)) {
+            return null;
+        }
+        long seed = System.nanoTime() ^ Threads.seed;
+        try {
+            return virtual ? new Path(Timing.mode, 5, 3, seed) : new PaddedPath(Timing.mode, 32, 64, seed);
+        } catch (OutOfMemoryError error) {
+            return null;
+        }
+    }
+
+    /** A thread that attaches to the JVM runs its own constructor. */
+    private static boolean isComplete(Thread thread) {
+        return IDS ? id(thread) != 0 : thread.getName() != null;
+    }
+
+    private static Path registered(Thread thread) {
+        if (IDS) {
+            return chained(thread);
+        }
+        for (int chain = 0; chain < chains.length; chain++) {
+            for (Path path = chains[chain]; path != null; path = path.next) {
+                if (path.thread == thread) {
+                    return path;
+                }
+            }
+        }
+        return null;
+    }
+
+    private static Path add(Thread thread, Path made) {
+        if (live >= sweepAt) {
+            sweep(thread);
+            sweepAt = Math.max(256, 2 * live);
+        }
+        if (live > chains.length && Budget.hasRoom(8L * chains.length)) {
+            spread(new Path[2 * chains.length]);
+        }
+        Path path = made;
+        if (path == null) {
+            if (pool == null) {
+                return null;
+            }
+            path = pool;
+            pool = path.next;
+            pooled--;
+        }
+        path.virtual = isVirtual(thread);
+        path.mode = path.virtual && Clock.kind == Clock.CPU ? Timing.COUNT : Timing.mode;
+        path.misses = 0;
+        seed += 0x9E3779B97F4A7C15L;
+        // Before JDK 19 the registry is looked through as a whole, and only its size matters.
+        long id = IDS ? id(thread) : live;
+        int chain = (int) id & chains.length - 1;
+        path.id = id;
+        path.thread = thread;
+        path.owner = thread;
+        path.next = chains[chain];
+        chains[chain] = path;
+        live++;
+        return path;
+    }
+
+    private static void spread(Path[] wider) {
+        Path[] before = chains;
+        for (int chain = 0; chain < before.length; chain++) {
+            for (Path path = before[chain]; path != null;) {
+                Path next = path.next;
+                int to = (int) path.id & wider.length - 1;
+                path.next = wider[to];
+                wider[to] = path;
+                path = next;
+            }
+        }
+        chains = wider;
+    }
+
+    /** A thread's end, told by itself or by the JVM. */
+    static void end(Thread thread) {
+        synchronized (LOCK) {
+            inside = Thread.currentThread();
+            try {
+                Path path = registered(thread);
+                if (path != null) {
+                    end(path);
+                }
+            } finally {
+                inside = null;
+            }
+        }
+    }
+
+    /** Ends the paths of the threads that have ended. */
+    private static void sweep(Thread current) {
+        for (int chain = 0; chain < chains.length; chain++) {
+            for (Path path = chains[chain]; path != null;) {
+                Path next = path.next;
+                if (path.thread != current && !path.thread.isAlive()) {
+                    end(path);
+                }
+                path = next;
+            }
+        }
+    }
+
+    private static void end(Path path) {
+        int chain = (int) path.id & chains.length - 1;
+        if (chains[chain] == path) {
+            chains[chain] = path.next;
+        } else {
+            Path before = chains[chain];
+            while (before.next != path) {
+                before = before.next;
+            }
+            before.next = path.next;
+        }
+        live--;
+        int slot = slot(path.thread);
+        if (CACHE[slot] == path) {
+            CACHE[slot] = NOBODYS;
+        }
+        path.owner = null;
+        if (snapshot) {
+            path.next = ended;
+            ended = path;
+        } else {
+            merge(path);
+        }
+    }
+
+    private static void merge(Path path) {
+        Groups.add(path);
+        path.thread = null;
+        path.next = null;
+        path.clear();
+        if (pooled < MOST_POOLED && path.rows.length <= 64 * Tree.STRIDE) {
+            path.next = pool;
+            pool = path;
+            pooled++;
+        }
+    }
+
+    // For snapshots.
+
+    /** The paths of living threads; none of them is given to another thread before {@link #endSnapshot}. */
+    static Path[] beginSnapshot() {
+        synchronized (LOCK) {
+            inside = Thread.currentThread();
+            try {
+                mergeEnded();
+                sweep(inside);
+                snapshot = true;
+                Path[] paths = new Path[live];
+                int count = 0;
+                for (int chain = 0; chain < chains.length; chain++) {
+                    for (Path path = chains[chain]; path != null; path = path.next) {
+                        paths[count++] = path;
+                    }
+                }
+                return paths;
+            } finally {
+                inside = null;
+            }
+        }
+    }
+
+    static void endSnapshot() {
+        synchronized (LOCK) {
+            inside = Thread.currentThread();
+            try {
+                mergeEnded();
+            } finally {
+                inside = null;
+            }
+        }
+    }
+
+    private static void mergeEnded() {
+        snapshot = false;
+        while (ended != null) {
+            Path path = ended;
+            ended = path.next;
+            merge(path);
+        }
+    }
+
+    /** Calls of threads for which there was no room. */
+    static long untracked() {
+        return untracked;
+    }
+
+    static long bytes() {
+        synchronized (LOCK) {
+            long bytes = 4L * (SLOTS + chains.length);
+            for (Path path = pool; path != null; path = path.next) {
+                bytes += path.bytes();
+            }
+            return bytes;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package loadhook;
+
+/**
+ * What the injected code calls: counts every call where it was made from, and times some of them.
+ *
+ * Nothing but a StackOverflowError comes out of a probe. Until a thread's path is found in the cache and the call is one
+ * more of the kind before, a probe is a few instructions that HotSpot inlines; all else is in methods of its own.
+ */
+public final class Tracker {
+    static long startMillis = System.currentTimeMillis();
+    static long startNanos = System.nanoTime();
+
+    private static Snapshot snapshot;
+
+    private Tracker() {
+    }
+
+    private static Path path() {
+        Thread thread = Thread.currentThread();
+        Path path = Threads.CACHE[Threads.slot(thread)];
+        return path.owner == thread ? path : Threads.find(thread);
+    }
+
+    /** A method's entry. */
+    public static void enter(int method) {
+        Path path = path();
+        if (path != null) {
+            path.enter(method);
+        }
+    }
+
+    /** A method's end, by a return or an exception. */
+    public static void exit(int method) {
+        Path path = path();
+        if (path != null) {
+            path.exit(method);
+        }
+    }
+
+    /** A handler of the method's own begins: what it had called has ended. */
+    public static void caught(int method) {
+        Path path = path();
+        if (path != null) {
+            path.caught(method);
+        }
+    }
+
+    /**
+     * Sets what holds for the whole run, before the first probe.
+     *
+     * @param timing 0 adaptive, 1 exact, 2 count
+     * @param clock 0 wall, 1 the thread's processor time
+     */
+    public static void configure(int timing, int clock, int maxNodes) {
+        Timing.mode = timing;
+        Clock.kind = clock;
+        startMillis = System.currentTimeMillis();
+        startNanos = System.nanoTime();
+        Calibration.rehearse();
+        Calibration.run(2000000);
+        Budget.limit(maxNodes);
+    }
+
+    /** The current thread's processor time; the agent's. */
+    static native long threadCpuNanos();
+
+    /** A thread is about to end, or has ended: its tree is merged with those of its like. */
+    public static void threadEnd(Thread thread) {
+        Threads.end(thread);
+    }
+
+    /** Begins a snapshot; one that was not read to its end is given up. */
+    public static synchronized void beginSnapshot() {
+        endSnapshot();
+        // After some seconds the probes are compiled, and cost what they cost the program.
+        Calibration.run(System.nanoTime() - startNanos > 1000000000L ? 10000000 : 1000000);
+        snapshot = new Snapshot();
+    }
+
+    /** Fills a buffer of at least 4096 words with records; how many words, 0 when the snapshot is at its end. */
+    public static synchronized int snapshot(long[] buffer) {
+        if (snapshot == null) {
+            return 0;
+        }
+        int words = snapshot.fill(buffer);
+        if (words == 0) {
+            endSnapshot();
+        }
+        return words;
+    }
+
+    private static void endSnapshot() {
+        if (snapshot != null) {
+            snapshot.end();
+            snapshot = null;
+        }
+    }
+}

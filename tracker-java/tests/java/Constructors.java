@@ -1,0 +1,96 @@
+/** Constructors that throw before, in and after the call of super. */
+public class Constructors {
+    private static int sink;
+
+    public static void main(String[] args) {
+        for (int i = 0; i < 100; i++) {
+            one(i);
+        }
+        plain();
+        behind();
+    }
+
+    /** Its end heals the path, on which the last of the failed constructors stays till then. */
+    static void plain() {
+        Plain.run(100);
+    }
+
+    static void one(int i) {
+        try {
+            new Before(argument(true));
+        } catch (IllegalStateException e) {
+            behind();
+        }
+        try {
+            new In();
+        } catch (IllegalStateException e) {
+            behind();
+        }
+        try {
+            new After();
+        } catch (IllegalStateException e) {
+            behind();
+        }
+        new Fine();
+        behind();
+    }
+
+    static int argument(boolean fine) {
+        if (!fine) {
+            throw new IllegalStateException();
+        }
+        return 1;
+    }
+
+    static void behind() {
+        sink++;
+    }
+
+    static class Base {
+        Base() {
+        }
+
+        Base(int i) {
+            if (i == 0) {
+                throw new IllegalStateException();
+            }
+        }
+    }
+
+    static class Before extends Base {
+        Before(int i) {
+            super(argument(false));
+        }
+    }
+
+    static class In extends Base {
+        In() {
+            super(0);
+        }
+    }
+
+    static class After extends Base {
+        After() {
+            super(1);
+            throw new IllegalStateException();
+        }
+    }
+
+    static class Fine extends Base {
+    }
+
+    /** Not instrumented: nobody tells that the constructor has ended. */
+    static class Plain {
+        static int caught;
+
+        static void run(int times) {
+            for (int i = 0; i < times; i++) {
+                try {
+                    new In();
+                } catch (IllegalStateException e) {
+                    caught++;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+public class Nothing {
+    public static void main(String[] args) {
+    }
+}

@@ -1,0 +1,59 @@
+/** Direct and mutual recursion; the tree shows each method once a way down. */
+public class Recursion {
+    private static int sink;
+
+    public static void main(String[] args) {
+        direct(9);
+        direct(0);
+        even(10);
+        odd(3);
+        // A pattern of calls that folds over a folded part.
+        a(4);
+        after();
+    }
+
+    static void direct(int n) {
+        leaf();
+        if (n > 0) {
+            direct(n - 1);
+            leaf();
+        }
+    }
+
+    static void even(int n) {
+        if (n > 0) {
+            odd(n - 1);
+        }
+    }
+
+    static void odd(int n) {
+        if (n > 0) {
+            even(n - 1);
+        }
+    }
+
+    static void a(int n) {
+        b(n);
+        leaf();
+    }
+
+    static void b(int n) {
+        c(n);
+        leaf();
+    }
+
+    static void c(int n) {
+        if (n > 0) {
+            a(n - 1);
+            b(0);
+        }
+    }
+
+    static void leaf() {
+        sink++;
+    }
+
+    static void after() {
+        sink++;
+    }
+}

@@ -1,0 +1,78 @@
+import java.util.concurrent.CountDownLatch;
+
+/** 1, 2, 4 … 64 threads at once, all with work of their own; thread locals are erased by some. */
+public class Threads64 {
+    public static void main(String[] args) throws Exception {
+        for (int threads = 1; threads <= 64; threads *= 2) {
+            CountDownLatch start = new CountDownLatch(threads);
+            Thread[] all = new Thread[threads];
+            for (int i = 0; i < threads; i++) {
+                // One in four bears the name of its neighbours.
+                String name = i % 4 == 0 ? "same" : "worker-" + threads + "-" + i;
+                all[i] = new Odd(name, start, i);
+                all[i].start();
+            }
+            for (Thread thread : all) {
+                thread.join();
+            }
+        }
+    }
+
+    static void work(int i, String name) {
+        for (int n = 0; n < 1000; n++) {
+            outer(n);
+            if (n == 500) {
+                Thread.currentThread().setName(name + "-renamed");
+            }
+        }
+    }
+
+    static void outer(int n) {
+        inner();
+        if (n % 2 == 0) {
+            inner();
+        }
+    }
+
+    static void inner() {
+    }
+
+    /** A thread that lies about all it can. */
+    static class Odd extends Thread {
+        private final CountDownLatch start;
+        private final int number;
+
+        Odd(String name, CountDownLatch start, int number) {
+            super(name);
+            this.start = start;
+            this.number = number;
+        }
+
+        @Override
+        public void run() {
+            start.countDown();
+            try {
+                start.await();
+            } catch (InterruptedException e) {
+                return;
+            }
+            work(number, getName());
+            throw new ThreadDeath();
+        }
+
+        @Override
+        public long getId() {
+            throw new IllegalStateException("a tracker must not ask");
+        }
+
+        @Override
+        public String toString() {
+            throw new IllegalStateException("a tracker must not ask");
+        }
+
+        @Override
+        public StackTraceElement[] getStackTrace() {
+            throw new IllegalStateException("a tracker must not ask");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package loadhook;
+
+import java.io.BufferedWriter;
+import java.io.OutputStreamWriter;
+import java.io.PrintWriter;
+
+/** Runs a program's main under the tracker, then prints a snapshot. In the tracker's package, to see inside. */
+public final class Run {
+    private Run() {
+    }
+
+    public static void main(String[] args) throws Exception {
+        Tracker.configure(Integer.parseInt(args[0]), 0, Integer.parseInt(args[1]));
+        Class.forName(args[2]).getMethod("main", String[].class).invoke(null, (Object) new String[0]);
+        if (!Boolean.getBoolean("dumped")) {
+            dump();
+        }
+        System.exit(0);
+    }
+
+    public static void dump() {
+        Path path = Threads.find(Thread.currentThread());
+        PrintWriter out = new PrintWriter(new BufferedWriter(new OutputStreamWriter(System.out)));
+        out.println("depth " + (path == null ? 0 : path.depth));
+        Tracker.beginSnapshot();
+        long[] buffer = new long[4096];
+        for (int words = Tracker.snapshot(buffer); words != 0; words = Tracker.snapshot(buffer)) {
+            print(buffer, words, out);
+        }
+        out.flush();
+    }
+
+    private static void print(long[] buffer, int words, PrintWriter out) {
+        for (int at = 0; at < words;) {
+            int kind = (int) buffer[at];
+            int length = kind == 1 ? 11 : kind == 2 ? 4 + (int) (buffer[at + 3] + 7) / 8 : kind == 3 ? 9 : 1;
+            out.print("record " + kind);
+            for (int word = 1; word < length; word++) {
+                out.print(" " + buffer[at + word]);
+            }
+            out.println();
+            at += length;
+        }
+    }
+}

@@ -1,0 +1,40 @@
+package loadhook;
+
+/** A recursion in known time, read while it is under way and at its end. */
+public final class Totals {
+    private Totals() {
+    }
+
+    public static void main(String[] args) {
+        Path path = new Path(Timing.EXACT, 8, 8, 1);
+        path.enter(0);
+        Clock.time += 20;
+        path.enter(1);
+        for (int call = 1; call < 10; call++) {
+            Clock.time += 60;
+            path.enter(1);
+        }
+        Clock.time += 60;
+        for (int call = 0; call < 5; call++) {
+            Clock.time += 40;
+            path.exit(1);
+        }
+        print("under way", path);
+        for (int call = 0; call < 5; call++) {
+            Clock.time += 40;
+            path.exit(1);
+        }
+        Clock.time += 30;
+        path.exit(0);
+        print("calls all outermost child", path);
+    }
+
+    private static void print(String title, Path path) {
+        System.out.println(title);
+        Reading reading = Reading.of(path);
+        for (int node = Tree.STRIDE; node < reading.end; node += Tree.STRIDE) {
+            System.out.println(reading.calls(node) + " " + reading.value(node, Tree.ALL) + " "
+                    + reading.value(node, Tree.OUTERMOST) + " " + reading.value(node, Tree.CHILD));
+        }
+    }
+}

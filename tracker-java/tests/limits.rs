@@ -1,0 +1,106 @@
+//! Limits of nodes and heap, and paths that must heal.
+
+mod support;
+
+use anyhow::{Result, ensure};
+use loadhook_tests::helpers;
+use support::profile::Profile;
+use support::{ADAPTIVE, COUNT, EXACT, Program};
+
+#[test]
+fn the_overflow_keeps_counts_right() -> Result<()> {
+    let program = Program::new("Wide")?;
+    for jdk in [17, 25] {
+        for timing in [ADAPTIVE, EXACT, COUNT] {
+            for limit in [1, 2, 7, 8, 9, 50, 1000, 2000] {
+                let profile = program.run(jdk, &[], timing, limit)?;
+                let calls = i64::try_from(profile.expected["calls"])?;
+                let found = profile.all_calls();
+                ensure!(
+                    found == calls,
+                    "{jdk} {timing} {limit}: {found} calls instead of {calls}"
+                );
+                let nodes: usize = profile
+                    .threads
+                    .iter()
+                    .map(|thread| thread.nodes.len())
+                    .sum();
+                ensure!(
+                    nodes <= limit as usize + 1,
+                    "{nodes} nodes, {limit} allowed"
+                );
+                let overflow = profile.method_calls("(overflow)");
+                ensure!(
+                    profile.header[7] == overflow,
+                    "{overflow} overflowed, header {}",
+                    profile.header[7]
+                );
+                ensure!(
+                    (limit == 2000) == (overflow == 0),
+                    "{limit}: {overflow} overflowed"
+                );
+                ensure!(profile.depth == 0, "depth {}", profile.depth);
+                profile.check_times()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_nearly_full_heap() -> Result<()> {
+    let program = Program::new("Wide")?;
+    let plain = Program::plain("Wide")?;
+    for jdk in [17, 25] {
+        for collector in ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"] {
+            let jvm = ["-Xmx24m", "-XX:+ExitOnOutOfMemoryError", collector];
+            let least = least_for_plain(&plain, jdk, &jvm)?;
+            for more in [200, 800, 3200] {
+                let free = format!("-Dfree={}", least + more);
+                let jvm = [jvm[0], jvm[1], jvm[2], &free];
+                let profile = program.run(jdk, &jvm, ADAPTIVE, 1_000_000)?;
+                let calls = i64::try_from(profile.expected["calls"])?;
+                let found = profile.all_calls();
+                ensure!(
+                    found == calls,
+                    "{jdk} {jvm:?}: {found} calls instead of {calls}"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The kilobytes that the program must be left without probes, or it ends by itself.
+fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
+    for free in (1..20).rev().map(|step| 200 * step) {
+        let free_option = format!("-Dfree={free}");
+        let jvm = [jvm, &[&free_option]].concat();
+        if (0..2).any(|_| plain.output(jdk, &jvm, ADAPTIVE, 1_000_000).is_err()) {
+            return Ok(free + 200);
+        }
+    }
+    Ok(200)
+}
+
+#[test]
+fn paths_heal() -> Result<()> {
+    let program = Program::new("Nothing")?.with("loadhook/Heal.java")?;
+    let methods: Vec<String> = ["a", "b", "c", "d", "e", "f", "g", "h"]
+        .map(String::from)
+        .into();
+    for jdk in [17, 25] {
+        for timing in [ADAPTIVE, EXACT, COUNT] {
+            let output = helpers::output(program.java(jdk, &[])?.args(["loadhook.Heal", timing]))?;
+            let profile = Profile::read(&output, &methods)?;
+            let expected = "a 1001\n  b 3000\n    c 3000\n      d 1000\n    e 1000\n  g 100000\n    h 100000\n";
+            ensure!(
+                profile.tree("main") == expected,
+                "{jdk} {timing}\n{}",
+                profile.tree("main")
+            );
+            profile.check_times()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! Runs instrumented Java programs and reads the snapshots they print.
+#![allow(dead_code, unreachable_pub)] // a module of test programs, each of which uses a part
+
+pub mod profile;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::{ClassFile, Options, Outcome, Probes, Rewriter, Selector};
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::{corpus, helpers};
+use profile::Profile;
+use tempfile::TempDir;
+
+pub const ADAPTIVE: &str = "0";
+pub const EXACT: &str = "1";
+pub const COUNT: &str = "2";
+
+/// A compiled program, its classes instrumented but those named `Plain…`, beside the tracker.
+pub struct Program {
+    folder: TempDir,
+    name: String,
+    pub methods: Vec<String>,
+}
+
+/// Gives the methods of a program ids and remembers their names.
+#[derive(Default)]
+struct Names {
+    class: String,
+    methods: Vec<String>,
+}
+
+impl Selector for Names {
+    fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+        let id = self.methods.len() as u32;
+        let name = String::from_utf8_lossy(method.name());
+        self.methods.push(format!("{}.{name}", self.class));
+        Probes {
+            timing: Some(id),
+            ..Probes::default()
+        }
+    }
+}
+
+impl Program {
+    /// The classes of a source as they are.
+    pub fn compiled(file: &str) -> Result<TempDir> {
+        let folder = tempfile::tempdir()?;
+        compile(folder.path(), &[java(&format!("../{file}"))])?;
+        Ok(folder)
+    }
+
+    /// Compiles `tests/java/<name>.java` and what is in `tests/java/loadhook`, and instruments the former.
+    pub fn new(name: &str) -> Result<Program> {
+        let mut program = Program::plain(name)?;
+        program.instrument()?;
+        Ok(program)
+    }
+
+    /// The same without probes.
+    pub fn plain(name: &str) -> Result<Program> {
+        let folder = tempfile::tempdir()?;
+        for (class, bytes) in loadhook_tracker::CLASSES {
+            let file = folder.path().join(class).with_extension("class");
+            fs::create_dir_all(file.parent().context("a class is in a folder")?)?;
+            fs::write(file, bytes)?;
+        }
+        compile(
+            folder.path(),
+            &[java("loadhook/Run.java"), java(&format!("{name}.java"))],
+        )?;
+        let class = name.rsplit('/').next().unwrap_or(name);
+        Ok(Program {
+            folder,
+            name: class.to_owned(),
+            methods: Vec::new(),
+        })
+    }
+
+    /// Replaces or adds a class of the tracker's package, not instrumented.
+    pub fn with(self, file: &str) -> Result<Program> {
+        compile(self.folder.path(), &[java(file)])?;
+        Ok(self)
+    }
+
+    fn instrument(&mut self) -> Result<()> {
+        let mut rewriter = Rewriter::new(Options::default());
+        let mut names = Names::default();
+        for file in corpus::walk(self.folder.path())? {
+            let class = fs::read(&file)?;
+            let stem = file
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if file.parent() != Some(self.folder.path()) || stem.contains("Plain") {
+                continue;
+            }
+            names.class = stem.rsplit('$').next().unwrap_or_default().to_owned();
+            ClassFile::parse(&class)?;
+            if let Outcome::Rewritten(class) =
+                rewriter.rewrite(&class, &mut names, |len| Some(vec![0; len]))?
+            {
+                fs::write(&file, class)?;
+            }
+        }
+        self.methods = names.methods;
+        Ok(())
+    }
+
+    /// Runs the program in a mode with a node limit, and reads its snapshot.
+    pub fn run(&self, jdk: u32, jvm: &[&str], timing: &str, limit: u32) -> Result<Profile> {
+        let output = self.output(jdk, jvm, timing, limit)?;
+        Profile::read(&output, &self.methods)
+            .with_context(|| output.chars().take(4000).collect::<String>())
+    }
+
+    pub fn output(&self, jdk: u32, jvm: &[&str], timing: &str, limit: u32) -> Result<String> {
+        let mut command = self.java(jdk, jvm)?;
+        command.args(["loadhook.Run", timing, &limit.to_string(), &self.name]);
+        helpers::output(&mut command)
+    }
+
+    pub fn java(&self, jdk: u32, jvm: &[&str]) -> Result<Command> {
+        let mut command = Jdk::find(jdk)?.java();
+        command.args(jvm);
+        command.arg("-cp").arg(self.folder.path());
+        Ok(command)
+    }
+}
+
+/// Runs a program on both JDKs in a mode and compares the call trees of its threads, as text.
+pub fn check(name: &str, timing: &str, expected: &str) -> Result<()> {
+    let program = Program::new(name)?;
+    for jdk in [17, 25] {
+        let profile = program.run(jdk, &[], timing, 1_000_000)?;
+        let found = profile.tree("main");
+        if found.trim() != dedent(expected).trim() {
+            bail!("{name} on {jdk}, timing {timing}: found\n{found}");
+        }
+        anyhow::ensure!(
+            profile.depth == 0,
+            "{name} on {jdk}: depth {}",
+            profile.depth
+        );
+        profile.check_times()?;
+    }
+    Ok(())
+}
+
+fn dedent(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let indent = lines
+        .clone()
+        .map(|line| line.len() - line.trim_start().len())
+        .min()
+        .unwrap_or(0);
+    lines.map(|line| format!("{}\n", &line[indent..])).collect()
+}
+
+fn java(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/java")
+        .join(file)
+}
+
+fn compile(folder: &Path, sources: &[PathBuf]) -> Result<()> {
+    let mut javac = Jdk::find(17)?.javac()?;
+    javac.args([
+        "--release",
+        "8",
+        "-g",
+        "-nowarn",
+        "-Xlint:-options",
+        "-encoding",
+        "UTF-8",
+        "-cp",
+    ]);
+    javac.arg(folder).arg("-d").arg(folder).args(sources);
+    helpers::output(&mut javac).map(drop)
+}
+
+/// What a program printed as `expect name count` lines.
+pub fn expectations(output: &str) -> BTreeMap<String, u64> {
+    let lines = output
+        .lines()
+        .filter_map(|line| line.strip_prefix("expect "));
+    lines
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(name, count)| Some((name.to_owned(), count.parse().ok()?)))
+        .collect()
+}

@@ -1,0 +1,74 @@
+//! Every thread has its own path, found whatever the program does to its threads.
+
+mod support;
+
+use anyhow::{Result, ensure};
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use support::{ADAPTIVE, COUNT, EXACT, Program, expectations};
+
+#[test]
+fn up_to_64_threads_that_lie() -> Result<()> {
+    let program = Program::new("Threads64")?;
+    for jdk in [17, 25] {
+        for timing in [ADAPTIVE, EXACT, COUNT] {
+            let profile = program.run(jdk, &[], timing, 1_000_000)?;
+            let counted = [
+                ("", "Odd.run", 127),
+                ("Odd.run", "Threads64.work", 127),
+                ("Threads64.work", "Threads64.outer", 127_000),
+                ("Threads64.outer", "Threads64.inner", 190_500),
+                ("Threads64.main", "Odd.<init>", 127),
+            ];
+            for (caller, method, calls) in counted {
+                let found = profile.calls(caller, method);
+                ensure!(found == calls, "{jdk} {timing}: {caller} {method} {found}");
+            }
+            let mut names: Vec<(i64, &str)> = profile
+                .threads
+                .iter()
+                .map(|thread| (thread.kind, thread.name.as_str()))
+                .collect();
+            names.sort_unstable();
+            ensure!(
+                names == [(0, "main"), (2, "same-renamed"), (2, "worker-#-#-renamed")],
+                "{names:?}"
+            );
+            profile.check_times()?;
+        }
+    }
+    Ok(())
+}
+
+/// How many virtual threads follow one another; the ten million take a minute.
+const SEQUENCE: u32 = 1_000_000;
+
+#[test]
+fn virtual_threads() -> Result<()> {
+    let program = Program::new("Virtual")?;
+    let plain = Program::compiled("java/Virtual.java")?;
+    let sequence = format!("-Dsequence={SEQUENCE}");
+    let mut java = Jdk::find(25)?.java();
+    java.args(["-Xmx1g", &sequence, "-cp"])
+        .arg(plain.path())
+        .arg("Virtual");
+    let plain = expectations(&helpers::output(&mut java)?);
+    let profile = program.run(25, &["-Xmx1g", &sequence], ADAPTIVE, 1_000_000)?;
+    let counted = [
+        ("", "Virtual.one", 100_000),
+        ("Virtual.one", "Virtual.two", 100_000),
+        ("Virtual.two", "Virtual.three", 200_000),
+        ("", "Virtual.brief", i64::from(SEQUENCE)),
+        ("Virtual.brief", "Virtual.leaf", i64::from(SEQUENCE)),
+    ];
+    for (caller, method, calls) in counted {
+        let found = profile.calls(caller, method);
+        ensure!(found == calls, "{caller} {method} {found}");
+    }
+    let added = profile.expected["live"].saturating_sub(plain["live"]) / 100_000;
+    println!("{added} bytes more for each of 100,000 live virtual threads");
+    ensure!(added <= 1024, "{added} bytes more a virtual thread");
+    let (before, after) = (profile.expected["before"], profile.expected["after"]);
+    ensure!(after < before + 2_000_000, "{before} bytes, then {after}");
+    Ok(())
+}
