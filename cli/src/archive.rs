@@ -1,6 +1,6 @@
 //! Classes in files and archives.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn read(name: &str) -> Result<Vec<u8>> {
         let entry = entry.trim_start_matches('!').trim_start_matches('/');
         return read_entry(Path::new(jar), entry);
     }
-    Ok(fs::read(name)?)
+    bounded(File::open(name)?)
 }
 
 fn read_entry(jar: &Path, entry: &str) -> Result<Vec<u8>> {
@@ -32,7 +32,18 @@ fn read_entry(jar: &Path, entry: &str) -> Result<Vec<u8>> {
     let Some(index) = archive.index_for_name(entry) else {
         bail!("no such entry in the archive");
     };
+    bounded(archive.by_index(index)?)
+}
+
+/// No class of a real program comes near this.
+const LARGEST: u64 = 64 << 20;
+
+/// Reads to the end, but not for ever: archives may inflate to anything.
+fn bounded(from: impl Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    archive.by_index(index)?.read_to_end(&mut bytes)?;
+    from.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        bail!("more than {LARGEST} bytes: no class file");
+    }
     Ok(bytes)
 }

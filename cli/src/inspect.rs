@@ -89,7 +89,8 @@ fn columns() -> usize {
     let set = std::env::var("COLUMNS")
         .ok()
         .and_then(|set| set.parse().ok());
-    set.filter(|&columns| columns > 0).unwrap_or_else(|| {
+    let sane = set.filter(|columns| (1..=1000).contains(columns));
+    sane.unwrap_or_else(|| {
         terminal_size_of(io::stdout()).map_or(COLUMNS, |(Width(columns), _)| usize::from(columns))
     })
 }

@@ -8,6 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::output::say;
+
 /// The agent's file name.
 const AGENT: &str = "libloadhook_agent.so";
 
@@ -73,7 +75,7 @@ impl Launch<'_> {
             command
                 .args(arguments)
                 .env("JAVA_TOOL_OPTIONS", tool_options);
-            eprintln!(
+            say!(
                 "loadhook: {program} is not java: the agent goes by JAVA_TOOL_OPTIONS into every JVM it starts"
             );
         }

@@ -14,6 +14,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::output::say;
+
 /// Instruments Java classes for exact profiles.
 #[derive(Debug, Parser)]
 #[command(name = "loadhook", version, arg_required_else_help = true)]
@@ -50,7 +52,7 @@ fn main() -> ExitCode {
         // Whoever reads the output has enough of it: `loadhook … | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            say!("error: {error:#}");
             ExitCode::FAILURE
         }
     }

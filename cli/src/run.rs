@@ -10,7 +10,7 @@ use loadhook_profile::format::{Format, Options, pprof};
 use loadhook_rewrite::Filter;
 
 use crate::launch::{self, Launch};
-use crate::output::write_beside;
+use crate::output::{say, write_beside};
 use crate::report;
 
 /// How calls are timed.
@@ -149,7 +149,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         .map(PathBuf::from)
         .collect();
     if let Err(error) = show(args, &profiles) {
-        eprintln!("loadhook: {error:#}");
+        say!("loadhook: {error:#}");
     }
     Ok(ExitCode::from(status))
 }
@@ -159,11 +159,11 @@ fn show(args: &RunArgs, profiles: &[PathBuf]) -> Result<()> {
         [] => bail!("no profile was written: no JVM was started, or it was killed"),
         [file] => file,
         several => {
-            eprintln!("loadhook: {} processes wrote a profile:", several.len());
+            say!("loadhook: {} processes wrote a profile:", several.len());
             for file in several {
-                eprintln!("  {}", report::shown(file));
+                say!("  {}", report::shown(file));
             }
-            eprintln!(
+            say!(
                 "together: loadhook report --merge {}",
                 report::shown(&several[0])
             );
@@ -178,10 +178,10 @@ fn show(args: &RunArgs, profiles: &[PathBuf]) -> Result<()> {
     };
     let mut table = Vec::new();
     Format::Table.write(&profile, &options, &mut table)?;
-    eprint!("{}", String::from_utf8_lossy(&table));
+    say!("{}", String::from_utf8_lossy(&table).trim_end());
     if args.explain {
         for note in &profile.header.notes {
-            eprintln!("left alone: {note}");
+            say!("left alone: {note}");
         }
     }
     match &args.html {
@@ -189,9 +189,9 @@ fn show(args: &RunArgs, profiles: &[PathBuf]) -> Result<()> {
             let mut page = Vec::new();
             Format::Html.write(&profile, &Options::default(), &mut page)?;
             write_beside(html, &page)?;
-            eprintln!("profile: {}, page: {}", report::shown(file), html.display());
+            say!("profile: {}, page: {}", report::shown(file), html.display());
         }
-        None => eprintln!(
+        None => say!(
             "profile: {} (a picture: loadhook report {0} --format html > profile.html)",
             report::shown(file)
         ),

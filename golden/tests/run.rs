@@ -19,6 +19,7 @@ fn hand_made(feature: u32) -> Result<()> {
         .into_iter()
         .map(|input| Case {
             runs: !NOT_RUN.contains(&input.name.as_str()),
+            odd: false,
             name: input.name,
             group: "hand-made",
             original: input.bytes,

@@ -85,6 +85,9 @@ pub enum ErrorKind {
     DuplicateAttribute(&'static str),
     /// Code whose operand stack cannot be followed.
     BadOperandStack(&'static str),
+    /// A method whose types take more time or memory to follow than any real
+    /// one's; the bound is one on the whole class.
+    TooComplex,
     /// A name in the options that no class or method can have.
     BadOption(&'static str),
     /// The caller's allocator gave no buffer, or one of another length.
@@ -175,6 +178,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::BadDescriptor => write!(f, "bad descriptor"),
             ErrorKind::DuplicateAttribute(name) => write!(f, "second {name} attribute"),
             ErrorKind::BadOperandStack(why) => write!(f, "bad operand stack: {why}"),
+            ErrorKind::TooComplex => write!(f, "types too many to follow"),
             ErrorKind::BadOption(what) => write!(f, "the {what} is no name that can be called"),
             ErrorKind::Allocation { len } => write!(f, "no buffer of {len} bytes"),
         }

@@ -144,7 +144,10 @@ impl fmt::Display for Reason {
             Reason::TooManyHandlers => write!(f, "exception table would pass 65535 entries"),
             Reason::TooManyFrames => write!(f, "stack map would pass 65535 frames"),
             Reason::PoolFull => write!(f, "constant pool is full"),
-            Reason::UnknownAttribute(name) => write!(f, "unknown attribute {name} in its code"),
+            Reason::UnknownAttribute(name) => {
+                let name = crate::text::display(name.as_bytes());
+                write!(f, "unknown attribute {name} in its code")
+            }
             Reason::Unreadable(error) => write!(f, "{error}"),
         }
     }

@@ -39,6 +39,8 @@ pub struct Case {
     pub original: Vec<u8>,
     /// Whether it has something to run.
     pub runs: bool,
+    /// Whether a method of it may be too odd to instrument.
+    pub odd: bool,
 }
 
 impl Judge {
@@ -73,7 +75,7 @@ impl Judge {
             for case in &batch {
                 let count: &mut Count = counts.entry(case.group).or_default();
                 let rewritten = self
-                    .rewrite(&case.original, base, count)
+                    .rewrite(&case.original, base, case.odd, count)
                     .with_context(|| case.name.clone())?;
                 pairs.push((&case.original, rewritten));
                 whole.push(self.rewriter.report().left_alone.is_empty());
@@ -86,7 +88,13 @@ impl Judge {
         Ok(counts)
     }
 
-    fn rewrite(&mut self, original: &[u8], base: u32, count: &mut Count) -> Result<Vec<u8>> {
+    fn rewrite(
+        &mut self,
+        original: &[u8],
+        base: u32,
+        odd: bool,
+        count: &mut Count,
+    ) -> Result<Vec<u8>> {
         let mut selector = Everything::all(base);
         let outcome = self
             .rewriter
@@ -96,7 +104,7 @@ impl Judge {
         count.instrumented += report.instrumented;
         for left in &report.left_alone {
             *count.left_alone.entry(left.reason.word()).or_default() += 1;
-            ensure!(left.reason.word() != "unreadable", "{}", left.reason);
+            ensure!(odd || left.reason.word() != "unreadable", "{}", left.reason);
         }
         Ok(match outcome {
             Outcome::Rewritten(rewritten) => rewritten,

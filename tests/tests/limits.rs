@@ -14,6 +14,7 @@ fn judge(feature: u32, options: Options, base: u32) -> Result<()> {
         group: case.group,
         name: case.name,
         runs: true,
+        odd: false,
     });
     let counts = Judge::new(feature, options)?.judge(cases, base)?;
     for (group, count) in counts {

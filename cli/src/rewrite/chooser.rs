@@ -42,7 +42,7 @@ impl Chooser {
 }
 
 pub(super) fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    loadhook_rewrite::text::display(bytes).to_string()
 }
 
 pub(super) fn class_name(method: &Member<'_, '_>) -> String {

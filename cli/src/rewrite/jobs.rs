@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::output::say;
+
 /// One file to rewrite or copy.
 pub(super) struct Job {
     pub(super) from: PathBuf,
@@ -90,7 +92,7 @@ fn collect(root: &Path, below: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         } else if entry.path().is_file() {
             files.push(path);
         } else {
-            eprintln!(
+            say!(
                 "left out: {}: a link to a folder, or no file",
                 path.display()
             );

@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::chooser::{Chooser, class_name, text};
 use super::{RewriteArgs, Tracker};
 
+use crate::output::say;
+
 /// What happened to all classes together.
 #[derive(Default)]
 pub(super) struct Summary {
@@ -85,27 +87,30 @@ impl Summary {
     }
 
     pub(super) fn print(&self, chooser: &Chooser, args: &RewriteArgs) {
-        eprintln!(
+        say!(
             "{} of {} classes rewritten, {} of {} methods instrumented",
-            self.rewritten, self.classes, self.instrumented, self.with_code
+            self.rewritten,
+            self.classes,
+            self.instrumented,
+            self.with_code
         );
         if chooser.trivial != 0 {
-            eprintln!(
+            say!(
                 "  {:>7} skipped: trivial (--all keeps them)",
                 chooser.trivial
             );
         }
         for (word, methods) in &self.left_alone {
-            eprintln!("  {:>7} left alone: {word}", methods.len());
+            say!("  {:>7} left alone: {word}", methods.len());
         }
         list("left alone", &self.refused);
         list("covered only in part", &self.uncovered);
         list("unreadable, kept as it was", &self.unreadable);
         for pattern in chooser.filter.unmatched() {
-            eprintln!("warning: the pattern {} matched nothing", pattern.text());
+            say!("warning: the pattern {} matched nothing", pattern.text());
         }
         if args.tracker == Tracker::None && self.rewritten != 0 {
-            eprintln!("the rewritten classes call loadhook.Tracker, which you provide");
+            say!("the rewritten classes call loadhook.Tracker, which you provide");
         }
     }
 }
@@ -113,11 +118,13 @@ impl Summary {
 /// Prints at most ten lines; `--json` has them all.
 fn list(what: &str, lines: &[String]) {
     for line in lines.iter().take(10) {
-        eprintln!("{what}: {line}");
+        // A name in a class may be 64 KB long.
+        let short: String = line.chars().take(500).collect();
+        say!("{what}: {short}");
     }
     if let Some(more) = lines.len().checked_sub(10)
         && more != 0
     {
-        eprintln!("{what}: {more} more (--json lists all)");
+        say!("{what}: {more} more (--json lists all)");
     }
 }

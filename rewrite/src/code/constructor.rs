@@ -21,6 +21,7 @@ use crate::code::handlers::ExceptionTable;
 use crate::code::instructions::{Instruction, Instructions};
 use crate::code::simulate::{Method, State, Step};
 use crate::code::types::VerificationType as V;
+use crate::code::work::Work;
 use crate::error::ErrorKind;
 use crate::opcode::{Effect, Opcode};
 
@@ -73,29 +74,6 @@ enum This {
     Initialised,
     /// Initialised on one way here, not on another.
     Mixed,
-}
-
-/// A bound on the time that a class made to hurt can take: about a tenth of a
-/// second. Real constructors take a thousandth of it.
-#[derive(Debug)]
-pub(crate) struct Work {
-    left: usize,
-}
-
-impl Default for Work {
-    fn default() -> Self {
-        Work { left: 1 << 25 }
-    }
-}
-
-impl Work {
-    fn spend(&mut self, slots: usize) -> Result<(), ErrorKind> {
-        self.left = self
-            .left
-            .checked_sub(slots + 1)
-            .ok_or(ErrorKind::BadOperandStack("too much to follow"))?;
-        Ok(())
-    }
 }
 
 /// Labels for a constructor that cannot be followed: no handler, which is

@@ -6,6 +6,7 @@
 use crate::code::relocation::Relocation;
 use crate::code::simulate::State;
 use crate::code::types::{VerificationType as V, tag};
+use crate::code::work::{KEPT, Work};
 use crate::code::{Bci, NewBci};
 use crate::constant_pool::ConstantPool;
 use crate::error::{ErrorKind, Result};
@@ -157,14 +158,11 @@ pub(crate) struct ExpandedFrame<'a> {
     values: usize,
 }
 
-/// More values in all frames together than any method that was not made to
-/// hurt; a bound on memory.
-const MOST_VALUES: usize = 1 << 22;
-
 /// The whole states that `frames` describe, in order.
 pub(crate) fn expand<'a>(
     frames: Frames<'_, 'a>,
     initial: &State<'a>,
+    work: &mut Work,
 ) -> Result<Vec<ExpandedFrame<'a>>, ErrorKind> {
     // Frames name locals by value, not by slot, so the running list is kept
     // that way and spread to slots for each state.
@@ -172,7 +170,6 @@ pub(crate) fn expand<'a>(
     while locals.last() == Some(&V::Top) {
         locals.pop();
     }
-    let mut all_values = 0;
     let mut states = Vec::new();
     for frame in frames {
         let frame = frame.map_err(|error| error.kind().clone())?;
@@ -185,10 +182,7 @@ pub(crate) fn expand<'a>(
             }
             _ => locals.extend(frame.locals),
         }
-        all_values += locals.len() + frame.stack.len();
-        if all_values > MOST_VALUES {
-            return Err(ErrorKind::BadFrame("too many values"));
-        }
+        work.spend(KEPT * (locals.len() + frame.stack.len()))?;
         let state = State {
             locals: spread(&locals),
             stack: spread(&frame.stack),

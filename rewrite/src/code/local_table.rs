@@ -56,8 +56,8 @@ pub(crate) fn relocate_range(
         .ok_or(ErrorKind::BadBytecodeOffset(
             i64::from(start_pc) + i64::from(length),
         ))?;
-    let NewBci(start) = relocation.debug(Bci(start_pc))?;
-    let NewBci(end) = relocation.debug(Bci(end_pc))?;
+    let NewBci(start) = relocation.debug_distinct(Bci(start_pc))?;
+    let NewBci(end) = relocation.debug_distinct(Bci(end_pc))?;
     let length = end.saturating_sub(start);
     Ok([(start as u16).to_be_bytes(), (length as u16).to_be_bytes()])
 }

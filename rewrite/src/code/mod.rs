@@ -14,6 +14,7 @@ pub(crate) mod relocation;
 pub(crate) mod simulate;
 pub mod type_annotations;
 pub mod types;
+pub(crate) mod work;
 
 use crate::class::{Attributes, ClassFile};
 use crate::error::{Error, ErrorKind, Place, Result};

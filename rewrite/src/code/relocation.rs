@@ -169,12 +169,27 @@ impl Relocation {
         }
         match self.lookup(bci) {
             Some(position) => Ok(NewBci(position)),
-            None => self.inside(bci),
+            None => self.inside(bci).map(|(position, last)| position.min(last)),
         }
     }
 
+    /// The same for a table in which two offsets must not become one: the VM
+    /// refuses local variables that are there twice.
+    #[inline]
+    pub(crate) fn debug_distinct(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
+        if bci.0 == 0 || self.lookup(bci).is_some() {
+            return self.debug(bci);
+        }
+        match self.inside(bci)? {
+            (position, last) if position <= last => Ok(position),
+            _ => Err(Self::nowhere(bci)),
+        }
+    }
+
+    /// Where an offset inside an instruction would go if that kept its length,
+    /// and the instruction's last byte: a switch may have lost padding.
     #[cold]
-    fn inside(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
+    fn inside(&self, bci: Bci) -> Result<(NewBci, NewBci), ErrorKind> {
         let starts = self.starts.get_or_init(|| {
             let placed = self.map.iter().enumerate();
             let placed = placed.filter(|(_, position)| **position != NOWHERE);
@@ -189,9 +204,8 @@ impl Relocation {
         };
         let NewBci(start) = self.instruction(Bci(before))?;
         let NewBci(end) = self.end(Bci(behind))?;
-        // A switch may have lost padding.
         let position = start + u32::from(bci.0 - before);
-        Ok(NewBci(position.min(end.saturating_sub(1))))
+        Ok((NewBci(position), NewBci(end.saturating_sub(1))))
     }
 
     /// Where a further line that began at `bci` begins. The VM gives the first

@@ -83,6 +83,15 @@ impl<'a> Method<'_, 'a> {
 }
 
 impl<'a> State<'a> {
+    /// The classes among its types whose constants are still to be found.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = ClassRef<'a>> {
+        let slots = self.locals.iter().chain(&self.stack);
+        slots.filter_map(|slot| match slot {
+            V::Object(class) if class.index.is_none() || class.dimensions != 0 => Some(*class),
+            _ => None,
+        })
+    }
+
     fn push(&mut self, value: V<'a>, method: &Method<'_, 'a>) -> Result<()> {
         self.stack.push(value);
         if value.is_wide() {

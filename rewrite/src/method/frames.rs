@@ -6,6 +6,7 @@ use crate::code::instructions::Instruction;
 use crate::code::relocation::EventKind;
 use crate::code::simulate::Method;
 use crate::code::types::{ClassRef, tag};
+use crate::code::work::KEPT;
 use crate::code::{Bci, constructor::Label};
 use crate::error::{ErrorKind, Place};
 use crate::method::{FIRST_WITH_FRAMES, MethodPlanner, Shared, Table};
@@ -16,7 +17,7 @@ use crate::reader::Reader;
 
 impl MethodPlanner {
     pub(super) fn expand_frames<'a>(
-        &self,
+        &mut self,
         method: &Method<'_, 'a>,
         format: FrameFormat,
     ) -> Result<Vec<ExpandedFrame<'a>>, ErrorKind> {
@@ -27,7 +28,7 @@ impl MethodPlanner {
         let reader = Reader::new(info, located.info, Place::In("StackMapTable"));
         let frames = Frames::new(method.class.pool(), reader, format)
             .map_err(|error| error.kind().clone())?;
-        frames::expand(frames, &method.initial()?)
+        frames::expand(frames, &method.initial()?, &mut self.work)
     }
 
     /// Relocates the frames and adds those of handlers and widened jumps.
@@ -137,6 +138,11 @@ impl MethodPlanner {
                     .peek()
                     .is_some_and(|frame| usize::from(frame.bci) == behind);
                 if !has_frame {
+                    self.work
+                        .spend(KEPT * (state.locals.len() + state.stack.len()))?;
+                    for class in state.classes() {
+                        self.work.spend(class.name.len())?;
+                    }
                     let (shared, relocation) = (&mut self.shared, &self.relocation);
                     let at = relocation.target(Bci(behind as u16))?;
                     self.inserted.push(at, |body| {
@@ -163,6 +169,9 @@ impl MethodPlanner {
         };
         self.shared.indexes.throwable = Some(throwable);
         for &(label, at) in &self.blocks {
+            if let Label::Uninitialised(local) = label {
+                self.work.spend(KEPT * usize::from(local))?;
+            }
             self.inserted.push(at, |body| {
                 match label {
                     Label::Uninitialised(local) => {

@@ -5,7 +5,7 @@ mod frames;
 mod sites;
 
 use crate::class::{ClassFile, Member};
-use crate::code::constructor::{Label, Work};
+use crate::code::constructor::Label;
 use crate::code::emit::{snippet_bytes, write_code};
 use crate::code::frames::{FrameFormat, Inserted};
 use crate::code::handlers::{self, Cover};
@@ -13,6 +13,7 @@ use crate::code::layout::{MethodProbes, lay_out};
 use crate::code::relocation::Relocation;
 use crate::code::simulate::Method;
 use crate::code::types::ClassConstants;
+use crate::code::work::Work;
 use crate::code::{Code, MAX_CODE_LENGTH, NewBci, line_table, local_table, type_annotations};
 use crate::constant_pool::PoolFull;
 use crate::error::ErrorKind;
@@ -361,14 +362,8 @@ impl MethodPlanner {
             write_attribute(located.name_index, out, |out| match located.table {
                 Table::LineNumbers => Ok(line_table::relocate(info, &self.relocation, out)?),
                 Table::LocalVariables => Ok(local_table::relocate(info, &self.relocation, out)?),
-                // No VM reads these: junk stays junk.
                 Table::TypeAnnotations => {
-                    let start = out.len();
-                    if type_annotations::relocate(info, &self.relocation, out).is_err() {
-                        out.truncate(start);
-                        out.extend_from_slice(info);
-                    }
-                    Ok(())
+                    Ok(type_annotations::relocate(info, &self.relocation, out)?)
                 }
                 Table::Frames(format) => self.write_frames(method, format, writer, out),
                 Table::Unknown => Ok(()),

@@ -34,11 +34,18 @@ final class Budget {
 
     /**
      * Whether an array of so many bytes leaves the program enough. Garbage counts as used, which errs on the safe side;
-     * four times the size, since a heap in pieces may not have it in one.
+     * four times the size and some megabytes, since a heap in regions may not have it in one.
      */
     static boolean hasRoom(long bytes) {
-        long most = RUNTIME.maxMemory();
-        long free = most - RUNTIME.totalMemory() + RUNTIME.freeMemory();
-        return free > 4 * bytes + (most >> 5);
+        return free() > 4 * bytes + (4 << 20) + (RUNTIME.maxMemory() >> 5);
+    }
+
+    /** Whether a thread can have a path, without which its calls are not seen: a few kilobytes. */
+    static boolean hasRoomForPath() {
+        return free() > 1 << 20;
+    }
+
+    private static long free() {
+        return RUNTIME.maxMemory() - RUNTIME.totalMemory() + RUNTIME.freeMemory();
     }
 }

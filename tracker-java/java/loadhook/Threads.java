@@ -84,6 +84,15 @@ final class Threads {
         return path;
     }
 
+    /** A call that has no path: counted, unless it is one of our own. */
+    static void missed(Thread thread) {
+        if (inside != thread && (IDS ? chained(thread) : LOCAL.get()) == null && isComplete(thread)) {
+            synchronized (LOCK) {
+                untracked++;
+            }
+        }
+    }
+
     /** Without the lock, so what is not found may be there all the same. */
     private static Path chained(Thread thread) {
         Path[] chains = Threads.chains;
@@ -106,9 +115,7 @@ final class Threads {
         if (path == null) {
             // Without the lock, at which virtual threads queue, since it takes long.
             Path made = make(isVirtual(thread));
-            if (made == null) {
-                untracked++;
-            } else {
+            if (made != null) {
                 path = register(thread, made);
             }
         }
@@ -140,7 +147,7 @@ final class Threads {
 
     /** A virtual thread is one of very many, and shallow. */
     private static Path make(boolean virtual) {
-        if (!Budget.hasRoom(8192)) {
+        if (!Budget.hasRoomForPath()) {
             return null;
         }
         long seed = System.nanoTime() ^ Threads.seed;

@@ -26,6 +26,8 @@ public final class Tracker {
         Path path = path();
         if (path != null) {
             path.enter(method);
+        } else {
+            Threads.missed(Thread.currentThread());
         }
     }
 

@@ -1,0 +1,38 @@
+//! Odd classes that HotSpot accepts, each once rewritten wrongly or refused: debug tables that speak of the
+//! middle of instructions, stale frames, subroutines, merged types, `this` moved or lost.
+
+use anyhow::{Result, ensure};
+use loadhook_rewrite::Options;
+use loadhook_tests::rewritten::{Case, Judge};
+use loadhook_tests::{corpus, paths};
+
+fn judge(feature: u32) -> Result<()> {
+    let folder = paths::workspace().join("tests/odd");
+    let classes = corpus::walk(&folder)?;
+    ensure!(classes.len() > 40, "only {} classes", classes.len());
+    let cases: Vec<Case> = classes
+        .iter()
+        .map(|path| {
+            Ok(Case {
+                name: path.display().to_string(),
+                group: "odd",
+                original: std::fs::read(path)?,
+                runs: false,
+                odd: true,
+            })
+        })
+        .collect::<Result<_>>()?;
+    let counts = Judge::new(feature, Options::default())?.judge(cases.into_iter(), 10)?;
+    println!("JDK {feature}: {counts:?}");
+    Ok(())
+}
+
+#[test]
+fn jdk_17_accepts_odd_classes_as_before() -> Result<()> {
+    judge(17)
+}
+
+#[test]
+fn jdk_25_accepts_odd_classes_as_before() -> Result<()> {
+    judge(25)
+}
