@@ -10,8 +10,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Stands for `java.lang.Thread` in the sources.
-const STUB: &str = "loadhook/JavaThread";
+/// What stands for classes of the JDK in the sources.
+const STAND_INS: [(&str, &str); 2] = [
+    ("loadhook/JavaThread", "java/lang/Thread"),
+    ("loadhook/JavaUnsafe", "sun/misc/Unsafe"),
+];
+
+/// An annotation that only tests read.
+const GUARDED: &str = "loadhook/Guarded";
 
 fn main() {
     println!("cargo::rerun-if-changed=java");
@@ -34,14 +40,15 @@ fn build(out: &Path) -> Result<(), String> {
         .iter()
         .map(|file| read(file))
         .collect::<Result<Vec<_>, _>>()?;
-    found.retain(|class| rename::names(class).0 != STUB);
+    found.retain(|class| {
+        let name = rename::names(class).0;
+        name != GUARDED && stands_for(name).is_none()
+    });
     let mut list = String::from(
         "/// Internal names and bytes of the classes, superclasses first.\npub const CLASSES: &[(&str, &[u8])] = &[\n",
     );
     for class in superclasses_first(found) {
-        let class = rename::renamed(&class, &|name| {
-            (name == STUB).then(|| "java/lang/Thread".to_owned())
-        });
+        let class = rename::renamed(&class, &stands_for);
         let name = rename::names(&class).0;
         let file = out.join(name.replace('/', ".") + ".class");
         write(&file, &class)?;
@@ -49,6 +56,11 @@ fn build(out: &Path) -> Result<(), String> {
     }
     list.push_str("];\n");
     write(&out.join("classes.rs"), list.as_bytes())
+}
+
+fn stands_for(name: &str) -> Option<String> {
+    let stand_in = STAND_INS.iter().find(|(stand_in, _)| *stand_in == name)?;
+    Some(stand_in.1.to_owned())
 }
 
 fn compile(classes: &Path) -> Result<(), String> {

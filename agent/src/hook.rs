@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Filter, Outcome, Probes, Rewriter, Selector};
 
+use crate::below;
 use crate::options::Options;
 use crate::registry::{Entry, Registry, Symbol};
 use crate::tell;
@@ -33,7 +34,7 @@ pub(crate) struct Origin {
 /// Instruments classes; used by many threads at once.
 pub(crate) struct Hook {
     options: Options,
-    /// The tracker's internal names, and what it calls.
+    /// The internal name of the class that probes call.
     tracker: &'static str,
     pub(crate) registry: Registry,
     idle: Mutex<Vec<Worker>>,
@@ -235,11 +236,12 @@ struct Chooser<'h> {
 
 impl Selector for Chooser<'_> {
     fn class(&mut self, class: &ClassFile<'_>) -> bool {
-        !is_below_tracker(class.name()) && self.filter.class(class)
+        !below::has_class(class.name()) && self.filter.class(class)
     }
 
     fn wants(&mut self, method: &Member<'_, '_>) -> bool {
         self.filter.method(method)
+            && !below::has_method(method.class().name(), method.name(), method.descriptor())
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
@@ -258,12 +260,4 @@ impl Selector for Chooser<'_> {
             ..Probes::default()
         }
     }
-}
-
-/// What the tracker calls must not call the tracker. Which methods of
-/// `java.base` those are is not computed yet, so all of it stays out; the
-/// tracker's own classes, renamed into `java.lang`, are among them.
-fn is_below_tracker(name: &[u8]) -> bool {
-    let packages: [&[u8]; 4] = [b"java/", b"jdk/internal/", b"sun/", b"com/sun/crypto/"];
-    packages.iter().any(|package| name.starts_with(package))
 }

@@ -4,8 +4,11 @@
 /// The internal name of the class that probes call.
 pub(crate) const NAME: &str = "java/lang/$Loadhook";
 
-/// The internal name in the boot loader of a class of the tracker's.
+/// The internal name in the boot loader of a class that the tracker names.
 fn boot_name(name: &str) -> Option<String> {
+    if name == "sun/misc/Unsafe" {
+        return Some("jdk/internal/misc/Unsafe".to_owned());
+    }
     let rest = name.strip_prefix("loadhook/")?;
     Some(format!(
         "{NAME}{}",

@@ -1,29 +1,36 @@
 import java.io.IOException;
 import java.net.URI;
+import java.nio.file.FileSystem;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Writes every class of the running JDK to files: {@code <out>/<module>/<package>/<Name>.class}.
+ * Writes every class of a JDK to files: {@code <out>/<module>/<package>/<Name>.class}.
  *
  * The tests want the JDK's classes as plain files, and a JDK keeps them in one image that only its own
- * {@code jrt:} file system reads. The module folder stays, because two modules may hold a
+ * {@code jrt:} file system reads; another JDK loads that from its home. The module folder stays, because two modules may hold a
  * {@code module-info}, and because {@code --patch-module} wants one tree a module.
  */
 public final class ExportClasses {
     private ExportClasses() {}
 
     public static void main(String[] args) throws IOException {
-        if (args.length != 1) {
-            System.err.println("usage: ExportClasses OUT");
+        if (args.length != 2) {
+            System.err.println("usage: ExportClasses OUT JAVA-HOME");
             System.exit(2);
         }
         Path out = Path.of(args[0]);
-        Path modules = FileSystems.getFileSystem(URI.create("jrt:/")).getPath("/modules");
+        try (FileSystem jdk = FileSystems.newFileSystem(URI.create("jrt:/"), Map.of("java.home", args[1]))) {
+            System.out.println(export(jdk.getPath("/modules"), out));
+        }
+    }
+
+    private static int export(Path modules, Path out) throws IOException {
         List<Path> classes;
         try (Stream<Path> all = Files.walk(modules)) {
             classes = all.filter(p -> p.toString().endsWith(".class")).collect(Collectors.toList());
@@ -31,7 +38,7 @@ public final class ExportClasses {
         // Folders first, once each: asking for them per class costs more than writing the classes.
         classes.stream().map(p -> place(out, modules, p).getParent()).distinct().forEach(ExportClasses::makeFolder);
         classes.parallelStream().forEach(p -> copy(p, place(out, modules, p)));
-        System.out.println(classes.size());
+        return classes.size();
     }
 
     private static Path place(Path out, Path modules, Path inImage) {

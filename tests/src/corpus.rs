@@ -21,8 +21,14 @@ pub fn jdk_classes(feature: u32) -> Result<PathBuf> {
         .join("loadhook-corpus")
         .join(format!("jdk-{}", jdk.version));
     helpers::make_once(&folder, |out| {
-        let mut export = helpers::java(&jdk, &["-Xshare:auto"], "ExportClasses")?;
-        helpers::output(export.arg(out)).map(drop)
+        // The helpers need 17; a later one may write its file system for itself only.
+        let runs = if jdk.feature < 17 {
+            Jdk::find(17)?
+        } else {
+            jdk.clone()
+        };
+        let mut export = helpers::java(&runs, &["-Xshare:auto"], "ExportClasses")?;
+        helpers::output(export.arg(out).arg(&jdk.home)).map(drop)
     })?;
     Ok(folder)
 }

@@ -41,7 +41,7 @@ final class Snapshot {
                 Reading reading = Reading.of(path);
                 virtual.add(reading, Groups.mapFor(reading));
             } else {
-                long id = Threads.IDS ? path.id : -1;
+                long id = Ids.areKnown() ? path.id : -1;
                 sections[count++] = new Section(Section.LIVE, id, path.thread.getName(), path);
             }
         }

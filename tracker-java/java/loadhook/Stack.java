@@ -13,6 +13,7 @@ final class Stack {
         return depth >= 256 && Budget.hasRoom(128 * KNOWN);
     }
 
+    @Guarded
     static boolean isShallowerThan(int depth) {
         int frames = new Throwable().getStackTrace().length;
         return frames < KNOWN && frames < depth;

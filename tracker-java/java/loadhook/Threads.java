@@ -3,10 +3,11 @@ package loadhook;
 /**
  * Finds a thread's path, and keeps the paths of all threads.
  *
- * Nothing here calls what a program can override ({@code getId()} is such a method) or trusts what it can erase (thread
- * locals). From JDK 19 on a thread has a final id, which leads to its slot in the cache and its chain in the registry.
- * Before, its name leads to the slot; of threads with one name one has the slot, and the others a thread local. There a
- * thread's first probe looks through the registry, since its locals may have been erased.
+ * Nothing here calls what a program can override or trusts what it can erase (thread locals): a thread's id leads to its
+ * slot in the cache and its chain in the registry.
+ *
+ * The JDK may be instrumented itself. What the way to a path calls is not, then (the agent's tests compute it); around all
+ * else the thread is marked, so that probes it meets there do nothing.
  */
 final class Threads {
     static final int SLOTS = 4096;
@@ -14,14 +15,14 @@ final class Threads {
     /** Where most probes find their path; never null, so that a probe need not ask. */
     static final Path[] CACHE = new Path[SLOTS];
 
-    static final boolean IDS = hasIds();
-
     private static final Object LOCK = new Object();
-    private static final ThreadLocal<Path> LOCAL = new ThreadLocal<Path>();
     private static final int MOST_POOLED = 64;
 
     /** The thread that is in the registry, so that probes which it meets there do nothing. */
     private static volatile Thread inside;
+
+    /** The thread that reads a snapshot, likewise. */
+    private static volatile Thread reader;
 
     private static Path[] chains = new Path[256];
     private static int live;
@@ -47,31 +48,17 @@ final class Threads {
     private Threads() {
     }
 
-    private static boolean hasIds() {
-        // "1.8", "17", "25"
-        String version = System.getProperty("java.specification.version", "");
-        int feature = 0;
-        for (int at = 0; at < version.length() && version.charAt(at) != '.'; at++) {
-            feature = 10 * feature + version.charAt(at) - '0';
-        }
-        return feature >= 19;
-    }
-
     static int slot(Thread thread) {
-        if (IDS) {
-            return (int) ((JavaThread) (Object) thread).threadId() & SLOTS - 1;
-        }
-        String name = thread.getName();
-        return name == null ? 0 : name.hashCode() & SLOTS - 1;
+        return (int) Ids.of(thread) & SLOTS - 1;
     }
 
     /** The path of the current thread, which the cache does not have; null if it may have none now. */
     static Path find(Thread thread) {
-        if (inside == thread) {
+        if (inside == thread || reader == thread) {
             return null;
         }
-        Path path = IDS ? chained(thread) : LOCAL.get();
-        if (path == null || path.thread != thread) {
+        Path path = chained(thread);
+        if (path == null) {
             path = register(thread);
         }
         if (path == null || path.owner == null) {
@@ -86,7 +73,7 @@ final class Threads {
 
     /** A call that has no path: counted, unless it is one of our own. */
     static void missed(Thread thread) {
-        if (inside != thread && (IDS ? chained(thread) : LOCAL.get()) == null && isComplete(thread)) {
+        if (inside != thread && reader != thread && chained(thread) == null && isComplete(thread)) {
             synchronized (LOCK) {
                 untracked++;
             }
@@ -96,15 +83,11 @@ final class Threads {
     /** Without the lock, so what is not found may be there all the same. */
     private static Path chained(Thread thread) {
         Path[] chains = Threads.chains;
-        Path path = chains[(int) id(thread) & chains.length - 1];
+        Path path = chains[(int) Ids.of(thread) & chains.length - 1];
         while (path != null && path.thread != thread) {
             path = path.next;
         }
         return path;
-    }
-
-    private static long id(Thread thread) {
-        return IDS ? ((JavaThread) (Object) thread).threadId() : 0;
     }
 
     private static Path register(Thread thread) {
@@ -114,7 +97,7 @@ final class Threads {
         Path path = register(thread, null);
         if (path == null) {
             // Without the lock, at which virtual threads queue, since it takes long.
-            Path made = make(isVirtual(thread));
+            Path made = make(Ids.isVirtual(thread));
             if (made != null) {
                 path = register(thread, made);
             }
@@ -123,26 +106,17 @@ final class Threads {
     }
 
     /** The thread's path, if it has one already, or one of the pool, or the new one. */
+    @Guarded
     private static Path register(Thread thread, Path made) {
         synchronized (LOCK) {
             inside = thread;
             try {
-                Path path = registered(thread);
-                if (path == null) {
-                    path = add(thread, made);
-                }
-                if (path != null && !IDS) {
-                    LOCAL.set(path);
-                }
-                return path;
+                Path path = chained(thread);
+                return path != null ? path : add(thread, made);
             } finally {
                 inside = null;
             }
         }
-    }
-
-    private static boolean isVirtual(Thread thread) {
-        return IDS && ((JavaThread) (Object) thread).isVirtual();
     }
 
     /** A virtual thread is one of very many, and shallow. */
@@ -160,21 +134,7 @@ final class Threads {
 
     /** A thread that attaches to the JVM runs its own constructor. */
     private static boolean isComplete(Thread thread) {
-        return IDS ? id(thread) != 0 : thread.getName() != null;
-    }
-
-    private static Path registered(Thread thread) {
-        if (IDS) {
-            return chained(thread);
-        }
-        for (int chain = 0; chain < chains.length; chain++) {
-            for (Path path = chains[chain]; path != null; path = path.next) {
-                if (path.thread == thread) {
-                    return path;
-                }
-            }
-        }
-        return null;
+        return Ids.of(thread) != 0;
     }
 
     private static Path add(Thread thread, Path made) {
@@ -194,12 +154,11 @@ final class Threads {
             pool = path.next;
             pooled--;
         }
-        path.virtual = isVirtual(thread);
+        path.virtual = Ids.isVirtual(thread);
         path.mode = path.virtual && Clock.kind == Clock.CPU ? Timing.COUNT : Timing.mode;
         path.misses = 0;
         seed += 0x9E3779B97F4A7C15L;
-        // Before JDK 19 the registry is looked through as a whole, and only its size matters.
-        long id = IDS ? id(thread) : live;
+        long id = Ids.of(thread);
         int chain = (int) id & chains.length - 1;
         path.id = id;
         path.thread = thread;
@@ -229,7 +188,7 @@ final class Threads {
         synchronized (LOCK) {
             inside = Thread.currentThread();
             try {
-                Path path = registered(thread);
+                Path path = chained(thread);
                 if (path != null) {
                     end(path);
                 }
@@ -290,6 +249,24 @@ final class Threads {
     }
 
     // For snapshots.
+
+    /** The current thread reads them; its path, if it has one, for {@link #comeBack}. */
+    static Path leave() {
+        Thread thread = Thread.currentThread();
+        reader = thread;
+        Path path = chained(thread);
+        if (path != null) {
+            path.owner = null;
+        }
+        return path;
+    }
+
+    static void comeBack(Path path) {
+        if (path != null) {
+            path.owner = path.thread;
+        }
+        reader = null;
+    }
 
     /** The paths of living threads; none of them is given to another thread before {@link #endSnapshot}. */
     static Path[] beginSnapshot() {

@@ -73,10 +73,15 @@ public final class Tracker {
 
     /** Begins a snapshot; one that was not read to its end is given up. */
     public static synchronized void beginSnapshot() {
-        endSnapshot();
-        // After some seconds the probes are compiled, and cost what they cost the program.
-        Calibration.run(System.nanoTime() - startNanos > 1000000000L ? 10000000 : 1000000);
-        snapshot = new Snapshot();
+        Path own = Threads.leave();
+        try {
+            endSnapshot();
+            // After some seconds the probes are compiled, and cost what they cost the program.
+            Calibration.run(System.nanoTime() - startNanos > 1000000000L ? 10000000 : 1000000);
+            snapshot = new Snapshot();
+        } finally {
+            Threads.comeBack(own);
+        }
     }
 
     /** Fills a buffer of at least 4096 words with records; how many words, 0 when the snapshot is at its end. */
@@ -84,11 +89,16 @@ public final class Tracker {
         if (snapshot == null) {
             return 0;
         }
-        int words = snapshot.fill(buffer);
-        if (words == 0) {
-            endSnapshot();
+        Path own = Threads.leave();
+        try {
+            int words = snapshot.fill(buffer);
+            if (words == 0) {
+                endSnapshot();
+            }
+            return words;
+        } finally {
+            Threads.comeBack(own);
         }
-        return words;
     }
 
     private static void endSnapshot() {

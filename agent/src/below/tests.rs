@@ -1,0 +1,247 @@
+//! Computes what the tracker's probes call while their thread is not marked.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use loadhook_rewrite::ClassFile;
+use loadhook_rewrite::code::instructions::Instruction;
+use loadhook_rewrite::constant_pool::Constant;
+use loadhook_rewrite::opcode::Opcode;
+use loadhook_tests::corpus;
+
+use super::METHODS;
+use crate::tracker;
+
+/// Class, name, descriptor.
+type Method = (String, String, String);
+
+/// The classes of `java.base` and of the tracker.
+struct Classes {
+    folder: PathBuf,
+    bytes: HashMap<String, Option<Vec<u8>>>,
+}
+
+impl Classes {
+    fn of_jdk(feature: u32) -> Result<Self> {
+        let tracker = tracker::classes().map(|(name, bytes)| (name, Some(bytes)));
+        Ok(Classes {
+            folder: corpus::jdk_classes(feature)?.join("java.base"),
+            bytes: tracker.collect(),
+        })
+    }
+
+    fn class(&mut self, name: &str) -> Option<ClassFile<'_>> {
+        let file = self.folder.join(format!("{name}.class"));
+        let bytes = self
+            .bytes
+            .entry(name.to_owned())
+            .or_insert_with(|| fs::read(file).ok());
+        ClassFile::parse(bytes.as_deref()?).ok()
+    }
+
+    /// Where a method that `class` has or inherits is written.
+    fn declared(&mut self, (class, name, descriptor): &Method) -> Option<String> {
+        let mut at = class.clone();
+        loop {
+            let file = self.class(&at)?;
+            if has(&file, name, descriptor) {
+                return Some(at);
+            }
+            at = text(file.super_name()?);
+        }
+    }
+
+    /// What else a call of `callee` may reach: the tracker's own overriding
+    /// methods. Those of the JDK must not be open to that.
+    fn overrides(&mut self, callee: &Method) -> Result<Vec<Method>> {
+        let (owner, name, descriptor) = callee;
+        if owner.starts_with(tracker::NAME) {
+            let own: Vec<String> = tracker::classes().map(|(name, _)| name).collect();
+            let virtual_method =
+                |other: &String| other != owner && name != "<clinit>" && name != "<init>";
+            let others = own.into_iter().filter(virtual_method);
+            return Ok(others
+                .map(|other| (other, name.clone(), descriptor.clone()))
+                .filter(|method| {
+                    self.class(&method.0)
+                        .is_some_and(|c| has(&c, name, descriptor))
+                })
+                .collect());
+        }
+        let class = self.class(owner).context("class found before")?;
+        let method = class
+            .methods()
+            .find(|m| m.name() == name.as_bytes() && m.descriptor() == descriptor.as_bytes())
+            .context("method found before")?;
+        let private = |flags: u16| flags & 0x0002 != 0;
+        let closed = method.access_flags() & (0x0002 | 0x0008 | 0x0010) != 0
+            || name.starts_with('<')
+            || class.access_flags() & 0x0010 != 0
+            || class
+                .methods()
+                .filter(|m| m.name() == b"<init>")
+                .all(|m| private(m.access_flags()));
+        ensure!(closed, "{callee:?} can be overridden by the program");
+        Ok(Vec::new())
+    }
+}
+
+fn has(class: &ClassFile<'_>, name: &str, descriptor: &str) -> bool {
+    let is = |m: &loadhook_rewrite::class::Member<'_, '_>| {
+        m.name() == name.as_bytes() && m.descriptor() == descriptor.as_bytes()
+    };
+    class.methods().any(|method| is(&method))
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The methods with code that the probes reach unmarked, those of the tracker
+/// left out.
+fn reached(feature: u32) -> Result<BTreeSet<Method>> {
+    let mut classes = Classes::of_jdk(feature)?;
+    let probes = ["enter", "exit", "caught"];
+    let mut left: Vec<Method> = probes
+        .map(|probe| (tracker::NAME.into(), probe.into(), "(I)V".into()))
+        .into();
+    let mut seen: BTreeSet<Method> = left.iter().cloned().collect();
+    let mut reached = BTreeSet::new();
+    while let Some(method) = left.pop() {
+        let ours = method.0.starts_with(tracker::NAME);
+        let class = classes.class(&method.0).context("class found before")?;
+        let calls = calls(&class, &method).with_context(|| format!("{method:?}"))?;
+        let Some(calls) = calls else {
+            continue;
+        };
+        if !ours {
+            reached.insert(method.clone());
+        }
+        for (class, name, descriptor) in calls {
+            // The tracker's own initialisers run before the hook is enabled.
+            if name == "<clinit>" && class.starts_with(tracker::NAME) {
+                continue;
+            }
+            let mut callee = (class, name, descriptor);
+            match classes.declared(&callee) {
+                Some(class) => callee.0 = class,
+                // An initialiser that is not there, an array's clone().
+                None if callee.1 == "<clinit>" || callee.0.starts_with('[') => continue,
+                // What later JDKs have is never reached on this one.
+                None if ours => continue,
+                None => bail!("{callee:?}, called by {method:?}, is not in java.base"),
+            }
+            let overridden = classes.overrides(&callee)?;
+            for callee in overridden.into_iter().chain([callee]) {
+                if seen.insert(callee.clone()) {
+                    left.push(callee);
+                }
+            }
+        }
+    }
+    ensure!(seen.len() > 30, "the probes call next to nothing: {seen:?}");
+    Ok(reached)
+}
+
+/// What a method calls, initialisers included; `None` if it has no code or its
+/// thread is marked in it.
+fn calls(class: &ClassFile<'_>, wanted: &Method) -> Result<Option<Vec<Method>>> {
+    let method = class
+        .methods()
+        .find(|m| m.name() == wanted.1.as_bytes() && m.descriptor() == wanted.2.as_bytes())
+        .context("method found before")?;
+    let guarded = format!("L{}Guarded;", tracker::NAME);
+    let Some(code) = method.code()? else {
+        return Ok(None);
+    };
+    if method
+        .annotation_types()
+        .any(|name| name == guarded.as_bytes())
+    {
+        return Ok(None);
+    }
+    let instructions: Vec<Instruction<'_>> = code
+        .instructions()
+        .collect::<Result<_, _>>()
+        .map_err(|e| anyhow::anyhow!("{e:?}"))?;
+    let mut calls = Vec::new();
+    for (at, instruction) in instructions.iter().enumerate() {
+        // A probe's arguments are right: what only an exception needs is never run.
+        if is_thrown(&instructions[at..]) {
+            continue;
+        }
+        let pool = class.pool();
+        let initialised = |class: &[u8]| (text(class), "<clinit>".to_owned(), "()V".to_owned());
+        match instruction.opcode {
+            Opcode::Invokestatic | Opcode::Invokespecial | Opcode::Invokevirtual => {
+                let constant = instruction.constant();
+                let (owner, name, descriptor) = member(class, constant)?;
+                if instruction.opcode == Opcode::Invokestatic {
+                    calls.push(initialised(owner.as_bytes()));
+                }
+                calls.push((owner, name, descriptor));
+            }
+            Opcode::Getstatic | Opcode::Putstatic => {
+                calls.push(initialised(
+                    member(class, instruction.constant())?.0.as_bytes(),
+                ));
+            }
+            Opcode::New => calls.push(initialised(pool.class_name(instruction.constant())?)),
+            Opcode::Invokeinterface | Opcode::Invokedynamic => {
+                bail!("{} cannot be followed", instruction.opcode.mnemonic());
+            }
+            _ => {}
+        }
+    }
+    Ok(Some(calls))
+}
+
+/// Whether control comes from here to an `athrow` without a choice.
+fn is_thrown(rest: &[Instruction<'_>]) -> bool {
+    rest.iter()
+        .map(|instruction| instruction.opcode)
+        .find(|opcode| opcode.ends_block() || opcode.inverted().is_some())
+        == Some(Opcode::Athrow)
+}
+
+/// Class, name and descriptor of a field or method constant.
+fn member(class: &ClassFile<'_>, constant: u16) -> Result<Method> {
+    let pool = class.pool();
+    let owner = match pool.get(constant)? {
+        Constant::Fieldref { class, .. }
+        | Constant::Methodref { class, .. }
+        | Constant::InterfaceMethodref { class, .. } => class,
+        other => bail!("{other:?} is no member"),
+    };
+    let (name, descriptor) = pool.member(constant)?;
+    Ok((text(pool.class_name(owner)?), text(name), text(descriptor)))
+}
+
+/// What the probes reach on any JDK has no probes itself, and nothing else of
+/// these classes is left out in vain.
+#[test]
+fn what_the_probes_call_is_never_instrumented() -> Result<()> {
+    let mut needed = BTreeSet::new();
+    for feature in [11, 17, 21, 25] {
+        needed.extend(reached(feature)?);
+    }
+    let listed: BTreeSet<Method> = METHODS
+        .iter()
+        .flat_map(|(class, methods)| {
+            methods.iter().map(|method| {
+                let (name, descriptor) = method.split_at(method.find('(').unwrap_or(0));
+                ((*class).to_owned(), name.to_owned(), descriptor.to_owned())
+            })
+        })
+        .collect();
+    let lines = |methods: Vec<&Method>| {
+        let line = |(class, name, descriptor): &Method| format!("\n  {class} {name}{descriptor}");
+        methods.into_iter().map(line).collect::<String>()
+    };
+    let missing = lines(needed.difference(&listed).collect());
+    let in_vain = lines(listed.difference(&needed).collect());
+    ensure!(needed == listed, "missing:{missing}\nin vain:{in_vain}");
+    Ok(())
+}

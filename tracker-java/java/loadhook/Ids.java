@@ -1,0 +1,64 @@
+package loadhook;
+
+import java.lang.reflect.Field;
+
+/**
+ * The ids of threads: never reused, never 0 once a thread is complete.
+ *
+ * {@code getId()} will not do, since a program can override it. From JDK 19 on there is a final method; before, the field
+ * behind it is read. A virtual machine without that field has one id for all threads: correct, and slow.
+ */
+final class Ids {
+    private static final boolean FINAL_METHOD = feature() >= 19;
+    private static final JavaUnsafe UNSAFE = FINAL_METHOD ? null : unsafe();
+    private static final long TID = UNSAFE == null ? -1 : offset();
+
+    /** An id, where there are none to be had. */
+    private static final long UNKNOWN = 1;
+
+    private Ids() {
+    }
+
+    static long of(Thread thread) {
+        if (FINAL_METHOD) {
+            return ((JavaThread) (Object) thread).threadId();
+        }
+        return TID < 0 ? UNKNOWN : UNSAFE.getLong(thread, TID);
+    }
+
+    static boolean areKnown() {
+        return FINAL_METHOD || TID >= 0;
+    }
+
+    static boolean isVirtual(Thread thread) {
+        return FINAL_METHOD && ((JavaThread) (Object) thread).isVirtual();
+    }
+
+    private static int feature() {
+        // "1.8", "17", "25"
+        String version = System.getProperty("java.specification.version", "");
+        int feature = 0;
+        for (int at = 0; at < version.length() && version.charAt(at) != '.'; at++) {
+            feature = 10 * feature + version.charAt(at) - '0';
+        }
+        return feature;
+    }
+
+    private static JavaUnsafe unsafe() {
+        try {
+            Field field = JavaUnsafe.class.getDeclaredField("theUnsafe");
+            field.setAccessible(true);
+            return (JavaUnsafe) field.get(null);
+        } catch (Exception | LinkageError error) {
+            return null;
+        }
+    }
+
+    private static long offset() {
+        try {
+            return UNSAFE.objectFieldOffset(Thread.class.getDeclaredField("tid"));
+        } catch (Exception error) {
+            return -1;
+        }
+    }
+}
