@@ -47,6 +47,23 @@ fn the_overflow_keeps_counts_right() -> Result<()> {
     Ok(())
 }
 
+/// A tree of more than half the limit is merged whole when its thread ends.
+#[test]
+fn ended_threads_keep_their_trees() -> Result<()> {
+    let program = Program::new("Wide")?;
+    for jdk in [17, 25] {
+        for (threads, limit) in [(1, 1200), (2, 2300), (9, 10_100)] {
+            let profile = program.run(jdk, &[&format!("-Dthreads={threads}")], COUNT, limit)?;
+            let calls = i64::try_from(profile.expected["calls"])?;
+            let found = profile.all_calls();
+            ensure!(found == calls, "{jdk}: {found} calls instead of {calls}");
+            let overflow = profile.method_calls("(overflow)");
+            ensure!(overflow == 0, "{jdk} {threads}: {overflow} overflowed");
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn a_nearly_full_heap() -> Result<()> {
     let program = Program::new("Wide")?;

@@ -15,14 +15,25 @@ final class Groups {
     private Groups() {
     }
 
-    /** Adds the path of a thread that has ended. The caller holds the registry's lock. */
-    static void add(Path path) {
+    /**
+     * Adds the path of a thread that has ended, which is not used any more unless it is cleared. The caller holds the
+     * registry's lock. Whether the path keeps its arrays.
+     */
+    static boolean add(Path path, boolean wantsArrays) {
         if (path.end == Tree.STRIDE) {
-            return;
+            return true;
         }
         Tree tree = TREES[find(withoutNumbers(path.thread.getName()))];
+        if (!wantsArrays && tree.end == Tree.STRIDE) {
+            tree.adopt(path);
+            return false;
+        }
+        // For the limit the nodes move. What they find taken then, by another thread, becomes overflow.
+        Budget.giveBack(path.taken());
         Reading reading = new Reading(path);
         tree.add(reading, mapFor(reading));
+        Budget.giveBack(-path.taken());
+        return true;
     }
 
     /** An array for {@link Tree#add}, null if there is no room for one. */

@@ -30,7 +30,7 @@ final class Snapshot {
             platform += paths[at].virtual ? 0 : 1;
         }
         boolean anyVirtual = platform < paths.length;
-        Tree virtual = new Tree(Timing.COUNT, 32);
+        Tree virtual = new Sum();
         sections = new Section[platform + (anyVirtual ? 1 : 0) + Groups.count];
         int count = 0;
         long bytes = Threads.bytes();
@@ -60,14 +60,9 @@ final class Snapshot {
         }
         this.bytes = bytes;
         this.overflowed = overflowed;
-        virtualTree = virtual;
     }
 
-    /** Lives as long as the snapshot, and takes of the limit until then. */
-    private final Tree virtualTree;
-
     void end() {
-        virtualTree.clear();
         Threads.endSnapshot();
     }
 

@@ -237,11 +237,14 @@ final class Threads {
     }
 
     private static void merge(Path path) {
-        Groups.add(path);
+        boolean small = path.rows.length <= 64 * Tree.STRIDE;
+        boolean whole = Groups.add(path, small);
         path.thread = null;
         path.next = null;
-        path.clear();
-        if (pooled < MOST_POOLED && path.rows.length <= 64 * Tree.STRIDE) {
+        if (whole) {
+            path.clear();
+        }
+        if (pooled < MOST_POOLED && small) {
             path.next = pool;
             pool = path;
             pooled++;

@@ -47,6 +47,9 @@ class Tree {
     /** Up to so many nodes a search through the rows is as fast as a hash table, and takes no memory. */
     private static final int SMALL = 8 * STRIDE;
 
+    /** So many edges to the overflow are remembered at most. */
+    private static final int REMEMBERED = 4096;
+
     int[] rows;
     long[] times;
     /** The node of the overflow, 0 until there is one. */
@@ -61,6 +64,9 @@ class Tree {
     private int[] edgeNodes;
     private int edges;
 
+    /** Edges that lead to the overflow, as far as they are remembered: without it each such call walks up to the root. */
+    private long[] full;
+
     Tree(int mode, int nodes) {
         this.mode = mode;
         rows = new int[nodes * STRIDE];
@@ -73,7 +79,7 @@ class Tree {
     final int callee(int from, int method) {
         int node = known(from, method);
         if (node == 0) {
-            node = missing(from, method);
+            node = isFull(from, method) ? overflow : missing(from, method);
         }
         if (node != overflow) {
             int[] rows = this.rows;
@@ -138,8 +144,10 @@ class Tree {
         if (overflow != 0 && from == overflow) {
             return overflow;
         }
-        if (!roomForNode() || !roomForEdge() || !Budget.takeNode()) {
-            return overflow();
+        if (!roomForNode() || !roomForEdge() || !takesNode()) {
+            int node = overflow();
+            rememberFull(from, method);
+            return node;
         }
         int at = edgeNodes == null ? -1 : freeEdge(from, method);
         int node = end;
@@ -160,6 +168,30 @@ class Tree {
             overflow = node;
         }
         return overflow;
+    }
+
+    /** Whether the limit allows one more. */
+    boolean takesNode() {
+        return Budget.takeNode();
+    }
+
+    private boolean isFull(int from, int method) {
+        long[] full = this.full;
+        return full != null && full[hash(key(from, method)) & full.length - 1] == key(from, method);
+    }
+
+    private void rememberFull(int from, int method) {
+        if (full == null) {
+            if (!Budget.hasRoom(8 * REMEMBERED)) {
+                return;
+            }
+            try {
+                full = new long[REMEMBERED];
+            } catch (OutOfMemoryError error) {
+                return;
+            }
+        }
+        full[hash(key(from, method)) & full.length - 1] = key(from, method);
     }
 
     private void write(int node, int from, int method, int mode) {
@@ -301,9 +333,25 @@ class Tree {
         }
     }
 
+    /** How many nodes of the limit it has. */
+    final int taken() {
+        return end / STRIDE - 1 - (overflow == 0 ? 0 : 1);
+    }
+
+    /** Takes over all that another tree holds, which is not used any more; this one holds nothing yet. */
+    final void adopt(Tree other) {
+        rows = other.rows;
+        times = other.times;
+        edgeKeys = other.edgeKeys;
+        edgeNodes = other.edgeNodes;
+        edges = other.edges;
+        overflow = other.overflow;
+        end = other.end;
+    }
+
     /** Forgets all nodes, for another thread to begin anew. */
     void clear() {
-        Budget.giveBack(end / STRIDE - 1 - (overflow == 0 ? 0 : 1));
+        Budget.giveBack(taken());
         Arrays.clear(rows, end);
         Arrays.clear(times, end);
         rows[METHOD] = NO_METHOD;
@@ -311,12 +359,14 @@ class Tree {
         edgeKeys = null;
         edgeNodes = null;
         edges = 0;
+        full = null;
         overflow = 0;
         end = STRIDE;
     }
 
     long bytes() {
         long[] keys = edgeKeys;
-        return 160 + 4L * rows.length + 8L * times.length + (keys == null ? 0 : 12L * keys.length);
+        return 160 + 4L * rows.length + 8L * times.length + (keys == null ? 0 : 12L * keys.length)
+                + (full == null ? 0 : 8L * REMEMBERED);
     }
 }

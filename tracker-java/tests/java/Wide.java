@@ -1,14 +1,36 @@
 /** Three levels of ten methods, each calling all of the next: 10 + 100 + 1000 contexts. */
 public class Wide {
-    public static void main(String[] args) {
+    public static void main(String[] args) throws InterruptedException {
         PlainHog.fill(Integer.getInteger("free", 0));
+        int threads = Integer.getInteger("threads", 0);
         int calls = 1;
-        for (int round = 0; round < 3; round++) {
-            for (int i = 0; i < 10; i++) {
-                calls += PlainCaller.call('x', i);
-            }
+        for (int n = 0; n < threads; n++) {
+            PlainRounds rounds = new PlainRounds();
+            rounds.start();
+            rounds.join();
+            calls += rounds.calls;
         }
-        PlainHog.report(calls);
+        PlainHog.report(threads == 0 ? calls + PlainRounds.three() : calls);
+    }
+
+    /** Not instrumented, so that a thread's trees are those of the main thread. */
+    static class PlainRounds extends Thread {
+        int calls;
+
+        @Override
+        public void run() {
+            calls = three();
+        }
+
+        static int three() {
+            int calls = 0;
+            for (int round = 0; round < 3; round++) {
+                for (int i = 0; i < 10; i++) {
+                    calls += PlainCaller.call('x', i);
+                }
+            }
+            return calls;
+        }
     }
 
     static int x0() { return PlainCaller.each('y'); }
