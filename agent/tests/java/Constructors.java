@@ -1,0 +1,183 @@
+/**
+ * Constructors that throw before, in and after {@code super(…)}. {@code Outside} is left out of the instrumentation.
+ */
+public final class Constructors {
+    static final int ROUNDS = 10000;
+    static final int MANY = 1000000;
+
+    static final RuntimeException NO = new IllegalStateException("no");
+
+    static void leaf() {
+    }
+
+    static int even(int i) {
+        if (i % 2 != 0) {
+            throw NO;
+        }
+        return i;
+    }
+
+    static class Fine {
+        Fine(int i) {
+        }
+    }
+
+    static class Fails {
+        Fails(int i) {
+            even(i);
+        }
+    }
+
+    static final class Before extends Fine {
+        Before(int i) {
+            super(even(i));
+            leaf();
+        }
+    }
+
+    static final class Perhaps extends Fine {
+        Perhaps(int i) {
+            super(i % 4 == 0 ? i : even(i));
+            leaf();
+        }
+    }
+
+    static class In extends Fails {
+        In(int i) {
+            super(i);
+            leaf();
+        }
+    }
+
+    static final class InTwice extends In {
+        InTwice(int i) {
+            super(i);
+            leaf();
+        }
+    }
+
+    static final class After extends Fine {
+        After(int i) {
+            super(i);
+            leaf();
+            even(i);
+        }
+    }
+
+    static final class Field extends Fine {
+        final int value = even(number);
+
+        static int number;
+
+        Field(int i) {
+            super(number = i);
+        }
+    }
+
+    static final class Delegates extends Fails {
+        Delegates(int i, int more) {
+            super(i + more);
+        }
+
+        Delegates(int i) {
+            this(i, 2);
+            leaf();
+        }
+    }
+
+    static final class Inner extends Fine {
+        Inner(int i) {
+            super(caught(i));
+            leaf();
+        }
+
+        /** An exception that ends inside, while another constructor is on its way to super. */
+        static int caught(int i) {
+            try {
+                new In(i);
+            } catch (IllegalStateException e) {
+                leaf();
+            }
+            return i;
+        }
+    }
+
+    static class AlwaysFails {
+        AlwaysFails() {
+            throw NO;
+        }
+    }
+
+    static final class Always extends AlwaysFails {
+    }
+
+    static Object make(int kind, int i) {
+        try {
+            switch (kind) {
+                case 0: return new Before(i);
+                case 1: return new Perhaps(i);
+                case 2: return new In(i);
+                case 3: return new InTwice(i);
+                case 4: return new After(i);
+                case 5: return new Field(i);
+                case 6: return new Delegates(i);
+                default: return new Inner(i);
+            }
+        } catch (IllegalStateException e) {
+            leaf();
+            return null;
+        }
+    }
+
+    static int inside() {
+        int caught = 0;
+        for (int i = 0; i < MANY; i++) {
+            try {
+                new Always();
+            } catch (IllegalStateException e) {
+                caught++;
+            }
+        }
+        leaf();
+        return caught;
+    }
+
+    /** What is called from outside stands below this method, which calls the outside. */
+    static int outside() {
+        int caught = Outside.many();
+        leaf();
+        return caught;
+    }
+
+    static void later() {
+        leaf();
+    }
+
+    static final class Outside {
+        static int many() {
+            int caught = 0;
+            for (int i = 0; i < MANY; i++) {
+                try {
+                    new Always();
+                } catch (IllegalStateException e) {
+                    caught++;
+                }
+            }
+            return caught;
+        }
+    }
+
+    public static void main(String[] args) {
+        int made = 0;
+        for (int i = 0; i < ROUNDS; i++) {
+            for (int kind = 0; kind < 8; kind++) {
+                made += make(kind, i) == null ? 0 : 1;
+            }
+        }
+        int inside = inside();
+        later();
+        int outside = outside();
+        later();
+        System.out.println(made + " made, " + inside + " and " + outside + " caught");
+    }
+}

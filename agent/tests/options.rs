@@ -1,0 +1,33 @@
+//! The agent's options.
+
+use anyhow::{Result, ensure};
+use std::path::Path;
+
+mod support;
+use support::Program;
+
+/// Wrong options stop the JVM before `main`, with one line: the only case in which we stop one.
+#[test]
+fn wrong_options_stop_the_jvm() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("profile.pb.gz");
+    for (options, message) in [
+        (
+            "timing=fast",
+            "timing=fast: adaptive, exact or count expected",
+        ),
+        ("include=a/b", "packages are separated by dots here"),
+        ("file=/nonexistent/x", "file=/nonexistent/x: No such file"),
+    ] {
+        let program = Program::new(17, "Exits").options(options);
+        let output = program.command(&file)?.output()?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            !output.status.success() && output.stdout.is_empty(),
+            "{output:?}"
+        );
+        ensure!(stderr.contains(message), "{options}: {stderr}");
+        ensure!(!Path::new("/nonexistent").exists() && !file.exists());
+    }
+    Ok(())
+}

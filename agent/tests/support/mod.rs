@@ -1,0 +1,305 @@
+//! Java programs of `tests/java`, run under the agent on each JDK, and what their profiles say.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use loadhook_profile::figures::figures;
+use loadhook_profile::format::pprof;
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use tempfile::TempDir;
+
+/// How calls can be timed.
+pub(crate) const TIMINGS: [&str; 3] = ["adaptive", "exact", "count"];
+
+/// A test for each JDK: `on_each_jdk!(counts_are_exact)` makes tests of `fn counts_are_exact(feature: u32)`.
+#[macro_export]
+macro_rules! on_each_jdk {
+    ($($check:ident)+) => { $crate::on_jdks!($($check)+: on_11 11, on_17 17, on_21 21, on_25 25); };
+}
+
+/// A test for each of some JDKs.
+#[macro_export]
+macro_rules! on_jdks {
+    ($check:ident : $($name:ident $feature:literal),+) => {
+        mod $check {
+            $(#[test]
+            fn $name() -> anyhow::Result<()> {
+                super::$check($feature)
+            })+
+        }
+    };
+    ($first:ident $($check:ident)+ : $($jdks:tt)+) => {
+        $crate::on_jdks!($first: $($jdks)+);
+        $crate::on_jdks!($($check)+: $($jdks)+);
+    };
+}
+
+/// The agent, built with these tests, beside them.
+pub(crate) fn agent() -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let folder = test.parent().context("no target folder")?;
+    let agent = folder.join("libloadhook_agent.so");
+    ensure!(agent.is_file(), "{} was not built", agent.display());
+    Ok(agent)
+}
+
+/// The classes of `tests/java/<name>.java`, compiled once for all JDKs: by JDK 17, since a runtime has no
+/// compiler, and for 11.
+pub(crate) fn compiled(name: &str) -> Result<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{name}.java"));
+    let text = fs::read(&source).with_context(|| source.display().to_string())?;
+    let mut hash = DefaultHasher::new();
+    text.hash(&mut hash);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("java")
+        .join(format!("{name}-{:016x}", hash.finish()));
+    helpers::make_once(&folder, |folder| {
+        let mut javac = Jdk::find(17)?.javac()?;
+        javac.args(["-g", "-nowarn", "--release", "11", "-d"]);
+        helpers::output(javac.arg(folder).arg(&source)).map(drop)
+    })?;
+    Ok(folder)
+}
+
+/// A program on a JDK.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    feature: u32,
+    main: &'static str,
+    options: String,
+    jvm: Vec<String>,
+    args: Vec<String>,
+}
+
+/// How a program ended under the agent.
+pub(crate) struct Finished {
+    pub(crate) output: Output,
+    pub(crate) profile: Profile,
+    /// What ran, for messages.
+    pub(crate) name: String,
+}
+
+impl Program {
+    /// The program of `tests/java/<main>.java`.
+    pub(crate) fn new(feature: u32, main: &'static str) -> Self {
+        Program {
+            feature,
+            main,
+            options: "all=true".to_owned(),
+            jvm: Vec::new(),
+            args: Vec::new(),
+        }
+    }
+
+    /// Adds options of the agent. It instruments trivial methods too, here.
+    pub(crate) fn options(mut self, options: &str) -> Self {
+        self.options = format!("{},{options}", self.options);
+        self
+    }
+
+    /// Adds options of the JVM.
+    pub(crate) fn jvm(mut self, options: &[&str]) -> Self {
+        self.jvm.extend(options.iter().map(|&o| o.to_owned()));
+        self
+    }
+
+    /// Adds arguments of the program.
+    pub(crate) fn args(mut self, args: &[&str]) -> Self {
+        self.args.extend(args.iter().map(|&a| a.to_owned()));
+        self
+    }
+
+    fn java(&self) -> Result<Command> {
+        let mut java = Jdk::find(self.feature)?.java();
+        // What a developer has in the environment is not part of the test.
+        java.env_remove("JAVA_TOOL_OPTIONS")
+            .env_remove("JDK_JAVA_OPTIONS");
+        java.args(&self.jvm).arg("-cp").arg(compiled(self.main)?);
+        Ok(java)
+    }
+
+    /// How it ends without the agent.
+    pub(crate) fn plain(&self) -> Result<Output> {
+        Ok(self.java()?.arg(self.main).args(&self.args).output()?)
+    }
+
+    /// Starts under the agent, which writes to `file`.
+    pub(crate) fn command(&self, file: &Path) -> Result<Command> {
+        let mut java = self.java()?;
+        java.arg(format!(
+            "-agentpath:{}=quiet=true,file={},{}",
+            agent()?.display(),
+            file.display(),
+            self.options
+        ));
+        java.arg(self.main).args(&self.args);
+        Ok(java)
+    }
+
+    /// How it ends under the agent, which must have nothing to say.
+    pub(crate) fn run(&self) -> Result<Finished> {
+        let folder = TempDir::new()?;
+        let file = folder.path().join("profile.pb.gz");
+        let output = self.command(&file)?.output()?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        ensure!(!stderr.contains("loadhook"), "{}: {stderr}", self.name());
+        let profile = read(&file).with_context(|| format!("{}: {output:?}", self.name()))?;
+        Ok(Finished {
+            output,
+            profile,
+            name: self.name(),
+        })
+    }
+
+    fn name(&self) -> String {
+        format!(
+            "JDK {}, {} {} {} {}",
+            self.feature,
+            self.options,
+            self.jvm.join(" "),
+            self.main,
+            self.args.join(" ")
+        )
+    }
+}
+
+/// Reads a profile.
+pub(crate) fn read(file: &Path) -> Result<Profile> {
+    let bytes = fs::read(file).with_context(|| file.display().to_string())?;
+    Ok(pprof::read(&bytes[..])?)
+}
+
+impl Finished {
+    /// Whether the program printed this, ended so, and complained of nothing.
+    pub(crate) fn printed(&self, stdout: &str, code: i32) -> Result<&Self> {
+        ensure!(
+            self.output.stdout == stdout.as_bytes()
+                && self.output.stderr.is_empty()
+                && self.output.status.code() == Some(code),
+            "{}: {stdout:?} and {code} expected: {:?}",
+            self.name,
+            self.output
+        );
+        Ok(self)
+    }
+
+    /// Whether the profile holds these calls and no others, a line each: `caller > callee calls`, `-` for
+    /// calls from outside. A class of the same name as the program is not named, its nested ones by their own
+    /// names.
+    pub(crate) fn calls(&self, main: &str, expected: &str) -> Result<&Self> {
+        let mut wanted = BTreeMap::new();
+        for line in expected.lines().map(str::trim).filter(|l| !l.is_empty()) {
+            let (edge, calls) = line.rsplit_once(' ').context(line.to_owned())?;
+            let calls: u64 = calls.parse().with_context(|| line.to_owned())?;
+            let again = wanted.insert(edge.trim().to_owned(), calls);
+            ensure!(again.is_none(), "{line} twice");
+        }
+        self.same_calls(&wanted, &edges(&self.profile, main))
+    }
+
+    /// Whether two tables of calls are the same.
+    pub(crate) fn same_calls(
+        &self,
+        wanted: &BTreeMap<String, u64>,
+        found: &BTreeMap<String, u64>,
+    ) -> Result<&Self> {
+        let mut wrong = String::new();
+        for (edge, calls) in wanted {
+            let found = found.get(edge).copied().unwrap_or_default();
+            if found != *calls {
+                writeln!(wrong, "  {edge}: {calls} expected, {found} found")?;
+            }
+        }
+        for (edge, calls) in found.iter().filter(|(edge, _)| !wanted.contains_key(*edge)) {
+            writeln!(wrong, "  {edge}: none expected, {calls} found")?;
+        }
+        ensure!(wrong.is_empty(), "{}:\n{wrong}", self.name);
+        Ok(self)
+    }
+
+    /// Whether what holds for every profile does: no method is below itself, no self time is negative, no call
+    /// takes longer than its caller, and no thread longer than the program. `threads` is how many ended threads
+    /// of one name there were at most: they share a tree.
+    pub(crate) fn sound(&self, threads: u32) -> Result<&Self> {
+        let profile = &self.profile;
+        ensure!(
+            profile.header.overflowed_calls == 0,
+            "{}: overflow",
+            self.name
+        );
+        let wall = profile.header.duration_ns as f64;
+        for thread in &profile.threads {
+            let wall = wall * f64::from(threads);
+            let figures = figures(&thread.nodes, &profile.header);
+            let mut own = 0.0;
+            let mut roots = 0.0;
+            for (node, figure) in thread.nodes.iter().zip(&figures) {
+                let place = || {
+                    let method = &profile.methods[node.method as usize];
+                    let name = &thread.name;
+                    format!("{}: {name}: {}.{}", self.name, method.class, method.name)
+                };
+                ensure!(figure.self_ns >= 0.0, "{}: {figure:?}", place());
+                own += figure.self_ns;
+                let most = match node.parent {
+                    Some(parent) => figures[parent as usize].total_ns * (1.0 + 1e-9),
+                    None => wall,
+                };
+                ensure!(
+                    figure.total_ns <= most + 1.0,
+                    "{}: {figure:?} of {most} ns, {node:?}",
+                    place()
+                );
+                if node.parent.is_none() {
+                    roots += figure.total_ns;
+                }
+                let mut above = node.parent;
+                while let Some(parent) = above {
+                    let parent = &thread.nodes[parent as usize];
+                    ensure!(parent.method != node.method, "below itself: {}", place());
+                    above = parent.parent;
+                }
+            }
+            ensure!(
+                (own - roots).abs() <= 1e-6 * roots + 1.0,
+                "{}: {}: self {own}, roots {roots}",
+                self.name,
+                thread.name
+            );
+        }
+        Ok(self)
+    }
+}
+
+/// How often each method called each other, in all threads.
+pub(crate) fn edges(profile: &Profile, main: &str) -> BTreeMap<String, u64> {
+    let name = |method: u32| {
+        let method = &profile.methods[method as usize];
+        let class = &*method.class;
+        let nested = class.strip_prefix(main);
+        match nested.map(|rest| (rest.is_empty(), rest.strip_prefix('$'))) {
+            Some((true, _)) => method.name.to_string(),
+            Some((_, Some(nested))) => format!("{nested}.{}", method.name),
+            _ => format!("{class}.{}", method.name),
+        }
+    };
+    let mut edges = BTreeMap::new();
+    for thread in &profile.threads {
+        for node in &thread.nodes {
+            let caller = node.parent.map(|p| thread.nodes[p as usize].method);
+            let caller = caller.map_or_else(|| "-".to_owned(), name);
+            *edges
+                .entry(format!("{caller} > {}", name(node.method)))
+                .or_default() += node.calls;
+        }
+    }
+    edges
+}
