@@ -1,0 +1,91 @@
+//! The JDK's own classes, those loaded before the agent could act among them: all of it instrumented, and it
+//! goes on working.
+
+use anyhow::{Result, ensure};
+
+mod support;
+use support::{Program, edges};
+
+on_each_jdk!(the_whole_jdk some_of_it);
+
+const PRINTED: &str = "\
+10000
+5000
+10
+40000
+n0 n1 n2 n3 n4 n5 n6
+1000
+[3, 2, 1] 1.50|x
+";
+
+/// Calls from the program into the JDK.
+const CALLS: [(&str, u64); 6] = [
+    ("queue > java.util.ArrayDeque.addLast", 11_000),
+    ("constructors > java.util.BitSet.<init>", 10_000),
+    (
+        "locked > java.util.concurrent.locks.ReentrantLock.lock",
+        40_000,
+    ),
+    (
+        "locked > java.util.concurrent.locks.ReentrantLock.unlock",
+        40_000,
+    ),
+    ("lambda$threads$0 > locked", 40_000),
+    ("overflows > deeper", 10),
+];
+
+fn the_whole_jdk(feature: u32) -> Result<()> {
+    for jvm in [
+        &["-Xverify:all"][..],
+        &["-Xint"],
+        &["-XX:TieredStopAtLevel=1"],
+    ] {
+        let program = Program::new(feature, "JavaBase")
+            .options("include=**")
+            .jvm(jvm);
+        let run = program.run()?;
+        let stdout = String::from_utf8_lossy(&run.output.stdout);
+        ensure!(stdout == PRINTED, "{}: {:?}", run.name, run.output);
+        ensure!(
+            run.output.status.success(),
+            "{}: {:?}",
+            run.name,
+            run.output
+        );
+        let found = edges(&run.profile, "JavaBase");
+        for (edge, calls) in CALLS {
+            // A recursion that is cut by the end of the stack goes back to its first frame's node.
+            let found = found.get(edge).copied().unwrap_or_default();
+            let right = if edge.ends_with("deeper") {
+                found >= calls
+            } else {
+                found == calls
+            };
+            ensure!(
+                right,
+                "{}: {edge}: {calls} expected, {found} found",
+                run.name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// `java.util` alone: its methods appear below the program's that is not instrumented, and nothing else does.
+fn some_of_it(feature: u32) -> Result<()> {
+    let options = "include=java.util.*";
+    let run = Program::new(feature, "JavaBase").options(options).run()?;
+    let stdout = String::from_utf8_lossy(&run.output.stdout);
+    ensure!(stdout == PRINTED, "{}: {:?}", run.name, run.output);
+    for method in &run.profile.methods {
+        let package = method.class.rsplit_once('.').map(|(package, _)| package);
+        ensure!(package == Some("java.util"), "{}: {method:?}", run.name);
+    }
+    let queued: u64 = edges(&run.profile, "JavaBase")
+        .iter()
+        .filter(|(edge, _)| edge.ends_with("> java.util.BitSet.<init>"))
+        .map(|(_, calls)| calls)
+        .sum();
+    ensure!(queued >= 10_000, "{}: {queued} bit sets", run.name);
+    Ok(())
+}
