@@ -257,11 +257,14 @@ final class Threads {
     static Path leave() {
         Thread thread = Thread.currentThread();
         reader = thread;
-        Path path = chained(thread);
-        if (path != null) {
-            path.owner = null;
+        // With the lock, so that what is there is found.
+        synchronized (LOCK) {
+            Path path = chained(thread);
+            if (path != null) {
+                path.owner = null;
+            }
+            return path;
         }
-        return path;
     }
 
     static void comeBack(Path path) {

@@ -1,0 +1,9 @@
+/** The least that a program can do. */
+public final class Hello {
+    private Hello() {
+    }
+
+    public static void main(String[] args) {
+        System.out.println("hello");
+    }
+}
