@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
@@ -18,6 +21,9 @@ use tempfile::TempDir;
 
 /// How calls can be timed.
 pub(crate) const TIMINGS: [&str; 3] = ["adaptive", "exact", "count"];
+
+/// Longer than any program takes on a machine that does many other things.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A test for each JDK: `on_each_jdk!(counts_are_exact)` makes tests of `fn counts_are_exact(feature: u32)`.
 #[macro_export]
@@ -128,7 +134,7 @@ impl Program {
 
     /// How it ends without the agent.
     pub(crate) fn plain(&self) -> Result<Output> {
-        Ok(self.java()?.arg(self.main).args(&self.args).output()?)
+        finish(self.java()?.arg(self.main).args(&self.args))
     }
 
     /// Starts under the agent, which writes to `file`.
@@ -148,7 +154,7 @@ impl Program {
     pub(crate) fn run(&self) -> Result<Finished> {
         let folder = TempDir::new()?;
         let file = folder.path().join("profile.pb.gz");
-        let output = self.command(&file)?.output()?;
+        let output = finish(&mut self.command(&file)?).with_context(|| self.name())?;
         let stderr = String::from_utf8_lossy(&output.stderr);
         ensure!(!stderr.contains("loadhook"), "{}: {stderr}", self.name());
         let profile = read(&file).with_context(|| format!("{}: {output:?}", self.name()))?;
@@ -169,6 +175,28 @@ impl Program {
             self.args.join(" ")
         )
     }
+}
+
+/// Runs a program to its end; one that hangs is killed, and fails. No test's outcome depends on speed: the slowest
+/// takes some seconds.
+pub(crate) fn finish(command: &mut Command) -> Result<Output> {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let process = child.id().to_string();
+    let (ended, end) = mpsc::channel::<()>();
+    let watch = thread::spawn(move || {
+        let hangs = end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+        if hangs {
+            let _ = Command::new("kill").args(["-KILL", &process]).status();
+        }
+        hangs
+    });
+    let output = child.wait_with_output()?;
+    drop(ended);
+    ensure!(!watch.join().unwrap_or(true), "it hangs: {output:?}");
+    Ok(output)
 }
 
 /// Reads a profile.

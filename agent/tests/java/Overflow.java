@@ -1,0 +1,124 @@
+/**
+ * Stack overflows, wherever they strike. What a method counts itself comes right after the entry's probe, without a call
+ * between, so both count the same.
+ */
+public final class Overflow {
+    static long dives;
+    static long swings;
+    static long swungs;
+    static long tries;
+    static long cleans;
+    static long locks;
+    static long both;
+    static long leaves;
+    static long makes;
+
+    static void leaf() {
+        leaves++;
+    }
+
+    static int dive(int n) {
+        dives++;
+        return dive(n + 1) + 1;
+    }
+
+    static void swing(long a, long b, double c) {
+        swings++;
+        swung(a + 1, b, c, a + b);
+    }
+
+    static synchronized void swung(long a, long b, double c, long d) {
+        swungs++;
+        swing(a, b + d, c);
+        leaf();
+    }
+
+    /** Handlers run at the very end of the stack, and overflow it again. */
+    static void tries(int n) {
+        tries++;
+        try {
+            tries(n + 1);
+        } catch (StackOverflowError e) {
+            if (n % 64 == 0) {
+                leaf();
+            }
+            throw e;
+        }
+    }
+
+    static void cleans(int n) {
+        cleans++;
+        try {
+            cleans(n + 1);
+        } finally {
+            if (n % 100 == 0) {
+                leaf();
+            }
+        }
+    }
+
+    /** Handlers that cover themselves: those of {@code synchronized}, and of {@code finally} after {@code catch}. */
+    static void locks(int n) {
+        locks++;
+        synchronized (Overflow.class) {
+            locks(n + 1);
+        }
+    }
+
+    static void both(int n) {
+        both++;
+        try {
+            both(n + 1);
+        } catch (IllegalStateException e) {
+            leaf();
+        } finally {
+            if (n % 100 == 0) {
+                leaf();
+            }
+        }
+    }
+
+    static final class Matryoshka {
+        final Object inner;
+
+        Matryoshka() {
+            makes++;
+            inner = new Matryoshka();
+        }
+    }
+
+    static void overflow(int kind) {
+        try {
+            switch (kind) {
+                case 0: dive(0); break;
+                case 1: swing(1, 2, 3); break;
+                case 2: tries(0); break;
+                case 3: cleans(0); break;
+                case 4: locks(0); break;
+                case 5: both(0); break;
+                default: new Matryoshka(); break;
+            }
+        } catch (StackOverflowError e) {
+            after(kind);
+        }
+        after(kind);
+    }
+
+    static void after(int kind) {
+    }
+
+    static void rounds() {
+        for (int i = 0; i < 70; i++) {
+            overflow(i % 7);
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        // A stack of a known size, whatever the system's limits.
+        Thread thread = new Thread(null, Overflow::rounds, "overflows", 512 * 1024);
+        thread.start();
+        thread.join();
+        System.out.println(dives + " " + swings + " " + swungs + " " + tries + " " + cleans + " " + locks + " " + both + " "
+                + makes + " " + leaves);
+    }
+}

@@ -1,0 +1,108 @@
+//! Recursion is folded: a method below itself goes back to its node. What it calls, and how it ends, stays exact.
+
+use anyhow::{Context, Result, ensure};
+
+mod support;
+use support::{Program, TIMINGS, edges};
+
+on_each_jdk!(recursion overflows);
+
+const RECURSION: &str = "
+    - > main 1
+    main > fib 21891
+    main > even 6000
+    even > odd 5000
+    even > leaf 6000
+    main > first 4000
+    first > second 3000
+    first > leaf 3000
+    second > third 3000
+    second > leaf 1000
+    third > leaf 3000
+    main > descend 101000
+    descend > leaf 10000
+    main > leaf 1000
+    main > Chain.<init> 10000
+    Chain.<init> > leaf 10000
+    first > Enough.<init> 1000
+    descend > Enough.<init> 1000
+    - > deep 1
+    deep > depth 1000001
+    deep > leaf 1
+";
+
+fn recursion(feature: u32) -> Result<()> {
+    for timing in TIMINGS {
+        let options = format!("timing={timing}");
+        let run = Program::new(feature, "Recursion").options(&options).run()?;
+        run.printed("6765\n1034001\n", 0)?
+            .calls("Recursion", RECURSION)?
+            .sound(1)?;
+    }
+    Ok(())
+}
+
+/// How deep the stack goes nobody knows; the program's own counters tell how often each method ran.
+fn overflows(feature: u32) -> Result<()> {
+    for (timing, compiler) in [
+        ("adaptive", "-XX:+TieredCompilation"),
+        ("exact", "-XX:TieredStopAtLevel=1"),
+        ("count", "-Xint"),
+        ("exact", "-XX:-TieredCompilation"),
+        ("adaptive", "-Xint"),
+    ] {
+        let options = format!("timing={timing}");
+        let program = Program::new(feature, "Overflow").options(&options);
+        let run = program.jvm(&[compiler]).run()?;
+        let printed = String::from_utf8_lossy(&run.output.stdout);
+        run.printed(&printed, 0)?.sound(1)?;
+        let counters: Vec<u64> = printed
+            .split_whitespace()
+            .map(|counter| counter.parse().context(printed.to_string()))
+            .collect::<Result<_>>()?;
+        let [
+            dives,
+            swings,
+            swungs,
+            tries,
+            cleans,
+            locks,
+            both,
+            makes,
+            leaves,
+        ] = counters[..]
+        else {
+            anyhow::bail!("{}: {printed}", run.name);
+        };
+        let found = edges(&run.profile, "Overflow");
+        // Which of its handlers a leaf was called from, only the profile tells.
+        let at_the_end = |edge: &str| found.get(edge).copied().unwrap_or_default();
+        let [t, c, b] = ["tries", "cleans", "both"].map(|m| at_the_end(&format!("{m} > leaf")));
+        ensure!(
+            t + c + b == leaves,
+            "{}: {leaves} leaves: {found:#?}",
+            run.name
+        );
+        run.calls(
+            "Overflow",
+            &format!(
+                "- > main 1
+                - > rounds 1
+                rounds > overflow 70
+                overflow > after 140
+                overflow > dive {dives}
+                overflow > swing {swings}
+                swing > swung {swungs}
+                overflow > tries {tries}
+                tries > leaf {t}
+                overflow > cleans {cleans}
+                cleans > leaf {c}
+                overflow > locks {locks}
+                overflow > both {both}
+                both > leaf {b}
+                overflow > Matryoshka.<init> {makes}"
+            ),
+        )?;
+    }
+    Ok(())
+}
