@@ -1,0 +1,106 @@
+//! Programs and threads that end with methods under way: every call made so far is in the profile, once.
+
+use anyhow::{Result, ensure};
+
+mod support;
+use support::{Finished, Program, TIMINGS, edges};
+
+on_each_jdk!(programs daemons threads);
+on_jdks!(stopped: on_11 11, on_17 17);
+
+fn run(feature: u32, timing: &str, ending: &str) -> Result<Finished> {
+    Program::new(feature, "Endings")
+        .options(&format!("timing={timing}"))
+        .args(&[ending])
+        .run()
+}
+
+const UNDER_WAY: &str = "
+    - > main 1
+    main > ends 3
+    ends > below 2
+    ends > leaf 3
+";
+
+fn programs(feature: u32) -> Result<()> {
+    for timing in TIMINGS {
+        let exit = format!("{UNDER_WAY}- > hook 1\n hook > leaf 1");
+        run(feature, timing, "exit")?
+            .printed("", 3)?
+            .calls("Endings", &exit)?
+            .sound(1)?;
+        run(feature, timing, "halt")?
+            .printed("", 4)?
+            .calls("Endings", UNDER_WAY)?
+            .sound(1)?;
+        let exception = run(feature, timing, "exception")?;
+        ensure!(exception.output.status.code() == Some(1));
+        // On the way out both `finally` ran.
+        let calls = format!("{UNDER_WAY}below > leaf 2");
+        exception.calls("Endings", &calls)?.sound(1)?;
+    }
+    Ok(())
+}
+
+fn daemons(feature: u32) -> Result<()> {
+    for timing in TIMINGS {
+        let run = run(feature, timing, "daemons")?;
+        // How far the one at work got nobody knows.
+        let found = edges(&run.profile, "Endings");
+        let spins = found.get("spins > spin").copied().unwrap_or_default();
+        run.printed("", 0)?.sound(1)?.calls(
+            "Endings",
+            &format!(
+                "- > main 1
+                main > daemons 1
+                - > lambda$daemons$0 1
+                lambda$daemons$0 > spins 1
+                spins > spin {spins}
+                - > lambda$daemons$1 3
+                lambda$daemons$1 > waits 3
+                waits > leaf 3000
+                waits > parks 3"
+            ),
+        )?;
+        ensure!(spins > 0, "{}: it did not spin", run.name);
+    }
+    Ok(())
+}
+
+/// The handler of what nobody caught is called by the JVM, below nothing.
+fn threads(feature: u32) -> Result<()> {
+    for timing in TIMINGS {
+        run(feature, timing, "threads")?
+            .printed("", 0)?
+            .calls(
+                "Endings",
+                "- > main 1
+                main > uncaught 1
+                - > lambda$uncaught$2 100
+                lambda$uncaught$2 > fails 400
+                fails > leaf 400
+                - > lambda$uncaught$3 100
+                lambda$uncaught$3 > leaf 100",
+            )?
+            .sound(100)?;
+    }
+    Ok(())
+}
+
+fn stopped(feature: u32) -> Result<()> {
+    for timing in TIMINGS {
+        run(feature, timing, "stopped")?
+            .printed("", 0)?
+            .calls(
+                "Endings",
+                "- > main 1
+                main > stopped 1
+                - > lambda$stopped$4 100
+                lambda$stopped$4 > survives 100
+                survives > sleeps 100
+                survives > leaf 200",
+            )?
+            .sound(100)?;
+    }
+    Ok(())
+}
