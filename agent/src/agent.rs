@@ -6,6 +6,7 @@ use crate::ffi::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
 use crate::ffi::jvmti::Jvmti;
 use crate::hook::Hook;
 use crate::loaders::Loaders;
+use crate::periodic::Turns;
 
 /// Everything the events need.
 pub(crate) struct Agent {
@@ -13,6 +14,7 @@ pub(crate) struct Agent {
     pub(crate) hook: Hook,
     pub(crate) loaders: Loaders,
     pub(crate) tracker: OnceLock<Tracker>,
+    pub(crate) turns: Turns,
 }
 
 /// The tracker's methods that the agent calls.

@@ -7,6 +7,7 @@ use crate::ffi::jvmti::{Jvmti, VmBuffer};
 use crate::hook::Hook;
 use crate::loaders::Loaders;
 use crate::options::{self, Clock, Request};
+use crate::periodic::{self, Turns};
 use crate::retransform;
 use crate::sys::{Capabilities, capability, event};
 use crate::tell;
@@ -38,12 +39,18 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, String> {
     }
     // From JDK 21 on; before, there are no virtual threads.
     let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]));
-    exit::check_file(&options.file)?;
+    if let Err(error) = exit::check_file(&options.file) {
+        tell::line(&format!(
+            "{}: {error}; the program runs, and the profile is tried again when it ends",
+            options.file.display()
+        ));
+    }
     Ok(Agent {
         jvmti,
         hook: Hook::new(options, tracker::NAME),
         loaders: Loaders::default(),
         tracker: std::sync::OnceLock::new(),
+        turns: Turns::default(),
     })
 }
 
@@ -95,6 +102,9 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         let _ = agent.jvmti.notify(event, true);
     }
     retransform::loaded_classes(agent, jni);
+    if options.snapshot_every.is_some() {
+        periodic::start(agent, jni);
+    }
 }
 
 /// `ClassFileLoadHook`.
@@ -123,7 +133,12 @@ pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Reference)
 
 /// `VMDeath`: the profile is written. Threads may still run.
 pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
-    if let Some(tracker) = agent.tracker.get() {
+    let Some(tracker) = agent.tracker.get() else {
+        return;
+    };
+    if agent.turns.last() {
         exit::write_profile(agent, jni, tracker);
+    } else {
+        tell::line("no profile of the end: a snapshot under way does not end");
     }
 }

@@ -1,9 +1,11 @@
-//! The profile is written when the VM ends.
+//! The profile is written when the VM ends, and before if snapshots are asked
+//! for.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use loadhook_profile::snapshot::{Decoder, SnapshotError};
 use loadhook_profile::{Method, Profile, Symbols};
@@ -15,28 +17,44 @@ use crate::options::Options;
 use crate::tell;
 
 /// Says now, before the program runs, if the profile could not be written.
-pub(crate) fn check_file(file: &Path) -> Result<(), String> {
-    let beside = beside(file);
-    let created = create(&beside);
-    let _ = fs::remove_file(&beside);
-    match created {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!("file={}: {error}", file.display())),
-    }
+pub(crate) fn check_file(file: &Path) -> io::Result<()> {
+    let Place::File(target) = place(file)? else {
+        return Ok(());
+    };
+    let beside = beside(&target);
+    create(&beside).map(drop)?;
+    fs::remove_file(&beside)
 }
 
 /// Takes the last snapshot and writes the profile. A failure is told and
 /// changes nothing for the program.
 pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
     let options = agent.hook.options();
-    let written = profile(agent, jni, tracker).and_then(|profile| {
-        write(&options.file, &profile).map_err(|e| format!("{}: {e}", options.file.display()))
-    });
+    let written =
+        profile(agent, jni, tracker).and_then(|profile| write_and_note(options, &profile));
     match written {
-        Ok(()) if options.quiet => note(options),
+        Ok(()) if options.quiet => {}
         Ok(()) => tell::line(&format!("profile written to {}", options.file.display())),
         Err(error) => tell::line(&format!("no profile: {error}")),
     }
+}
+
+/// Writes what was counted so far, unless the VM is about to end: then the
+/// last profile has it.
+pub(crate) fn write_snapshot(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<(), String> {
+    let profile = profile(agent, jni, tracker)?;
+    if agent.turns.is_ending() {
+        return Ok(());
+    }
+    write_and_note(agent.hook.options(), &profile)
+}
+
+fn write_and_note(options: &Options, profile: &Profile) -> Result<(), String> {
+    write(&options.file, profile)
+        .map_err(|error| format!("{}: {error}", options.file.display()))?;
+    static NOTED: Once = Once::new();
+    NOTED.call_once(|| note(options));
+    Ok(())
 }
 
 /// Adds the profile's name to the manifest, whole even when several JVMs do
@@ -105,12 +123,40 @@ fn symbols(agent: &Agent) -> Symbols {
     symbols
 }
 
-/// Only the user's own: a profile tells what a program does.
+/// Where a profile goes.
+enum Place {
+    /// Replaced whole, or made.
+    File(PathBuf),
+    /// `/dev/null` and its like: written to, never replaced.
+    Device(PathBuf),
+}
+
+/// Follows links, so that a link stays one.
+fn place(file: &Path) -> io::Result<Place> {
+    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let Ok(existing) = fs::metadata(&target) else {
+        return Ok(Place::File(target));
+    };
+    let kind = existing.file_type();
+    if kind.is_file() {
+        Ok(Place::File(target))
+    } else if kind.is_char_device() {
+        Ok(Place::Device(target))
+    } else if kind.is_dir() {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else {
+        // Opening a pipe waits for its reader.
+        Err(io::Error::other("not a file"))
+    }
+}
+
+/// Only the user's own: a profile tells what a program does. Nothing is
+/// followed and nothing shared that lies there.
 fn create(path: &Path) -> io::Result<fs::File> {
+    let _ = fs::remove_file(path);
     OpenOptions::new()
         .write(true)
-        .create(true)
-        .truncate(true)
+        .create_new(true)
         .mode(0o600)
         .open(path)
 }
@@ -124,15 +170,25 @@ fn beside(file: &Path) -> PathBuf {
 /// Writes a file beside `file` and renames it: there is a whole profile or
 /// what was there before.
 fn write(file: &Path, profile: &Profile) -> io::Result<()> {
-    let beside = beside(file);
-    let written = (|| {
-        let mut out = BufWriter::new(create(&beside)?);
-        loadhook_profile::format::pprof::write(profile, &mut out)?;
-        out.flush()?;
-        fs::rename(&beside, file)
-    })();
+    let target = match place(file)? {
+        Place::File(target) => target,
+        Place::Device(device) => {
+            let out = OpenOptions::new().write(true).open(device)?;
+            return write_to(out, profile);
+        }
+    };
+    let beside = beside(&target);
+    let written = create(&beside)
+        .and_then(|out| write_to(out, profile))
+        .and_then(|()| fs::rename(&beside, &target));
     if written.is_err() {
         let _ = fs::remove_file(&beside);
     }
     written
+}
+
+fn write_to(out: fs::File, profile: &Profile) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    loadhook_profile::format::pprof::write(profile, &mut out)?;
+    out.flush()
 }

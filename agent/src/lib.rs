@@ -13,6 +13,7 @@ pub mod ffi;
 mod hook;
 mod loaders;
 mod options;
+mod periodic;
 mod registry;
 mod retransform;
 pub mod sys;

@@ -1,6 +1,7 @@
 //! The agent's options, as they follow `-agentpath:…=`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use loadhook_rewrite::{Filter, PatternError};
 
@@ -19,6 +20,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   max-nodes=N               most nodes of the call tree (default 1000000)
   file=FILE                 the profile; %p is the process id
                             (default loadhook-%p.pb.gz)
+  snapshot-every=TIME       write the profile every 500ms, 10s, 5m too, so that a
+                            killed JVM leaves the last one (at least 100ms)
   explain=true              keep the names of the methods left alone
   quiet=true                do not name the profile at exit
   manifest=FILE             note the profile's name there, one a line
@@ -50,6 +53,8 @@ pub(crate) struct Options {
     pub(crate) clock: Clock,
     pub(crate) max_nodes: i32,
     pub(crate) file: PathBuf,
+    /// How often the profile is written while the program runs.
+    pub(crate) snapshot_every: Option<Duration>,
     pub(crate) explain: bool,
     pub(crate) quiet: bool,
     /// Where to note the profile's name: several JVMs of one command write
@@ -78,6 +83,7 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
         clock: Clock::Wall,
         max_nodes: 1_000_000,
         file: PathBuf::from(expand("loadhook-%p.pb.gz", process)),
+        snapshot_every: None,
         explain: false,
         quiet: false,
         manifest: None,
@@ -129,6 +135,18 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
                     _ => return Err(wrong(key, value, "a number from 1 to 100000000")),
                 };
             }
+            "snapshot-every" => {
+                options.snapshot_every = match interval(value) {
+                    Some(interval) if interval >= Duration::from_millis(100) => Some(interval),
+                    _ => {
+                        return Err(wrong(
+                            key,
+                            value,
+                            "a time of at least 100ms, as 500ms, 10s, 5m",
+                        ));
+                    }
+                };
+            }
             "manifest" => options.manifest = Some(PathBuf::from(value)),
             "file" => options.file = PathBuf::from(expand(value, process)),
             _ => return Err(format!("unknown option {key} (try help)")),
@@ -166,6 +184,20 @@ fn boolean(key: &str, value: &str) -> Result<bool, String> {
     }
 }
 
+/// A time as users write it: a whole number with its unit.
+fn interval(text: &str) -> Option<Duration> {
+    let unit = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(unit);
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        _ => return None,
+    };
+    let millis = number.parse::<u64>().ok()?.checked_mul(millis)?;
+    Some(Duration::from_millis(millis))
+}
+
 fn expand(file: &str, process: u32) -> String {
     file.replace("%p", &process.to_string())
 }
@@ -192,11 +224,34 @@ mod tests {
     }
 
     #[test]
+    fn times_have_units() {
+        for (text, millis) in [("100ms", 100), ("10s", 10_000), ("2m", 120_000)] {
+            let parsed = options(&format!("snapshot-every={text}"));
+            assert_eq!(parsed.snapshot_every, Some(Duration::from_millis(millis)));
+        }
+        assert_eq!(options("").snapshot_every, None);
+    }
+
+    #[test]
     fn faults_are_named() {
-        let fault = |text| parse(text, 7).map(|_| ()).unwrap_err();
+        let fault = |text: &str| parse(text, 7).map(|_| ()).unwrap_err();
         assert!(fault("tming=exact").contains("unknown option tming"));
         assert!(fault("timing=fast").contains("adaptive, exact or count"));
         assert!(fault("max-nodes=0").contains("from 1 to"));
+        for wrong in [
+            "99ms",
+            "1",
+            "s",
+            "-1s",
+            "1.5s",
+            "1h",
+            "0m",
+            "",
+            "18446744073709551615m",
+        ] {
+            let fault = fault(&format!("snapshot-every={wrong}"));
+            assert!(fault.contains("at least 100ms"), "{wrong}: {fault}");
+        }
         assert!(fault("include=a/b").contains("    a/b\n     ^"));
         assert!(fault("all").contains("has no value"));
         assert!(matches!(parse("help", 7), Ok(Request::Help)));

@@ -7,7 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_agent::sys::{
-    Callbacks, Capabilities, JVMTI_VERSION_11, Value, capability, event, invoke, jni, jvmti,
+    Callbacks, Capabilities, JVMTI_VERSION_11, THREAD_NORM_PRIORITY, Value, capability, event,
+    invoke, jni, jvmti,
 };
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
@@ -18,6 +19,8 @@ const JVMTI: &[(&str, usize)] = &[
         "SetEventNotificationMode",
         jvmti::SET_EVENT_NOTIFICATION_MODE,
     ),
+    ("RunAgentThread", jvmti::RUN_AGENT_THREAD),
+    ("GetTopThreadGroups", jvmti::GET_TOP_THREAD_GROUPS),
     ("GetNamedModule", jvmti::GET_NAMED_MODULE),
     ("IsModifiableClass", jvmti::IS_MODIFIABLE_CLASS),
     ("Allocate", jvmti::ALLOCATE),
@@ -44,13 +47,19 @@ const JNI: &[(&str, usize)] = &[
     ("PopLocalFrame", jni::POP_LOCAL_FRAME),
     ("NewGlobalRef", jni::NEW_GLOBAL_REF),
     ("IsSameObject", jni::IS_SAME_OBJECT),
+    ("NewObjectA", jni::NEW_OBJECT_A),
     ("GetObjectClass", jni::GET_OBJECT_CLASS),
     ("GetMethodID", jni::GET_METHOD_ID),
     ("CallObjectMethodA", jni::CALL_OBJECT_METHOD_A),
     ("GetStaticMethodID", jni::GET_STATIC_METHOD_ID),
     ("CallStaticObjectMethodA", jni::CALL_STATIC_OBJECT_METHOD_A),
+    (
+        "CallStaticBooleanMethodA",
+        jni::CALL_STATIC_BOOLEAN_METHOD_A,
+    ),
     ("CallStaticIntMethodA", jni::CALL_STATIC_INT_METHOD_A),
     ("CallStaticVoidMethodA", jni::CALL_STATIC_VOID_METHOD_A),
+    ("NewStringUTF", jni::NEW_STRING_UTF),
     ("GetStringUTFChars", jni::GET_STRING_UTF_CHARS),
     ("ReleaseStringUTFChars", jni::RELEASE_STRING_UTF_CHARS),
     ("NewLongArray", jni::NEW_LONG_ARRAY),
@@ -129,6 +138,11 @@ fn probe(feature: u32) -> String {
         "JVMTI_MIN_EVENT_TYPE_VAL",
         "JVMTI_MIN_EVENT_TYPE_VAL",
         i64::from(event::MIN),
+    );
+    same(
+        "JVMTI_THREAD_NORM_PRIORITY",
+        "JVMTI_THREAD_NORM_PRIORITY",
+        i64::from(THREAD_NORM_PRIORITY),
     );
     same(
         "JVMTI_VERSION_11",

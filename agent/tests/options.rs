@@ -1,7 +1,6 @@
 //! The agent's options.
 
 use anyhow::{Result, ensure};
-use std::path::Path;
 
 mod support;
 use support::{Program, finish};
@@ -17,7 +16,7 @@ fn wrong_options_stop_the_jvm() -> Result<()> {
             "timing=fast: adaptive, exact or count expected",
         ),
         ("include=a/b", "packages are separated by dots here"),
-        ("file=/nonexistent/x", "file=/nonexistent/x: No such file"),
+        ("snapshot-every=10", "snapshot-every=10: a time of at least"),
     ] {
         let program = Program::new(17, "Exits").options(options);
         let output = finish(&mut program.command(&file)?)?;
@@ -28,7 +27,7 @@ fn wrong_options_stop_the_jvm() -> Result<()> {
             "{output:?}"
         );
         ensure!(stderr.contains(message), "{options}: {stderr}");
-        ensure!(!Path::new("/nonexistent").exists() && !file.exists());
+        ensure!(!file.exists());
     }
     Ok(())
 }

@@ -74,6 +74,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
+    /// Write the profile so often too, as 10s: a killed JVM leaves the last one
+    #[arg(long, value_name = "TIME")]
+    snapshot_every: Option<String>,
+
     /// List the methods that were left alone
     #[arg(long)]
     explain: bool,
@@ -121,6 +125,9 @@ impl RunArgs {
         add("max-nodes", &self.max_nodes.to_string())?;
         add("all", &self.all.to_string())?;
         add("explain", &self.explain.to_string())?;
+        if let Some(time) = &self.snapshot_every {
+            add("snapshot-every", time)?;
+        }
         add("quiet", "true")?;
         add("manifest", utf8(manifest)?)?;
         add("file", utf8(&std::path::absolute(&self.output)?)?)?;

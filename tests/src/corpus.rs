@@ -50,7 +50,7 @@ pub fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Every file of an extension below a folder, sorted.
-pub(crate) fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {

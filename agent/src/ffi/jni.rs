@@ -39,6 +39,7 @@ unsafe impl Sync for StaticMethod {}
 #[derive(Clone, Copy)]
 pub(crate) enum Argument {
     Int(Int),
+    Long(Long),
     Object(Reference),
 }
 
@@ -46,6 +47,7 @@ impl Argument {
     fn value(self) -> Value {
         match self {
             Argument::Int(i) => Value { i },
+            Argument::Long(j) => Value { j },
             Argument::Object(Reference(l)) => Value { l },
         }
     }
@@ -237,6 +239,26 @@ impl<'e> Jni<'e> {
         self.unless_thrown(result)
     }
 
+    /// Calls a static method that returns a `boolean`.
+    pub(crate) fn call_boolean(
+        self,
+        callee: StaticMethod,
+        arguments: &[Argument],
+    ) -> Result<bool, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Boolean;
+        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
+        // SAFETY: as in `call_void`.
+        let result = unsafe {
+            self.function::<F>(jni::CALL_STATIC_BOOLEAN_METHOD_A)(
+                self.env,
+                callee.class.0,
+                callee.method,
+                values.as_ptr(),
+            )
+        };
+        self.unless_thrown(result != 0)
+    }
+
     /// Calls a static method that returns an object.
     pub(crate) fn call_object(
         self,
@@ -255,6 +277,42 @@ impl<'e> Jni<'e> {
             )
         };
         self.unless_thrown(Reference(result))
+    }
+
+    /// A new object of `class`, by the constructor of this descriptor.
+    pub(crate) fn new_object(
+        self,
+        class: Reference,
+        descriptor: &CStr,
+        arguments: &[Argument],
+    ) -> Result<Reference, Thrown> {
+        type GetMethod =
+            unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> MethodId;
+        type New = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
+        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
+        // SAFETY: the strings end in a zero byte, and callers pass what the
+        // descriptor says.
+        let object = unsafe {
+            let constructor = self.function::<GetMethod>(jni::GET_METHOD_ID)(
+                self.env,
+                class.0,
+                c"<init>".as_ptr(),
+                descriptor.as_ptr(),
+            );
+            let constructor = self.unless_thrown(constructor)?;
+            if constructor.is_null() {
+                return Err(Thrown);
+            }
+            self.function::<New>(jni::NEW_OBJECT_A)(self.env, class.0, constructor, values.as_ptr())
+        };
+        self.reference(object)
+    }
+
+    /// A new string.
+    pub(crate) fn new_string(self, text: &CStr) -> Result<Reference, Thrown> {
+        type F = unsafe extern "system" fn(Env, *const c_char) -> Object;
+        // SAFETY: the text ends in a zero byte.
+        self.reference(unsafe { self.function::<F>(jni::NEW_STRING_UTF)(self.env, text.as_ptr()) })
     }
 
     /// Calls a method without arguments that returns a string.

@@ -232,6 +232,40 @@ impl Jvmti {
         })
     }
 
+    /// The VM's own thread group, in which its threads live.
+    pub(crate) fn system_thread_group(self) -> Result<Reference> {
+        type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
+        let (mut count, mut groups): (Int, *mut Object) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_TOP_THREAD_GROUPS)(self.env, &mut count, &mut groups)
+        })?;
+        let first = match groups.is_null() || count < 1 {
+            true => null_mut(),
+            // SAFETY: the VM wrote `count` references.
+            false => unsafe { *groups },
+        };
+        self.deallocate(groups.cast());
+        Ok(Reference(first))
+    }
+
+    /// Starts a thread that ends with the VM at the latest and does not keep
+    /// it alive. `thread` is a `java.lang.Thread` that was not started.
+    pub(super) fn run_agent_thread(self, thread: Reference, body: AgentThread) -> Result<()> {
+        type F =
+            unsafe extern "system" fn(Env, Object, AgentThread, *const c_void, Int) -> JvmtiError;
+        // SAFETY: `body` expects no argument.
+        check(unsafe {
+            self.function::<F>(jvmti::RUN_AGENT_THREAD)(
+                self.env,
+                thread.0,
+                body,
+                null(),
+                sys::THREAD_NORM_PRIORITY,
+            )
+        })
+    }
+
     /// The identity hash code of an object.
     pub(crate) fn hash_code(self, object: Reference) -> Int {
         type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
@@ -281,6 +315,9 @@ impl Drop for VmBuffer {
         self.jvmti.deallocate(self.start.cast());
     }
 }
+
+/// What an agent's thread runs: `jvmtiStartFunction`.
+pub(super) type AgentThread = unsafe extern "system" fn(*mut c_void, *mut c_void, *mut c_void);
 
 /// No function for an event.
 pub(super) const NO_CALLBACK: *const c_void = null();

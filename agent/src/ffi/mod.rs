@@ -15,6 +15,7 @@ use self::jni::{Jni, Reference};
 use self::jvmti::{Jvmti, NO_CALLBACK};
 use crate::agent::Agent;
 use crate::events;
+use crate::periodic;
 use crate::sys::{
     self, Callbacks, Int, JNI_ERR, JNI_OK, JVMTI_VERSION_11, Long, Object, event, invoke,
 };
@@ -47,10 +48,12 @@ pub unsafe extern "system" fn Agent_OnLoad(
         let Some(jvmti) = (unsafe { environment(vm) }) else {
             return Err("this VM has no JVM TI 11".to_owned());
         };
-        let agent = events::load(jvmti, &options)?;
-        if AGENT.set(agent).is_err() {
-            return Err("the agent is loaded already".to_owned());
+        if AGENT.get().is_some() {
+            tell::line("loaded twice; the first one's options hold");
+            return Ok(());
         }
+        let agent = events::load(jvmti, &options)?;
+        let _ = AGENT.set(agent);
         jvmti
             .set_callbacks(&callbacks())
             .map_err(|error| error.to_string())?;
@@ -137,6 +140,16 @@ unsafe extern "system" fn vm_init(_jvmti: *mut c_void, env: *mut c_void, _thread
 unsafe extern "system" fn vm_death(_jvmti: *mut c_void, env: *mut c_void) {
     // SAFETY: the VM passes this thread's environment.
     unsafe { on_event(env, events::vm_death) }
+}
+
+/// Starts the thread that takes snapshots, as `thread`.
+pub(crate) fn start_snapshots(jvmti: Jvmti, thread: Reference) -> Result<(), jvmti::Error> {
+    jvmti.run_agent_thread(thread, snapshots)
+}
+
+unsafe extern "system" fn snapshots(_jvmti: *mut c_void, env: *mut c_void, _none: *mut c_void) {
+    // SAFETY: the VM passes this thread's environment.
+    unsafe { on_event(env, periodic::run) }
 }
 
 unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, thread: Object) {

@@ -27,6 +27,9 @@ pub const JNI_OK: Int = 0;
 /// `JNI_ERR`: what makes `Agent_OnLoad` stop the VM.
 pub const JNI_ERR: Int = -1;
 
+/// `JVMTI_THREAD_NORM_PRIORITY`.
+pub const THREAD_NORM_PRIORITY: Int = 5;
+
 /// A function table and nothing else: `JavaVM`, `JNIEnv` and `jvmtiEnv` are
 /// pointers to one of these.
 #[repr(C)]
@@ -51,13 +54,16 @@ pub mod jni {
     pub const POP_LOCAL_FRAME: usize = 20;
     pub const NEW_GLOBAL_REF: usize = 21;
     pub const IS_SAME_OBJECT: usize = 24;
+    pub const NEW_OBJECT_A: usize = 30;
     pub const GET_OBJECT_CLASS: usize = 31;
     pub const GET_METHOD_ID: usize = 33;
     pub const CALL_OBJECT_METHOD_A: usize = 36;
     pub const GET_STATIC_METHOD_ID: usize = 113;
     pub const CALL_STATIC_OBJECT_METHOD_A: usize = 116;
+    pub const CALL_STATIC_BOOLEAN_METHOD_A: usize = 119;
     pub const CALL_STATIC_INT_METHOD_A: usize = 131;
     pub const CALL_STATIC_VOID_METHOD_A: usize = 143;
+    pub const NEW_STRING_UTF: usize = 167;
     pub const GET_STRING_UTF_CHARS: usize = 169;
     pub const RELEASE_STRING_UTF_CHARS: usize = 170;
     pub const NEW_LONG_ARRAY: usize = 180;
@@ -69,6 +75,8 @@ pub mod jni {
 pub mod jvmti {
     #![allow(missing_docs)]
     pub const SET_EVENT_NOTIFICATION_MODE: usize = 1;
+    pub const RUN_AGENT_THREAD: usize = 11;
+    pub const GET_TOP_THREAD_GROUPS: usize = 12;
     pub const GET_NAMED_MODULE: usize = 39;
     pub const IS_MODIFIABLE_CLASS: usize = 44;
     pub const ALLOCATE: usize = 45;

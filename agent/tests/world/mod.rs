@@ -1,0 +1,207 @@
+//! What the `world_*` tests share: programs with and without the agent.
+#![allow(dead_code)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use loadhook_profile::format::pprof;
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::{corpus, helpers, paths};
+
+/// The agent's library: built with these tests, beside them.
+pub(crate) fn agent() -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let folder = test.parent().context("no target folder")?;
+    let agent = folder.join("libloadhook_agent.so");
+    ensure!(agent.is_file(), "{} was not built", agent.display());
+    Ok(agent)
+}
+
+/// Where the Java programs of the tests are.
+pub(crate) fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/world")
+}
+
+/// The programs in `tests/java/world/<group>`, compiled once by JDK 17 so that
+/// every JDK from 11 on runs them.
+pub(crate) fn classes(group: &str) -> Result<PathBuf> {
+    compile(group, "")
+}
+
+/// The same with a class path to compile against.
+pub(crate) fn compile(group: &str, class_path: &str) -> Result<PathBuf> {
+    let files = corpus::files(&sources().join(group), "java")?;
+    ensure!(!files.is_empty(), "no programs in {group}");
+    let mut hasher = DefaultHasher::new();
+    for file in &files {
+        fs::read(file)?.hash(&mut hasher);
+    }
+    let name = format!("world-{group}-{:016x}", hasher.finish());
+    let folder = paths::target().join("loadhook-tests").join(name);
+    helpers::make_once(&folder, |into| {
+        let mut javac = Jdk::find(17)?.javac()?;
+        javac.args(["--release", "11", "-g", "-nowarn", "-Xlint:none"]);
+        javac.args(["-cp", class_path, "-d"]).arg(into).args(&files);
+        helpers::output(&mut javac).map(drop)
+    })?;
+    Ok(folder)
+}
+
+/// A program on a JDK.
+pub(crate) struct Program {
+    pub(crate) jdk: Jdk,
+    /// The JVM's options, class path included.
+    pub(crate) jvm: Vec<String>,
+    /// The main class and its arguments.
+    pub(crate) main: Vec<String>,
+    /// The agent's options but `file`.
+    pub(crate) options: String,
+    folder: tempfile::TempDir,
+}
+
+/// What came of a run.
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Program {
+    pub(crate) fn new(feature: u32, classes: &Path, main: &[&str]) -> Result<Self> {
+        Ok(Program {
+            jdk: Jdk::find(feature)?,
+            jvm: vec!["-cp".to_owned(), classes.display().to_string()],
+            main: main.iter().map(|word| (*word).to_owned()).collect(),
+            options: "all=true,quiet=true".to_owned(),
+            folder: tempfile::tempdir()?,
+        })
+    }
+
+    pub(crate) fn jvm(mut self, options: &[&str]) -> Self {
+        self.jvm
+            .extend(options.iter().map(|option| (*option).to_owned()));
+        self
+    }
+
+    pub(crate) fn options(mut self, options: &str) -> Self {
+        self.options = options.to_owned();
+        self
+    }
+
+    /// A folder of its own.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where the agent writes.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder().join("profile.pb.gz")
+    }
+
+    /// The option that loads the agent.
+    pub(crate) fn agent_option(&self) -> Result<String> {
+        let (agent, file) = (agent()?, self.file());
+        let options = &self.options;
+        Ok(format!(
+            "-agentpath:{}={options},file={}",
+            agent.display(),
+            file.display()
+        ))
+    }
+
+    /// A command with signals as they are by default: a test that runs in a
+    /// shell's background has SIGINT ignored.
+    pub(crate) fn command(&self, agent: bool) -> Result<Command> {
+        let mut command = Command::new("env");
+        command.arg("--default-signal");
+        command.arg(self.jdk.home.join("bin/java"));
+        if agent {
+            command.arg(self.agent_option()?);
+        }
+        command.args(&self.jvm).args(&self.main);
+        command.current_dir(self.folder());
+        Ok(command)
+    }
+
+    pub(crate) fn plain(&self) -> Result<Ran> {
+        Ok(self.command(false)?.output()?.into())
+    }
+
+    pub(crate) fn observed(&self) -> Result<Ran> {
+        Ok(self.command(true)?.output()?.into())
+    }
+
+    /// Runs the program with and without the agent: what it prints and its
+    /// exit code are the same, and the agent has nothing to say. Its profile.
+    pub(crate) fn unchanged(&self) -> Result<Profile> {
+        let (plain, observed) = (self.plain()?, self.observed()?);
+        ensure!(
+            plain.stdout == observed.stdout && plain.code == observed.code,
+            "JDK {}: plain {plain}\nwith the agent {observed}",
+            self.jdk.feature
+        );
+        ensure!(!observed.stderr.contains("loadhook"), "{observed}");
+        self.profile()
+    }
+
+    pub(crate) fn profile(&self) -> Result<Profile> {
+        read(&self.file())
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Ran {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            code: output.status.code(),
+        }
+    }
+}
+
+impl std::fmt::Display for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Ran {
+            stdout,
+            stderr,
+            code,
+        } = self;
+        write!(f, "ended with {code:?}\nstdout: {stdout}\nstderr: {stderr}")
+    }
+}
+
+pub(crate) fn read(file: &Path) -> Result<Profile> {
+    let bytes = fs::read(file).with_context(|| file.display().to_string())?;
+    pprof::read(&bytes[..]).with_context(|| file.display().to_string())
+}
+
+/// Calls by method, `Class.name`, of all loaders and threads together.
+pub(crate) fn calls(profile: &Profile) -> BTreeMap<String, u64> {
+    let mut calls = BTreeMap::new();
+    for thread in &profile.threads {
+        for node in &thread.nodes {
+            let method = &profile.methods[node.method as usize];
+            let name = format!("{}.{}", method.class, method.name);
+            *calls.entry(name).or_default() += node.calls;
+        }
+    }
+    calls
+}
+
+/// Checks calls that are known; a method that is not there was called 0 times.
+pub(crate) fn expect(profile: &Profile, expected: &[(&str, u64)]) -> Result<()> {
+    let calls = calls(profile);
+    for (method, count) in expected {
+        let found = calls.get(*method).copied().unwrap_or(0);
+        ensure!(
+            found == *count,
+            "{method}: {count} expected, {found} found in {calls:#?}"
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! However the program ends, its profile is written and its exit code is its
+//! own; where the profile cannot be written, that is told and nothing else.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use world::{Program, Ran, classes, expect, read};
+
+mod world;
+
+fn program(feature: u32, how: &[&str]) -> Result<Program> {
+    let mut main = vec!["Ends"];
+    main.extend(how);
+    Program::new(feature, &classes("ends")?, &main)
+}
+
+/// Waits until the program is ready, and sends it a signal.
+fn signalled(program: &Program, agent: bool, signal: &str) -> Result<Ran> {
+    let mut command = program.command(agent)?;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let mut stdout = BufReader::new(child.stdout.take().context("no standard output")?);
+    let mut line = String::new();
+    stdout.read_line(&mut line)?;
+    let kill = format!("kill -{signal} {}", child.id());
+    ensure!(Command::new("sh").args(["-c", &kill]).status()?.success());
+    let mut stdout = stdout.lines().collect::<Result<Vec<_>, _>>()?;
+    stdout.insert(0, line.trim_end().to_owned());
+    let output = child.wait_with_output()?;
+    Ok(Ran {
+        stdout: stdout.join("\n"),
+        ..output.into()
+    })
+}
+
+fn signals(feature: u32) -> Result<()> {
+    for (signal, code) in [("HUP", 129), ("INT", 130), ("TERM", 143)] {
+        for (how, steps) in [("sleep", 1000), ("hook", 1010)] {
+            let program = program(feature, &[how])?;
+            let (plain, observed) = (
+                signalled(&program, false, signal)?,
+                signalled(&program, true, signal)?,
+            );
+            ensure!(plain.code == Some(code), "{signal}: plain {plain}");
+            ensure!(
+                observed.code == plain.code && observed.stdout == plain.stdout,
+                "{signal}: {observed}"
+            );
+            ensure!(!observed.stderr.contains("loadhook"), "{observed}");
+            expect(&program.profile()?, &[("Ends.step", steps)])
+                .with_context(|| format!("JDK {feature}, {signal}, {how}"))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn signals_write_the_profile_on_17() -> Result<()> {
+    signals(17)
+}
+
+#[test]
+fn signals_write_the_profile_on_25() -> Result<()> {
+    signals(25)
+}
+
+fn exits(feature: u32) -> Result<()> {
+    for (how, code) in [
+        ("return", 0),
+        ("throw", 1),
+        ("halt", 3),
+        ("exit", 4),
+        ("exit-elsewhere", 5),
+        ("exit-twice", 6),
+        ("daemon", 0),
+    ] {
+        let program = program(feature, &[how])?;
+        let profile = program.unchanged().context(how)?;
+        expect(&profile, &[("Ends.step", 1000), ("Ends.main", 1)]).context(how)?;
+        let plain = program.plain()?;
+        ensure!(plain.code == Some(code), "{how}: {plain}");
+        let mode = fs::metadata(program.file())?.permissions().mode();
+        ensure!(mode & 0o777 == 0o600, "mode {mode:o}");
+    }
+    Ok(())
+}
+
+#[test]
+fn every_exit_writes_the_profile_on_17() -> Result<()> {
+    exits(17)
+}
+
+#[test]
+fn every_exit_writes_the_profile_on_25() -> Result<()> {
+    exits(25)
+}
+
+/// Runs with another `file`; the program is the same, and the agent's lines
+/// are given back.
+fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
+    let plain = program.plain()?;
+    let mut command = program.jdk.java();
+    command.arg(format!(
+        "-agentpath:{}=all=true,quiet=true,file={}",
+        world::agent()?.display(),
+        file.display()
+    ));
+    let observed: Ran = command
+        .args(&program.jvm)
+        .args(&program.main)
+        .output()?
+        .into();
+    ensure!(
+        observed.stdout == plain.stdout && observed.code == plain.code,
+        "plain {plain}\n{}: {observed}",
+        file.display()
+    );
+    let lines = observed.stderr.lines();
+    Ok(lines
+        .filter(|line| line.starts_with("loadhook"))
+        .map(str::to_owned)
+        .collect())
+}
+
+/// A file that cannot be written is told before the program starts and after
+/// it has ended, a line each, and stops nothing.
+#[test]
+fn unwritable_files_are_told() -> Result<()> {
+    let program = program(17, &["exit"])?;
+    let folder = program.folder().join("a-folder");
+    fs::create_dir(&folder)?;
+    let missing = program.folder().join("missing/profile");
+    let below_file = program.folder().join("file/profile");
+    fs::write(program.folder().join("file"), "")?;
+    for (file, error) in [
+        (&missing, "No such file or directory"),
+        (&below_file, "Not a directory"),
+        (&folder, "is a directory"),
+    ] {
+        let lines = with_file(&program, file)?;
+        let [before, after] = &lines[..] else {
+            anyhow::bail!("two lines expected: {lines:#?}");
+        };
+        let name = file.display().to_string();
+        ensure!(
+            before.contains(&name) && before.contains(error) && before.contains("tried again"),
+            "{before}"
+        );
+        ensure!(
+            after.contains("no profile") && after.contains(error),
+            "{after}"
+        );
+    }
+    ensure!(fs::read_dir(&folder)?.next().is_none());
+    Ok(())
+}
+
+/// What was missing at the start may be there at the end.
+#[test]
+fn the_file_is_tried_again_at_the_end() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let made = folder.path().join("made");
+    let made_text = made.display().to_string();
+    let program = program(17, &["mkdir", &made_text])?;
+    // Not by `with_file`: the plain run would make the folder.
+    let mut command = program.jdk.java();
+    let file = made.join("profile");
+    command.arg(format!(
+        "-agentpath:{}=all=true,quiet=true,file={}",
+        world::agent()?.display(),
+        file.display()
+    ));
+    let ran: Ran = command
+        .args(&program.jvm)
+        .args(&program.main)
+        .output()?
+        .into();
+    ensure!(
+        ran.stdout == "ready\ntrue\n" && ran.code == Some(0),
+        "{ran}"
+    );
+    ensure!(ran.stderr.lines().count() == 1, "{ran}");
+    expect(&read(&file)?, &[("Ends.step", 1000)])
+}
+
+/// Where a link lies, what it points at is replaced and the link stays.
+#[test]
+fn a_link_stays_one() -> Result<()> {
+    let program = program(17, &["exit"])?;
+    let (target, link) = (
+        program.folder().join("target"),
+        program.folder().join("link"),
+    );
+    fs::write(&target, "earlier")?;
+    symlink(&target, &link)?;
+    let lines = with_file(&program, &link)?;
+    ensure!(lines.is_empty(), "{lines:#?}");
+    ensure!(fs::symlink_metadata(&link)?.is_symlink());
+    expect(&read(&target)?, &[("Ends.step", 1000)])
+}
+
+/// No room for the profile: told in one line, the exit code is the program's,
+/// the earlier file stays, and no half one lies beside it. The limit on the
+/// size of files stands for a full disk.
+#[test]
+fn a_full_disk_is_told() -> Result<()> {
+    let program = program(17, &["exit"])?;
+    fs::write(program.file(), "earlier")?;
+    let mut command = Command::new("sh");
+    // 512 or 1024 bytes, as the shell likes. The VM's own performance data is
+    // a file too.
+    command.args(["-c", "ulimit -f 1; exec \"$@\"", "sh"]);
+    command.arg(program.jdk.home.join("bin/java"));
+    command.arg("-XX:-UsePerfData");
+    command.arg(program.agent_option()?);
+    command.args(&program.jvm).args(&program.main);
+    // The profile names the command: text that does not compress.
+    let mut state = 1_u32;
+    let noise: String = (0..8000)
+        .map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b'a' + (state >> 24) as u8 % 26)
+        })
+        .collect();
+    let ran: Ran = command.arg(noise).output()?.into();
+    ensure!(ran.stdout == "ready\n" && ran.code == Some(4), "{ran}");
+    let told: Vec<&str> = ran.stderr.lines().collect();
+    ensure!(
+        told.len() == 1 && told[0].starts_with("loadhook: no profile:"),
+        "{ran}"
+    );
+    ensure!(told[0].contains("File too large"), "{ran}");
+    ensure!(fs::read(program.file())? == b"earlier");
+    let names: Vec<_> = fs::read_dir(program.folder())?
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect::<Result<_, _>>()?;
+    ensure!(names == ["profile.pb.gz"], "{names:?}");
+    Ok(())
+}

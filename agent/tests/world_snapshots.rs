@@ -1,0 +1,214 @@
+//! `snapshot-every`: whole profiles while the program runs, of which a killed
+//! JVM leaves the last.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use world::{Program, Ran, calls, classes, expect, read};
+
+mod world;
+
+/// Only a JVM that hangs needs it.
+const LONG: Duration = Duration::from_secs(120);
+
+fn beats(feature: u32, arguments: &[&str], timing: &str) -> Result<Program> {
+    let mut main = vec!["Beats"];
+    main.extend(arguments);
+    let options = format!("all=true,quiet=true,timing={timing},snapshot-every=100ms");
+    Ok(Program::new(feature, &classes("beats")?, &main)?.options(&options))
+}
+
+fn start(program: &Program) -> Result<Child> {
+    let mut command = program.command(true)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    Ok(command.stderr(Stdio::piped()).spawn()?)
+}
+
+/// Reads so many different snapshots as they come: each is whole, and no
+/// count is ever less than in the one before.
+fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> {
+    let begun = Instant::now();
+    let mut last = (0, BTreeMap::new());
+    let mut seen = 0;
+    while seen < snapshots {
+        ensure!(begun.elapsed() < LONG, "{seen} snapshots in {LONG:?}");
+        sleep(Duration::from_millis(10));
+        if !program.file().exists() {
+            continue;
+        }
+        let profile = read(&program.file())?;
+        if profile.header.duration_ns == last.0 {
+            continue;
+        }
+        ensure!(profile.header.duration_ns > last.0, "an older snapshot");
+        let now = calls(&profile);
+        // Method 0, with which the tracker measures its own cost.
+        ensure!(!now.contains_key("Beats.<init>"), "{now:#?}");
+        for (method, before) in &last.1 {
+            let found = now.get(method).copied().unwrap_or(0);
+            ensure!(
+                found >= *before,
+                "snapshot {seen}: {method} had {before} calls and has {found}"
+            );
+        }
+        last = (profile.header.duration_ns, now);
+        seen += 1;
+    }
+    Ok(last.1)
+}
+
+fn names(program: &Program) -> Result<Vec<String>> {
+    let entries = fs::read_dir(program.folder())?;
+    let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let mut names = names.collect::<Result<Vec<_>>>()?;
+    names.sort();
+    Ok(names)
+}
+
+fn killed(feature: u32, timing: &str) -> Result<()> {
+    let program = beats(feature, &[], timing)?;
+    let mut child = start(&program)?;
+    let followed = follow(&program, 30);
+    child.kill()?;
+    child.wait()?;
+    let followed = followed.with_context(|| format!("JDK {feature}, {timing}"))?;
+    let left = calls(&program.profile()?);
+    for method in ["Beats.beat", "Beats.bar", "Beats.shortLived"] {
+        let (before, after) = (followed.get(method), left.get(method));
+        ensure!(
+            before.is_some() && after >= before,
+            "{method}: {before:?} calls, then {after:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn kill_leaves_the_last_snapshot_on_17() -> Result<()> {
+    killed(17, "adaptive")?;
+    killed(17, "count")
+}
+
+#[test]
+fn kill_leaves_the_last_snapshot_on_25() -> Result<()> {
+    killed(25, "adaptive")?;
+    killed(25, "count")
+}
+
+/// The last profile comes after the snapshots, and has all; nothing lies
+/// beside it.
+fn ends(feature: u32) -> Result<()> {
+    let rounds = 300;
+    let program = beats(feature, &[&rounds.to_string()], "adaptive")?;
+    let profile = program.unchanged()?;
+    let bars = rounds + 4 * rounds;
+    expect(
+        &profile,
+        &[
+            ("Beats.beat", 1000 * bars),
+            ("Beats.bar", bars),
+            ("Beats.shortLived", rounds),
+            ("Beats.main", 1),
+        ],
+    )
+    .with_context(|| format!("JDK {feature}"))?;
+    ensure!(
+        names(&program)? == ["profile.pb.gz"],
+        "{:?}",
+        names(&program)?
+    );
+    Ok(())
+}
+
+#[test]
+fn the_end_has_all_calls_on_17() -> Result<()> {
+    ends(17)
+}
+
+#[test]
+fn the_end_has_all_calls_on_25() -> Result<()> {
+    ends(25)
+}
+
+/// Ends while snapshots are taken, and before the first one.
+fn exits(feature: u32) -> Result<()> {
+    for snapshots in [0, 1, 3] {
+        let program = beats(feature, &[], "adaptive")?;
+        let mut child = start(&program)?;
+        let followed = follow(&program, snapshots);
+        drop(child.stdin.take());
+        let ran: Ran = child.wait_with_output()?.into();
+        followed?;
+        ensure!(ran.code == Some(9) && ran.stdout == "ready\n", "{ran}");
+        ensure!(!ran.stderr.contains("loadhook"), "{ran}");
+        ensure!(calls(&program.profile()?).contains_key("Beats.beat"));
+        ensure!(
+            names(&program)? == ["profile.pb.gz"],
+            "{:?}",
+            names(&program)?
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn an_exit_does_not_wait_on_17() -> Result<()> {
+    exits(17)
+}
+
+#[test]
+fn an_exit_does_not_wait_on_25() -> Result<()> {
+    exits(25)
+}
+
+/// A long interval does not keep the VM from ending.
+#[test]
+fn a_sleeping_thread_holds_nothing_up() -> Result<()> {
+    let program =
+        beats(17, &["1"], "count")?.options("all=true,quiet=true,snapshot-every=307445734561825m");
+    let profile = program.unchanged()?;
+    expect(&profile, &[("Beats.beat", 5000)])
+}
+
+/// A file that cannot be written is told once; when it can, it is.
+#[test]
+fn a_snapshot_is_tried_again() -> Result<()> {
+    let program = beats(17, &[], "count")?;
+    let folder = program.folder().join("later");
+    let mut command = program.jdk.java();
+    let file = folder.join("profile");
+    let options = format!(
+        "all=true,quiet=true,snapshot-every=100ms,file={}",
+        file.display()
+    );
+    command.arg(format!(
+        "-agentpath:{}={options}",
+        world::agent()?.display()
+    ));
+    command.args(&program.jvm).args(&program.main);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(Stdio::piped()).spawn()?;
+    // Some failures; a machine may be too slow for any.
+    sleep(Duration::from_secs(1));
+    fs::create_dir(&folder)?;
+    let begun = Instant::now();
+    while !file.exists() && begun.elapsed() < LONG {
+        sleep(Duration::from_millis(10));
+    }
+    let written = read(&file);
+    drop(child.stdin.take());
+    let ran: Ran = child.wait_with_output()?.into();
+    written?;
+    ensure!(ran.code == Some(9), "{ran}");
+    let told = ran
+        .stderr
+        .lines()
+        .filter(|line| line.contains("no snapshot"));
+    ensure!(told.count() <= 1, "{ran}");
+    read(&file).map(drop)
+}
