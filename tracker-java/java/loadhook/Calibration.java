@@ -3,6 +3,7 @@ package loadhook;
 /** Measures what the probes themselves cost, in picoseconds, on a path of its own. */
 final class Calibration {
     private static final int CALLS = 500;
+    private static final long UNKNOWN = Long.MAX_VALUE;
 
     /** What of a timed call's probes lies between its two readings of the clock. */
     static long insidePicos;
@@ -25,9 +26,12 @@ final class Calibration {
                 Path exact = new Path(Timing.EXACT, 4, 4, 1);
                 long timed = pair(Timing.EXACT, exact);
                 long inside = exact.times[Tree.STRIDE + Tree.ALL] * 1000 / CALLS;
-                insidePicos = least(insidePicos, inside);
                 exact.clear();
-                outsidePicos = least(outsidePicos, Timing.mode == Timing.EXACT ? timed - inside : untimed);
+                if (timed != UNKNOWN) {
+                    insidePicos = least(insidePicos, inside);
+                    timed -= inside;
+                }
+                outsidePicos = least(outsidePicos, Timing.mode == Timing.EXACT ? timed : untimed);
             }
         } while (System.nanoTime() < end);
     }
@@ -56,6 +60,9 @@ final class Calibration {
     }
 
     private static long least(long before, long now) {
+        if (now == UNKNOWN) {
+            return before;
+        }
         return before == 0 ? Math.max(1, now) : Math.min(before, Math.max(1, now));
     }
 
@@ -67,25 +74,17 @@ final class Calibration {
         return (System.nanoTime() - start) * 1000 / CALLS;
     }
 
-    /** A pair of probes as the program runs them: with the way to the path. */
+    /**
+     * A pair of probes as the program runs them: with the way to the path. Unknown if another thread, whose path has the
+     * same place in the cache, took it meanwhile.
+     */
     private static long pair(int mode, Path path) {
         Path scratch = path != null ? path : new Path(mode, 4, 4, 1);
-        Thread thread = Thread.currentThread();
-        scratch.thread = thread;
-        scratch.owner = thread;
-        int slot = Threads.slot(thread);
-        Path before = Threads.CACHE[slot];
-        Threads.CACHE[slot] = scratch;
-        long start = System.nanoTime();
-        for (int call = 0; call < CALLS; call++) {
-            Tracker.enter(0);
-            Tracker.exit(0);
-        }
-        long nanos = System.nanoTime() - start;
-        Threads.CACHE[slot] = before;
+        long nanos = Threads.pairs(scratch, CALLS);
+        boolean complete = scratch.calls(Tree.STRIDE) == CALLS;
         if (path == null) {
             scratch.clear();
         }
-        return nanos * 1000 / CALLS;
+        return complete ? nanos * 1000 / CALLS : UNKNOWN;
     }
 }
