@@ -69,6 +69,11 @@ need_jdk_11() { need_runtime 11; }
 need_jdk_21() { need_runtime 21; }
 need_jdk_25() { need_runtime 25; }
 
+# An agent of another kind, for the tests of agents beside ours.
+need_asm() {
+    [ -f /usr/share/java/asm.jar ] || install_package libasm-java "/usr/share/java/asm.jar not found"
+}
+
 # The page of a profile is tested in a browser.
 need_chromium() {
     command -v chromium >/dev/null 2>&1 || install_package chromium "chromium not found"

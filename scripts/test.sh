@@ -7,5 +7,6 @@ need_jdk_17
 need_jdk_21
 need_jdk_25
 need_chromium
+need_asm
 cd "$root"
 exec cargo test --workspace --locked "$@"

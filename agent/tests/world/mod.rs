@@ -30,11 +30,17 @@ pub(crate) fn sources() -> PathBuf {
 /// The programs in `tests/java/world/<group>`, compiled once by JDK 17 so that
 /// every JDK from 11 on runs them.
 pub(crate) fn classes(group: &str) -> Result<PathBuf> {
-    compile(group, "")
+    compiled(group, |javac, files| {
+        javac.args(files);
+        Ok(())
+    })
 }
 
-/// The same with a class path to compile against.
-pub(crate) fn compile(group: &str, class_path: &str) -> Result<PathBuf> {
+/// The same with what else the compiler is to be told, files included.
+pub(crate) fn compiled(
+    group: &str,
+    arguments: impl FnOnce(&mut Command, &[PathBuf]) -> Result<()>,
+) -> Result<PathBuf> {
     let files = corpus::files(&sources().join(group), "java")?;
     ensure!(!files.is_empty(), "no programs in {group}");
     let mut hasher = DefaultHasher::new();
@@ -45,8 +51,8 @@ pub(crate) fn compile(group: &str, class_path: &str) -> Result<PathBuf> {
     let folder = paths::target().join("loadhook-tests").join(name);
     helpers::make_once(&folder, |into| {
         let mut javac = Jdk::find(17)?.javac()?;
-        javac.args(["--release", "11", "-g", "-nowarn", "-Xlint:none"]);
-        javac.args(["-cp", class_path, "-d"]).arg(into).args(&files);
+        javac.args(["--release", "11", "-g", "-nowarn", "-Xlint:none", "-d"]);
+        arguments(javac.arg(into), &files)?;
         helpers::output(&mut javac).map(drop)
     })?;
     Ok(folder)
@@ -143,6 +149,19 @@ impl Program {
         ensure!(
             plain.stdout == observed.stdout && plain.code == observed.code,
             "JDK {}: plain {plain}\nwith the agent {observed}",
+            self.jdk.feature
+        );
+        ensure!(!observed.stderr.contains("loadhook"), "{observed}");
+        self.profile()
+    }
+
+    /// Runs the program with the agent only: it prints what is known that it
+    /// does, and the agent has nothing to say. Its profile.
+    pub(crate) fn prints(&self, stdout: &str, code: i32) -> Result<Profile> {
+        let observed = self.observed()?;
+        ensure!(
+            observed.stdout == stdout && observed.code == Some(code),
+            "JDK {}: {code} and {stdout:?} expected: {observed}",
             self.jdk.feature
         );
         ensure!(!observed.stderr.contains("loadhook"), "{observed}");

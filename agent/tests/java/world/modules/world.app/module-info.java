@@ -1,0 +1,3 @@
+module world.app {
+    requires world.lib;
+}

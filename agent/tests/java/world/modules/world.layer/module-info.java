@@ -1,0 +1,4 @@
+module world.layer {
+    requires world.lib;
+    exports layer;
+}

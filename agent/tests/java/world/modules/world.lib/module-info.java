@@ -1,0 +1,3 @@
+module world.lib {
+    exports lib;
+}

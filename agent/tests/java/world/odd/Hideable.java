@@ -1,0 +1,12 @@
+/** Defined hidden, and without a name. */
+public final class Hideable {
+    static int calls;
+
+    static int up() {
+        return ++calls;
+    }
+
+    public static int get() {
+        return up() + up();
+    }
+}

@@ -1,0 +1,261 @@
+//! Agents beside ours: neither disturbs the other, and the counts are exact.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+
+use world::{Program, Ran, agent, classes, compiled, expect, read};
+
+mod world;
+
+const ASM: &str = "/usr/share/java/asm.jar";
+
+/// What `Work` does, whoever else looks on.
+const COUNTS: &[(&str, u64)] = &[
+    ("Work.main", 1),
+    ("Work.rounds", 2),
+    ("Work.round", 3000),
+    ("Work.branch", 3000),
+    ("Work.leaf", 3000),
+    ("Work.midway", 1),
+    ("Work$Other.<init>", 1),
+    ("Work$Other.run", 1),
+];
+
+fn work(feature: u32) -> Result<Program> {
+    Program::new(feature, &classes("work")?, &["Work"])
+}
+
+/// The Java agent's jar, made by JDK 17.
+fn asm_agent(folder: &Path) -> Result<PathBuf> {
+    ensure!(
+        Path::new(ASM).is_file(),
+        "{ASM} not found: install libasm-java"
+    );
+    let classes = compiled("asm", |javac, files| {
+        javac.args(["-cp", ASM]).args(files);
+        Ok(())
+    })?;
+    let (manifest, jar) = (folder.join("manifest"), folder.join("asm-agent.jar"));
+    fs::write(
+        &manifest,
+        format!("Premain-Class: AsmAgent\nCan-Retransform-Classes: true\nClass-Path: file:{ASM}\n"),
+    )?;
+    let mut tool = Jdk::find(17)?.tool("jar")?;
+    tool.arg("cfm").arg(&jar).arg(&manifest);
+    helpers::output(tool.arg("-C").arg(classes).arg("."))?;
+    Ok(jar)
+}
+
+/// Runs with these options before and after ours.
+fn run(program: &Program, before: &[String], ours: bool, after: &[String]) -> Result<Ran> {
+    let ours = ours.then(|| program.agent_option()).transpose()?;
+    let mut java = program.jdk.java();
+    java.args(before).args(ours).args(after);
+    java.args(&program.jvm).args(&program.main);
+    Ok(java.current_dir(program.folder()).output()?.into())
+}
+
+/// What the program prints; JDK 11's recorder names its process.
+fn printed(ran: &Ran) -> Vec<&str> {
+    let lines = ran.stdout.lines();
+    lines.filter(|line| !line.starts_with("Use jcmd")).collect()
+}
+
+/// Another agent before and after ours: the program does the same as with the
+/// other alone, our counts are exact, and we have nothing to say.
+fn beside(program: &Program, theirs: &str, properties: &[String]) -> Result<()> {
+    let theirs = [theirs.to_owned()];
+    let alone = run(program, &theirs, false, properties)?;
+    for (before, after) in [(&theirs[..], &[][..]), (&[], &theirs)] {
+        let both = run(program, before, true, &[after, properties].concat())?;
+        let what = || {
+            format!(
+                "JDK {}: {before:?} {after:?} {properties:?}",
+                program.jdk.feature
+            )
+        };
+        ensure!(
+            alone.code == Some(3) && printed(&alone) == printed(&both) && both.code == alone.code,
+            "{}: without ours {alone}\nwith ours {both}",
+            what()
+        );
+        ensure!(!both.stderr.contains("loadhook"), "{both}");
+        expect(&program.profile()?, COUNTS).with_context(what)?;
+    }
+    Ok(())
+}
+
+/// Whether each method is in the profile once: a class that is retransformed
+/// keeps its ids.
+fn once(profile: &Profile) -> Result<()> {
+    let mut keys = BTreeSet::new();
+    for method in &profile.methods {
+        ensure!(keys.insert(method.key()), "twice: {method:?}");
+    }
+    Ok(())
+}
+
+/// An agent that adds a call to every method, before and after ours; also
+/// while methods are under way, by retransforming all classes there are.
+fn asm(feature: u32, kinds: &[(&str, Option<&str>)]) -> Result<()> {
+    let options = "all=true,quiet=true,exclude=org.objectweb.**";
+    let program = work(feature)?.options(options);
+    let jar = asm_agent(program.folder())?;
+    for (kind, midway) in kinds {
+        let agent = format!("-javaagent:{}={kind}", jar.display());
+        let mut properties = vec!["-Dworld.report=yes".to_owned()];
+        properties.extend(midway.map(|name| format!("-Dworld.midway={name}")));
+        beside(&program, &agent, &properties)?;
+        if *kind != LATE.0 {
+            once(&program.profile()?).with_context(|| format!("{kind} {midway:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Transforms all classes halfway, from then on.
+const LATE: (&str, Option<&str>) = ("late", Some("late"));
+/// Transforms classes as they are loaded and again halfway.
+const AGAIN: (&str, Option<&str>) = ("retransforms", Some("again"));
+const KINDS: &[(&str, Option<&str>)] = &[
+    ("once", None),
+    ("once", Some("again")),
+    ("retransforms", None),
+    AGAIN,
+    LATE,
+];
+
+#[test]
+fn an_asm_agent_beside_ours_on_11() -> Result<()> {
+    asm(11, &[AGAIN])
+}
+
+#[test]
+fn an_asm_agent_beside_ours_on_17() -> Result<()> {
+    asm(17, KINDS)
+}
+
+#[test]
+fn an_asm_agent_beside_ours_on_21() -> Result<()> {
+    asm(21, &[AGAIN])
+}
+
+#[test]
+fn an_asm_agent_beside_ours_on_25() -> Result<()> {
+    asm(25, KINDS)
+}
+
+/// JDK Flight Recorder changes classes too; with its method timing (25), the
+/// program's own.
+fn flight_recorder(feature: u32) -> Result<()> {
+    let program = work(feature)?;
+    let file = program.folder().join("work.jfr");
+    let mut option = format!(
+        "-XX:StartFlightRecording=settings=profile,filename={}",
+        file.display()
+    );
+    if feature >= 25 {
+        option += ",method-timing=Work";
+    }
+    // Later ones can be told not to name their process.
+    beside(&program, &option, &["-Xlog:jfr*=off".to_owned()])?;
+    ensure!(
+        fs::metadata(&file)?.len() > 10_000,
+        "no recording in {}",
+        file.display()
+    );
+    Ok(())
+}
+
+#[test]
+fn a_flight_recording_on_11() -> Result<()> {
+    flight_recorder(11)
+}
+
+#[test]
+fn a_flight_recording_on_17() -> Result<()> {
+    flight_recorder(17)
+}
+
+#[test]
+fn a_flight_recording_on_21() -> Result<()> {
+    flight_recorder(21)
+}
+
+#[test]
+fn a_flight_recording_on_25() -> Result<()> {
+    flight_recorder(25)
+}
+
+/// A debugger may attach; 11's runtime has no such library.
+fn debugged(feature: u32) -> Result<()> {
+    let option =
+        "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,quiet=y,address=127.0.0.1:0";
+    beside(&work(feature)?, option, &[])
+}
+
+#[test]
+fn a_debugger_beside_ours_on_17() -> Result<()> {
+    debugged(17)
+}
+
+#[test]
+fn a_debugger_beside_ours_on_21() -> Result<()> {
+    debugged(21)
+}
+
+#[test]
+fn a_debugger_beside_ours_on_25() -> Result<()> {
+    debugged(25)
+}
+
+/// Ours twice, of one file and of two: the first counts, the second says that
+/// it does not, and the program runs.
+fn ours_twice(feature: u32) -> Result<()> {
+    let program = work(feature)?;
+    let copy = program.folder().join("libother.so");
+    fs::copy(agent()?, &copy)?;
+    let plain = program.plain()?;
+    for second in [agent()?, copy] {
+        let other = program.folder().join("other.pb.gz");
+        let mut java: Command = program.jdk.java();
+        java.arg(program.agent_option()?);
+        java.arg(format!(
+            "-agentpath:{}=quiet=true,file={}",
+            second.display(),
+            other.display()
+        ));
+        java.args(&program.jvm).args(&program.main);
+        let ran: Ran = java.output()?.into();
+        ensure!(
+            ran.stdout == plain.stdout && ran.code == plain.code,
+            "{}: {ran}",
+            second.display()
+        );
+        ensure!(
+            ran.stderr.lines().count() == 1 && ran.stderr.starts_with("loadhook: "),
+            "{ran}"
+        );
+        ensure!(!other.exists());
+        expect(&read(&program.file())?, COUNTS)?;
+        fs::remove_file(program.file())?;
+    }
+    Ok(())
+}
+
+#[test]
+fn ours_twice_on_17() -> Result<()> {
+    ours_twice(17)
+}
+
+#[test]
+fn ours_twice_on_25() -> Result<()> {
+    ours_twice(25)
+}

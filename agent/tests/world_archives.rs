@@ -1,0 +1,181 @@
+//! Archives of classes stay in use, and classes that come out of them are
+//! counted like any other.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+
+use world::{Program, Ran, classes, expect};
+
+mod world;
+
+/// What `Archived` does.
+const COUNTS: &[(&str, u64)] = &[
+    ("Archived.main", 1),
+    ("Archived$Square.<init>", 100),
+    ("Archived$Square.area", 200),
+    ("Archived.multiply", 200),
+    ("Archived$Aside.text", 0),
+];
+
+/// The program in a jar: classes of folders are not archived.
+fn archived(feature: u32) -> Result<Program> {
+    let mut program = Program::new(feature, &classes("archived")?, &["Archived"])?;
+    let jar = program.folder().join("archived.jar");
+    let mut tool = Jdk::find(17)?.tool("jar")?;
+    tool.arg("cf").arg(&jar).arg("-C").arg(classes("archived")?);
+    helpers::output(tool.arg("."))?;
+    program.jvm = vec!["-cp".to_owned(), jar.display().to_string()];
+    // One class is not instrumented, so that it can come from an archive.
+    Ok(program.options("all=true,quiet=true,exclude=Archived$Aside"))
+}
+
+/// The names of the classes that came from an archive, and of the others.
+struct Sources {
+    shared: BTreeSet<String>,
+    other: BTreeSet<String>,
+}
+
+/// Runs with these options; the VM logs where each class comes from.
+fn logged(program: &Program, agent: bool, options: &[&str]) -> Result<(Ran, Sources)> {
+    let log = program.folder().join("classes.log");
+    let mut java = program.jdk.java();
+    if agent {
+        java.arg(program.agent_option()?);
+    }
+    java.args(options)
+        .arg(format!("-Xlog:class+load:file={}", log.display()));
+    let ran: Ran = java.args(&program.jvm).args(&program.main).output()?.into();
+    let text = fs::read_to_string(&log).with_context(|| ran.to_string())?;
+    fs::remove_file(&log)?;
+    let mut sources = Sources {
+        shared: BTreeSet::new(),
+        other: BTreeSet::new(),
+    };
+    for line in text.lines() {
+        let Some((before, source)) = line.split_once(" source: ") else {
+            continue;
+        };
+        let name = before.rsplit(' ').next().unwrap_or_default().to_owned();
+        match source.starts_with("shared objects file") {
+            true => sources.shared.insert(name),
+            false => sources.other.insert(name),
+        };
+    }
+    Ok((ran, sources))
+}
+
+/// Runs with these options with and without the agent: the same output and
+/// exit code, and all of the JDK's classes that came from the archive still do.
+fn same(program: &Program, options: &[&str]) -> Result<(Profile, Sources)> {
+    let (plain, before) = logged(program, false, options)?;
+    let (observed, after) = logged(program, true, options)?;
+    let what = || format!("JDK {}: {options:?}", program.jdk.feature);
+    ensure!(plain.code == Some(4), "{}: plain {plain}", what());
+    ensure!(
+        plain.stdout == observed.stdout && plain.code == observed.code,
+        "{}: plain {plain}\nwith the agent {observed}",
+        what()
+    );
+    ensure!(observed.stderr == plain.stderr, "{}: {observed}", what());
+    ensure!(
+        before.shared.len() > 400,
+        "{}: only {} classes are shared without the agent: has this JDK {} an archive?",
+        what(),
+        before.shared.len(),
+        program.jdk.home.display()
+    );
+    let lost: Vec<&String> = before
+        .shared
+        .iter()
+        .filter(|name| after.other.contains(*name) && !name.starts_with("Archived"))
+        .filter(|name| !is_regenerated(name))
+        .collect();
+    ensure!(lost.is_empty(), "{}: no longer shared: {lost:?}", what());
+    let profile = program.profile()?;
+    expect(&profile, COUNTS).with_context(what)?;
+    Ok((profile, after))
+}
+
+/// JDK 25 takes these four from its image when an agent has a hook, whatever
+/// the hook does: those of the default archive are not the image's.
+fn is_regenerated(name: &str) -> bool {
+    name.starts_with("java.lang.invoke.") && name.ends_with("$Holder")
+}
+
+fn default_archive(feature: u32) -> Result<()> {
+    let program = archived(feature)?;
+    let home = &program.jdk.home;
+    let archive = home.join("lib/server/classes.jsa");
+    ensure!(
+        archive.is_file(),
+        "{} not found: JDK {feature} is a runtime without an archive of classes, a whole one is needed \
+         (JAVA_HOME_{feature})",
+        archive.display()
+    );
+    // With `on` the VM does not start without its archive.
+    same(&program, &["-Xshare:on"]).map(drop)
+}
+
+#[test]
+fn the_default_archive_stays_in_use_on_17() -> Result<()> {
+    default_archive(17)
+}
+
+#[test]
+fn the_default_archive_stays_in_use_on_25() -> Result<()> {
+    default_archive(25)
+}
+
+/// Makes something of a run without the agent.
+fn made(program: &Program, option: &str, file: &Path) -> Result<PathBuf> {
+    let mut java = program.jdk.java();
+    java.arg(format!("{option}={}", file.display()));
+    let ran: Ran = java.args(&program.jvm).args(&program.main).output()?.into();
+    ensure!(
+        file.is_file(),
+        "JDK {} made no {}: {ran}",
+        program.jdk.feature,
+        file.display()
+    );
+    Ok(file.to_owned())
+}
+
+/// A dynamic archive, made without the agent.
+#[test]
+fn a_dynamic_archive_stays_in_use_on_17() -> Result<()> {
+    let program = archived(17)?;
+    let file = program.folder().join("dynamic.jsa");
+    let archive = made(&program, "-XX:ArchiveClassesAtExit", &file)?;
+    let option = format!("-XX:SharedArchiveFile={}", archive.display());
+    let (_, sources) = same(&program, &[&option])?;
+    ensure!(
+        sources.shared.contains("Archived$Aside"),
+        "the dynamic archive is not used: {:?}",
+        sources.other
+    );
+    same(&program, &[&option, "-Xshare:on"]).map(drop)
+}
+
+/// An AOT cache, made without the agent; `AOTMode=on` does not start without.
+#[test]
+fn an_aot_cache_stays_in_use_on_25() -> Result<()> {
+    let program = archived(25)?;
+    let file = program.folder().join("archived.aot");
+    let cache = made(&program, "-XX:AOTCacheOutput", &file)?;
+    let option = format!("-XX:AOTCache={}", cache.display());
+    for mode in ["-XX:AOTMode=auto", "-XX:AOTMode=on"] {
+        let (_, sources) = same(&program, &[&option, mode])?;
+        ensure!(
+            sources.shared.contains("Archived$Aside"),
+            "the AOT cache is not used: {:?}",
+            sources.other
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! Class loaders of every shape: counts are exact, and each loader's class
+//! has methods of its own.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+
+use world::{Program, classes, compiled, expect, sources};
+
+mod world;
+
+const PLUGIN: &str = "plug.Plugin.run";
+
+fn loaders(feature: u32, mode: &str) -> Result<Program> {
+    let (a, b) = (classes("plugin-a")?, classes("plugin-b")?);
+    let (a, b) = (a.display().to_string(), b.display().to_string());
+    Program::new(feature, &classes("loaders")?, &["Loaders", mode, &a, &b])
+}
+
+/// Calls of a method by loader and line, in the order of their number.
+fn by_loader(profile: &Profile, method: &str) -> Vec<u64> {
+    let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
+    let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
+    for node in nodes {
+        let found = &profile.methods[node.method as usize];
+        if format!("{}.{}", found.class, found.name) == method {
+            *calls.entry(&found.loader).or_default() += node.calls;
+        }
+    }
+    let mut calls: Vec<u64> = calls.into_values().collect();
+    calls.sort_unstable();
+    calls
+}
+
+/// One name in five loaders, two of which have the same bytes and three
+/// others: no two share their methods.
+fn several(feature: u32) -> Result<()> {
+    let profile = loaders(feature, "several")?.prints("several\n", 0)?;
+    let found = by_loader(&profile, PLUGIN);
+    ensure!(found == [1, 2, 3, 4, 5], "{found:?}");
+    let found = by_loader(&profile, "plug.Plugin.step");
+    ensure!(found == [9, 11, 12, 15, 22], "{found:?}");
+    let found = by_loader(&profile, "plug.Plugin.before");
+    ensure!(found == [3, 4, 5], "{found:?}");
+    expect(
+        &profile,
+        &[
+            ("plug.Plugin$Inner.inner", 3),
+            ("plug.Plugin$Inner.fail", 3),
+            ("plug.Plugin.<init>", 5),
+        ],
+    )
+}
+
+fn parallel(feature: u32) -> Result<()> {
+    let profile = loaders(feature, "parallel")?.prints("parallel\n", 0)?;
+    ensure!(by_loader(&profile, PLUGIN) == [800]);
+    expect(&profile, &[("plug.Plugin.step", 8800)])
+}
+
+fn child_first(feature: u32) -> Result<()> {
+    let mut program = loaders(feature, "child-first")?;
+    let plugin = classes("plugin-a")?;
+    program.jvm[1] += &format!(":{}", plugin.display());
+    let profile = program.prints("child-first\n", 0)?;
+    let found = by_loader(&profile, PLUGIN);
+    ensure!(found == [5, 7], "{found:?}");
+    expect(&profile, &[("plug.Plugin.before", 7)])
+}
+
+/// A class of the boot loader is instrumented when a pattern asks for it.
+fn bootstrap(feature: u32) -> Result<()> {
+    let boot = format!("-Xbootclasspath/a:{}", classes("plugin-a")?.display());
+    for (options, runs) in [
+        ("all=true,quiet=true", 0),
+        ("all=true,quiet=true,include=plug.**", 6),
+    ] {
+        let program = loaders(feature, "found")?.jvm(&[&boot]).options(options);
+        let profile = program.prints("true\nfound\n", 0)?;
+        expect(&profile, &[(PLUGIN, runs), ("plug.Plugin.step", 11 * runs)])?;
+    }
+    Ok(())
+}
+
+/// Loaders come and go; what they loaded stays counted under its name.
+fn unload(feature: u32) -> Result<()> {
+    for gc in ["-XX:+UseSerialGC", "-XX:+UseG1GC"] {
+        let program = loaders(feature, "unload")?.jvm(&["-Xmx64m", gc]);
+        let profile = program.prints("unloaded: 200\nunload\n", 0)?;
+        expect(
+            &profile,
+            &[
+                (PLUGIN, 2000),
+                ("plug.Plugin.step", 22_000),
+                ("plug.Plugin$Inner.fail", 2000),
+            ],
+        )?;
+        let unknown = profile.methods.iter().find(|m| m.class.starts_with('('));
+        ensure!(unknown.is_none(), "{unknown:?}");
+    }
+    Ok(())
+}
+
+/// The modules of `tests/java/world/modules`, compiled together.
+fn modules() -> Result<PathBuf> {
+    compiled("modules", |javac, _| {
+        javac
+            .arg("--module-source-path")
+            .arg(sources().join("modules"));
+        javac.args(["--module", "world.app,world.lib,world.layer"]);
+        Ok(())
+    })
+}
+
+/// Named modules on the module path, and two layers with one module each.
+fn named_modules(feature: u32) -> Result<()> {
+    let modules = modules()?;
+    let text = |name: &str| modules.join(name).display().to_string();
+    let mut program = Program::new(feature, &modules, &["world.app/app.Main"])?;
+    program.main = vec![
+        "-m".to_owned(),
+        "world.app/app.Main".to_owned(),
+        text("world.layer"),
+    ];
+    program.jvm = vec![
+        "-p".to_owned(),
+        format!("{}:{}", text("world.app"), text("world.lib")),
+    ];
+    let layer = "module world.layer true\n";
+    let printed = format!("module world.app module world.lib\n{layer}{layer}");
+    let profile = program.prints(&printed, 0)?;
+    let found = by_loader(&profile, "layer.Entry.run");
+    ensure!(found == [1, 1], "{found:?}");
+    expect(
+        &profile,
+        &[
+            ("lib.Library.call", 20),
+            ("app.Main.use", 1),
+            ("app.Main.main", 1),
+        ],
+    )
+}
+
+fn all(feature: u32) -> Result<()> {
+    type Check = fn(u32) -> Result<()>;
+    let checks: [(&str, Check); 6] = [
+        ("several", several),
+        ("parallel", parallel),
+        ("child_first", child_first),
+        ("bootstrap", bootstrap),
+        ("unload", unload),
+        ("named_modules", named_modules),
+    ];
+    for (name, check) in checks {
+        check(feature).with_context(|| format!("JDK {feature}: {name}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn loaders_of_every_shape_on_11() -> Result<()> {
+    all(11)
+}
+
+#[test]
+fn loaders_of_every_shape_on_17() -> Result<()> {
+    all(17)
+}
+
+#[test]
+fn loaders_of_every_shape_on_21() -> Result<()> {
+    all(21)
+}
+
+#[test]
+fn loaders_of_every_shape_on_25() -> Result<()> {
+    all(25)
+}
