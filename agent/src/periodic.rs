@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use crate::agent::Agent;
 use crate::exit;
-use crate::ffi;
 use crate::ffi::jni::{Argument, Jni, StaticMethod, Thrown};
 use crate::tell;
 
@@ -94,7 +93,10 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>) {
         let arguments = [group, name].map(Argument::Object);
         let descriptor = c"(Ljava/lang/ThreadGroup;Ljava/lang/String;)V";
         let thread = jni.new_object(class, descriptor, &arguments)?;
-        ffi::start_snapshots(agent.jvmti, thread).map_err(|_| Thrown)
+        agent
+            .jvmti
+            .run_agent_thread(thread, run)
+            .map_err(|_| Thrown)
     });
     if !matches!(started, Some(Ok(()))) {
         tell::once("snapshot-every: the thread cannot be started; the profile is written at exit");
@@ -102,7 +104,7 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>) {
 }
 
 /// What the thread does.
-pub(crate) fn run(agent: &'static Agent, jni: Jni<'_>) {
+fn run(agent: &'static Agent, jni: Jni<'_>) {
     let (Some(tracker), Some(interval)) =
         (agent.tracker.get(), agent.hook.options().snapshot_every)
     else {

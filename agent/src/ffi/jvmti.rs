@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::ptr::{null, null_mut};
 
+use crate::ffi::AgentThread;
 use crate::ffi::jni::Reference;
 use crate::sys::{self, Boolean, Callbacks, Capabilities, Int, JvmtiError, Long, Object, jvmti};
 
@@ -85,6 +86,23 @@ impl Jvmti {
                 c_int::from(enable),
                 event,
                 null_mut(),
+            )
+        })
+    }
+
+    /// Runs `body` in a thread of the agent's: a daemon that the program's
+    /// lists of threads leave out. `thread` was not started.
+    pub(crate) fn run_agent_thread(self, thread: Reference, body: AgentThread) -> Result<()> {
+        type Start = unsafe extern "system" fn(*mut c_void, *mut c_void, *mut c_void);
+        type F = unsafe extern "system" fn(Env, Object, Start, *const c_void, Int) -> JvmtiError;
+        // SAFETY: the function pointer is passed through as it is.
+        check(unsafe {
+            self.function::<F>(jvmti::RUN_AGENT_THREAD)(
+                self.env,
+                thread.0,
+                super::agent_thread,
+                body as *const c_void,
+                sys::THREAD_NORM_PRIORITY,
             )
         })
     }
@@ -249,23 +267,6 @@ impl Jvmti {
         Ok(Reference(first))
     }
 
-    /// Starts a thread that ends with the VM at the latest and does not keep
-    /// it alive. `thread` is a `java.lang.Thread` that was not started.
-    pub(super) fn run_agent_thread(self, thread: Reference, body: AgentThread) -> Result<()> {
-        type F =
-            unsafe extern "system" fn(Env, Object, AgentThread, *const c_void, Int) -> JvmtiError;
-        // SAFETY: `body` expects no argument.
-        check(unsafe {
-            self.function::<F>(jvmti::RUN_AGENT_THREAD)(
-                self.env,
-                thread.0,
-                body,
-                null(),
-                sys::THREAD_NORM_PRIORITY,
-            )
-        })
-    }
-
     /// The identity hash code of an object.
     pub(crate) fn hash_code(self, object: Reference) -> Int {
         type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
@@ -315,9 +316,6 @@ impl Drop for VmBuffer {
         self.jvmti.deallocate(self.start.cast());
     }
 }
-
-/// What an agent's thread runs: `jvmtiStartFunction`.
-pub(super) type AgentThread = unsafe extern "system" fn(*mut c_void, *mut c_void, *mut c_void);
 
 /// No function for an event.
 pub(super) const NO_CALLBACK: *const c_void = null();

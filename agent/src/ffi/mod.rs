@@ -15,7 +15,6 @@ use self::jni::{Jni, Reference};
 use self::jvmti::{Jvmti, NO_CALLBACK};
 use crate::agent::Agent;
 use crate::events;
-use crate::periodic;
 use crate::sys::{
     self, Callbacks, Int, JNI_ERR, JNI_OK, JVMTI_VERSION_11, Long, Object, event, invoke,
 };
@@ -142,14 +141,17 @@ unsafe extern "system" fn vm_death(_jvmti: *mut c_void, env: *mut c_void) {
     unsafe { on_event(env, events::vm_death) }
 }
 
-/// Starts the thread that takes snapshots, as `thread`.
-pub(crate) fn start_snapshots(jvmti: Jvmti, thread: Reference) -> Result<(), jvmti::Error> {
-    jvmti.run_agent_thread(thread, snapshots)
-}
+/// What a thread of the agent's does.
+pub(crate) type AgentThread = fn(&'static Agent, Jni<'_>);
 
-unsafe extern "system" fn snapshots(_jvmti: *mut c_void, env: *mut c_void, _none: *mut c_void) {
-    // SAFETY: the VM passes this thread's environment.
-    unsafe { on_event(env, periodic::run) }
+/// Where a thread of the agent's begins; `body` is an [`AgentThread`].
+unsafe extern "system" fn agent_thread(_jvmti: *mut c_void, env: *mut c_void, body: *mut c_void) {
+    // SAFETY: `run_agent_thread` passed a function of this type, and the VM
+    // passes this thread's environment.
+    unsafe {
+        let body = std::mem::transmute::<*mut c_void, AgentThread>(body);
+        on_event(env, body);
+    }
 }
 
 unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, thread: Object) {
