@@ -1,26 +1,19 @@
 //! Starting the user's command with the agent in its JVM.
 
 use std::env;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::java_options;
 use crate::output::say;
+use crate::signals::Held;
 
 /// The agent's file name.
 const AGENT: &str = "libloadhook_agent.so";
-
-/// Options with which a VM stops when an agent is loaded.
-const REFUSED: &[&str] = &[
-    "-XX:ArchiveClassesAtExit",
-    "-XX:AOTMode=create",
-    "-XX:AOTMode=record",
-    "-XX:AOTCacheOutput",
-    "-Xshare:dump",
-];
 
 /// The agent's library: beside this program, or in `../lib`.
 pub(crate) fn agent_path() -> Result<PathBuf> {
@@ -39,8 +32,15 @@ pub(crate) fn agent_path() -> Result<PathBuf> {
 
 /// `loadhook agent-path`.
 pub(crate) fn print_agent_path() -> Result<()> {
-    writeln!(std::io::stdout(), "{}", agent_path()?.display())?;
+    writeln!(io::stdout(), "{}", agent_path()?.display())?;
     Ok(())
+}
+
+/// Whether a command is the Java launcher itself, which gets the agent as an
+/// argument. All others may start JVMs, and get it through the environment.
+pub(crate) fn is_java(command: &[String]) -> bool {
+    let program = command.first().map(Path::new);
+    program.is_some_and(|program| program.file_name().is_some_and(|name| name == "java"))
 }
 
 /// A command, and what to load into its JVM.
@@ -51,27 +51,30 @@ pub(crate) struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// Runs the command to its end: its exit code, or 128 and the signal.
+    /// Runs the command to its end: its exit code, or 128 and the signal;
+    /// 127 or 126 where there is no such program or it cannot be run.
     pub(crate) fn run(&self) -> Result<u8> {
         let Some((program, arguments)) = self.command.split_first() else {
             bail!("no command");
         };
-        if let Some(refused) = arguments
-            .iter()
-            .find(|argument| REFUSED.iter().any(|option| argument.starts_with(option)))
-        {
+        let is_java = is_java(self.command);
+        if let Some(refused) = java_options::refused(is_java.then_some(arguments)) {
             bail!("{refused}: the JVM takes no agent with this option");
         }
-        let option = format!("-agentpath:{}={}", self.agent.display(), self.options);
+        let agent = utf8(self.agent)?;
+        if agent.contains('=') {
+            bail!("{agent}: the JVM takes no agent from a path with an equals sign");
+        }
+        let option = format!("-agentpath:{agent}={}", self.options);
         let mut command = Command::new(program);
-        if is_java(program) {
+        if is_java {
             command.arg(option).args(arguments);
         } else {
             let mut tool_options = env::var("JAVA_TOOL_OPTIONS").unwrap_or_default();
             if !tool_options.is_empty() {
                 tool_options.push(' ');
             }
-            tool_options.push_str(&quoted(&option));
+            tool_options.push_str(&java_options::quoted(&option));
             command
                 .args(arguments)
                 .env("JAVA_TOOL_OPTIONS", tool_options);
@@ -79,58 +82,27 @@ impl Launch<'_> {
                 "loadhook: {program} is not java: the agent goes by JAVA_TOOL_OPTIONS into every JVM it starts"
             );
         }
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
-        signals::hand_on(child.id())?;
+        let held = Held::new()?;
+        let mut child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                say!("error: cannot start {program}: {error}");
+                return Ok(match error.kind() {
+                    io::ErrorKind::NotFound => 127,
+                    _ => 126,
+                });
+            }
+        };
+        let handed_on = held.hand_on(child.id());
         let status = child.wait()?;
+        drop(handed_on);
         let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
         Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
     }
 }
 
-/// Whether a command is the Java launcher itself.
-fn is_java(program: &str) -> bool {
-    Path::new(program)
-        .file_name()
-        .is_some_and(|name| name == "java")
-}
-
-/// `JAVA_TOOL_OPTIONS` is split at blanks outside quotes.
-fn quoted(option: &str) -> String {
-    match option.contains(char::is_whitespace) {
-        true if option.contains('"') => format!("'{option}'"),
-        true => format!("\"{option}\""),
-        false => option.to_owned(),
-    }
-}
-
-/// Signals go to the child, and we outlive it to show the table.
-mod signals {
-    use std::thread;
-
-    use anyhow::{Context, Result};
-    use rustix::process::{Pid, Signal, kill_process};
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-    use signal_hook::iterator::Signals;
-
-    pub(super) fn hand_on(child: u32) -> Result<()> {
-        let mut signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP]).context("signals")?;
-        let child = i32::try_from(child).ok().and_then(Pid::from_raw);
-        thread::spawn(move || {
-            for signal in &mut signals {
-                let handed_on = match signal {
-                    SIGTERM => Some(Signal::TERM),
-                    SIGHUP => Some(Signal::HUP),
-                    // The terminal sends the others to the child too.
-                    _ => None,
-                };
-                if let (Some(child), Some(signal)) = (child, handed_on) {
-                    // A child that is gone needs no signal.
-                    let _ = kill_process(child, signal);
-                }
-            }
-        });
-        Ok(())
-    }
+/// A path as the agent's options can hold it.
+pub(crate) fn utf8(path: &Path) -> Result<&str> {
+    path.to_str()
+        .with_context(|| format!("{}: not a name in UTF-8", path.display()))
 }

@@ -2,12 +2,15 @@
 
 mod archive;
 mod inspect;
+mod java_options;
 mod launch;
+mod outcome;
 mod output;
 mod report;
 mod rewrite;
 mod run;
 mod side_by_side;
+mod signals;
 
 use std::io;
 use std::process::ExitCode;

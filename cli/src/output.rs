@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 /// Says something on standard error. That it is closed or full is no reason
 /// to fail.
@@ -16,11 +17,31 @@ macro_rules! say {
 }
 pub(crate) use say;
 
+/// Permissions of what tells about a program: its owner's only.
+pub(crate) const PRIVATE: u32 = 0o600;
+
+/// Permissions of other files, as far as the user's mask leaves them.
+pub(crate) const USUAL: u32 = 0o666;
+
+/// Finds out whether a file can be written there, before there is anything to
+/// write.
+pub(crate) fn check_writable(path: &Path) -> Result<()> {
+    let name = || path.display().to_string();
+    let existing = fs::metadata(path);
+    if existing.is_ok_and(|existing| !existing.is_file()) {
+        bail!("{}: not a file", name());
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    // Made and gone again.
+    tempfile::tempfile_in(folder).map(drop).with_context(name)
+}
+
 /// Writes `bytes` to a file beside `path` and renames it, so that a crash or
 /// a full disk leaves what was there. Makes the folders that are missing. A
-/// link stays one and a file keeps its permissions; a device or pipe is
-/// written to.
-pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> Result<()> {
+/// link stays one and a file keeps its permissions, a new one gets `mode`; a
+/// device or pipe is written to.
+pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let name = || path.display().to_string();
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
@@ -42,7 +63,12 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8]) -> Result<()> {
     beside.push(format!(".{}.tmp", std::process::id()));
     let beside = Path::new(&beside);
     let write = || -> io::Result<()> {
-        let mut file = File::create(beside)?;
+        let mut file = File::options()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(mode)
+            .open(beside)?;
         file.write_all(bytes)?;
         if let Some(existing) = existing {
             file.set_permissions(existing.permissions())?;

@@ -1,12 +1,16 @@
 //! `loadhook report`: a profile in another form.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use loadhook_profile::format::{Format, Options, Sort, pprof};
-use loadhook_profile::{Method, Profile};
+use loadhook_profile::{Method, Profile, diff};
+use loadhook_rewrite::{Pattern, PatternError};
+
+use crate::output::{PRIVATE, say, write_beside};
 
 /// Arguments of `loadhook report`.
 #[derive(Debug, Args)]
@@ -27,57 +31,134 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 
-    /// Only what runs in methods whose class and name contain this
-    #[arg(long, value_name = "TEXT")]
-    focus: Option<String>,
+    /// Only what runs in the methods that these patterns name, as
+    /// com.example.** or com.example.Service::handle*
+    #[arg(long, value_name = "PATTERNS")]
+    focus: Vec<String>,
 
     /// Only the threads whose name contains this
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
 
-    /// Add the profiles up
+    /// Add the profiles up: --merge A B…
     #[arg(long)]
     merge: bool,
 
-    /// Compare the second profile with the first
+    /// Compare the second profile with the first: --diff A B, as table or json
     #[arg(long, conflicts_with = "merge")]
     diff: bool,
+
+    /// Write a file, not standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// List all methods that were left alone, as far as the profile has them
+    #[arg(long)]
+    explain: bool,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
+    let focus = Focus::parse(&args.focus)?;
+    if args.diff {
+        if args.files.len() != 2 {
+            bail!("--diff compares two profiles");
+        }
+        if !matches!(args.format, Format::Table | Format::Json) {
+            bail!("--diff writes a table or json");
+        }
+    } else if args.files.len() > 1 && !args.merge {
+        bail!("several profiles: --merge adds them up, --diff compares two");
+    }
     let profiles: Vec<Profile> = args.files.iter().map(|f| read(f)).collect::<Result<_>>()?;
-    let focus = args.focus.as_deref().map(|text| {
-        move |method: &Method| format!("{}.{}", method.class, method.name).contains(text)
-    });
-    let thread = args
-        .thread
-        .as_deref()
-        .map(|text| move |name: &str| name.contains(text));
+    let names = |method: &Method| focus.names(method);
+    let text = args.thread.as_deref().unwrap_or_default();
+    let has_text = |name: &str| name.contains(text);
     let options = Options {
         sort: args.sort,
         top: args.top,
-        focus: focus.as_ref().map(|f| f as &dyn Fn(&Method) -> bool),
-        thread: thread.as_ref().map(|f| f as &dyn Fn(&str) -> bool),
+        focus: (!args.focus.is_empty()).then_some(&names as &dyn Fn(&Method) -> bool),
+        thread: args
+            .thread
+            .is_some()
+            .then_some(&has_text as &dyn Fn(&str) -> bool),
         width: width(),
+        explain: args.explain,
         ..Options::default()
     };
-    let mut out = io::stdout().lock();
+    warn(&profiles, &options);
+    let mut bytes = Vec::new();
     match &profiles[..] {
         [before, after] if args.diff => {
-            let changes = loadhook_profile::diff::diff(before, after, &options)?;
-            loadhook_profile::diff::write(&changes, width(), &mut out)?;
+            let changes = diff::diff(before, after, &options)?;
+            match args.format {
+                Format::Json => diff::write_json(&changes, [before, after], &mut bytes)?,
+                _ => diff::write(&changes, before.header.timing, &options, &mut bytes)?,
+            }
         }
-        _ if args.diff => bail!("--diff compares two profiles"),
-        [profile] => args.format.write(profile, &options, &mut out)?,
-        several if args.merge => {
+        [profile] => args.format.write(profile, &options, &mut bytes)?,
+        several => {
             let merged = loadhook_profile::merge(several)?;
-            args.format.write(&merged, &options, &mut out)?;
+            args.format.write(&merged, &options, &mut bytes)?;
         }
-        _ => bail!("several profiles: --merge adds them up, --diff compares two"),
     }
-    out.flush()?;
-    Ok(())
+    match &args.output {
+        Some(file) => write_beside(file, &bytes, PRIVATE),
+        None => {
+            let mut out = io::stdout().lock();
+            out.write_all(&bytes)?;
+            Ok(out.flush()?)
+        }
+    }
+}
+
+/// Says what was asked for in vain.
+fn warn(profiles: &[Profile], options: &Options<'_>) {
+    if let Some(focus) = options.focus {
+        let mut methods = profiles.iter().flat_map(|profile| &profile.methods);
+        if !methods.any(focus) {
+            say!("warning: --focus names no method that was called");
+        }
+    }
+    if let Some(thread) = options.thread {
+        let threads = profiles.iter().flat_map(|profile| &profile.threads);
+        let names: BTreeSet<&str> = threads.map(|thread| &*thread.name).collect();
+        if !names.iter().any(|name| thread(name)) {
+            let names: Vec<&str> = names.into_iter().take(20).collect();
+            say!(
+                "warning: --thread names none of the threads, as {}",
+                names.join(", ")
+            );
+        }
+    }
+}
+
+/// The patterns of `--focus`.
+struct Focus(Vec<Pattern>);
+
+impl Focus {
+    fn parse(lists: &[String]) -> Result<Focus> {
+        let parse = |text: &str| match text.starts_with('@') {
+            // Profiles know names only.
+            true => Err(PatternError {
+                pattern: text.to_owned(),
+                at: 0,
+                message: "a profile holds no annotations",
+            }),
+            false => Pattern::parse(text),
+        };
+        let patterns = lists.iter().flat_map(|list| list.split(',')).map(parse);
+        let patterns: Result<_, PatternError> = patterns.collect();
+        Ok(Focus(patterns.context("--focus")?))
+    }
+
+    fn names(&self, method: &Method) -> bool {
+        let class = method.class.replace('.', "/");
+        let [class, name, descriptor] =
+            [&class, &*method.name, &*method.descriptor].map(str::as_bytes);
+        let mut patterns = self.0.iter();
+        patterns.any(|pattern| pattern.names(class, name, descriptor) == Some(true))
+    }
 }
 
 /// Reads a profile.
@@ -87,9 +168,15 @@ pub(crate) fn read(file: &Path) -> Result<Profile> {
     pprof::read(&bytes[..]).with_context(name)
 }
 
-/// The columns of the terminal; 100 where there is none.
+/// The columns of the terminal; `COLUMNS` goes before it, and 100 is where
+/// there is none.
 pub(crate) fn width() -> usize {
-    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0))
+    let set = std::env::var("COLUMNS").ok();
+    let set = set.and_then(|set| set.parse().ok());
+    set.filter(|columns| (1..=1000).contains(columns))
+        .unwrap_or_else(|| {
+            terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0))
+        })
 }
 
 /// A path as short as it can be said here.
@@ -97,4 +184,14 @@ pub(crate) fn shown(file: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let short = file.strip_prefix(&here).unwrap_or(file);
     short.display().to_string()
+}
+
+/// The same as a word for a shell.
+pub(crate) fn word(file: &Path) -> String {
+    let shown = shown(file);
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+%,:@=".contains(c);
+    match shown.chars().all(is_plain) {
+        true => shown,
+        false => format!("'{}'", shown.replace('\'', r"'\''")),
+    }
 }

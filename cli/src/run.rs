@@ -6,12 +6,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use loadhook_profile::format::{Format, Options, pprof};
 use loadhook_rewrite::Filter;
 
-use crate::launch::{self, Launch};
-use crate::output::{say, write_beside};
-use crate::report;
+use crate::launch::{self, Launch, utf8};
+use crate::outcome;
+use crate::output::{check_writable, say};
 
 /// How calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,20 +38,20 @@ pub(crate) struct RunArgs {
     /// Instrument only what these patterns name, as com.example.** or
     /// com.example.Service::handle* (default: all that is not the JDK's)
     #[arg(long, value_name = "PATTERNS")]
-    include: Vec<String>,
+    pub(crate) include: Vec<String>,
 
     /// Leave out what these patterns name
     #[arg(long, value_name = "PATTERNS")]
     exclude: Vec<String>,
 
-    /// Patterns to include, one a line
+    /// Patterns to include, one a line; # begins a comment
     #[arg(long, value_name = "FILE")]
-    include_file: Vec<PathBuf>,
+    pub(crate) include_file: Vec<PathBuf>,
 
     /// Instrument trivial methods too: at most 24 instructions, no call, no
     /// loop
     #[arg(long)]
-    all: bool,
+    pub(crate) all: bool,
 
     /// How calls are timed
     #[arg(long, value_enum, default_value = "adaptive")]
@@ -66,13 +65,14 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     max_nodes: u32,
 
-    /// The profile to write; %p is the process id
+    /// The profile to write; %p is the process id. Without it, a command that
+    /// starts several JVMs gets one profile of all beside one of each
     #[arg(short, long, value_name = "FILE", default_value = "loadhook-%p.pb.gz")]
     output: PathBuf,
 
     /// Write a page with flame graph, table and tree too
     #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    pub(crate) html: Option<PathBuf>,
 
     /// Write the profile so often too, as 10s: a killed JVM leaves the last one
     #[arg(long, value_name = "TIME")]
@@ -80,11 +80,11 @@ pub(crate) struct RunArgs {
 
     /// List the methods that were left alone
     #[arg(long)]
-    explain: bool,
+    pub(crate) explain: bool,
 
     /// Rows of the table
     #[arg(long, value_name = "N", default_value_t = 20)]
-    top: usize,
+    pub(crate) top: usize,
 
     /// The command to run: java and its arguments, or a script that starts it
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -92,118 +92,129 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The agent's options. `manifest` is where each process names its
-    /// profile.
-    fn agent_options(&self, manifest: &Path) -> Result<String> {
+    /// The agent's options: it writes `file` and notes in `manifest` that it
+    /// did.
+    fn agent_options(&self, file: &Path, manifest: &Path) -> Result<String> {
         let mut items = Vec::new();
-        let mut add = |key: &str, value: &str| -> Result<()> {
-            if value.contains(',') {
-                bail!("{key}: the agent's options cannot hold a comma: {value}");
-            }
+        let mut add = |key: &str, value: &str| {
             items.push(format!("{key}={value}"));
-            Ok(())
         };
-        // Read here only for their faults: they are shown before the JVM starts.
-        let mut filter = Filter::new();
         for list in &self.include {
-            filter.include(list).context("--include")?;
-            list.split(',').try_for_each(|p| add("include", p))?;
+            add("include", list);
         }
         for list in &self.exclude {
-            filter.exclude(list).context("--exclude")?;
-            list.split(',').try_for_each(|p| add("exclude", p))?;
+            add("exclude", list);
         }
         for file in &self.include_file {
-            fs::metadata(file).with_context(|| file.display().to_string())?;
-            add("include-file", utf8(&std::path::absolute(file)?)?)?;
+            add("include-file", without_comma("--include-file", file)?);
         }
         let word = |value: Option<clap::builder::PossibleValue>| {
             value.map_or_else(String::new, |value| value.get_name().to_owned())
         };
-        add("timing", &word(self.timing.to_possible_value()))?;
-        add("clock", &word(self.clock.to_possible_value()))?;
-        add("max-nodes", &self.max_nodes.to_string())?;
-        add("all", &self.all.to_string())?;
-        add("explain", &self.explain.to_string())?;
+        add("timing", &word(self.timing.to_possible_value()));
+        add("clock", &word(self.clock.to_possible_value()));
+        add("max-nodes", &self.max_nodes.to_string());
+        add("all", &self.all.to_string());
+        add("explain", &self.explain.to_string());
         if let Some(time) = &self.snapshot_every {
-            add("snapshot-every", time)?;
+            add("snapshot-every", time);
         }
-        add("quiet", "true")?;
-        add("manifest", utf8(manifest)?)?;
-        add("file", utf8(&std::path::absolute(&self.output)?)?)?;
+        add("quiet", "true");
+        add("manifest", without_comma("TMPDIR", manifest)?);
+        add("file", without_comma("--output", file)?);
         Ok(items.join(","))
+    }
+
+    /// Finds the patterns' faults before the JVM starts.
+    fn check_patterns(&self) -> Result<()> {
+        let mut filter = Filter::new();
+        for list in &self.include {
+            filter.include(list).context("--include")?;
+        }
+        for list in &self.exclude {
+            filter.exclude(list).context("--exclude")?;
+        }
+        for file in &self.include_file {
+            check_include_file(file, &mut filter)?;
+        }
+        Ok(())
     }
 }
 
-fn utf8(path: &Path) -> Result<&str> {
-    path.to_str()
-        .with_context(|| format!("{}: not a name in UTF-8", path.display()))
+fn check_include_file(file: &Path, filter: &mut Filter) -> Result<()> {
+    let name = file.display();
+    let text = fs::read_to_string(file).with_context(|| name.to_string())?;
+    let code = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
+    let lines = (1..).zip(text.lines().map(code));
+    let patterns: Vec<(u32, String)> = lines.filter(|(_, line)| !line.is_empty()).collect();
+    if patterns.is_empty() {
+        bail!("{name}: there is no pattern in it");
+    }
+    patterns.iter().try_for_each(|(number, line)| {
+        filter
+            .include(line)
+            .with_context(|| format!("{name}:{number}"))
+    })
+}
+
+/// The agent's options are a list with commas.
+fn without_comma<'p>(option: &str, path: &'p Path) -> Result<&'p str> {
+    let text = utf8(path)?;
+    if text.contains(',') {
+        bail!("{option}: the agent takes no path with a comma: {text}");
+    }
+    Ok(text)
+}
+
+/// Where the profiles of a command go.
+struct Target {
+    /// What the agent is told.
+    file: PathBuf,
+    /// Where all are to be found together, if the user named one file for a
+    /// command that may start several JVMs.
+    whole: Option<PathBuf>,
+}
+
+impl Target {
+    fn new(output: &Path, is_java: bool) -> Result<Target> {
+        let file = std::path::absolute(output)?;
+        let text = utf8(&file)?;
+        if is_java || text.contains("%p") {
+            return Ok(Target { file, whole: None });
+        }
+        let name = file.file_name().and_then(|name| name.to_str());
+        let name = name.context("--output: a file is expected")?;
+        // Not at a leading dot, which is no extension's.
+        let dot = name.char_indices().skip(1).find(|(_, char)| *char == '.');
+        let (stem, extension) = name.split_at(dot.map_or(name.len(), |(at, _)| at));
+        Ok(Target {
+            file: file.with_file_name(format!("{stem}-%p{extension}")),
+            whole: Some(file),
+        })
+    }
 }
 
 /// Runs the command; its exit code is ours.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    args.check_patterns()?;
+    let agent = launch::agent_path()?;
+    let target = Target::new(&args.output, launch::is_java(&args.command))?;
+    check_writable(&target.file).context("--output")?;
+    for path in target.whole.iter().chain(&args.html) {
+        check_writable(path)?;
+    }
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     let manifest = scratch.path().join("profiles");
     let launch = Launch {
         command: &args.command,
-        agent: &launch::agent_path()?,
-        options: &args.agent_options(&manifest)?,
+        agent: &agent,
+        options: &args.agent_options(&target.file, &manifest)?,
     };
     let status = launch.run()?;
-    let profiles: Vec<PathBuf> = fs::read_to_string(&manifest)
-        .unwrap_or_default()
-        .lines()
-        .map(PathBuf::from)
-        .collect();
-    if let Err(error) = show(args, &profiles) {
+    let written = fs::read_to_string(&manifest).unwrap_or_default();
+    let profiles: Vec<PathBuf> = written.lines().map(PathBuf::from).collect();
+    if let Err(error) = outcome::show(args, &profiles, target.whole.as_deref()) {
         say!("loadhook: {error:#}");
     }
     Ok(ExitCode::from(status))
-}
-
-fn show(args: &RunArgs, profiles: &[PathBuf]) -> Result<()> {
-    let file = match profiles {
-        [] => bail!("no profile was written: no JVM was started, or it was killed"),
-        [file] => file,
-        several => {
-            say!("loadhook: {} processes wrote a profile:", several.len());
-            for file in several {
-                say!("  {}", report::shown(file));
-            }
-            say!(
-                "together: loadhook report --merge {}",
-                report::shown(&several[0])
-            );
-            return Ok(());
-        }
-    };
-    let profile = report::read(file)?;
-    let options = Options {
-        top: Some(args.top),
-        width: report::width(),
-        ..Options::default()
-    };
-    let mut table = Vec::new();
-    Format::Table.write(&profile, &options, &mut table)?;
-    say!("{}", String::from_utf8_lossy(&table).trim_end());
-    if args.explain {
-        for note in &profile.header.notes {
-            say!("left alone: {note}");
-        }
-    }
-    match &args.html {
-        Some(html) => {
-            let mut page = Vec::new();
-            Format::Html.write(&profile, &Options::default(), &mut page)?;
-            write_beside(html, &page)?;
-            say!("profile: {}, page: {}", report::shown(file), html.display());
-        }
-        None => say!(
-            "profile: {} (a picture: loadhook report {0} --format html > profile.html)",
-            report::shown(file)
-        ),
-    }
-    // Read back so that what was promised is there.
-    pprof::read(&fs::read(file)?[..]).map(drop)?;
-    Ok(())
 }

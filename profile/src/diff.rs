@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use serde_json::json;
+
 use crate::format::units::{self, Unit};
 use crate::format::{Options, Sort};
 use crate::model::{Method, Timing};
@@ -34,30 +36,20 @@ pub struct Cost {
     pub total_ns: f64,
     /// Standard error of `self_ns`.
     pub self_error_ns: f64,
+    /// Standard error of `total_ns`.
+    pub total_error_ns: f64,
 }
 
 impl Change {
-    /// What self time grew by, in nanoseconds; negative where it shrank.
-    pub fn self_ns(&self) -> f64 {
-        self.after.self_ns - self.before.self_ns
-    }
-
     /// What calls grew by; negative where they shrank.
     pub fn calls(&self) -> i128 {
         i128::from(self.after.calls) - i128::from(self.before.calls)
     }
-
-    /// Whether the self times differ by no more than twice the standard error of
-    /// their difference.
-    pub fn is_noise(&self) -> bool {
-        let [a, b] = [self.before.self_error_ns, self.after.self_error_ns];
-        self.self_ns().abs() <= 2.0 * a.hypot(b)
-    }
 }
 
 /// Compares two profiles method by method, by [`Method::key`]. The largest
-/// change of self time comes first; of calls, where nothing was timed. Options
-/// choose threads, focus and number; `sort` does not apply.
+/// change of what [`Options::sort`] names comes first; of calls, where nothing
+/// was timed.
 ///
 /// # Errors
 ///
@@ -101,10 +93,19 @@ pub fn diff(
     for (change, name) in changes.iter_mut().zip(names(&methods)) {
         change.name = name;
     }
+    let quantity = Quantity::of(options.sort, a.timing);
     changes.sort_by(|a, b| {
-        let times = b.self_ns().abs().total_cmp(&a.self_ns().abs());
+        let sizes = [a, b].map(|change| quantity.growth(change).abs());
+        let sizes = match options.sort {
+            Sort::Name => std::cmp::Ordering::Equal,
+            _ => sizes[1].total_cmp(&sizes[0]),
+        };
         let calls = || b.calls().abs().cmp(&a.calls().abs());
-        times.then_with(calls).then_with(|| a.name.cmp(&b.name))
+        let by_name = a.name.cmp(&b.name);
+        match options.sort {
+            Sort::Name => by_name,
+            _ => sizes.then_with(calls).then(by_name),
+        }
     });
     changes.truncate(options.top.unwrap_or(usize::MAX));
     Ok(changes)
@@ -116,54 +117,171 @@ fn cost(row: &Row) -> Cost {
         self_ns: row.self_ns,
         total_ns: row.total_ns,
         self_error_ns: row.self_error_ns(),
+        total_error_ns: row.total_error_ns(),
     }
 }
 
-/// Writes changes as a table; `~` marks those within sampling error.
+/// What is compared.
+#[derive(Clone, Copy, PartialEq)]
+enum Quantity {
+    SelfTime,
+    Total,
+    Calls,
+    Mean,
+}
+
+impl Quantity {
+    fn of(sort: Sort, timing: Timing) -> Quantity {
+        match sort {
+            _ if timing == Timing::Count => Quantity::Calls,
+            Sort::SelfTime | Sort::Name => Quantity::SelfTime,
+            Sort::Total => Quantity::Total,
+            Sort::Calls => Quantity::Calls,
+            Sort::Mean => Quantity::Mean,
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Quantity::SelfTime => "self",
+            Quantity::Total => "total",
+            Quantity::Calls => "calls",
+            Quantity::Mean => "mean",
+        }
+    }
+
+    fn value(self, cost: &Cost) -> f64 {
+        match self {
+            Quantity::SelfTime => cost.self_ns,
+            Quantity::Total => cost.total_ns,
+            Quantity::Calls => cost.calls as f64,
+            Quantity::Mean => cost.total_ns / cost.calls.max(1) as f64,
+        }
+    }
+
+    /// Standard error.
+    fn error(self, cost: &Cost) -> f64 {
+        match self {
+            Quantity::SelfTime => cost.self_error_ns,
+            Quantity::Total => cost.total_error_ns,
+            Quantity::Calls => 0.0,
+            Quantity::Mean => cost.total_error_ns / cost.calls.max(1) as f64,
+        }
+    }
+
+    fn growth(self, change: &Change) -> f64 {
+        self.value(&change.after) - self.value(&change.before)
+    }
+
+    /// Whether values differ by no more than twice the standard error of
+    /// their difference.
+    fn is_noise(self, change: &Change) -> bool {
+        let error = self.error(&change.before).hypot(self.error(&change.after));
+        self.growth(change).abs() <= 2.0 * error
+    }
+}
+
+/// Writes changes as a table of what [`Options::sort`] names, of self time for
+/// `name`, of calls where `timing` says that nothing was timed; `~` marks
+/// changes within sampling error.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn write(changes: &[Change], width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let largest = changes
-        .iter()
-        .flat_map(|c| [c.before.self_ns, c.after.self_ns]);
-    let unit = Unit::for_largest(largest.fold(0.0, f64::max));
-    let [before, after] = ["before", "after"].map(|when| format!("self {when}, {}", unit.name));
-    let (growth, calls) = (format!("change, {}", unit.name), "change of calls");
-    writeln!(
-        out,
-        "{before:>16} {after:>16} {growth:>13} {:>8} {calls:>16}  method",
-        "%"
-    )?;
-    let left = width.saturating_sub(75).max(30);
+pub fn write(
+    changes: &[Change],
+    timing: Timing,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let quantity = Quantity::of(options.sort, timing);
+    let values = |c: &Change| [quantity.value(&c.before), quantity.value(&c.after)];
+    let unit = Unit::for_largest(changes.iter().flat_map(values).fold(0.0, f64::max));
+    let counts = quantity == Quantity::Calls;
+    let number = |value: f64| match counts {
+        true => units::decimal(value, 0),
+        false => unit.number(value),
+    };
+    let title = |what: &str| match counts {
+        true => what.to_owned(),
+        false => format!("{what}, {}", unit.name),
+    };
+    let [before, after] = ["before", "after"].map(|when| format!("{} {when}", quantity.title()));
+    let (before, after, growth) = (title(&before), title(&after), title("change"));
+    let calls = |text: &str| match counts {
+        true => String::new(),
+        false => format!(" {text:>16}"),
+    };
+    let numbers = |cells: [&str; 5]| {
+        let [before, after, growth, percent, more] = cells;
+        let calls = calls(more);
+        format!("{before:>17} {after:>17} {growth:>14} {percent:>8}{calls}  ")
+    };
+    let head = numbers([&before, &after, &growth, "%", "change of calls"]);
+    let left = options.width.saturating_sub(head.chars().count()).max(30);
+    if changes.is_empty() {
+        return writeln!(out, "no method was called in either");
+    }
+    writeln!(out, "{head}method")?;
     for change in changes {
-        let [before, after] = [change.before.self_ns, change.after.self_ns];
-        let mark = if change.is_noise() && before != after {
-            "~"
-        } else {
-            ""
+        let [before, after] = values(change);
+        let grown = quantity.growth(change);
+        let mark = match quantity.is_noise(change) && before != after {
+            true => "~",
+            false => "",
         };
-        let growth = format!(
-            "{mark}{}",
-            signed(change.self_ns(), unit.number(change.self_ns().abs()))
-        );
-        let percent = match 100.0 * change.self_ns() / before {
+        let growth = format!("{mark}{}", signed(grown, number(grown.abs())));
+        let percent = match 100.0 * grown / before {
             percent if percent.is_finite() => format!("{percent:+.1}"),
             _ if after > 0.0 => "new".to_owned(),
             _ => String::new(),
         };
-        let [before, after] = [before, after].map(|ns| unit.number(ns));
         let calls = change.calls();
         let digits = units::count(u64::try_from(calls.unsigned_abs()).unwrap_or(u64::MAX));
         let calls = signed(calls as f64, digits);
+        let cells = [&number(before), &number(after), &growth, &percent, &calls];
         let name = shorten(&change.name, left);
-        writeln!(
-            out,
-            "{before:>16} {after:>16} {growth:>13} {percent:>8} {calls:>16}  {name}"
-        )?;
+        writeln!(out, "{}{name}", numbers(cells.map(String::as_str)))?;
     }
     Ok(())
+}
+
+/// Writes changes as JSON, version 1: see `docs/profile.md`.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_json(
+    changes: &[Change],
+    [before, after]: [&Profile; 2],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let cost = |cost: &Cost| {
+        json!({
+            "calls": cost.calls,
+            "self_ns": cost.self_ns.round() as u64,
+            "total_ns": cost.total_ns.round() as u64,
+            "self_error_ns": cost.self_error_ns.round() as u64,
+            "total_error_ns": cost.total_error_ns.round() as u64,
+        })
+    };
+    let method = |change: &Change| {
+        json!({
+            "class": &*change.method.class,
+            "method": &*change.method.name,
+            "descriptor": &*change.method.descriptor,
+            "loader": &*change.method.loader,
+            "before": cost(&change.before),
+            "after": cost(&change.after),
+        })
+    };
+    let file = json!({
+        "version": 1,
+        "before": before.header,
+        "after": after.header,
+        "methods": changes.iter().map(method).collect::<Vec<_>>(),
+    });
+    writeln!(out, "{file}")
 }
 
 fn signed(value: f64, digits: String) -> String {

@@ -1,6 +1,6 @@
 //! Several profiles as one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use thiserror::Error;
 
@@ -99,6 +99,7 @@ fn header(profiles: &[Profile]) -> Result<Header, MergeError> {
         ..Header::default()
     };
     let mut left_alone: HashMap<&str, u64> = HashMap::new();
+    let mut noted: HashSet<&String> = HashSet::new();
     for Profile { header, .. } in profiles {
         if header.clock != merged.clock {
             return Err(MergeError::Clocks);
@@ -115,7 +116,8 @@ fn header(profiles: &[Profile]) -> Result<Header, MergeError> {
         merged.overflowed_calls = merged
             .overflowed_calls
             .saturating_add(header.overflowed_calls);
-        push_new(&mut merged.notes, &header.notes);
+        let new = header.notes.iter().filter(|note| noted.insert(note));
+        merged.notes.extend(new.cloned());
         for (reason, count) in &header.left_alone {
             // The same program leaves the same methods alone each time.
             let most = left_alone.entry(reason).or_default();

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use crate::model::Method;
 
 /// One name a method: `com.example.Service.handle`. Overloads get their
@@ -81,34 +83,63 @@ fn primitive(letter: &str) -> Option<&'static str> {
     })
 }
 
-/// Shortens a name to `width` characters: first packages in the middle, then
-/// whatever is left at the front.
+/// Shortens a name to `width` columns of a terminal: first packages in the
+/// middle, then parameters, then whatever is left at the front.
 ///
 /// `com.example.shop.web.Cart.add` becomes `com.…web.Cart.add`.
 pub(crate) fn shorten(name: &str, width: usize) -> String {
-    if name.chars().count() <= width {
+    if name.width() <= width {
         return name.to_owned();
     }
     // Dots in parameters and loaders are no package's.
     let end = name.find(['(', '@', ' ']).unwrap_or(name.len());
     let dots: Vec<usize> = name[..end].match_indices('.').map(|(at, _)| at).collect();
+    let mut class_and_method = 0;
     // The last two parts, class and method, stay whole.
     if let [first, middle @ .., _] = &dots[..] {
         for dot in middle {
             let short = format!("{}…{}", &name[..=*first], &name[dot + 1..]);
-            if short.chars().count() <= width {
+            if short.width() <= width {
                 return short;
             }
         }
-        let class = middle.last().unwrap_or(first);
-        let short = format!("…{}", &name[class + 1..]);
-        if short.chars().count() <= width {
+        class_and_method = middle.last().unwrap_or(first) + 1;
+        let short = format!("…{}", &name[class_and_method..]);
+        if short.width() <= width {
             return short;
         }
     }
-    let skip = name.chars().count() - width.saturating_sub(1);
-    let tail: String = name.chars().skip(skip).collect();
-    format!("…{tail}")
+    // Overloads are told apart by what is left of their parameters.
+    let (before, parameters) = name.split_at(end);
+    for start in [class_and_method, dots.last().copied().unwrap_or(0)] {
+        let mark = if start == 0 { "" } else { "…" };
+        let short = format!("{mark}{}", &before[start..]);
+        // At least one parenthesis and the mark.
+        if short.width() + 2 <= width && parameters.starts_with('(') {
+            let room = width - short.width() - 1;
+            return format!("{short}{}…", fitting(parameters.chars(), room));
+        }
+    }
+    let tail: String = fitting(name.chars().rev(), width.saturating_sub(1));
+    format!("…{}", tail.chars().rev().collect::<String>())
+}
+
+/// The text in `width` columns, cut at its end.
+pub(crate) fn clipped(text: &str, width: usize) -> String {
+    match text.width() <= width {
+        true => text.to_owned(),
+        false => format!("{}…", fitting(text.chars(), width.saturating_sub(1))),
+    }
+}
+
+/// The first of these characters, as many as fit into `room` columns.
+fn fitting(chars: impl Iterator<Item = char>, mut room: usize) -> String {
+    let fits = |char: &char| {
+        let rest = room.checked_sub(char.width().unwrap_or(0));
+        room = rest.unwrap_or(0);
+        rest.is_some()
+    };
+    chars.take_while(fits).collect()
 }
 
 #[cfg(test)]
@@ -152,9 +183,29 @@ mod tests {
         assert_eq!(shorten(name, 5), "….add");
         assert_eq!(shorten("add", 2), "…d");
         assert_eq!(shorten("x", 0), "…");
+        // Two columns each.
+        assert_eq!(shorten("店.注文.合計", 11), "…注文.合計");
+        assert_eq!(shorten("店.注文.合計", 4), "…計");
+        assert_eq!(shorten("店.注文.合計", 5), "…合計");
         assert_eq!(
             shorten("a.b.c.D.run(String, a.b.c.d.e)", 27),
             "a.…D.run(String, a.b.c.d.e)"
         );
+    }
+
+    #[test]
+    fn parameters_go_before_the_method() {
+        let name = "com.example.Check.check(DiagnosticPosition, Type, Type)";
+        assert_eq!(
+            shorten(name, 40),
+            "…Check.check(DiagnosticPosition, Type, …"
+        );
+        assert_eq!(shorten(name, 15), "…Check.check(D…");
+        assert_eq!(shorten(name, 14), "…Check.check(…");
+        assert_eq!(shorten(name, 13), "….check(Diag…");
+        assert_eq!(shorten(name, 7), "… Type)");
+        assert_eq!(shorten("run(String, String)", 10), "run(Strin…");
+        assert_eq!(clipped("java -jar 店.jar", 13), "java -jar 店…");
+        assert_eq!(clipped("java -jar 店.jar", 12), "java -jar …");
     }
 }

@@ -159,7 +159,11 @@ fn differences() {
     nodes[2].child_ns += 40 * common::MS;
     let changes = diff::diff(&before, &after, &Options::default()).expect("same clock");
     let mut out = Vec::new();
-    diff::write(&changes, 110, &mut out).expect("a vector takes all");
+    let options = Options {
+        width: 110,
+        ..Options::default()
+    };
+    diff::write(&changes, Timing::Adaptive, &options, &mut out).expect("a vector takes all");
     insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
 
     let counted = diff::diff(&before, &counted(), &Options::default());

@@ -255,18 +255,29 @@ impl Pattern {
                 method.annotation_types().any(|name| glob.matches(name))
                     || self.names_class(method.class(), false)
             }
+            Subject::Member { .. } => {
+                let class = method.class().name();
+                self.names(class, method.name(), method.descriptor()) == Some(true)
+            }
+        }
+    }
+
+    /// Whether it names the method of this name and descriptor in the class of
+    /// this internal name; `None` for annotation patterns, which need more than
+    /// names.
+    pub fn names(&self, class: &[u8], method: &[u8], descriptor: &[u8]) -> Option<bool> {
+        match &self.subject {
+            Subject::Annotation(_) => None,
             Subject::Member {
-                class,
+                class: glob,
                 simple,
                 method: name,
-                descriptor,
-            } => {
-                class.matches(shown_name(method.class().name(), *simple))
-                    && name.as_ref().is_none_or(|g| g.matches(method.name()))
-                    && descriptor
-                        .as_ref()
-                        .is_none_or(|g| g.matches(method.descriptor()))
-            }
+                descriptor: types,
+            } => Some(
+                glob.matches(shown_name(class, *simple))
+                    && name.as_ref().is_none_or(|g| g.matches(method))
+                    && types.as_ref().is_none_or(|g| g.matches(descriptor)),
+            ),
         }
     }
 }
@@ -435,6 +446,27 @@ mod tests {
         assert!(class("Foo*", "Foo"));
         assert!(!class("Foo*", "Foo/Bar"));
         assert!(!class("Foo", "com/example/FooBar"));
+    }
+
+    #[test]
+    fn names_alone_are_enough_but_for_annotations() {
+        let names = |pattern| {
+            Pattern::parse(pattern)
+                .unwrap()
+                .names(b"a/B", b"run", b"(I)V")
+        };
+        for (pattern, expected) in [
+            ("a.*", Some(true)),
+            ("B", Some(true)),
+            ("a.B::run", Some(true)),
+            ("a.B::r*(I)*", Some(true)),
+            ("a.B::run(J)V", Some(false)),
+            ("a.B::stop", Some(false)),
+            ("a.C", Some(false)),
+            ("@a.B", None),
+        ] {
+            assert_eq!(names(pattern), expected, "{pattern}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use self::chooser::Chooser;
 use self::jobs::{Job, jobs};
 use self::summary::Summary;
-use crate::output::write_beside;
+use crate::output::{USUAL, write_beside};
 
 /// Files read, rewritten and written together: reading and writing use all
 /// cores, rewriting, which is faster than both, keeps the order of ids.
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<()> {
         batch
             .par_iter()
             .zip(&rewritten)
-            .try_for_each(|(job, bytes)| write_beside(&job.to, bytes))?;
+            .try_for_each(|(job, bytes)| write_beside(&job.to, bytes, USUAL))?;
     }
     if args.json {
         writeln!(std::io::stdout(), "{:#}", summary.json(&chooser))?;

@@ -32,6 +32,8 @@ pub struct Options<'a> {
     /// Leave branches of the text tree out that are below this share of the
     /// whole, in percent.
     pub min_percent: f64,
+    /// Write all notes below a table, however many.
+    pub explain: bool,
 }
 
 impl Default for Options<'_> {
@@ -44,6 +46,7 @@ impl Default for Options<'_> {
             thread: None,
             width: 100,
             min_percent: 0.5,
+            explain: false,
         }
     }
 }

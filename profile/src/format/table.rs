@@ -2,17 +2,28 @@
 
 use std::io::{self, Write};
 
+use unicode_width::UnicodeWidthStr;
+
 use super::Options;
 use super::units::{self, Unit};
 use crate::model::{Header, Profile, Timing};
-use crate::names::shorten;
+use crate::names::{clipped, shorten};
 use crate::view::{Row, View};
 
 /// Errors from this share of a time on are shown, in percent.
 const NOTABLE_ERROR: f64 = 5.0;
 
 /// The narrowest a method's name is cut to.
-const NARROWEST_NAME: usize = 30;
+const NARROWEST_NAME: usize = 24;
+
+/// Columns go before names get narrower than this.
+const NARROW_NAME: usize = 30;
+
+/// The title of columns with standard errors.
+const ERROR: &str = "±";
+
+/// Remarks of one kind that are written where not all are asked for.
+const FEW_NOTES: usize = 10;
 
 pub(super) fn write(
     profile: &Profile,
@@ -23,12 +34,15 @@ pub(super) fn write(
     let mut rows = view.rows(options.sort);
     let all = rows.len();
     rows.truncate(options.top.unwrap_or(all));
-    head(&view, out)?;
-    if rows.is_empty() {
-        writeln!(out, "no method was called")?;
+    head(&view, options, out)?;
+    let mut has_errors = false;
+    if all == 0 {
+        writeln!(out, "{}", nothing(profile, options))?;
     } else {
-        let columns = columns(&view, &rows);
-        text_table(&columns, &view, &rows, options.width, out)?;
+        let names = names(&view, &rows);
+        let columns = fitted(columns(&view, &rows), &names, options.width);
+        has_errors = columns.iter().any(|column| column.title == ERROR);
+        text_table(&columns, &names, options.width, out)?;
         if options
             .top
             .is_some_and(|top| rows.len() == top && top < all)
@@ -41,14 +55,30 @@ pub(super) fn write(
             )?;
         }
     }
-    remarks(&profile.header, rows.iter().any(|row| row.estimated), out)
+    let estimated = rows.iter().any(|row| row.estimated);
+    let marks = [estimated, has_errors];
+    remarks(&profile.header, marks, options.explain, out)
+}
+
+/// Why there is no row.
+fn nothing(profile: &Profile, options: &Options<'_>) -> &'static str {
+    let called = profile
+        .threads
+        .iter()
+        .any(|thread| !thread.nodes.is_empty());
+    match called && (options.focus.is_some() || options.thread.is_some()) {
+        true => "no method is left by --focus and --thread",
+        false => "no instrumented method was called",
+    }
 }
 
 /// What ran, how long, how it was measured.
-fn head(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
     let header = &view.profile.header;
     if !header.command.is_empty() {
-        writeln!(out, "{}", header.command)?;
+        // Some have a thousand arguments.
+        let columns = options.width.max(NARROWEST_NAME);
+        writeln!(out, "{}", clipped(&header.command, columns))?;
     }
     let calls = view.trees.iter().flat_map(|tree| &tree.entries);
     let calls = calls.fold(0u64, |sum, entry| sum.saturating_add(entry.calls));
@@ -77,12 +107,16 @@ fn head(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 struct Column {
     title: String,
     cells: Vec<String>,
+    /// Columns that can be missed go where there is no room for all, those of
+    /// the highest number first; 0 stays.
+    spare: u8,
 }
 
 fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     let column = |title: &str, cells: Vec<String>| Column {
         title: title.to_owned(),
         cells,
+        spare: 0,
     };
     let cells = |cell: &dyn Fn(&Row) -> String| rows.iter().map(cell).collect::<Vec<_>>();
     let ranks = (1..=rows.len()).map(|rank| rank.to_string());
@@ -95,70 +129,111 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     }
     let share = |row: &Row| format!("{:.1} %", view.percent(row.self_ns));
     columns.push(column("self %", cells(&share)));
-    let times = |title: &str, time: fn(&Row) -> f64, error: fn(&Row) -> f64| {
+    let times = |title: &str, spare: [u8; 2], time: fn(&Row) -> f64, error: fn(&Row) -> f64| {
         let unit = Unit::for_largest(rows.iter().map(time).fold(0.0, f64::max));
         let number = |row: &Row| {
             let mark = if row.estimated { "~" } else { "" };
             format!("{mark}{}", unit.number(time(row)))
         };
         let error = |row: &Row| match 100.0 * error(row) / time(row).max(1.0) {
-            percent if row.estimated && percent > 999.0 => ">±999%".to_owned(),
-            percent if row.estimated && percent > NOTABLE_ERROR => format!("±{percent:.0}%"),
+            percent if row.estimated && percent > 999.0 => ">999 %".to_owned(),
+            percent if row.estimated && percent > NOTABLE_ERROR => format!("{percent:.0} %"),
             _ => String::new(),
         };
-        let errors = column("", cells(&error));
-        let errors = Some(errors).filter(|column| column.cells.iter().any(|cell| !cell.is_empty()));
         let title = format!("{title}, {}", unit.name);
-        std::iter::once(column(&title, cells(&number))).chain(errors)
+        let mut columns = [column(&title, cells(&number)), column(ERROR, cells(&error))];
+        for (column, spare) in columns.iter_mut().zip(spare) {
+            column.spare = spare;
+        }
+        columns
+            .into_iter()
+            .filter(|column| column.cells.iter().any(|cell| !cell.is_empty()))
     };
-    columns.extend(times("self", |row| row.self_ns, Row::self_error_ns));
-    columns.extend(times("total", |row| row.total_ns, Row::total_error_ns));
+    columns.extend(times("self", [0, 3], |row| row.self_ns, Row::self_error_ns));
+    columns.extend(times(
+        "total",
+        [1, 4],
+        |row| row.total_ns,
+        Row::total_error_ns,
+    ));
     columns.push(calls);
-    columns.push(column("mean", cells(&|row| units::time(row.mean_ns()))));
+    columns.push(Column {
+        spare: 2,
+        ..column("mean", cells(&|row| units::time(row.mean_ns())))
+    });
+    columns
+}
+
+fn names<'v>(view: &'v View<'_>, rows: &[Row]) -> Vec<&'v str> {
+    let name = |row: &Row| view.names[row.method as usize].as_str();
+    rows.iter().map(name).collect()
+}
+
+/// What columns take, the blanks behind them included.
+fn taken(columns: &[Column]) -> usize {
+    columns.iter().map(|column| column.width() + 2).sum()
+}
+
+/// The columns for which there is room beside the names.
+fn fitted(mut columns: Vec<Column>, names: &[&str], width: usize) -> Vec<Column> {
+    let longest = names.iter().map(|name| name.width()).max().unwrap_or(0);
+    while taken(&columns) + longest.min(NARROW_NAME) > width {
+        let spare = columns.iter().map(|column| column.spare).max();
+        let Some(spare) = spare.filter(|spare| *spare > 0) else {
+            break;
+        };
+        columns.retain(|column| column.spare < spare);
+    }
     columns
 }
 
 fn text_table(
     columns: &[Column],
-    view: &View<'_>,
-    rows: &[Row],
+    names: &[&str],
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let length = |text: &String| text.chars().count();
-    let widths: Vec<usize> = columns
-        .iter()
-        .map(|column| {
-            let cells = column.cells.iter().map(length).max().unwrap_or(0);
-            cells.max(length(&column.title))
-        })
-        .collect();
-    let taken: usize = widths.iter().map(|width| width + 2).sum();
-    let left = width.saturating_sub(taken).max(NARROWEST_NAME);
+    let left = width.saturating_sub(taken(columns)).max(NARROWEST_NAME);
     let line = |cell: &dyn Fn(&Column) -> String, method: &str| {
         let mut line = String::new();
-        for (column, width) in columns.iter().zip(&widths) {
+        for column in columns {
+            let width = column.width();
             line.push_str(&format!("{:>width$}  ", cell(column)));
         }
         line + method
     };
     writeln!(out, "{}", line(&|column| column.title.clone(), "method"))?;
-    for (at, row) in rows.iter().enumerate() {
-        let name = shorten(&view.names[row.method as usize], left);
+    for (at, name) in names.iter().enumerate() {
+        let name = shorten(name, left);
         writeln!(out, "{}", line(&|column| column.cells[at].clone(), &name))?;
     }
     Ok(())
 }
 
+impl Column {
+    fn width(&self) -> usize {
+        let cells = self.cells.iter().chain([&self.title]);
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+}
+
 /// What the numbers do not say.
-fn remarks(header: &Header, estimated: bool, out: &mut dyn Write) -> io::Result<()> {
+fn remarks(
+    header: &Header,
+    [estimated, has_errors]: [bool; 2],
+    explain: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut remarks = Vec::new();
     if estimated {
-        remarks.push("~ estimated from a random sample of the calls; ± its standard error where above 5 %; counts are exact".to_owned());
+        remarks.push("~ estimated from a random sample of the calls; counts are exact".to_owned());
+    }
+    if has_errors {
+        remarks.push("± standard error of the estimate, where above 5 %".to_owned());
     }
     if header.overflowed_calls > 0 {
         remarks.push(format!(
-            "the call tree was full: {} calls are counted as (tree full), see --max-nodes",
+            "no room for the whole call tree (--max-nodes, or the heap): {} calls are counted as (tree full)",
             units::count(header.overflowed_calls)
         ));
     }
@@ -172,7 +247,15 @@ fn remarks(header: &Header, estimated: bool, out: &mut dyn Write) -> io::Result<
     for pattern in &header.unmatched {
         remarks.push(format!("warning: no class matched `{pattern}`"));
     }
-    remarks.extend(header.notes.iter().cloned());
+    let all = header.notes.len();
+    let shown = if explain { all } else { all.min(FEW_NOTES) };
+    remarks.extend(header.notes[..shown].iter().cloned());
+    if shown < all {
+        remarks.push(format!(
+            "{} more, see --explain",
+            units::count((all - shown) as u64)
+        ));
+    }
     if !remarks.is_empty() {
         writeln!(out)?;
     }

@@ -1,0 +1,84 @@
+//! Signals go to the child, and we outlive it to show what it did.
+
+use std::fs::{self, File};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal, getpgrp, kill_process};
+use rustix::termios::tcgetpgrp;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+
+/// Signals that are held back from now on.
+pub(crate) struct Held(Signals);
+
+/// Signals on their way to a child, until this is dropped.
+pub(crate) struct HandedOn {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Held {
+    /// To be called before the child starts: a signal may come at any time.
+    pub(crate) fn new() -> Result<Held> {
+        let ignored = ignored();
+        let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+        // The child inherits what is ignored, under `nohup` for one, but not
+        // what is handled.
+        let handled = signals
+            .into_iter()
+            .filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        Ok(Held(Signals::new(handled).context("signals")?))
+    }
+
+    /// Hands them on to `child`.
+    pub(crate) fn hand_on(self, child: u32) -> HandedOn {
+        let mut signals = self.0;
+        let handle = signals.handle();
+        let child = i32::try_from(child).ok().and_then(Pid::from_raw);
+        let thread = thread::spawn(move || {
+            for signal in signals.forever() {
+                let signal = match signal {
+                    SIGTERM => Signal::TERM,
+                    SIGHUP => Signal::HUP,
+                    // The terminal has sent those to the child too.
+                    _ if is_foreground() => continue,
+                    SIGINT => Signal::INT,
+                    _ => Signal::QUIT,
+                };
+                if let Some(child) = child {
+                    // A child that is gone needs no signal.
+                    let _ = kill_process(child, signal);
+                }
+            }
+        });
+        HandedOn {
+            handle,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for HandedOn {
+    fn drop(&mut self) {
+        self.handle.close();
+        if let Some(thread) = self.thread.take() {
+            // It only loops.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Whether what is typed at a terminal comes to us, and to the child with us.
+fn is_foreground() -> bool {
+    File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(terminal) == Ok(getpgrp()))
+}
+
+/// The signals that are ignored, a bit each; none where that cannot be known.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let mask = lines.find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}
