@@ -49,12 +49,12 @@ pub(super) fn write(
 fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
     let methods = &view.profile.methods;
     let rows = view.rows(options.sort);
-    let lightest = lightest(view);
+    let mut heaviest = Heaviest::of(view);
     let nodes: usize = view.trees.iter().map(|tree| tree.entries.len()).sum();
     let threads: Vec<_> = view
         .trees
         .iter()
-        .map(|tree| thread(tree, lightest))
+        .map(|tree| thread(tree, &mut heaviest))
         .collect();
     let kept: usize = threads
         .iter()
@@ -85,25 +85,49 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
     })
 }
 
-/// The weight that a node must have to be among the heaviest.
-fn lightest(view: &View<'_>) -> f64 {
-    let entries = view.trees.iter().flat_map(|tree| &tree.entries);
-    let mut weights: Vec<f64> = entries.map(|entry| entry.below).collect();
-    if weights.len() <= MOST_NODES {
-        return 0.0;
-    }
-    let (_, lightest, _) = weights.select_nth_unstable_by(MOST_NODES, |a, b| b.total_cmp(a));
-    // Above it, so that many equally light ones do not all stay.
-    lightest.next_up()
+/// The nodes that stay.
+struct Heaviest {
+    /// All that are heavier than this,
+    weight: f64,
+    /// and so many as heavy, which may be very many: of weight 0.
+    equal: usize,
 }
 
-/// A tree's columns; parents are indexes, -1 for roots. No node weighs more
-/// than its caller, so callers are kept wherever callees are.
-fn thread(tree: &Tree, lightest: f64) -> serde_json::Value {
+impl Heaviest {
+    fn of(view: &View<'_>) -> Heaviest {
+        let entries = view.trees.iter().flat_map(|tree| &tree.entries);
+        let mut weights: Vec<f64> = entries.map(|entry| entry.below).collect();
+        if weights.len() <= MOST_NODES {
+            let (weight, equal) = (f64::NEG_INFINITY, 0);
+            return Heaviest { weight, equal };
+        }
+        let (heavier, weight, _) =
+            weights.select_nth_unstable_by(MOST_NODES, |a, b| b.total_cmp(a));
+        let weight = *weight;
+        let heavier = heavier.iter().filter(|other| **other > weight).count();
+        Heaviest {
+            weight,
+            equal: MOST_NODES - heavier,
+        }
+    }
+
+    /// Whether the next node stays. No node weighs more than its caller, which
+    /// comes before it: callers stay wherever callees do.
+    fn keep(&mut self, weight: f64) -> bool {
+        if weight == self.weight && self.equal > 0 {
+            self.equal -= 1;
+            return true;
+        }
+        weight > self.weight
+    }
+}
+
+/// A tree's columns; parents are indexes, -1 for roots.
+fn thread(tree: &Tree, heaviest: &mut Heaviest) -> serde_json::Value {
     let mut places = vec![-1i64; tree.entries.len()];
     let mut kept = Vec::new();
     for (at, entry) in tree.entries.iter().enumerate() {
-        if entry.below >= lightest {
+        if heaviest.keep(entry.below) {
             places[at] = kept.len() as i64;
             kept.push(entry);
         }

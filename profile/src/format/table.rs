@@ -96,9 +96,10 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     };
     writeln!(
         out,
-        "{} · {measured} · {} calls in {threads} · tracker {}\n",
+        "{} · {measured} · {} {} in {threads} · tracker {}\n",
         units::time(header.duration_ns as f64),
         units::count(calls),
+        if calls == 1 { "call" } else { "calls" },
         units::bytes(header.tracker_bytes),
     )
 }

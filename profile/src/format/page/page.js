@@ -8,17 +8,21 @@ const $ = (id) => document.getElementById(id);
 // ---- Numbers and names ----
 
 const grouped = new Intl.NumberFormat("en-US");
+// By decimals.
+const fixed = [0, 1, 2].map((digits) =>
+  new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+const callsText = (calls) => `${grouped.format(calls)} ${calls === 1 ? "call" : "calls"}`;
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
 function time(ns) {
-  const [name, size] = UNITS.find(([, size]) => ns >= size) ?? UNITS[3];
+  const [name, size] = UNITS.find(([, size]) => ns >= 0.9995 * size) ?? UNITS[3];
   const value = ns / size;
-  const digits = size === 1 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
-  return `${grouped.format(Number(value.toFixed(digits)))} ${name}`;
+  const digits = size === 1 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return `${fixed[digits].format(value)} ${name}`;
 }
 
 const percent = (part) => `${(data.whole ? (100 * part) / data.whole : 0).toFixed(1)} %`;
-const weight = (value) => (counts ? grouped.format(value) + " calls" : time(value));
+const weight = (value) => (counts ? callsText(value) : time(value));
 const mark = (estimated) => (estimated ? "~" : "");
 const lower = methods.name.map((name) => name.toLowerCase());
 
@@ -221,9 +225,9 @@ function describe(node) {
     lines.push(`total ${estimated}${time(tree.total[node])} (${percent(tree.total[node])})`);
     lines.push(`self ${estimated}${time(tree.self[node])} (${percent(tree.self[node])})`);
     const called = tree.calls[node];
-    lines.push(`${grouped.format(called)} calls, mean ${time(called ? tree.total[node] / called : 0)}`);
+    lines.push(`${callsText(called)}, mean ${time(called ? tree.total[node] / called : 0)}`);
   } else {
-    lines.push(`${grouped.format(tree.calls[node])} calls, ${weight(tree.below[node])} at and below`);
+    lines.push(`${callsText(tree.calls[node])}, ${weight(tree.below[node])} at and below`);
   }
   return lines.join("\n");
 }
@@ -284,7 +288,7 @@ const hasErrors = rows.error.some((error, at) => rows.estimated[at] && error > r
 const TIMES = [
   { title: "self %", value: (at) => rows.self[at], cell: (at) => share(rows.self[at]) },
   { title: "self", value: (at) => rows.self[at], cell: (at) => mark(rows.estimated[at]) + time(rows.self[at]) },
-  ...(hasErrors ? [{ title: "±", minor: true, value: errorOf, cell: (at) => (errorOf(at) > 5 ? `±${Math.min(999, Math.round(errorOf(at)))} %` : "") }] : []),
+  ...(hasErrors ? [{ title: "±", minor: true, value: errorOf, cell: (at) => (errorOf(at) > 5 ? errorOf(at) > 999 ? ">999 %" : `${Math.round(errorOf(at))} %` : "") }] : []),
   { title: "total", value: (at) => rows.total[at], cell: (at) => mark(rows.estimated[at]) + time(rows.total[at]) },
 ];
 // Minor columns give way on narrow screens.
@@ -449,7 +453,7 @@ function details(method) {
   const facts = [];
   if (methods.file[method]) facts.push(methods.file[method] + (methods.line[method] ? `:${methods.line[method]}` : ""));
   if (at >= 0) {
-    facts.push(`${grouped.format(rows.calls[at])} calls`);
+    facts.push(callsText(rows.calls[at]));
     if (!counts) {
       const estimated = mark(rows.estimated[at]);
       facts.push(`self ${estimated}${time(rows.self[at])} (${percent(rows.self[at])})`);
@@ -569,7 +573,7 @@ function start() {
   const facts = [
     time(header.duration_ns),
     measured,
-    `${grouped.format(calls)} calls`,
+    callsText(calls),
     `${data.threads.length} ${data.threads.length === 1 ? "thread" : "threads"}`,
     `tracker ${(header.tracker_bytes / 1048576).toFixed(1)} MB`,
     header.jvm,
@@ -578,7 +582,7 @@ function start() {
   $("facts").textContent = facts.filter(Boolean).join(" · ");
   const remarks = [];
   if (rows.estimated.some(Boolean)) remarks.push("~ estimated from a random sample of the calls; counts are exact");
-  if (header.overflowed_calls) remarks.push(`The call tree was full: ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);
+  if (header.overflowed_calls) remarks.push(`No room for the whole call tree (--max-nodes, or the heap): ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);
   if (data.leftOut) remarks.push(`${grouped.format(data.leftOut)} of the lightest tree nodes are left out of this page`);
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
   if (alone.length) remarks.push(`Methods left alone: ${alone.join(", ")}`);
