@@ -23,6 +23,8 @@ pub(crate) struct Tracker {
     begin_snapshot: StaticMethod,
     snapshot: StaticMethod,
     thread_end: StaticMethod,
+    ticker: StaticMethod,
+    tick: StaticMethod,
 }
 
 /// Words fetched at a time; more than the longest record has.
@@ -36,6 +38,8 @@ impl Tracker {
             begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()V")?,
             snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
+            ticker: jni.static_method(class, c"ticker", c"()Ljava/lang/Thread;")?,
+            tick: jni.static_method(class, c"tick", c"()V")?,
         })
     }
 
@@ -48,6 +52,16 @@ impl Tracker {
     ) -> Result<(), Thrown> {
         let arguments = [timing, clock, max_nodes].map(Argument::Int);
         jni.call_void(self.configure, &arguments)
+    }
+
+    /// A thread that was not started, to tick.
+    pub(crate) fn ticker(&self, jni: Jni<'_>) -> Result<Reference, Thrown> {
+        jni.call_object(self.ticker, &[])
+    }
+
+    /// Lets all threads know what time it is.
+    pub(crate) fn tick(&self, jni: Jni<'_>) -> Result<(), Thrown> {
+        jni.call_void(self.tick, &[])
     }
 
     /// A thread is about to end: its tree is merged.

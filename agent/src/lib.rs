@@ -18,4 +18,5 @@ mod registry;
 mod retransform;
 pub mod sys;
 mod tell;
+mod ticker;
 mod tracker;

@@ -9,16 +9,31 @@ use support::Program;
 /// One line of `Estimates.java`.
 struct Estimate {
     workload: usize,
+    ticking: usize,
     truth: f64,
     mean: f64,
     error_of_mean: f64,
     stated_variance: f64,
     variance: f64,
     timed: f64,
+    covered: f64,
 }
 
+const WORKLOADS: [&str; 9] = [
+    "all alike",
+    "the first 100 times slower",
+    "two kinds by chance",
+    "two kinds in step",
+    "fast, slow, fast",
+    "few calls",
+    "50 ns, 1 ms and 10 ms",
+    "recursion with pauses",
+    "exceptions with pauses",
+];
+const TICKING: [&str; 3] = ["no ticks", "ticks", "late ticks"];
+
 #[test]
-fn no_bias_over_two_thousand_seeds() -> Result<()> {
+fn no_bias_over_five_hundred_seeds() -> Result<()> {
     let program = Program::plain("Nothing")?
         .with("fake/loadhook/Clock.java")?
         .with("loadhook/Estimates.java")?;
@@ -28,38 +43,49 @@ fn no_bias_over_two_thousand_seeds() -> Result<()> {
         .filter_map(|line| line.strip_prefix("RESULT "))
         .map(estimate);
     let estimates = estimates.collect::<Result<Vec<_>>>()?;
-    ensure!(estimates.len() == 6, "{output}");
-    for Estimate {
-        workload,
-        truth,
-        mean,
-        error_of_mean,
-        stated_variance,
-        variance,
-        timed,
-    } in estimates
-    {
+    ensure!(estimates.len() == 16, "{output}");
+    for found in &estimates {
+        let name = format!("{}, {}", WORKLOADS[found.workload], TICKING[found.ticking]);
         println!(
-            "workload {workload}: true {truth}, mean {mean:.0} ± {error_of_mean:.0}, relative error {:.4}, stated {:.4}, {:.4} timed",
-            variance.sqrt() / truth,
-            stated_variance.sqrt() / truth,
-            timed
+            "{name}: true {:.0}, mean {:.0} ± {:.0}, relative error {:.4}, stated {:.4}, {:.4} timed, {:.3} covered",
+            found.truth,
+            found.mean,
+            found.error_of_mean,
+            found.variance.sqrt() / found.truth,
+            found.stated_variance.sqrt() / found.truth,
+            found.timed,
+            found.covered
         );
+    }
+    for found in estimates {
+        let name = format!("{}, {}", WORKLOADS[found.workload], TICKING[found.ticking]);
         // One in 15,000 runs strays by more than 4 standard errors; the seeds are fixed, so this does not flicker.
         ensure!(
-            (mean - truth).abs() <= 4.0 * error_of_mean,
-            "{workload}: {mean}, true is {truth}"
+            (found.mean - found.truth).abs() <= 4.0 * found.error_of_mean,
+            "{name}: {}, true is {}",
+            found.mean,
+            found.truth
         );
-        // The stated error is no less than half of the real one, and no more than three times.
+        // The stated error is no less than half of the real one, and no more than three times; five where ticks are late.
         ensure!(
-            stated_variance >= variance / 4.0,
-            "{workload}: stated {stated_variance}, is {variance}"
+            found.stated_variance >= found.variance / 4.0,
+            "{name}: stated {}, is {}",
+            found.stated_variance,
+            found.variance
         );
+        let most = if found.ticking == 2 { 5.0 } else { 3.0 };
         ensure!(
-            stated_variance.sqrt() <= 3.0 * variance.sqrt() + 0.01 * truth,
-            "{workload}: stated {stated_variance}"
+            found.stated_variance.sqrt() <= most * found.variance.sqrt() + 0.01 * found.truth,
+            "{name}: stated {}, is {}",
+            found.stated_variance,
+            found.variance
         );
-        ensure!(workload == 5 || timed < 0.2, "{workload}: {timed} timed");
+        // 19 of 20 lie within three standard errors. Without ticks a rare long call is seen or not; see docs/tracker.md.
+        ensure!(
+            found.ticking == 0 || found.covered >= 0.95,
+            "{name}: {} covered",
+            found.covered
+        );
     }
     Ok(())
 }
@@ -89,23 +115,27 @@ fn estimate(line: &str) -> Result<Estimate> {
         .collect::<Result<Vec<f64>, _>>()?;
     let &[
         workload,
+        ticking,
         truth,
         mean,
         error_of_mean,
         stated_variance,
         variance,
         timed,
+        covered,
     ] = numbers.as_slice()
     else {
-        return Err(anyhow::anyhow!("{line}")).context("seven numbers");
+        return Err(anyhow::anyhow!("{line}")).context("nine numbers");
     };
     Ok(Estimate {
         workload: workload as usize,
+        ticking: ticking as usize,
         truth,
         mean,
         error_of_mean,
         stated_variance,
         variance,
         timed,
+        covered,
     })
 }

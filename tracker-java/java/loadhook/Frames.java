@@ -5,32 +5,39 @@ final class Frames {
     final int depth;
     final int[] nodes;
     final int[] callers;
+    /** The last tick before each. */
+    final int[] began;
     /** As in the path's stamps; of an untimed frame 0. */
     final long[] starts;
     final long[] weights;
-    int timed;
+    private final int tick = Ticker.time;
+    /** How many have time to be told: timed ones and such as saw ticks. */
+    int told;
 
     Frames(Path path) {
         int current = path.current;
-        int[] back = path.back;
+        long[] back = path.back;
         long[] stamps = path.stamps;
         depth = Math.min(path.depth, back.length);
         nodes = new int[depth];
         callers = new int[depth];
+        began = new int[depth];
         starts = new long[depth];
         weights = new long[depth];
         int stamp = 0;
         for (int frame = 0; frame < depth; frame++) {
-            int to = back[frame];
+            long word = back[frame];
+            int to = (int) (word >> 32);
+            began[frame] = (int) word;
             if (to < 0) {
                 to = ~to;
                 if (stamp + 2 <= stamps.length) {
                     starts[frame] = stamps[stamp];
                     weights[frame] = stamps[stamp + 1];
-                    timed += weights[frame] == 0 ? 0 : 1;
                 }
                 stamp += 2;
             }
+            told += tells(frame) ? 1 : 0;
             callers[frame] = to;
             if (frame > 0) {
                 nodes[frame - 1] = to;
@@ -41,12 +48,17 @@ final class Frames {
         }
     }
 
+    /** Whether a frame adds time. */
+    boolean tells(int frame) {
+        return weights[frame] != 0 || began[frame] != 0 && began[frame] != tick;
+    }
+
     /** How many frames from the outermost on are the same. */
     int agree(Frames other) {
         int most = Math.min(depth, other.depth);
         int same = 0;
         while (same < most && nodes[same] == other.nodes[same] && callers[same] == other.callers[same]
-                && starts[same] == other.starts[same] && weights[same] == other.weights[same]) {
+                && began[same] == other.began[same] && starts[same] == other.starts[same] && weights[same] == other.weights[same]) {
             same++;
         }
         return same;

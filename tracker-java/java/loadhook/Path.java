@@ -3,9 +3,9 @@ package loadhook;
 /**
  * A thread's tree and where the thread is in it: the methods under way, from the outermost on.
  *
- * A frame of the path is one int: the node to return to, which is not the parent once recursion folds. A frame with more
- * to say, timed or without a node, has that int complemented and an entry in {@code stamps}; so what is neither timed nor
- * odd touches little memory.
+ * A frame of the path is one long. Its upper half is the node to return to, which is not the parent once recursion folds;
+ * its lower half is the last tick before the call. A frame with more to say, timed or without a node, has the upper half
+ * complemented and an entry in {@code stamps}; so what is neither timed nor odd touches little memory.
  *
  * The path heals. A constructor whose {@code super(…)} throws runs no exit probe, and a StackOverflowError may keep any
  * probe from running; what lies above the method that the next probe names has ended, then.
@@ -24,7 +24,7 @@ class Path extends Tree {
 
     int current;
     int depth;
-    int[] back;
+    long[] back;
 
     /** For each odd frame two: when it began and its weight, negative if inside another call of its node; or, without a
      * node, its method and 0. */
@@ -39,7 +39,7 @@ class Path extends Tree {
 
     Path(int mode, int nodes, int frames, long seed) {
         super(mode, nodes);
-        back = new int[frames];
+        back = new long[frames];
         stamps = new long[2 * frames];
         this.seed = seed == 0 ? 1 : seed;
     }
@@ -48,14 +48,14 @@ class Path extends Tree {
         int[] rows = this.rows;
         int from = current;
         int frame = depth;
-        int[] back = this.back;
+        long[] back = this.back;
         if (rows[from + LAST_METHOD] == method && frame < back.length) {
             int node = rows[from + LAST_CHILD];
             int left = rows[node + LEFT] - 1;
             if (left >= 0) {
                 rows[node + LEFT] = left;
                 rows[node + ACTIVE]++;
-                back[frame] = from;
+                back[frame] = (long) from << 32 | Ticker.time & 0xFFFFFFFFL;
                 depth = frame + 1;
                 current = node;
             } else {
@@ -71,11 +71,11 @@ class Path extends Tree {
         int node = current;
         if (rows[node + METHOD] == method) {
             int frame = depth - 1;
-            int to = back[frame];
-            if (to >= 0) {
+            long word = back[frame];
+            if (word >= 0 && (int) word == Ticker.time) {
                 rows[node + ACTIVE]--;
                 depth = frame;
-                current = to;
+                current = (int) (word >> 32);
             } else {
                 end(Clock.now());
             }
@@ -111,9 +111,11 @@ class Path extends Tree {
             enterTimed(from, node);
         } else {
             int[] rows = this.rows;
+            long frame = frame(from);
+            // No call from here on.
             rows[node + LEFT]--;
             rows[node + ACTIVE]++;
-            back[depth++] = from;
+            back[depth++] = frame;
             current = node;
         }
     }
@@ -129,6 +131,7 @@ class Path extends Tree {
         int period = Timing.period(mode, times[node + GRANTED], times[node + RECENT]);
         int skipped = period == 1 ? 0 : draw(period);
         int left = rows[node + REST] + skipped;
+        long frame = frame(~from);
         long start = Clock.now();
         // No call from here on.
         rows[node + LEFT] = left;
@@ -138,7 +141,7 @@ class Path extends Tree {
         int at = 2 * stamped++;
         stamps[at] = start;
         stamps[at + 1] = rows[node + ACTIVE]++ == 0 ? weight : -weight;
-        back[depth++] = ~from;
+        back[depth++] = frame;
         current = node;
     }
 
@@ -152,10 +155,12 @@ class Path extends Tree {
     /** A call whose turn it was to be timed; in count mode that comes every two billion calls. */
     private void enterUntimed(int from, int node) {
         int left = mode == Timing.COUNT ? Integer.MAX_VALUE : 0;
+        long frame = frame(from);
+        // No call from here on.
         rows[node + LEFT] = left;
         times[node + GRANTED] += 1L + left;
         rows[node + ACTIVE]++;
-        back[depth++] = from;
+        back[depth++] = frame;
         current = node;
     }
 
@@ -164,12 +169,14 @@ class Path extends Tree {
             enterBeyond();
             return;
         }
+        long frame = frame(~from);
+        // No call from here on.
         times[node + GRANTED]++;
         int at = 2 * stamped++;
         stamps[at] = method;
         stamps[at + 1] = 0;
         rows[node + ACTIVE]++;
-        back[depth++] = ~from;
+        back[depth++] = frame;
         current = node;
     }
 
@@ -183,40 +190,77 @@ class Path extends Tree {
         }
     }
 
-    /** Ends the uppermost frame, which is timed or without a node. */
+    private static long frame(int from) {
+        return (long) from << 32 | Ticker.time & 0xFFFFFFFFL;
+    }
+
+    private static int callerIn(long frame) {
+        int from = (int) (frame >> 32);
+        return from < 0 ? ~from : from;
+    }
+
+    /** Ends the uppermost frame. */
     private void end(long now) {
+        int node = current;
         int frame = depth - 1;
-        int from = ~back[frame];
-        int at = 2 * stamped - 2;
-        long weight = stamps[at + 1];
-        if (weight != 0) {
-            book(current, from, now - stamps[at], weight);
+        long word = back[frame];
+        int from = callerIn(word);
+        int stamps = stamped;
+        if (word < 0) {
+            int at = 2 * --stamps;
+            long weight = this.stamps[at + 1];
+            if (weight != 0) {
+                book(node, from, now - this.stamps[at], weight, (int) word, now);
+            }
+        } else {
+            bookTicks(node, from, (int) word, now);
         }
         // No call from here on, nor between the writes of book: a frame is booked and ended, or neither.
-        rows[current + ACTIVE]--;
-        stamped--;
+        rows[node + ACTIVE]--;
+        stamped = stamps;
         depth = frame;
         current = from;
     }
 
-    private void book(int node, int from, long nanos, long signed) {
+    /** Books a timed call. */
+    private void book(int node, int from, long nanos, long signed, int began, long now) {
         long[] times = this.times;
         long weight = signed < 0 ? -signed : signed;
-        long weighted = weight * nanos;
+        long sample = Timing.sample(nanos, weight, began);
+        long beyond = weight == 1 ? 0 : Ticker.beyond(began, now);
+        long estimate = weight * sample + beyond;
         long variance = times[node + VARIANCE];
         if (weight > 1) {
-            variance = widened(variance, weight, nanos - times[node + PREVIOUS]);
+            variance = widened(variance, weight, sample - times[node + PREVIOUS]);
         }
-        long recent = Timing.recent(times[node + RECENT], times[node + TIMED], nanos);
-        times[node + ALL] += weighted;
+        if (beyond != 0) {
+            variance = widened(variance, Ticker.variance(began, beyond, now));
+        }
+        long recent = Timing.recent(times[node + RECENT], times[node + TIMED], sample);
+        times[node + ALL] += estimate;
         if (signed > 0) {
-            times[node + OUTERMOST] += weighted;
+            times[node + OUTERMOST] += estimate;
         }
-        times[from + CHILD] += weighted;
+        times[from + CHILD] += estimate;
         times[node + VARIANCE] = variance;
-        times[node + PREVIOUS] = nanos;
+        times[node + PREVIOUS] = sample;
         times[node + RECENT] = recent;
         times[node + TIMED]++;
+    }
+
+    /** Books what ticks tell of a call that was not timed. */
+    private void bookTicks(int node, int from, int began, long now) {
+        long beyond = Ticker.beyond(began, now);
+        if (beyond != 0) {
+            long[] times = this.times;
+            long variance = widened(times[node + VARIANCE], Ticker.variance(began, beyond, now));
+            times[node + ALL] += beyond;
+            if (rows[node + ACTIVE] == 1) {
+                times[node + OUTERMOST] += beyond;
+            }
+            times[from + CHILD] += beyond;
+            times[node + VARIANCE] = variance;
+        }
     }
 
     /**
@@ -224,8 +268,11 @@ class Path extends Tree {
      * of a call, and half the square of the difference of two calls estimates the latter.
      */
     private static long widened(long bits, long weight, double difference) {
-        double variance = Double.longBitsToDouble(bits) + 0.5 * weight * (weight - 1) * difference * difference;
-        return Double.doubleToRawLongBits(variance);
+        return widened(bits, 0.5 * weight * (weight - 1) * difference * difference);
+    }
+
+    private static long widened(long bits, double variance) {
+        return Double.doubleToRawLongBits(Double.longBitsToDouble(bits) + variance);
     }
 
     /** Ends what lies above the uppermost frame of a method, and that frame if told so; nothing if there is none. */
@@ -244,30 +291,22 @@ class Path extends Tree {
         int frame = depth - 1;
         int at = 2 * stamped;
         for (int node = current; frame >= 0; frame--) {
-            int to = back[frame];
-            if (to < 0) {
+            long word = back[frame];
+            if (word < 0) {
                 at -= 2;
-                to = ~to;
             }
             int found = rows[node + METHOD];
             if (found == method || found == OVERFLOW && stamps[at] == method) {
                 unwind(itself ? frame : frame + 1, Clock.now());
                 return;
             }
-            node = to;
+            node = callerIn(word);
         }
     }
 
     private void unwind(int frames, long now) {
         while (depth > frames) {
-            int to = back[depth - 1];
-            if (to < 0) {
-                end(now);
-            } else {
-                rows[current + ACTIVE]--;
-                depth--;
-                current = to;
-            }
+            end(now);
         }
     }
 
@@ -287,7 +326,7 @@ class Path extends Tree {
     }
 
     private boolean lengthen() {
-        if (!Budget.hasRoom(8L * back.length)) {
+        if (!Budget.hasRoom(16L * back.length)) {
             return false;
         }
         try {
@@ -322,14 +361,14 @@ class Path extends Tree {
         int keptStamps = 0;
         int stamp = 0;
         for (int frame = 0; frame < depth; frame++) {
-            int to = back[frame];
+            long word = back[frame];
             int node = nodeOf(frame);
-            boolean odd = to < 0;
+            boolean odd = word < 0;
             boolean first = rows[node + ACTIVE] >= 0;
             // Negative marks the nodes that are kept already; the first frame of a node is the outermost.
             if (first) {
                 rows[node + ACTIVE] = -1;
-                back[kept] = odd ? ~node : node;
+                back[kept] = (long) (odd ? ~node : node) << 32 | word & 0xFFFFFFFFL;
                 kept++;
                 if (odd) {
                     stamps[keptStamps] = stamps[stamp];
@@ -348,17 +387,16 @@ class Path extends Tree {
         if (above == depth) {
             return beyond == 0 ? current : covered;
         }
-        int to = back[above];
-        return to < 0 ? ~to : to;
+        return callerIn(back[above]);
     }
 
     private void finishKept(int kept, int keptStamps) {
         int below = ROOT;
         for (int frame = 0; frame < kept; frame++) {
-            int own = back[frame];
-            int node = own < 0 ? ~own : own;
+            long word = back[frame];
+            int node = callerIn(word);
             rows[node + ACTIVE] = 1;
-            back[frame] = own < 0 ? ~below : below;
+            back[frame] = (long) (word < 0 ? ~below : below) << 32 | word & 0xFFFFFFFFL;
             below = node;
         }
         depth = kept;
@@ -378,6 +416,6 @@ class Path extends Tree {
 
     @Override
     long bytes() {
-        return super.bytes() + 128 + 4L * back.length + 8L * stamps.length;
+        return super.bytes() + 128 + 8L * back.length + 8L * stamps.length;
     }
 }

@@ -29,9 +29,9 @@ final class Reading {
             return reading;
         }
         Frames before = new Frames(path);
-        if (before.timed != 0) {
+        if (before.told != 0) {
             reading.take(before);
-            // Timed calls in both were under way all the time between, so the values do not contain them.
+            // Calls in both were under way all the time between, so the values do not contain them.
             int same = before.agree(new Frames(path));
             if (Clock.kind == Clock.WALL || path.thread == Thread.currentThread()) {
                 reading.addUnderWay(before, same, Clock.now());
@@ -87,10 +87,10 @@ final class Reading {
     }
 
     private void take(Frames frames) {
-        nodes = new int[2 * frames.timed];
+        nodes = new int[2 * frames.told];
         values = new long[VALUES * nodes.length];
         for (int frame = 0; frame < frames.depth; frame++) {
-            if (frames.weights[frame] != 0) {
+            if (frames.tells(frame)) {
                 take(frames.nodes[frame]);
                 take(frames.callers[frame]);
             }
@@ -109,22 +109,34 @@ final class Reading {
     private void addUnderWay(Frames frames, int depth, long now) {
         for (int frame = 0; frame < depth; frame++) {
             long signed = frames.weights[frame];
+            long weight = Math.abs(signed);
+            int began = frames.began[frame];
             int node = find(frames.nodes[frame]);
-            if (signed != 0 && node >= 0) {
-                long weighted = Math.abs(signed) * Math.max(0, now - frames.starts[frame]);
-                values[VALUES * node]++;
-                add(node, Tree.ALL, weighted);
-                if (signed > 0) {
-                    add(node, Tree.OUTERMOST, weighted);
+            if (node >= 0 && frames.nodes[frame] != tree.overflow) {
+                long nanos = Math.max(0, now - frames.starts[frame]);
+                long estimate = weight * Timing.sample(nanos, weight, began);
+                estimate += weight == 1 ? 0 : Ticker.beyond(began, now);
+                add(node, Tree.TIMED, signed == 0 ? 0 : 1);
+                add(node, Tree.ALL, estimate);
+                if (signed > 0 || signed == 0 && isOutermost(frames, frame)) {
+                    add(node, Tree.OUTERMOST, estimate);
                 }
-                add(find(frames.callers[frame]), Tree.CHILD, weighted);
+                add(find(frames.callers[frame]), Tree.CHILD, estimate);
             }
         }
     }
 
-    private void add(int at, int which, long nanos) {
+    private static boolean isOutermost(Frames frames, int frame) {
+        int above = frame - 1;
+        while (above >= 0 && frames.nodes[above] != frames.nodes[frame]) {
+            above--;
+        }
+        return above < 0;
+    }
+
+    private void add(int at, int which, long value) {
         if (at >= 0) {
-            values[VALUES * at + which - Tree.TIMED] += nanos;
+            values[VALUES * at + which - Tree.TIMED] += value;
         }
     }
 }

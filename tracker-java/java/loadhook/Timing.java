@@ -13,6 +13,10 @@ package loadhook;
  * by itself makes the weights of the complete blocks add up to the number of calls: calls that last alike are estimated
  * without error. Nothing is strided: distances vary between 1 and 2 * period - 1.
  *
+ * What is drawn is the call's duration up to a limit; what calls last beyond it is told by {@link Ticker} for every call
+ * of a block of two and more, drawn or not, and needs no weight. So a pause of the thread in a short call does not enter a
+ * hundred times.
+ *
  * A block is never longer than a 32nd of the calls before it, so the last, incomplete block weighs little.
  */
 final class Timing {
@@ -31,13 +35,21 @@ final class Timing {
         if (mode != ADAPTIVE) {
             return 1;
         }
-        // Two clock reads and the bookkeeping are about 60 ns: at most 3 % of what the calls last, or 1/2 ns a call.
-        int most = recentNanos < 512 ? 128 : recentNanos < 2048 ? 32 : recentNanos < 8192 ? 8 : 1;
+        // Two clock reads and the bookkeeping are about 60 ns: 3 % of what the calls last at most, or 1/2 ns a call.
+        int most = 128;
+        while (most > 1 && most * recentNanos > 4096) {
+            most >>= 1;
+        }
         int period = 1;
         for (long blocks = calls >> 6; blocks != 0 && period < most; blocks >>= 1) {
             period <<= 1;
         }
         return period;
+    }
+
+    /** What a timed call enters with, times its weight: where ticks tell the rest, no more than a limit. */
+    static long sample(long nanos, long weight, int began) {
+        return weight == 1 || began == 0 ? nanos : Math.min(nanos, Ticker.LIMIT);
     }
 
     /** Marsaglia's xorshift: the state is never 0. */

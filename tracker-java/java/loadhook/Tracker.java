@@ -71,6 +71,16 @@ public final class Tracker {
         Threads.end(thread);
     }
 
+    /** Tells the time; about every millisecond, at distances by chance. Without it times are right, but less certain. */
+    public static void tick() {
+        Ticker.tick(Clock.now());
+    }
+
+    /** A thread for the agent to tick in. */
+    public static Thread ticker() {
+        return new Thread("loadhook-ticker");
+    }
+
     /** Begins a snapshot; one that was not read to its end is given up. */
     public static synchronized void beginSnapshot() {
         Path own = Threads.leave();

@@ -1,56 +1,120 @@
 package loadhook;
 
 /**
- * Estimates by many seeds of calls whose true time is known: the clock is a variable. Prints for each workload the true
- * time, the mean of the estimates, the standard error of that mean, the mean of the squared errors that the tracker
- * states, the variance of the estimates, and the share of calls that were timed.
+ * Estimates by many seeds of calls whose true time is known: clock and ticks are the test's. Prints for each workload and
+ * way to tick the true time, the mean of the estimates, the standard error of that mean, the mean of the variances that
+ * the tracker states, the variance of the estimates, the share of calls that were timed, and the share of estimates
+ * within three of their own standard errors.
  */
 public final class Estimates {
-    private static final int SEEDS = 2000;
+    private static final int SEEDS = 500;
 
-    private Estimates() {
+    private static final int NO_TICKS = 0;
+    private static final int TICKS = 1;
+    private static final int LATE_TICKS = 2;
+
+    private Path path;
+    private Path truths;
+    private final int ticking;
+    /** What a workload draws is the same for all seeds. */
+    private long draws = 88172645463325252L;
+    private long tickDraws;
+    private long nextTick;
+
+    private Estimates(long seed, int ticking) {
+        this.ticking = ticking;
+        path = new Path(Timing.ADAPTIVE, 8, 8, seed);
+        truths = new Path(Timing.EXACT, 8, 8, 1);
+        tickDraws = seed;
+        Ticker.stop();
+        if (ticking != NO_TICKS) {
+            // The program begins at any moment between two ticks.
+            Ticker.tick(Clock.time);
+            nextTick = Clock.time + distance();
+            pass(100000000 + drawTick() % 100000000);
+        }
     }
 
     public static void main(String[] args) {
         for (int workload = 0; workload < 6; workload++) {
-            run(workload);
+            run(workload, NO_TICKS);
         }
+        for (int workload = 6; workload < 9; workload++) {
+            for (int ticking = NO_TICKS; ticking <= LATE_TICKS; ticking++) {
+                run(workload, ticking);
+            }
+        }
+        run(1, TICKS);
     }
 
-    private static void run(int workload) {
+    private static void run(int workload, int ticking) {
         double sum = 0;
         double squares = 0;
         double stated = 0;
         double timed = 0;
+        int covered = 0;
         long truth = 0;
-        int calls = workload == 5 ? 700 : 20000;
+        long calls = 0;
         for (int seed = 1; seed <= SEEDS; seed++) {
-            Path path = new Path(Timing.ADAPTIVE, 8, 8, seed * 0x9E3779B97F4A7C15L);
-            Path truths = new Path(Timing.EXACT, 8, 8, 1);
-            // What a workload draws is the same for all seeds.
-            long draws = 88172645463325252L;
-            for (int call = 0; call < calls; call++) {
-                draws = Timing.shuffled(draws);
-                long nanos = nanos(workload, call, draws >>> 33);
-                path.enter(1);
-                truths.enter(1);
-                Clock.time += nanos;
-                truths.exit(1);
-                path.exit(1);
-            }
-            Reading reading = new Reading(path);
-            double estimate = reading.value(Tree.STRIDE, Tree.ALL);
-            truth = new Reading(truths).value(Tree.STRIDE, Tree.ALL);
+            Estimates run = new Estimates(seed * 0x9E3779B97F4A7C15L, ticking);
+            run.work(workload);
+            Reading reading = new Reading(run.path);
+            // The last node: what the workload is about.
+            int node = reading.end - Tree.STRIDE;
+            int which = workload == 7 ? Tree.OUTERMOST : Tree.ALL;
+            double estimate = reading.value(node, which);
+            double variance = reading.variance(node);
+            truth = new Reading(run.truths).value(node, which);
+            calls = reading.calls(node);
             sum += estimate;
             squares += (estimate - truth) * (estimate - truth);
-            stated += reading.variance(Tree.STRIDE);
-            timed += reading.value(Tree.STRIDE, Tree.TIMED);
-            path.clear();
-            truths.clear();
+            stated += variance;
+            timed += reading.value(node, Tree.TIMED);
+            covered += Math.abs(estimate - truth) <= Math.max(3 * Math.sqrt(variance), 0.05 * truth) ? 1 : 0;
+            run.addsUp();
         }
         double variance = squares / SEEDS;
-        System.out.println("RESULT " + workload + " " + truth + " " + sum / SEEDS + " " + Math.sqrt(variance / SEEDS) + " "
-                + stated / SEEDS + " " + variance + " " + timed / SEEDS / calls);
+        System.out.println("RESULT " + workload + " " + ticking + " " + truth + " " + sum / SEEDS + " "
+                + Math.sqrt(variance / SEEDS) + " " + stated / SEEDS + " " + variance + " " + timed / SEEDS / calls + " "
+                + (double) covered / SEEDS);
+    }
+
+    private void work(int workload) {
+        int calls = workload == 5 ? 700 : workload == 7 ? 10000 : 20000;
+        for (int call = 0; call < calls; call++) {
+            draws = Timing.shuffled(draws);
+            long nanos = nanos(workload, call, draws >>> 33);
+            if (workload == 7) {
+                recur(nanos, (int) (draws & 3));
+            } else if (workload == 8) {
+                fail(nanos);
+            } else {
+                enter(1);
+                pass(nanos);
+                exit(1);
+            }
+        }
+    }
+
+    private void recur(long nanos, int deeper) {
+        enter(1);
+        pass(nanos / 2);
+        if (deeper > 0) {
+            recur(nanos, deeper - 1);
+        }
+        pass(nanos - nanos / 2);
+        exit(1);
+    }
+
+    /** Method 2 ends unseen by an exception that 1 catches. */
+    private void fail(long nanos) {
+        enter(1);
+        pass(20);
+        enter(2);
+        pass(nanos);
+        path.caught(1);
+        truths.caught(1);
+        exit(1);
     }
 
     private static long nanos(int workload, int call, long draw) {
@@ -58,15 +122,62 @@ public final class Estimates {
             case 0: // all alike
                 return 40;
             case 1: // slow at first
-                return call < 100 ? 4000 : 40;
+                return call < 200 ? 5000 : 50;
             case 2: // two kinds, by chance
                 return draw % 100 == 0 ? 10000 : 40;
             case 3: // two kinds, in step with powers of two
                 return call % 64 == 0 ? 10000 : 40;
             case 4: // fast, slow, fast again
                 return call / 4000 % 2 == 0 ? 40 : 3000;
-            default: // few calls
+            case 5: // few calls
                 return 40 + draw % 200;
+            case 6: // long ones among short ones, and rare pauses
+                return draw % 5000 < 2 ? 10000000 : draw % 200 == 0 ? 1000000 : 50;
+            default: // rare pauses
+                return draw % 500 == 0 ? 2500000 : 50;
+        }
+    }
+
+    private void enter(int method) {
+        path.enter(method);
+        truths.enter(method);
+    }
+
+    private void exit(int method) {
+        path.exit(method);
+        truths.exit(method);
+    }
+
+    /** Lets time pass, and whoever ticks. */
+    private void pass(long nanos) {
+        long end = Clock.time + nanos;
+        while (ticking != NO_TICKS && nextTick <= end) {
+            Clock.time = nextTick;
+            Ticker.tick(nextTick);
+            nextTick += distance();
+        }
+        Clock.time = end;
+    }
+
+    private long distance() {
+        long distance = 500000 + drawTick() % 1000000;
+        // Late by up to some time slices of others.
+        return ticking == LATE_TICKS && drawTick() % 5 == 0 ? distance + drawTick() % 12000000 : distance;
+    }
+
+    private long drawTick() {
+        tickDraws = Timing.shuffled(tickDraws);
+        return tickDraws >>> 20;
+    }
+
+    /** The sum of self times is what was called from outside. */
+    private void addsUp() {
+        long self = 0;
+        for (int node = Tree.STRIDE; node < path.end; node += Tree.STRIDE) {
+            self += path.times[node + Tree.ALL] - path.times[node + Tree.CHILD];
+        }
+        if (self != path.times[Tree.ROOT + Tree.CHILD]) {
+            throw new IllegalStateException("self " + self + " of " + path.times[Tree.ROOT + Tree.CHILD]);
         }
     }
 }

@@ -11,6 +11,9 @@ public final class Run {
 
     public static void main(String[] args) throws Exception {
         Tracker.configure(Integer.parseInt(args[0]), 0, Integer.parseInt(args[1]));
+        if (Timing.mode == Timing.ADAPTIVE) {
+            Ticker.start();
+        }
         Class.forName(args[2]).getMethod("main", String[].class).invoke(null, (Object) new String[0]);
         if (!Boolean.getBoolean("dumped")) {
             dump();

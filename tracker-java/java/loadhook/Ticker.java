@@ -1,0 +1,93 @@
+package loadhook;
+
+/**
+ * The time as all threads see it without reading a clock: about every millisecond somebody writes it down.
+ *
+ * What is known of every call, timed or not, is then the ticks between its beginning and its end. Ticks that come
+ * independently of the program measure any interval without bias, though coarsely: on average the time between the last
+ * tick before its end and the last tick before its beginning is its length. That holds when ticks are late or irregular,
+ * too. Taken of the interval from a call's beginning to {@link #LIMIT} before its end, it estimates what the call lasts
+ * beyond the limit; a call shorter than the limit has no such interval.
+ */
+final class Ticker implements Runnable {
+    /** What calls last beyond this, in nanoseconds, is told by ticks where not all calls are timed. */
+    static final long LIMIT = 1 << 15;
+
+    private static final int SHIFT = 14;
+
+    /**
+     * The last tick in units of 2^14 ns, which repeats after 19 hours; 0 as long as nobody ticks. Not volatile: who
+     * sees it late has a late tick.
+     */
+    static int time;
+    /** The tick before, 0 if there was none. */
+    private static int before;
+
+    private long seed = System.nanoTime() | 1;
+
+    private Ticker() {
+    }
+
+    /** Where no agent ticks, a thread does. */
+    static void start() {
+        Thread thread = new Thread(new Ticker(), "loadhook-ticker");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    /** At distances by chance, lest they agree with a timer of the program's. */
+    @Override
+    public void run() {
+        while (true) {
+            seed = Timing.shuffled(seed);
+            java.util.concurrent.locks.LockSupport.parkNanos(500000 + (seed >>> 44));
+            tick(System.nanoTime());
+        }
+    }
+
+    static void tick(long now) {
+        int units = units(now);
+        before = time;
+        time = units == 0 ? 1 : units;
+    }
+
+    /** Ends the ticks: calls that begin from now on are timed without them. */
+    static void stop() {
+        time = 0;
+    }
+
+    /** An estimate of what a call that ends now lasts beyond the limit; 0 if nobody ticked when it began. */
+    static long beyond(int began, long now) {
+        int last = time;
+        if (last == began || began == 0) {
+            return 0;
+        }
+        if (last - lastBefore(now) > 0) {
+            last = before;
+        }
+        return Math.max(0, (long) (last - began) << SHIFT);
+    }
+
+    /** The variance of such an estimate, rather too large. */
+    static double variance(int began, long beyond, long now) {
+        double distance = (long) (time - before) << SHIFT;
+        if (beyond > distance) {
+            // What is missing before the first tick, and what follows the last one.
+            return distance * distance / 4;
+        }
+        // One tick hits an interval or not: the square less that of the interval. The tick divides the interval by
+        // chance, so twice what follows it stands for the interval.
+        long after = ((long) (lastBefore(now) - began) << SHIFT) - beyond;
+        return (double) beyond * Math.max(0, beyond - 2 * after);
+    }
+
+    /** The nearest, so that the error is 0 on average. */
+    private static int units(long nanos) {
+        return (int) (nanos + (1 << SHIFT - 1) >> SHIFT);
+    }
+
+    /** A tick in this unit or an earlier one came before the limit, on average. */
+    private static int lastBefore(long now) {
+        return (int) (now - LIMIT >> SHIFT);
+    }
+}
