@@ -65,7 +65,8 @@ final class Ticker implements Runnable {
         if (last - lastBefore(now) > 0) {
             last = before;
         }
-        return Math.max(0, (long) (last - began) << SHIFT);
+        long beyond = (long) (last - began) << SHIFT;
+        return beyond < 0 ? 0 : beyond;
     }
 
     /** The variance of such an estimate, rather too large. */
@@ -78,7 +79,8 @@ final class Ticker implements Runnable {
         // One tick hits an interval or not: the square less that of the interval. The tick divides the interval by
         // chance, so twice what follows it stands for the interval.
         long after = ((long) (lastBefore(now) - began) << SHIFT) - beyond;
-        return (double) beyond * Math.max(0, beyond - 2 * after);
+        long unknown = beyond - 2 * after;
+        return unknown < 0 ? 0 : (double) beyond * unknown;
     }
 
     /** The nearest, so that the error is 0 on average. */
