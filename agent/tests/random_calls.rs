@@ -1,11 +1,9 @@
 //! A program that counts for itself who called whom, against its profile.
 
-use std::collections::BTreeMap;
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 
 mod support;
-use support::{Program, TIMINGS, edges};
+use support::{Program, TIMINGS, counted, edges};
 
 on_each_jdk!(random_calls);
 
@@ -18,11 +16,7 @@ fn random_calls(feature: u32) -> Result<()> {
             .run()?;
         let printed = String::from_utf8_lossy(&run.output.stdout);
         run.printed(&printed, 0)?.sound(4)?;
-        let mut counted = BTreeMap::new();
-        for line in printed.lines() {
-            let (edge, calls) = line.rsplit_once(' ').context(line.to_owned())?;
-            counted.insert(edge.to_owned(), calls.parse::<u64>()?);
-        }
+        let counted = counted(&printed)?;
         ensure!(counted.len() > 150, "{}: {printed}", run.name);
         run.same_calls(&counted, &edges(&run.profile, "RandomCalls"))?;
     }

@@ -331,3 +331,14 @@ pub(crate) fn edges(profile: &Profile, main: &str) -> BTreeMap<String, u64> {
     }
     edges
 }
+
+/// The calls that a program says it made, in the form of [`edges`]. Other lines are the JVM's.
+pub(crate) fn counted(printed: &str) -> Result<BTreeMap<String, u64>> {
+    let lines = printed.lines().filter(|line| line.contains(" > "));
+    lines
+        .map(|line| {
+            let (edge, calls) = line.rsplit_once(' ').context(line.to_owned())?;
+            Ok((edge.to_owned(), calls.parse()?))
+        })
+        .collect()
+}
