@@ -50,10 +50,17 @@ pub(crate) struct Launch<'a> {
     pub(crate) options: &'a str,
 }
 
+/// How a command ended.
+pub(crate) enum Ended {
+    /// With this exit code; 128 and the signal that ended it.
+    With(u8),
+    /// There is no such program (127), or it cannot be run (126).
+    NotStarted(u8),
+}
+
 impl Launch<'_> {
-    /// Runs the command to its end: its exit code, or 128 and the signal;
-    /// 127 or 126 where there is no such program or it cannot be run.
-    pub(crate) fn run(&self) -> Result<u8> {
+    /// Runs the command to its end.
+    pub(crate) fn run(&self) -> Result<Ended> {
         let Some((program, arguments)) = self.command.split_first() else {
             bail!("no command");
         };
@@ -87,17 +94,18 @@ impl Launch<'_> {
             Ok(child) => child,
             Err(error) => {
                 say!("error: cannot start {program}: {error}");
-                return Ok(match error.kind() {
+                return Ok(Ended::NotStarted(match error.kind() {
                     io::ErrorKind::NotFound => 127,
                     _ => 126,
-                });
+                }));
             }
         };
         let handed_on = held.hand_on(child.id());
         let status = child.wait()?;
         drop(handed_on);
         let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
-        Ok(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+        let code = code.and_then(|code| u8::try_from(code).ok());
+        Ok(Ended::With(code.unwrap_or(1)))
     }
 }
 

@@ -16,7 +16,7 @@ use crate::run::RunArgs;
 /// where all are wanted in one.
 pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) -> Result<()> {
     let Some(first) = files.first() else {
-        bail!("no profile was written: no JVM ran the agent to its end");
+        bail!("no profile was written: no JVM was started, or none lived to its end");
     };
     let profiles = files
         .iter()
@@ -37,11 +37,14 @@ pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) -> R
         }
         None => None,
     };
+    // `x.pb.gz` becomes `x.html`.
+    let html = whole.unwrap_or(first).with_extension("");
+    let html = html.with_extension("html");
     let picture = |arguments: &str| {
         picture.clone().unwrap_or_else(|| {
             format!(
                 "a picture: loadhook report {arguments} --format html -o {}",
-                report::word(&first.with_extension("").with_extension("html"))
+                report::word(&html)
             )
         })
     };

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use loadhook_rewrite::Filter;
 
-use crate::launch::{self, Launch, utf8};
+use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;
 use crate::output::{check_writable, say};
 
@@ -61,9 +61,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value = "wall")]
     clock: Clock,
 
-    /// Most nodes of the call tree
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
-    max_nodes: u32,
+    /// Most nodes of the call tree (default: 1000000)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    max_nodes: Option<u32>,
 
     /// The profile to write; %p is the process id. Without it, a command that
     /// starts several JVMs gets one profile of all beside one of each
@@ -108,18 +108,32 @@ impl RunArgs {
         for file in &self.include_file {
             add("include-file", without_comma("--include-file", file)?);
         }
-        let word = |value: Option<clap::builder::PossibleValue>| {
-            value.map_or_else(String::new, |value| value.get_name().to_owned())
-        };
-        add("timing", &word(self.timing.to_possible_value()));
-        add("clock", &word(self.clock.to_possible_value()));
-        add("max-nodes", &self.max_nodes.to_string());
-        add("all", &self.all.to_string());
-        add("explain", &self.explain.to_string());
+        // The JVM repeats what it finds in JAVA_TOOL_OPTIONS: no more than
+        // differs from the agent's defaults.
+        match self.timing {
+            Timing::Adaptive => {}
+            Timing::Exact => add("timing", "exact"),
+            Timing::Count => add("timing", "count"),
+        }
+        match self.clock {
+            Clock::Wall => {}
+            Clock::Cpu => add("clock", "cpu"),
+        }
+        if let Some(nodes) = self.max_nodes {
+            add("max-nodes", &nodes.to_string());
+        }
         if let Some(time) = &self.snapshot_every {
             add("snapshot-every", time);
         }
-        add("quiet", "true");
+        for (key, is_set) in [
+            ("all", self.all),
+            ("explain", self.explain),
+            ("quiet", true),
+        ] {
+            if is_set {
+                add(key, "true");
+            }
+        }
         add("manifest", without_comma("TMPDIR", manifest)?);
         add("file", without_comma("--output", file)?);
         Ok(items.join(","))
@@ -210,7 +224,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         agent: &agent,
         options: &args.agent_options(&target.file, &manifest)?,
     };
-    let status = launch.run()?;
+    let status = match launch.run()? {
+        Ended::With(status) => status,
+        Ended::NotStarted(status) => return Ok(ExitCode::from(status)),
+    };
     let written = fs::read_to_string(&manifest).unwrap_or_default();
     let profiles: Vec<PathBuf> = written.lines().map(PathBuf::from).collect();
     if let Err(error) = outcome::show(args, &profiles, target.whole.as_deref()) {

@@ -49,9 +49,14 @@ pub(super) fn write(
         {
             writeln!(
                 out,
-                "{:>4}  {} more methods",
+                "{:>4}  {} more {}",
                 "",
-                units::count((all - rows.len()) as u64)
+                units::count((all - rows.len()) as u64),
+                if all - rows.len() == 1 {
+                    "method"
+                } else {
+                    "methods"
+                },
             )?;
         }
     }

@@ -1,0 +1,174 @@
+//! The command line as it is installed, and a program to run under it.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use loadhook_profile::Profile;
+use loadhook_profile::format::pprof;
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use tempfile::TempDir;
+
+/// What is made once for all tests of a file; the folder lives as long as
+/// they do.
+struct Shared {
+    folder: PathBuf,
+    java: PathBuf,
+}
+
+fn shared() -> &'static Shared {
+    static SHARED: OnceLock<Shared> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
+        let _ = fs::remove_dir_all(&folder);
+        for part in ["bin", "lib", "classes"] {
+            fs::create_dir_all(folder.join(part)).expect("the folder is ours");
+        }
+        let test = std::env::current_exe().expect("a test is a program");
+        // The agent is built beside the tests, as their dependency.
+        let agent = test.with_file_name("libloadhook_agent.so");
+        for (from, to) in [
+            (Path::new(env!("CARGO_BIN_EXE_loadhook")), "bin/loadhook"),
+            (&agent, "lib/libloadhook_agent.so"),
+        ] {
+            fs::copy(from, folder.join(to)).unwrap_or_else(|e| panic!("{}: {e}", from.display()));
+        }
+        let jdk = Jdk::find(17).expect("JDK 17");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Shop.java");
+        let mut javac = jdk.javac().expect("javac");
+        javac.env("LC_ALL", "C.UTF-8");
+        javac.args(["-encoding", "UTF-8", "-d"]);
+        javac.arg(folder.join("classes")).arg(source);
+        helpers::output(&mut javac).expect("the program compiles");
+        Shared {
+            folder,
+            java: jdk.home.join("bin"),
+        }
+    })
+}
+
+/// The agent's library as installed.
+pub(crate) fn agent() -> PathBuf {
+    shared().folder.join("lib/libloadhook_agent.so")
+}
+
+/// The program's class files.
+pub(crate) fn classes() -> PathBuf {
+    shared().folder.join("classes")
+}
+
+/// A folder to work in.
+pub(crate) fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+/// A command with JDK 17's `java` on its path and no options in its
+/// environment.
+pub(crate) fn in_environment(program: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    let path = std::env::var("PATH").unwrap_or_default();
+    command
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", shared().java.display()))
+        .env("LC_ALL", "C.UTF-8")
+        .env("COLUMNS", "120");
+    for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
+/// `loadhook ARGUMENTS` in a folder.
+pub(crate) fn loadhook(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = in_environment(&shared().folder.join("bin/loadhook"), folder);
+    command.args(arguments);
+    command
+}
+
+/// `loadhook run OPTIONS -- java -cp CLASSES shop.Shop ARGUMENTS`.
+pub(crate) fn run(folder: &Path, options: &[&str], arguments: &[&str]) -> Command {
+    let mut command = loadhook(folder, &["run"]);
+    command.args(options).args(["--", "java", "-cp"]);
+    command.arg(classes()).arg("shop.Shop").args(arguments);
+    command
+}
+
+/// What a command wrote and how it ended.
+pub(crate) struct Done {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+pub(crate) fn done(command: &mut Command) -> Done {
+    let output = command.output().expect("the command starts");
+    ended(output)
+}
+
+pub(crate) fn ended(output: Output) -> Done {
+    Done {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).expect("UTF-8"),
+        err: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+impl Done {
+    /// Checks code and standard output, and that all of `said` stands on
+    /// standard error.
+    #[track_caller]
+    pub(crate) fn expect(&self, code: i32, out: &str, said: &[&str]) -> &Done {
+        let Done {
+            code: c,
+            out: o,
+            err,
+        } = self;
+        assert_eq!(*c, Some(code), "standard error: {err}");
+        assert_eq!(o, out, "standard error: {err}");
+        for text in said {
+            assert!(err.contains(text), "`{text}` expected: {err}");
+        }
+        self
+    }
+}
+
+/// The profiles in a folder, by name.
+pub(crate) fn profiles(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder is ours");
+    let names = entries.map(|e| {
+        e.expect("readable")
+            .file_name()
+            .into_string()
+            .expect("UTF-8")
+    });
+    let mut names: Vec<String> = names.filter(|name| name.contains(".pb.gz")).collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn read(file: &Path) -> Profile {
+    let bytes = fs::read(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    pprof::read(&bytes[..]).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
+}
+
+/// The calls of a method, in all threads and contexts.
+pub(crate) fn calls(profile: &Profile, class: &str, method: &str) -> u64 {
+    let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
+    let is_it = |at: u32| {
+        let found = &profile.methods[at as usize];
+        &*found.class == class && &*found.name == method
+    };
+    nodes.filter(|n| is_it(n.method)).map(|n| n.calls).sum()
+}
+
+pub(crate) fn mode(file: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file)
+        .expect("the file is there")
+        .permissions()
+        .mode()
+        & 0o777
+}

@@ -1,0 +1,92 @@
+//! Signals to `loadhook run` are the program's, and the table comes all the
+//! same.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use common::{Done, ended, folder, in_environment, run};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::Path;
+
+/// Starts the program, waits until it waits, and sends a signal.
+fn ended_by(signal: Signal, to_child: bool) -> Done {
+    let folder = folder();
+    let mut command = run(folder.path(), &[], &["wait"]);
+    waiting(&mut command, |loadhook| {
+        let pid = match to_child {
+            true => child_of(loadhook),
+            false => loadhook.id(),
+        };
+        send(pid, signal);
+    })
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = Pid::from_raw(pid.cast_signed()).expect("a process");
+    kill_process(pid, signal).expect("it lives");
+}
+
+/// Runs the command, and `then` as soon as the program waits.
+fn waiting(command: &mut Command, then: impl FnOnce(&Child)) -> Done {
+    // A group of its own, lest it takes the signals for a terminal's.
+    command.process_group(0);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut loadhook = command.spawn().expect("it starts");
+    let mut line = String::new();
+    let out = loadhook.stdout.take().expect("piped");
+    BufReader::new(out).read_line(&mut line).expect("a line");
+    assert_eq!(line, "waiting\n");
+    then(&loadhook);
+    ended(loadhook.wait_with_output().expect("it ends"))
+}
+
+/// The JVM that `loadhook` started.
+fn child_of(loadhook: &Child) -> u32 {
+    let id = loadhook.id();
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"));
+    let children = children.expect("Linux tells the children");
+    children.trim().parse().expect("one child")
+}
+
+#[test]
+fn the_program_ends_and_is_shown() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let result = ended_by(signal, false);
+        assert_eq!(result.code, Some(code), "{}", result.err);
+        assert!(
+            result.err.contains("shop.Shop$Order.<init>"),
+            "{}",
+            result.err
+        );
+        assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
+    }
+}
+
+#[test]
+fn a_killed_program_has_no_profile() {
+    let result = ended_by(Signal::KILL, true);
+    assert_eq!(result.code, Some(137), "{}", result.err);
+    assert!(
+        result.err.contains("no profile was written"),
+        "{}",
+        result.err
+    );
+}
+
+/// As under `nohup`: what is ignored stays so in the JVM.
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let folder = folder();
+    let inner = run(folder.path(), &[], &["wait"]);
+    let mut command = in_environment(Path::new("sh"), folder.path());
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    let result = waiting(&mut command, |loadhook| {
+        send(loadhook.id(), Signal::HUP);
+        send(loadhook.id(), Signal::TERM);
+    });
+    assert_eq!(result.code, Some(143), "{}", result.err);
+}
