@@ -108,7 +108,9 @@ impl<W: Write> File<W> {
         self.writer.packed(profile::COMMENT, comments);
         // Tools take the first mapping for the program, and try to find symbols
         // for mappings that do not say they have them.
-        let program = self.strings.index(&header.command);
+        // They show what follows the last slash: no argument's.
+        let program = header.command.split_whitespace().next().unwrap_or("");
+        let program = self.strings.index(program);
         self.writer.message(profile::MAPPING, |mapping| {
             mapping.number(1, 1); // id
             mapping.number(5, program);
@@ -254,7 +256,7 @@ fn comments(header: &Header) -> impl Iterator<Item = String> {
     let version = format!("{COMMENT} {}", header.version);
     let full = (header.overflowed_calls > 0).then(|| {
         let calls = header.overflowed_calls;
-        format!("the call tree was full: {calls} calls are counted as (tree full)")
+        format!("no room for the whole call tree: {calls} calls are counted as (tree full)")
     });
     let first = format!("{}: {measured}", version.trim_end());
     std::iter::once(first)
