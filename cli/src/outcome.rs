@@ -16,7 +16,7 @@ use crate::run::RunArgs;
 /// where all are wanted in one.
 pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) -> Result<()> {
     let Some(first) = files.first() else {
-        bail!("no profile was written: no JVM was started, or none lived to its end");
+        bail!("no profile was written: no JVM was started, or none has ended by itself");
     };
     let profiles = files
         .iter()

@@ -42,7 +42,9 @@ fn the_program_is_untouched_and_a_table_follows() {
     let row = |end: &str| result.err.lines().find(|line| line.ends_with(end));
     assert!(row("shop.Shop$Order.<init>").is_some_and(|row| row.contains(" 1,500 ")));
     assert!(
-        result.err.contains("methods left alone: 1 trivial"),
+        result
+            .err
+            .contains("methods left alone: 1 empty-finalize, 1 trivial"),
         "{}",
         result.err
     );
@@ -215,6 +217,27 @@ fn what_matched_nothing_is_named() {
         &["serve"],
     ))
     .expect(1, "", &["empty: there is no pattern in it"]);
+}
+
+#[test]
+fn methods_left_alone_are_listed_when_asked_for() {
+    let folder = folder();
+    let options = ["--all", "-o", "x.pb.gz"];
+    let left_alone = "methods left alone: 1 empty-finalize";
+    let name = "empty-finalize: shop.Shop$Order.finalize()V";
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    assert!(
+        result.err.contains(left_alone) && !result.err.contains(name),
+        "{}",
+        result.err
+    );
+    let options = [&options[..], &["--explain"]].concat();
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    result.expect(0, SERVED, &[left_alone, name]);
+    assert_eq!(result.err.matches(name).count(), 1);
+    let report = ["report", "x.pb.gz", "--explain"];
+    let result = done(&mut loadhook(folder.path(), &report));
+    assert!(result.out.contains(name), "{}", result.out);
 }
 
 #[test]
@@ -412,7 +435,7 @@ fn what_cannot_start_is_told() {
     let result = done(command.env("PATH", folder.path()));
     result.expect(127, "", &["error: cannot start java: No such file"]);
     let no_profile =
-        "loadhook: no profile was written: no JVM was started, or none lived to its end\n";
+        "loadhook: no profile was written: no JVM was started, or none has ended by itself\n";
     let result = start(&["java", "-XX:Nonsense", "Main"]);
     result.expect(1, "", &["Unrecognized VM option 'Nonsense'", no_profile]);
     assert_eq!(result.err.matches("loadhook").count(), 1);

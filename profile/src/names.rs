@@ -114,6 +114,9 @@ pub(crate) fn shorten(name: &str, width: usize) -> String {
     for start in [class_and_method, dots.last().copied().unwrap_or(0)] {
         let mark = if start == 0 { "" } else { "…" };
         let short = format!("{mark}{}", &before[start..]);
+        if short.width() + parameters.width() <= width {
+            return short + parameters;
+        }
         // At least one parenthesis and the mark.
         if short.width() + 2 <= width && parameters.starts_with('(') {
             let room = width - short.width() - 1;
@@ -204,6 +207,7 @@ mod tests {
         assert_eq!(shorten(name, 14), "…Check.check(…");
         assert_eq!(shorten(name, 13), "….check(Diag…");
         assert_eq!(shorten(name, 7), "… Type)");
+        assert_eq!(shorten("a.Checking.check(Type)", 13), "….check(Type)");
         assert_eq!(shorten("run(String, String)", 10), "run(Strin…");
         assert_eq!(clipped("java -jar 店.jar", 13), "java -jar 店…");
         assert_eq!(clipped("java -jar 店.jar", 12), "java -jar …");

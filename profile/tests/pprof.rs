@@ -56,6 +56,8 @@ fn the_public_schema_says_the_same() {
         ("wall".to_owned(), "nanoseconds".to_owned())
     );
     assert_eq!(file.default_sample_type, "self");
+    // Without arguments, in which tools would take the last slash for a folder's.
+    assert_eq!(file.program, "java");
     assert_eq!(file.duration_nanos, profile.header.duration_ns as i64);
     assert_eq!(
         file.time_nanos,

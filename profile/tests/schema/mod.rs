@@ -12,6 +12,8 @@ pub(crate) struct Profile {
     pub(crate) period_type: (String, String),
     pub(crate) comments: Vec<String>,
     pub(crate) default_sample_type: String,
+    /// Of the first mapping, which tools take for the program.
+    pub(crate) program: String,
 }
 
 #[derive(Debug)]
@@ -150,6 +152,10 @@ impl Profile {
                 .unwrap_or_default(),
             comments: numbers(bytes, 13).into_iter().map(text).collect(),
             default_sample_type: text(number(bytes, 14)),
+            program: messages(bytes, 3)
+                .map(|mapping| text(number(mapping, 5)))
+                .next()
+                .unwrap_or_default(),
         }
     }
 }

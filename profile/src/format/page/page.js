@@ -21,6 +21,12 @@ function time(ns) {
   return `${fixed[digits].format(value)} ${name}`;
 }
 
+/** In powers of 1024. */
+function bytes(size) {
+  const [name, unit] = size < 1048576 ? ["KB", 1024] : ["MB", 1048576];
+  return `${fixed[1].format(size / unit)} ${name}`;
+}
+
 const percent = (part) => `${(data.whole ? (100 * part) / data.whole : 0).toFixed(1)} %`;
 const weight = (value) => (counts ? callsText(value) : time(value));
 const mark = (estimated) => (estimated ? "~" : "");
@@ -575,12 +581,13 @@ function start() {
     measured,
     callsText(calls),
     `${data.threads.length} ${data.threads.length === 1 ? "thread" : "threads"}`,
-    `tracker ${(header.tracker_bytes / 1048576).toFixed(1)} MB`,
+    `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,
   ];
   if (header.start_epoch_millis) facts.unshift(new Date(header.start_epoch_millis).toLocaleString());
   $("facts").textContent = facts.filter(Boolean).join(" · ");
   const remarks = [];
+  if (!rows.method.length) remarks.push("No instrumented method was called");
   if (rows.estimated.some(Boolean)) remarks.push("~ estimated from a random sample of the calls; counts are exact");
   if (header.overflowed_calls) remarks.push(`No room for the whole call tree (--max-nodes, or the heap): ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);
   if (data.leftOut) remarks.push(`${grouped.format(data.leftOut)} of the lightest tree nodes are left out of this page`);
