@@ -131,6 +131,20 @@ fn garbage(feature: u32) -> Result<()> {
     expect(&program.profile()?, &[("Odd.garbage", 1)])
 }
 
+/// Classes are loaded, and so rewritten, where the stack ends: what is left of
+/// it is enough for both.
+fn deep(feature: u32) -> Result<()> {
+    let folder = classes("odd")?;
+    let class = folder.join("Varied.class").display().to_string();
+    for jvm in [&["-Xint"][..], &[]] {
+        let program = Program::new(feature, &folder, &["Deep", &class, "8"])?.jvm(jvm);
+        let profile = program.prints("8 overflows\n", 0)?;
+        let loaded = calls(&profile).get("Deep.load").copied();
+        ensure!(loaded.is_some_and(|loaded| loaded > 8), "{loaded:?}");
+    }
+    Ok(())
+}
+
 fn all(feature: u32) -> Result<()> {
     type Check = fn(u32) -> Result<()>;
     let checks: &[(&str, Check)] = &[
@@ -153,6 +167,7 @@ fn odd_classes_on_11() -> Result<()> {
 #[test]
 fn odd_classes_on_17() -> Result<()> {
     all(17)?;
+    deep(17)?;
     hidden(17)
 }
 
@@ -165,5 +180,6 @@ fn odd_classes_on_21() -> Result<()> {
 #[test]
 fn odd_classes_on_25() -> Result<()> {
     all(25)?;
+    deep(25)?;
     hidden(25)
 }
