@@ -2,10 +2,11 @@
 //!
 //! Ids belong to loader, class bytes and method: a class that comes through
 //! the hook again, for a retransformation by us or another agent, has the ids
-//! it had.
+//! it had. So it has if the other agent has changed its methods' code since;
+//! which methods it has, nobody can change.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadhook_rewrite::ClassFile;
@@ -43,12 +44,25 @@ struct Key {
     bytes: [u64; 2],
 }
 
+/// A class whatever its code: its loader, and a hash of its name and the names
+/// and descriptors of its methods, in their order.
+type Shape = (u32, u64);
+
 #[derive(Default)]
 struct Classes {
     by_key: HashMap<Key, usize>,
+    by_shape: HashMap<Shape, usize>,
     /// First id and symbols, in the order of the ids.
     all: Vec<(u32, ClassSymbols)>,
     next: u32,
+}
+
+impl Classes {
+    fn at(&self, index: Option<&usize>) -> Option<Entry> {
+        let index = *index?;
+        let first_id = self.all.get(index)?.0;
+        Some(Entry { index, first_id })
+    }
 }
 
 /// All classes that were instrumented.
@@ -93,9 +107,13 @@ impl Registry {
             bytes: [hash(&self.hashers[0]), hash(&self.hashers[1])],
         };
         let mut classes = self.lock();
-        if let Some(&index) = classes.by_key.get(&key) {
-            let first_id = classes.all.get(index).map_or(0, |class| class.0);
-            return Entry { index, first_id };
+        if let Some(entry) = classes.at(classes.by_key.get(&key)) {
+            return entry;
+        }
+        let shape = (loader, self.shape(class));
+        if let Some(entry) = classes.at(classes.by_shape.get(&shape)) {
+            classes.by_key.insert(key, entry.index);
+            return entry;
         }
         let (index, first_id) = (classes.all.len(), classes.next);
         classes.next = first_id.wrapping_add(class.methods().len() as u32);
@@ -109,7 +127,18 @@ impl Registry {
             },
         ));
         classes.by_key.insert(key, index);
+        classes.by_shape.insert(shape, index);
         Entry { index, first_id }
+    }
+
+    fn shape(&self, class: &ClassFile<'_>) -> u64 {
+        let mut hasher = self.hashers[0].build_hasher();
+        class.name().hash(&mut hasher);
+        for method in class.methods() {
+            method.name().hash(&mut hasher);
+            method.descriptor().hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     /// Adds the methods of a class that were instrumented.
