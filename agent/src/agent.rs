@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use crate::ffi::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
 use crate::ffi::jvmti::Jvmti;
+use crate::heap::Heap;
 use crate::hook::Hook;
 use crate::loaders::Loaders;
 use crate::periodic::Turns;
@@ -25,10 +26,13 @@ pub(crate) struct Tracker {
     thread_end: StaticMethod,
     ticker: StaticMethod,
     tick: StaticMethod,
+    /// Made at the start: when the program ends, its heap may have no room.
+    buffer: Reference,
+    pub(crate) heap: Heap,
 }
 
 /// Words fetched at a time; more than the longest record has.
-const BUFFER: i32 = 1 << 16;
+const BUFFER: i32 = 1 << 13;
 
 impl Tracker {
     /// Looks up the methods of the class that was defined at VMStart.
@@ -40,6 +44,8 @@ impl Tracker {
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
             ticker: jni.static_method(class, c"ticker", c"()Ljava/lang/Thread;")?,
             tick: jni.static_method(class, c"tick", c"()V")?,
+            buffer: jni.global(jni.new_long_array(BUFFER)?)?,
+            heap: Heap::find(jni)?,
         })
     }
 
@@ -77,11 +83,10 @@ impl Tracker {
         mut take: impl FnMut(&[i64]),
     ) -> Result<(), Thrown> {
         let done = jni.framed(|| {
-            let array = jni.new_long_array(BUFFER)?;
             let mut words = vec![0; BUFFER as usize];
             jni.call_void(self.begin_snapshot, &[])?;
             loop {
-                let count = jni.call_int(self.snapshot, &[Argument::Object(array)])?;
+                let count = jni.call_int(self.snapshot, &[Argument::Object(self.buffer)])?;
                 let Some(part) = usize::try_from(count)
                     .ok()
                     .and_then(|count| words.get_mut(..count))
@@ -91,7 +96,7 @@ impl Tracker {
                 if part.is_empty() {
                     return Ok(());
                 }
-                jni.read_longs(array, part)?;
+                jni.read_longs(self.buffer, part)?;
                 take(part);
             }
         });

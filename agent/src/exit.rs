@@ -30,6 +30,10 @@ pub(crate) fn check_file(file: &Path) -> io::Result<()> {
 /// changes nothing for the program.
 pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
     let options = agent.hook.options();
+    if !tracker.heap.can_give(jni) {
+        tell::line("no profile: the heap is full");
+        return;
+    }
     let written =
         profile(agent, jni, tracker).and_then(|profile| write_and_note(options, &profile));
     match written {

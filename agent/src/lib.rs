@@ -10,6 +10,7 @@ mod below;
 mod events;
 mod exit;
 pub mod ffi;
+mod heap;
 mod hook;
 mod loaders;
 mod options;

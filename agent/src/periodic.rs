@@ -5,15 +5,12 @@ use std::time::{Duration, Instant};
 
 use crate::agent::Agent;
 use crate::exit;
-use crate::ffi::jni::{Argument, Jni, StaticMethod, Thrown};
+use crate::ffi::jni::{Argument, Jni, Thrown};
 use crate::tell;
 
 /// The longest wait for a snapshot under way when the VM ends. Seconds are
 /// enough for a million nodes; a debugger may have suspended its thread.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
-/// What a snapshot allocates in the program's heap, in bytes and rounded up.
-const SNAPSHOT_BYTES: i64 = 1 << 20;
 
 /// Whose turn it is to write the profile: one writer at a time, and none after
 /// the one at the VM's end.
@@ -110,19 +107,11 @@ fn run(agent: &'static Agent, jni: Jni<'_>) {
     else {
         return;
     };
-    let room = jni.framed(|| {
-        let budget = jni.find_class(c"java/lang/$LoadhookBudget")?;
-        jni.static_method(budget, c"hasRoom", c"(J)Z")
-    });
-    let Some(Ok(room)) = room else {
-        tell::once("snapshot-every: the tracker knows no limit; the profile is written at exit");
-        return;
-    };
     while !agent.turns.wait(interval, |state| state.ending) {
         let Some(_turn) = agent.turns.take() else {
             return;
         };
-        if !has_room(jni, room) {
+        if !tracker.heap.can_spare(jni) {
             tell::once("a snapshot is left out: the heap is nearly full");
             continue;
         }
@@ -130,13 +119,6 @@ fn run(agent: &'static Agent, jni: Jni<'_>) {
             tell::once(&format!("no snapshot, tried again later: {error}"));
         }
     }
-}
-
-/// Whether the heap has room for a snapshot. Asked, not tried: with
-/// `-XX:+ExitOnOutOfMemoryError` an allocation that fails ends the JVM.
-fn has_room(jni: Jni<'_>, room: StaticMethod) -> bool {
-    jni.call_boolean(room, &[Argument::Long(SNAPSHOT_BYTES)])
-        .unwrap_or(false)
 }
 
 #[cfg(test)]

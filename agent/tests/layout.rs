@@ -58,6 +58,7 @@ const JNI: &[(&str, usize)] = &[
         jni::CALL_STATIC_BOOLEAN_METHOD_A,
     ),
     ("CallStaticIntMethodA", jni::CALL_STATIC_INT_METHOD_A),
+    ("CallStaticLongMethodA", jni::CALL_STATIC_LONG_METHOD_A),
     ("CallStaticVoidMethodA", jni::CALL_STATIC_VOID_METHOD_A),
     ("NewStringUTF", jni::NEW_STRING_UTF),
     ("GetStringUTFChars", jni::GET_STRING_UTF_CHARS),

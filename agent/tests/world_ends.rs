@@ -236,3 +236,28 @@ fn a_full_disk_is_told() -> Result<()> {
     ensure!(names == ["profile.pb.gz"], "{names:?}");
     Ok(())
 }
+
+/// A heap with no room for us: nothing of ours fails in it, since with this
+/// flag the JVM would end there, with an exit code of its own. (JDK 25's own
+/// collector ends the program itself so.)
+#[test]
+fn a_full_heap_is_told() -> Result<()> {
+    let jvm = ["-Xmx32m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"];
+    for options in ["", ",snapshot-every=100ms"] {
+        let program = Program::new(17, &classes("ends")?, &["Full", "90"])?
+            .jvm(&jvm)
+            .options(&format!("all=true,quiet=true{options}"));
+        let plain = program.plain()?;
+        ensure!(plain.stdout == "full\n" && plain.code == Some(8), "{plain}");
+        let observed = program.observed()?;
+        ensure!(
+            observed.stdout == plain.stdout && observed.code == plain.code,
+            "{observed}"
+        );
+        ensure!(
+            observed.stderr.contains("no profile: the heap is full"),
+            "{observed}"
+        );
+    }
+    Ok(())
+}

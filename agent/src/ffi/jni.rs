@@ -239,6 +239,26 @@ impl<'e> Jni<'e> {
         self.unless_thrown(result)
     }
 
+    /// Calls a static method that returns a `long`.
+    pub(crate) fn call_long(
+        self,
+        callee: StaticMethod,
+        arguments: &[Argument],
+    ) -> Result<Long, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Long;
+        let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
+        // SAFETY: as in `call_void`.
+        let result = unsafe {
+            self.function::<F>(jni::CALL_STATIC_LONG_METHOD_A)(
+                self.env,
+                callee.class.0,
+                callee.method,
+                values.as_ptr(),
+            )
+        };
+        self.unless_thrown(result)
+    }
+
     /// Calls a static method that returns a `boolean`.
     pub(crate) fn call_boolean(
         self,

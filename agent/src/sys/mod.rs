@@ -62,6 +62,7 @@ pub mod jni {
     pub const CALL_STATIC_OBJECT_METHOD_A: usize = 116;
     pub const CALL_STATIC_BOOLEAN_METHOD_A: usize = 119;
     pub const CALL_STATIC_INT_METHOD_A: usize = 131;
+    pub const CALL_STATIC_LONG_METHOD_A: usize = 134;
     pub const CALL_STATIC_VOID_METHOD_A: usize = 143;
     pub const NEW_STRING_UTF: usize = 167;
     pub const GET_STRING_UTF_CHARS: usize = 169;

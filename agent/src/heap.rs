@@ -1,0 +1,44 @@
+//! What is left of the program's heap. Asked, not tried: with
+//! `-XX:+ExitOnOutOfMemoryError` an allocation that fails ends the JVM, even
+//! one of ours.
+
+use crate::ffi::jni::{Argument, Jni, StaticMethod, Thrown};
+
+/// What a snapshot allocates at once, in bytes and rounded up.
+const SNAPSHOT_BYTES: i64 = 128 << 10;
+
+/// The methods that tell.
+pub(crate) struct Heap {
+    free: StaticMethod,
+    has_room: StaticMethod,
+    collect: StaticMethod,
+}
+
+impl Heap {
+    pub(crate) fn find(jni: Jni<'_>) -> Result<Self, Thrown> {
+        let budget = jni.find_class(c"java/lang/$LoadhookBudget")?;
+        let system = jni.find_class(c"java/lang/System")?;
+        Ok(Heap {
+            free: jni.static_method(budget, c"free", c"()J")?,
+            has_room: jni.static_method(budget, c"hasRoom", c"(J)Z")?,
+            collect: jni.static_method(system, c"gc", c"()V")?,
+        })
+    }
+
+    /// Whether the program, which runs on, can spare a snapshot. Garbage counts
+    /// as used.
+    pub(crate) fn can_spare(&self, jni: Jni<'_>) -> bool {
+        jni.call_boolean(self.has_room, &[Argument::Long(SNAPSHOT_BYTES)])
+            .unwrap_or(false)
+    }
+
+    /// Whether there is any room for a snapshot, now that the program has
+    /// ended; garbage is collected if need be.
+    pub(crate) fn can_give(&self, jni: Jni<'_>) -> bool {
+        let is_free = || {
+            jni.call_long(self.free, &[])
+                .is_ok_and(|free| free > SNAPSHOT_BYTES)
+        };
+        is_free() || jni.call_void(self.collect, &[]).is_ok() && is_free()
+    }
+}
