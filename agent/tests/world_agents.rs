@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
@@ -56,7 +55,7 @@ fn asm_agent(folder: &Path) -> Result<PathBuf> {
 /// Runs with these options before and after ours.
 fn run(program: &Program, before: &[String], ours: bool, after: &[String]) -> Result<Ran> {
     let ours = ours.then(|| program.agent_option()).transpose()?;
-    let mut java = program.jdk.java();
+    let mut java = program.java();
     java.args(before).args(ours).args(after);
     java.args(&program.jvm).args(&program.main);
     Ok(java.current_dir(program.folder()).output()?.into())
@@ -218,7 +217,7 @@ fn ours_twice(feature: u32) -> Result<()> {
     let plain = program.plain()?;
     for second in [agent()?, copy] {
         let other = program.folder().join("other.pb.gz");
-        let mut java: Command = program.jdk.java();
+        let mut java = program.java();
         java.arg(program.agent_option()?);
         java.arg(format!(
             "-agentpath:{}=quiet=true,file={}",

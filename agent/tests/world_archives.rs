@@ -44,7 +44,7 @@ struct Sources {
 /// Runs with these options; the VM logs where each class comes from.
 fn logged(program: &Program, agent: bool, options: &[&str]) -> Result<(Ran, Sources)> {
     let log = program.folder().join("classes.log");
-    let mut java = program.jdk.java();
+    let mut java = program.java();
     if agent {
         java.arg(program.agent_option()?);
     }
@@ -134,7 +134,7 @@ fn the_default_archive_stays_in_use_on_25() -> Result<()> {
 
 /// Makes something of a run without the agent.
 fn made(program: &Program, option: &str, file: &Path) -> Result<PathBuf> {
-    let mut java = program.jdk.java();
+    let mut java = program.java();
     java.arg(format!("{option}={}", file.display()));
     let ran: Ran = java.args(&program.jvm).args(&program.main).output()?.into();
     ensure!(

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use world::{Program, Ran, classes, expect, read};
+use world::{Program, Ran, classes, expect, read, without_options};
 
 mod world;
 
@@ -98,7 +98,7 @@ fn every_exit_writes_the_profile_on_25() -> Result<()> {
 /// are given back.
 fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
     let plain = program.plain()?;
-    let mut command = program.jdk.java();
+    let mut command = program.java();
     command.arg(format!(
         "-agentpath:{}=all=true,quiet=true,file={}",
         world::agent()?.display(),
@@ -162,7 +162,7 @@ fn the_file_is_tried_again_at_the_end() -> Result<()> {
     let made_text = made.display().to_string();
     let program = program(17, &["mkdir", &made_text])?;
     // Not by `with_file`: the plain run would make the folder.
-    let mut command = program.jdk.java();
+    let mut command = program.java();
     let file = made.join("profile");
     command.arg(format!(
         "-agentpath:{}=all=true,quiet=true,file={}",
@@ -205,7 +205,7 @@ fn a_link_stays_one() -> Result<()> {
 fn a_full_disk_is_told() -> Result<()> {
     let program = program(17, &["exit"])?;
     fs::write(program.file(), "earlier")?;
-    let mut command = Command::new("sh");
+    let mut command = without_options(Command::new("sh"));
     // 512 or 1024 bytes, as the shell likes. The VM's own performance data is
     // a file too.
     command.args(["-c", "ulimit -f 1; exec \"$@\"", "sh"]);

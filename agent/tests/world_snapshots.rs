@@ -180,7 +180,7 @@ fn a_sleeping_thread_holds_nothing_up() -> Result<()> {
 fn a_snapshot_is_tried_again() -> Result<()> {
     let program = beats(17, &[], "count")?;
     let folder = program.folder().join("later");
-    let mut command = program.jdk.java();
+    let mut command = program.java();
     let file = folder.join("profile");
     let options = format!(
         "all=true,quiet=true,snapshot-every=100ms,file={}",

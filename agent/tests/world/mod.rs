@@ -120,6 +120,11 @@ impl Program {
         ))
     }
 
+    /// The JDK's `java`.
+    pub(crate) fn java(&self) -> Command {
+        without_options(self.jdk.java())
+    }
+
     /// A command with signals as they are by default: a test that runs in a
     /// shell's background has SIGINT ignored.
     pub(crate) fn command(&self, agent: bool) -> Result<Command> {
@@ -131,7 +136,7 @@ impl Program {
         }
         command.args(&self.jvm).args(&self.main);
         command.current_dir(self.folder());
-        Ok(command)
+        Ok(without_options(command))
     }
 
     pub(crate) fn plain(&self) -> Result<Ran> {
@@ -171,6 +176,13 @@ impl Program {
     pub(crate) fn profile(&self) -> Result<Profile> {
         read(&self.file())
     }
+}
+
+/// Without what a developer has in the environment.
+pub(crate) fn without_options(mut java: Command) -> Command {
+    java.env_remove("JAVA_TOOL_OPTIONS")
+        .env_remove("JDK_JAVA_OPTIONS");
+    java
 }
 
 impl From<Output> for Ran {
