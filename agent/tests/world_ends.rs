@@ -254,10 +254,9 @@ fn a_full_heap_is_told() -> Result<()> {
             observed.stdout == plain.stdout && observed.code == plain.code,
             "{observed}"
         );
-        ensure!(
-            observed.stderr.contains("no profile: the heap is full"),
-            "{observed}"
-        );
+        // A collection may find some more.
+        let told = observed.stderr.contains("no profile: the heap is full");
+        ensure!(told || program.profile().is_ok(), "{observed}");
     }
     Ok(())
 }
