@@ -1,8 +1,17 @@
 package loadhook;
 
-/** Measures what the probes themselves cost, in picoseconds, on a path of its own. */
+/**
+ * Measures what the probes themselves cost, in picoseconds, on paths of its own.
+ *
+ * In a program of seconds the probes are compiled, but the loops here may not be; so what a loop costs that calls empty
+ * methods instead is taken off.
+ */
 final class Calibration {
     private static final int CALLS = 500;
+    /** So many calls of a node are all timed in every mode, and in the same way. */
+    private static final int TIMED_CALLS = 60;
+    /** Several, since the program's threads may have the processors. */
+    private static final int ROUNDS = 20;
     private static final long UNKNOWN = Long.MAX_VALUE;
 
     /** What of a timed call's probes lies between its two readings of the clock. */
@@ -17,23 +26,37 @@ final class Calibration {
     /** Measures for so long; what was measured earlier stays where it is less, since compiled code only gets faster. */
     static void run(long nanos) {
         long end = System.nanoTime() + nanos;
-        do {
-            clockPicos = least(clockPicos, clock());
-            long untimed = pair(Timing.COUNT, null);
-            if (Timing.mode == Timing.COUNT) {
-                outsidePicos = least(outsidePicos, untimed);
-            } else {
-                Path exact = new Path(Timing.EXACT, 4, 4, 1);
-                long timed = pair(Timing.EXACT, exact);
-                long inside = exact.times[Tree.STRIDE + Tree.ALL] * 1000 / CALLS;
-                exact.clear();
-                if (timed != UNKNOWN) {
-                    insidePicos = least(insidePicos, inside);
-                    timed -= inside;
+        long empty = Long.MAX_VALUE;
+        long clock = Long.MAX_VALUE;
+        long untimed = UNKNOWN;
+        long timed = UNKNOWN;
+        long inside = UNKNOWN;
+        for (int round = 0; round < ROUNDS || System.nanoTime() < end; round++) {
+            empty = Math.min(empty, empty());
+            clock = Math.min(clock, clock());
+            Path counting = new Path(Timing.COUNT, 4, 4, 1);
+            untimed = Math.min(untimed, pair(counting, CALLS));
+            counting.clear();
+            if (Timing.mode != Timing.COUNT) {
+                Path path = new Path(Timing.mode, 4, 4, 1);
+                long pair = pair(path, TIMED_CALLS);
+                if (pair != UNKNOWN) {
+                    timed = Math.min(timed, pair);
+                    inside = Math.min(inside, path.times[Tree.STRIDE + Tree.ALL] * 1000 / TIMED_CALLS);
                 }
-                outsidePicos = least(outsidePicos, Timing.mode == Timing.EXACT ? timed : untimed);
+                path.clear();
             }
-        } while (System.nanoTime() < end);
+        }
+        // Of a turn of the loop about half is calling and half returning, which lies between the readings.
+        clockPicos = least(clockPicos, clock - empty / 2);
+        if (untimed == UNKNOWN || Timing.mode != Timing.COUNT && timed == UNKNOWN) {
+            return;
+        }
+        if (Timing.mode != Timing.COUNT) {
+            insidePicos = least(insidePicos, inside - empty / 2);
+        }
+        long outside = Timing.mode == Timing.EXACT ? timed - inside - empty / 2 : untimed - empty;
+        outsidePicos = least(outsidePicos, outside);
     }
 
     /**
@@ -60,9 +83,6 @@ final class Calibration {
     }
 
     private static long least(long before, long now) {
-        if (now == UNKNOWN) {
-            return before;
-        }
         return before == 0 ? Math.max(1, now) : Math.min(before, Math.max(1, now));
     }
 
@@ -71,20 +91,31 @@ final class Calibration {
         for (int call = 0; call < CALLS; call++) {
             Clock.now();
         }
-        return (System.nanoTime() - start) * 1000 / CALLS;
+        return picos(start, CALLS);
+    }
+
+    private static long empty() {
+        long start = System.nanoTime();
+        for (int call = 0; call < CALLS; call++) {
+            empty(0);
+            empty(0);
+        }
+        return picos(start, CALLS);
+    }
+
+    private static void empty(int method) {
     }
 
     /**
      * A pair of probes as the program runs them: with the way to the path. Unknown if another thread, whose path has the
      * same place in the cache, took it meanwhile.
      */
-    private static long pair(int mode, Path path) {
-        Path scratch = path != null ? path : new Path(mode, 4, 4, 1);
-        long nanos = Threads.pairs(scratch, CALLS);
-        boolean complete = scratch.calls(Tree.STRIDE) == CALLS;
-        if (path == null) {
-            scratch.clear();
-        }
-        return complete ? nanos * 1000 / CALLS : UNKNOWN;
+    private static long pair(Path path, int calls) {
+        long nanos = Threads.pairs(path, calls);
+        return path.calls(Tree.STRIDE) == calls ? nanos * 1000 / calls : UNKNOWN;
+    }
+
+    private static long picos(long start, int calls) {
+        return (System.nanoTime() - start) * 1000 / calls;
     }
 }

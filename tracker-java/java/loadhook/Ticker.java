@@ -5,7 +5,7 @@ package loadhook;
  *
  * What is known of every call, timed or not, is then the ticks between its beginning and its end. Ticks that come
  * independently of the program measure any interval without bias, though coarsely: on average the time between the last
- * tick before its end and the last tick before its beginning is its length. That holds when ticks are late or irregular,
+ * tick before its beginning and the last tick before its end is its length. That holds when ticks are late or irregular,
  * too. Taken of the interval from a call's beginning to {@link #LIMIT} before its end, it estimates what the call lasts
  * beyond the limit; a call shorter than the limit has no such interval.
  */
