@@ -24,8 +24,6 @@ pub(crate) struct Tracker {
     begin_snapshot: StaticMethod,
     snapshot: StaticMethod,
     thread_end: StaticMethod,
-    ticker: StaticMethod,
-    tick: StaticMethod,
     /// Made at the start: when the program ends, its heap may have no room.
     buffer: Reference,
     pub(crate) heap: Heap,
@@ -42,8 +40,6 @@ impl Tracker {
             begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()V")?,
             snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
-            ticker: jni.static_method(class, c"ticker", c"()Ljava/lang/Thread;")?,
-            tick: jni.static_method(class, c"tick", c"()V")?,
             buffer: jni.global(jni.new_long_array(BUFFER)?)?,
             heap: Heap::find(jni)?,
         })
@@ -58,16 +54,6 @@ impl Tracker {
     ) -> Result<(), Thrown> {
         let arguments = [timing, clock, max_nodes].map(Argument::Int);
         jni.call_void(self.configure, &arguments)
-    }
-
-    /// A thread that was not started, to tick.
-    pub(crate) fn ticker(&self, jni: Jni<'_>) -> Result<Reference, Thrown> {
-        jni.call_object(self.ticker, &[])
-    }
-
-    /// Lets all threads know what time it is.
-    pub(crate) fn tick(&self, jni: Jni<'_>) -> Result<(), Thrown> {
-        jni.call_void(self.tick, &[])
     }
 
     /// A thread is about to end: its tree is merged.

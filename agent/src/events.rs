@@ -6,12 +6,12 @@ use crate::ffi::jni::{Jni, Reference, Thrown};
 use crate::ffi::jvmti::{Jvmti, VmBuffer};
 use crate::hook::Hook;
 use crate::loaders::Loaders;
-use crate::options::{self, Clock, Request, Timing};
+use crate::options::{self, Clock, Request};
 use crate::periodic::{self, Turns};
 use crate::retransform;
 use crate::sys::{Capabilities, capability, event};
 use crate::tell;
-use crate::{ticker, tracker};
+use crate::tracker;
 
 /// `Agent_OnLoad`: options and capabilities. An error stops the VM before
 /// `main`: the only case in which we stop one.
@@ -90,9 +90,6 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         tell::once("the tracker cannot be configured; nothing is instrumented");
         return;
     }
-    if options.timing == Timing::Adaptive && options.clock == Clock::Wall {
-        ticker::start(agent, jni, tracker);
-    }
     agent.loaders.find(jni);
     if let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
         tell::once(&format!(
@@ -144,5 +141,4 @@ pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
     } else {
         tell::line("no profile of the end: a snapshot under way does not end");
     }
-    ticker::stop();
 }

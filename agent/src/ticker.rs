@@ -1,40 +1,55 @@
 //! Tells the tracker the time, about every millisecond.
 //!
-//! A thread of the agent's own, of the kind JVM TI has for that: a daemon that
-//! `Thread.getAllStackTraces` and thread counts leave out. It sleeps outside
-//! the VM. Late ticks cost precision, not correctness.
+//! The thread is none of the VM's: no list of threads has it, and it goes on
+//! while the VM is stopped. The tracker reads the memory it writes. Late ticks
+//! cost precision, not correctness.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::agent::{Agent, Tracker};
-use crate::ffi::jni::Jni;
+use crate::options::{Clock, Options, Timing};
 
-static STOPPED: AtomicBool = AtomicBool::new(false);
+/// The last tick and the one before; 0 until there is one.
+static TICKS: [AtomicI32; 2] = [const { AtomicI32::new(0) }; 2];
 
-/// Starts the thread. Without it the tracker times as well as it can.
-pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>, tracker: &Tracker) {
-    let _ = jni.framed(|| {
-        let thread = tracker.ticker(jni).ok()?;
-        agent.jvmti.run_agent_thread(thread, run).ok()
-    });
+/// A unit of ticks is 2 to this power of nanoseconds.
+const SHIFT: u32 = 14;
+
+/// Starts ticking if the tracker needs ticks and gives the memory's address,
+/// else 0. `now` is what the VM's clock shows.
+pub(crate) fn start(options: &Options, now: i64) -> i64 {
+    if options.timing != Timing::Adaptive || options.clock != Clock::Wall {
+        return 0;
+    }
+    let began = Instant::now();
+    let ticker = thread::Builder::new()
+        .name("loadhook-ticker".to_owned())
+        .spawn(move || run(began, now));
+    match ticker {
+        Ok(_) => TICKS.as_ptr() as i64,
+        // The tracker times as well as it can.
+        Err(_) => 0,
+    }
 }
 
-/// The program has ended.
-pub(crate) fn stop() {
-    STOPPED.store(true, Ordering::Relaxed);
-}
-
-fn run(agent: &'static Agent, jni: Jni<'_>) {
-    let Some(tracker) = agent.tracker.get() else {
-        return;
-    };
+/// Until the process ends.
+fn run(began: Instant, origin: i64) {
     let mut seed = u64::from(std::process::id()) << 1 | 1;
-    while !STOPPED.load(Ordering::Relaxed) {
-        std::thread::sleep(distance(&mut seed));
-        if tracker.tick(jni).is_err() {
-            return;
-        }
+    let [last, before] = &TICKS;
+    loop {
+        thread::sleep(distance(&mut seed));
+        let now = origin.wrapping_add(began.elapsed().as_nanos() as i64);
+        before.store(last.load(Ordering::Relaxed), Ordering::Relaxed);
+        last.store(tick(now), Ordering::Release);
+    }
+}
+
+/// The nearest unit, but 0.
+fn tick(now: i64) -> i32 {
+    match (now.wrapping_add(1 << (SHIFT - 1)) >> SHIFT) as i32 {
+        0 => 1,
+        tick => tick,
     }
 }
 
@@ -48,7 +63,7 @@ fn distance(seed: &mut u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::distance;
+    use super::{distance, tick};
 
     #[test]
     fn distances_are_a_millisecond_on_average() {
@@ -59,5 +74,12 @@ mod tests {
         assert!(distances.iter().all(|d| (500_000..1_550_000).contains(d)));
         let mean = distances.iter().sum::<u128>() / 10_000;
         assert!((1_000_000..1_050_000).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn ticks_wrap_around_and_are_never_0() {
+        let unit = 1 << 14;
+        let found = [0, 8191, 8192, -8193, (1 << 31) * unit, (1 << 32) * unit].map(tick);
+        assert_eq!(found, [1, 1, 1, -1, i32::MIN, 1]);
     }
 }

@@ -18,7 +18,7 @@ use crate::events;
 use crate::sys::{
     self, Callbacks, Int, JNI_ERR, JNI_OK, JVMTI_VERSION_11, Long, Object, event, invoke,
 };
-use crate::tell;
+use crate::{tell, ticker};
 
 /// One VM a process, and one agent in it.
 static AGENT: OnceLock<Agent> = OnceLock::new();
@@ -214,4 +214,18 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadCpuNanos(
     AGENT
         .get()
         .map_or(-1, |agent| agent.jvmti.current_thread_cpu_time())
+}
+
+/// Where the tracker reads ticks; it asks once.
+///
+/// # Safety
+/// Called by the VM for `java.lang.$LoadhookTicker`'s initialisation.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_tickAddress(
+    _env: *mut c_void,
+    _class: Object,
+    now: Long,
+) -> Long {
+    let start = |agent: &Agent| ticker::start(agent.hook.options(), now);
+    catch_unwind(AssertUnwindSafe(|| AGENT.get().map_or(0, start))).unwrap_or(0)
 }

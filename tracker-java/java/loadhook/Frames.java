@@ -10,7 +10,7 @@ final class Frames {
     /** As in the path's stamps; of an untimed frame 0. */
     final long[] starts;
     final long[] weights;
-    private final int tick = Ticker.time;
+    private final int tick = Ticker.last();
     /** How many have time to be told: timed ones and such as saw ticks. */
     int told;
 

@@ -10,8 +10,7 @@ import java.lang.reflect.Field;
  */
 final class Ids {
     private static final boolean FINAL_METHOD = feature() >= 19;
-    private static final JavaUnsafe UNSAFE = FINAL_METHOD ? null : unsafe();
-    private static final long TID = UNSAFE == null ? -1 : offset();
+    private static final long TID = FINAL_METHOD ? -1 : offset();
 
     /** An id, where there are none to be had. */
     private static final long UNKNOWN = 1;
@@ -23,7 +22,7 @@ final class Ids {
         if (FINAL_METHOD) {
             return ((JavaThread) (Object) thread).threadId();
         }
-        return TID < 0 ? UNKNOWN : UNSAFE.getLong(thread, TID);
+        return TID < 0 ? UNKNOWN : Memory.UNSAFE.getLong(thread, TID);
     }
 
     static boolean areKnown() {
@@ -44,19 +43,12 @@ final class Ids {
         return feature;
     }
 
-    private static JavaUnsafe unsafe() {
-        try {
-            Field field = JavaUnsafe.class.getDeclaredField("theUnsafe");
-            field.setAccessible(true);
-            return (JavaUnsafe) field.get(null);
-        } catch (Exception | LinkageError error) {
-            return null;
-        }
-    }
-
     private static long offset() {
+        if (Memory.UNSAFE == null) {
+            return -1;
+        }
         try {
-            return UNSAFE.objectFieldOffset(Thread.class.getDeclaredField("tid"));
+            return Memory.UNSAFE.objectFieldOffset(Thread.class.getDeclaredField("tid"));
         } catch (Exception error) {
             return -1;
         }

@@ -7,7 +7,14 @@ import java.lang.reflect.Field;
  * references and leaves this class out. In {@code java.base} the agent makes it {@code jdk.internal.misc.Unsafe}.
  */
 abstract class JavaUnsafe {
+    /** Not for everybody: of {@code sun.misc}, only for the JDK's own classes. */
+    static JavaUnsafe getUnsafe() {
+        return null;
+    }
+
     abstract long objectFieldOffset(Field field);
 
-    abstract long getLong(Object object, long offset);
+    abstract int getInt(Object base, long offset);
+
+    abstract long getLong(Object base, long offset);
 }

@@ -53,9 +53,11 @@ class Path extends Tree {
             int node = rows[from + LAST_CHILD];
             int left = rows[node + LEFT] - 1;
             if (left >= 0) {
+                int tick = Ticker.last();
+                // No call from here on.
                 rows[node + LEFT] = left;
                 rows[node + ACTIVE]++;
-                back[frame] = (long) from << 32 | Ticker.time & 0xFFFFFFFFL;
+                back[frame] = (long) from << 32 | tick & 0xFFFFFFFFL;
                 depth = frame + 1;
                 current = node;
             } else {
@@ -72,7 +74,7 @@ class Path extends Tree {
         if (rows[node + METHOD] == method) {
             int frame = depth - 1;
             long word = back[frame];
-            if (word >= 0 && (int) word == Ticker.time) {
+            if (word >= 0 && (int) word == Ticker.last()) {
                 rows[node + ACTIVE]--;
                 depth = frame;
                 current = (int) (word >> 32);
@@ -191,7 +193,7 @@ class Path extends Tree {
     }
 
     private static long frame(int from) {
-        return (long) from << 32 | Ticker.time & 0xFFFFFFFFL;
+        return (long) from << 32 | Ticker.last() & 0xFFFFFFFFL;
     }
 
     private static int callerIn(long frame) {

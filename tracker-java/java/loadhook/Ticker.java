@@ -16,11 +16,14 @@ final class Ticker implements Runnable {
     private static final int SHIFT = 14;
 
     /**
-     * The last tick in units of 2^14 ns, which repeats after 19 hours; 0 as long as nobody ticks. Not volatile: who
-     * sees it late has a late tick.
+     * Where the agent ticks, outside the heap: the last tick and the one before. Its thread is none of the VM's, so that it
+     * ticks while the VM stops, too, and a call sees how long it was stopped. 0 without an agent.
      */
-    static int time;
-    /** The tick before, 0 if there was none. */
+    private static final long ADDRESS = address();
+
+    /** Without an agent: the last tick in units of 2^14 ns, which repeats after 19 hours; 0 as long as nobody ticks. */
+    private static int time;
+    /** The tick before. */
     private static int before;
 
     private long seed = System.nanoTime() | 1;
@@ -56,14 +59,31 @@ final class Ticker implements Runnable {
         time = 0;
     }
 
+    private static long address() {
+        try {
+            return Tracker.tickAddress(System.nanoTime());
+        } catch (UnsatisfiedLinkError error) {
+            return 0;
+        }
+    }
+
+    /** The last tick; whoever sees it late has a late tick. */
+    static int last() {
+        return ADDRESS != 0 ? Memory.at(ADDRESS) : time;
+    }
+
+    private static int before() {
+        return ADDRESS != 0 ? Memory.at(ADDRESS + 4) : before;
+    }
+
     /** An estimate of what a call that ends now lasts beyond the limit; 0 if nobody ticked when it began. */
     static long beyond(int began, long now) {
-        int last = time;
+        int last = last();
         if (last == began || began == 0) {
             return 0;
         }
         if (last - lastBefore(now) > 0) {
-            last = before;
+            last = before();
         }
         long beyond = (long) (last - began) << SHIFT;
         return beyond < 0 ? 0 : beyond;
@@ -71,7 +91,7 @@ final class Ticker implements Runnable {
 
     /** The variance of such an estimate, rather too large. */
     static double variance(int began, long beyond, long now) {
-        double distance = (long) (time - before) << SHIFT;
+        double distance = (long) (last() - before()) << SHIFT;
         if (beyond > distance) {
             // What is missing before the first tick, and what follows the last one.
             return distance * distance / 4;

@@ -71,15 +71,11 @@ public final class Tracker {
         Threads.end(thread);
     }
 
-    /** Tells the time; about every millisecond, at distances by chance. Without it times are right, but less certain. */
-    public static void tick() {
-        Ticker.tick(Clock.now());
-    }
-
-    /** A thread for the agent to tick in. */
-    public static Thread ticker() {
-        return new Thread("loadhook-ticker");
-    }
+    /**
+     * Where the agent writes the last tick and the one before, as ints in units of 2^14 ns of {@link System#nanoTime}, which
+     * reads {@code now}; 0 if it does not tick.
+     */
+    static native long tickAddress(long now);
 
     /** Begins a snapshot; one that was not read to its end is given up. */
     public static synchronized void beginSnapshot() {

@@ -1,0 +1,37 @@
+package loadhook;
+
+import java.lang.reflect.Field;
+
+/** Reads memory as the JDK does. */
+final class Memory {
+    /** Null where there is none. */
+    static final JavaUnsafe UNSAFE = unsafe();
+
+    private Memory() {
+    }
+
+    /** The int at an address outside the heap. */
+    static int at(long address) {
+        return UNSAFE.getInt(null, address);
+    }
+
+    private static JavaUnsafe unsafe() {
+        try {
+            return JavaUnsafe.getUnsafe();
+        } catch (SecurityException error) {
+            return field();
+        } catch (LinkageError error) {
+            return null;
+        }
+    }
+
+    private static JavaUnsafe field() {
+        try {
+            Field field = JavaUnsafe.class.getDeclaredField("theUnsafe");
+            field.setAccessible(true);
+            return (JavaUnsafe) field.get(null);
+        } catch (Exception error) {
+            return null;
+        }
+    }
+}
