@@ -1,0 +1,68 @@
+/** Times that are known while it runs: of pauses in short calls, and of small methods beside a twin without probes. */
+public class Times {
+    static final int ROUNDS = 400;
+
+    static long sink;
+
+    public static void main(String[] args) throws InterruptedException {
+        for (int i = 0; i < 400000; i++) {
+            pausing(i);
+        }
+        long twin = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            work(round);
+            long start = System.nanoTime();
+            Twin.work(round);
+            // The second half, when both are compiled.
+            twin += round < ROUNDS / 2 ? 0 : System.nanoTime() - start;
+            if (round >= ROUNDS / 2) {
+                compiledWork(round);
+            }
+        }
+        System.out.println(sink == 42 ? "" : "twin " + twin);
+    }
+
+    /** 20 of 400,000 calls sleep for 20 ms: 400 ms in all. */
+    static void pausing(int i) throws InterruptedException {
+        if (i % 20000 == 19999) {
+            Thread.sleep(20);
+        }
+    }
+
+    static void work(int seed) {
+        long sum = seed;
+        for (int i = 0; i < 20000; i++) {
+            sum = step(sum);
+        }
+        sink += sum;
+    }
+
+    static void compiledWork(int seed) {
+        work(seed);
+    }
+
+    static long step(long x) {
+        for (int i = 0; i < 20; i++) {
+            x = x * 31 + i ^ x >>> 7;
+        }
+        return x;
+    }
+
+    /** The same, left out. */
+    static class Twin {
+        static void work(int seed) {
+            long sum = seed;
+            for (int i = 0; i < 20000; i++) {
+                sum = step(sum);
+            }
+            sink += sum;
+        }
+
+        static long step(long x) {
+            for (int i = 0; i < 20; i++) {
+                x = x * 31 + i ^ x >>> 7;
+            }
+            return x;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Times in real JVMs, against what the program knows of itself.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use loadhook_profile::figures::figures;
+use loadhook_profile::format::pprof;
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+
+/// What `Times.java` prints and its profile.
+fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
+    let test = std::env::current_exe()?;
+    let agent = test.parent().context("no target folder")?;
+    let agent = agent.join("libloadhook_agent.so");
+    ensure!(agent.is_file(), "{} was not built", agent.display());
+    let folder = tempfile::tempdir()?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Times.java");
+    let mut javac = Jdk::find(17)?.javac()?;
+    javac.args(["-g", "-d"]).arg(folder.path()).arg(source);
+    helpers::output(&mut javac)?;
+    let file = folder.path().join("profile.pb.gz");
+    let mut java = Jdk::find(feature)?.java();
+    java.arg(format!(
+        "-agentpath:{}=all=true,include=Times,{options},file={}",
+        agent.display(),
+        file.display()
+    ));
+    java.arg("-cp").arg(folder.path()).arg("Times");
+    let output = helpers::output(&mut java)?;
+    let twin = output.lines().find_map(|line| line.strip_prefix("twin "));
+    let twin = twin.context("no twin")?.trim().parse()?;
+    Ok((twin, pprof::read(&std::fs::read(&file)?[..])?))
+}
+
+/// Total time of a method, and its standard error, in nanoseconds.
+fn total(profile: &Profile, method: &str) -> (f64, f64) {
+    let mut sum = (0.0, 0.0);
+    for thread in &profile.threads {
+        for (node, figure) in thread
+            .nodes
+            .iter()
+            .zip(figures(&thread.nodes, &profile.header))
+        {
+            if &*profile.methods[node.method as usize].name == method {
+                sum.0 += figure.total_ns;
+                sum.1 += figure.total_variance;
+            }
+        }
+    }
+    (sum.0, sum.1.sqrt())
+}
+
+/// Twenty sleeps in a method of which one call in 128 is timed: ticks tell
+/// them, whichever calls are drawn.
+#[test]
+fn pauses_in_short_calls_are_seen() -> Result<()> {
+    for feature in [17, 25] {
+        let (_, profile) = run(feature, "timing=adaptive")?;
+        let (time, error) = total(&profile, "pausing");
+        println!("{feature}: {time:.0} ns ± {error:.0}");
+        ensure!(
+            time + 3.0 * error >= 400e6 && time - 3.0 * error <= profile.header.duration_ns as f64,
+            "{feature}: {time} ± {error}"
+        );
+        ensure!(error <= 0.5 * time, "{feature}: {time} ± {error}");
+    }
+    Ok(())
+}
+
+/// The processor's clock does not go on while a method sleeps.
+#[test]
+fn sleep_takes_no_processor_time() -> Result<()> {
+    let (_, profile) = run(17, "timing=exact,clock=cpu")?;
+    let (time, _) = total(&profile, "pausing");
+    println!("{time:.0} ns");
+    // With its sleeps it would be 400 ms at least.
+    ensure!(time < 400e6, "{time}");
+    Ok(())
+}
+
+/// What small methods take, called 20,000 times by an outer one, beside the
+/// same methods without probes in the same run. The best of some runs, since
+/// whatever else the machine does strikes one of both.
+#[test]
+fn an_outer_operation_takes_what_it_takes_unobserved() -> Result<()> {
+    let mut ratios = Vec::new();
+    for _ in 0..5 {
+        let (twin, profile) = run(17, "timing=adaptive")?;
+        let (time, error) = total(&profile, "compiledWork");
+        println!(
+            "{time:.0} ns ± {error:.0}, unobserved {twin:.0}, {:?}",
+            profile.header.probe
+        );
+        ratios.push(time / twin);
+        if ratios.iter().any(|ratio| (0.8..=1.2).contains(ratio)) {
+            return Ok(());
+        }
+    }
+    anyhow::bail!("reported over unobserved: {ratios:?}")
+}
