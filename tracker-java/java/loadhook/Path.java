@@ -233,7 +233,7 @@ class Path extends Tree {
         long estimate = weight * sample + beyond;
         long variance = times[node + VARIANCE];
         if (weight > 1) {
-            variance = widened(variance, weight, sample - times[node + PREVIOUS]);
+            variance = widened(variance, weight, sample - times[node + RECENT]);
         }
         if (beyond != 0) {
             variance = widened(variance, Ticker.variance(began, beyond, now));
@@ -245,7 +245,6 @@ class Path extends Tree {
         }
         times[from + CHILD] += estimate;
         times[node + VARIANCE] = variance;
-        times[node + PREVIOUS] = sample;
         times[node + RECENT] = recent;
         times[node + TIMED]++;
     }
@@ -267,10 +266,11 @@ class Path extends Tree {
 
     /**
      * Of a block of {@code weight} calls one was seen: the variance of its estimate is weight * (weight - 1) times that
-     * of a call, and half the square of the difference of two calls estimates the latter.
+     * of a call, and the square of the difference from the mean so far estimates the latter. Not from the call before: a
+     * long call makes the blocks behind it short, and would count by half.
      */
     private static long widened(long bits, long weight, double difference) {
-        return widened(bits, 0.5 * weight * (weight - 1) * difference * difference);
+        return widened(bits, (double) weight * (weight - 1) * difference * difference);
     }
 
     private static long widened(long bits, double variance) {

@@ -33,10 +33,9 @@ class Tree {
     static final int ALL = 2;
     static final int OUTERMOST = 3;
     static final int CHILD = 4;
-    // the variance of ALL (the bits of a double), a moving mean and the last duration.
+    // the variance of ALL (the bits of a double) and a moving mean.
     static final int VARIANCE = 5;
     static final int RECENT = 6;
-    static final int PREVIOUS = 7;
 
     static final int ROOT = 0;
 
