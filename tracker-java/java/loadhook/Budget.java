@@ -37,7 +37,11 @@ final class Budget {
      * four times the size and some megabytes, since a heap in regions may not have it in one.
      */
     static boolean hasRoom(long bytes) {
-        return free() > 4 * bytes + (4 << 20) + (RUNTIME.maxMemory() >> 5);
+        long reserve = RUNTIME.maxMemory() >> 5;
+        if (reserve > 32 << 20) {
+            reserve = 32 << 20;
+        }
+        return free() > 4 * bytes + (4 << 20) + reserve;
     }
 
     /** Whether a thread can have a path, without which its calls are not seen: a few kilobytes. */

@@ -49,8 +49,18 @@ class Path extends Tree {
         int from = current;
         int frame = depth;
         long[] back = this.back;
-        if (rows[from + LAST_METHOD] == method && frame < back.length) {
-            int node = rows[from + LAST_CHILD];
+        int node = rows[from + LAST_CHILD];
+        if (rows[from + LAST_METHOD] != method) {
+            // Callees follow each other as they did the last time: a method's code, the rounds of a loop.
+            node = rows[node + NEXT];
+            if (rows[node + METHOD] != method || rows[node + PARENT] != from) {
+                enterSlowly(method);
+                return;
+            }
+            rows[from + LAST_METHOD] = method;
+            rows[from + LAST_CHILD] = node;
+        }
+        if (frame < back.length) {
             int left = rows[node + LEFT] - 1;
             if (left >= 0) {
                 int tick = Ticker.last();
@@ -129,17 +139,18 @@ class Path extends Tree {
         }
         int[] rows = this.rows;
         long[] times = this.times;
-        int weight = rows[node + PERIOD];
+        int block = rows[node + BLOCK];
+        int weight = period(block);
         int period = Timing.period(mode, times[node + GRANTED], times[node + RECENT]);
         int skipped = period == 1 ? 0 : draw(period);
-        int left = rows[node + REST] + skipped;
+        int left = rest(block) + skipped;
+        block = block(period, period - 1 - skipped);
         long frame = frame(~from);
         long start = Clock.now();
         // No call from here on.
         rows[node + LEFT] = left;
         times[node + GRANTED] += left + 1;
-        rows[node + PERIOD] = period;
-        rows[node + REST] = period - 1 - skipped;
+        rows[node + BLOCK] = block;
         int at = 2 * stamped++;
         stamps[at] = start;
         stamps[at + 1] = rows[node + ACTIVE]++ == 0 ? weight : -weight;
@@ -303,6 +314,17 @@ class Path extends Tree {
                 return;
             }
             node = callerIn(word);
+        }
+    }
+
+    /** The thread ends in the midst of its calls, by {@code System.exit}. */
+    final void finish() {
+        if (beyond != 0) {
+            beyond = 0;
+            current = covered;
+        }
+        if (depth != 0) {
+            unwind(0, Clock.now());
         }
     }
 

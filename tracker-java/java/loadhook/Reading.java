@@ -61,11 +61,12 @@ final class Reading {
     /** Of ALL; what is drawn from a block that is not complete yet adds to it. */
     double variance(int node) {
         double variance = Double.longBitsToDouble(times[node + Tree.VARIANCE]);
-        int period = rows[node + Tree.PERIOD];
+        int block = rows[node + Tree.BLOCK];
+        int period = Tree.period(block);
         if (period > 1) {
-            // The draw lies LEFT calls ahead, and REST + 1 calls before the block's end: either some of its calls were
+            // The draw lies LEFT calls ahead, and rest + 1 calls before the block's end: either some of its calls were
             // seen, or some of the block before it are missing, which is about as long.
-            long seen = period - 1 - rows[node + Tree.REST] - rows[node + Tree.LEFT];
+            long seen = period - 1 - Tree.rest(block) - rows[node + Tree.LEFT];
             if (seen < 0) {
                 seen += period;
             }

@@ -190,6 +190,9 @@ final class Threads {
             try {
                 Path path = chained(thread);
                 if (path != null) {
+                    if (thread == inside) {
+                        path.finish();
+                    }
                     end(path);
                 }
             } finally {

@@ -21,9 +21,10 @@ class Tree {
     // calls until the next timed one, calls under way,
     static final int LEFT = 4;
     static final int ACTIVE = 5;
-    // the block that the next timed call belongs to: its length, and what remains of it behind that call.
-    static final int PERIOD = 6;
-    static final int REST = 7;
+    // the block that the next timed call belongs to: its length, and in the lowest byte what remains of it behind that call,
+    static final int BLOCK = 6;
+    // the node that its caller called next the last time.
+    static final int NEXT = 7;
 
     // Of the times: calls plus LEFT, so that a call counts down one word and no other,
     static final int GRANTED = 0;
@@ -82,6 +83,7 @@ class Tree {
         }
         if (node != overflow) {
             int[] rows = this.rows;
+            rows[rows[from + LAST_CHILD] + NEXT] = node;
             rows[from + LAST_METHOD] = method;
             rows[from + LAST_CHILD] = node;
         }
@@ -143,7 +145,11 @@ class Tree {
         if (overflow != 0 && from == overflow) {
             return overflow;
         }
-        if (!roomForNode() || !roomForEdge() || !takesNode()) {
+        if (!roomForNode() || !roomForEdge()) {
+            // There may be room after a collection.
+            return overflow();
+        }
+        if (!takesNode()) {
             int node = overflow();
             rememberFull(from, method);
             return node;
@@ -198,7 +204,7 @@ class Tree {
         rows[node + METHOD] = method;
         rows[node + PARENT] = from;
         rows[node + LAST_METHOD] = NO_METHOD;
-        rows[node + PERIOD] = 1;
+        rows[node + BLOCK] = block(1, 0);
         if (mode == Timing.COUNT) {
             rows[node + LEFT] = Integer.MAX_VALUE;
             times[node + GRANTED] = Integer.MAX_VALUE;
@@ -298,6 +304,18 @@ class Tree {
 
     private static int hash(long key) {
         return (int) ((key ^ key >>> 29) * 0x9E3779B97F4A7C15L >>> 32);
+    }
+
+    static int block(int period, int rest) {
+        return period << 8 | rest;
+    }
+
+    static int period(int block) {
+        return block >> 8;
+    }
+
+    static int rest(int block) {
+        return block & 0xFF;
     }
 
     // Sums.
