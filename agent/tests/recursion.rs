@@ -51,7 +51,7 @@ fn overflows(feature: u32) -> Result<()> {
         ("exact", "-XX:-TieredCompilation"),
         ("adaptive", "-Xint"),
     ] {
-        let options = format!("timing={timing}");
+        let options = format!("timing={timing},exclude=Overflow$Doll");
         let program = Program::new(feature, "Overflow").options(&options);
         let run = program.jvm(&[compiler]).run()?;
         let printed = String::from_utf8_lossy(&run.output.stdout);
@@ -68,8 +68,10 @@ fn overflows(feature: u32) -> Result<()> {
             cleans,
             locks,
             both,
+            guards,
             makes,
             leaves,
+            held,
         ] = counters[..]
         else {
             anyhow::bail!("{}: {printed}", run.name);
@@ -77,9 +79,11 @@ fn overflows(feature: u32) -> Result<()> {
         let found = edges(&run.profile, "Overflow");
         // Which of its handlers a leaf was called from, only the profile tells.
         let at_the_end = |edge: &str| found.get(edge).copied().unwrap_or_default();
-        let [t, c, b] = ["tries", "cleans", "both"].map(|m| at_the_end(&format!("{m} > leaf")));
+        let [t, c, b, g] = ["tries", "cleans", "both", "guards"]
+            .map(|method| at_the_end(&format!("{method} > leaf")));
+        ensure!(held == 0, "{}: locked {held} times", run.name);
         ensure!(
-            t + c + b == leaves,
+            t + c + b + g == leaves,
             "{}: {leaves} leaves: {found:#?}",
             run.name
         );
@@ -88,8 +92,8 @@ fn overflows(feature: u32) -> Result<()> {
             &format!(
                 "- > main 1
                 - > rounds 1
-                rounds > overflow 70
-                overflow > after 140
+                rounds > overflow 80
+                overflow > after 160
                 overflow > dive {dives}
                 overflow > swing {swings}
                 swing > swung {swungs}
@@ -100,6 +104,8 @@ fn overflows(feature: u32) -> Result<()> {
                 overflow > locks {locks}
                 overflow > both {both}
                 both > leaf {b}
+                overflow > guards {guards}
+                guards > leaf {g}
                 overflow > Matryoshka.<init> {makes}"
             ),
         )?;

@@ -10,8 +10,10 @@ public final class Overflow {
     static long cleans;
     static long locks;
     static long both;
+    static long guards;
     static long leaves;
     static long makes;
+    static long held;
 
     static void leaf() {
         leaves++;
@@ -43,6 +45,10 @@ public final class Overflow {
                 leaf();
             }
             throw e;
+        } finally {
+            if (n % 100 == 0) {
+                leaf();
+            }
         }
     }
 
@@ -78,11 +84,33 @@ public final class Overflow {
         }
     }
 
-    static final class Matryoshka {
+    /** Handlers inside a lock, which is left however they end. */
+    static void guards(int n) {
+        guards++;
+        synchronized (Overflow.class) {
+            try {
+                guards(n + 1);
+            } catch (IllegalStateException e) {
+                leaf();
+            } finally {
+                if (n % 100 == 0) {
+                    leaf();
+                }
+            }
+        }
+    }
+
+    /** Not instrumented: what the constructors of others count before they call another one. */
+    static class Doll {
+        Doll(long counted) {
+        }
+    }
+
+    static final class Matryoshka extends Doll {
         final Object inner;
 
         Matryoshka() {
-            makes++;
+            super(makes++);
             inner = new Matryoshka();
         }
     }
@@ -96,6 +124,7 @@ public final class Overflow {
                 case 3: cleans(0); break;
                 case 4: locks(0); break;
                 case 5: both(0); break;
+                case 6: guards(0); break;
                 default: new Matryoshka(); break;
             }
         } catch (StackOverflowError e) {
@@ -105,11 +134,14 @@ public final class Overflow {
     }
 
     static void after(int kind) {
+        if (Thread.holdsLock(Overflow.class)) {
+            held++;
+        }
     }
 
     static void rounds() {
-        for (int i = 0; i < 70; i++) {
-            overflow(i % 7);
+        for (int i = 0; i < 80; i++) {
+            overflow(i % 8);
         }
     }
 
@@ -119,6 +151,6 @@ public final class Overflow {
         thread.start();
         thread.join();
         System.out.println(dives + " " + swings + " " + swungs + " " + tries + " " + cleans + " " + locks + " " + both + " "
-                + makes + " " + leaves);
+                + guards + " " + makes + " " + leaves + " " + held);
     }
 }

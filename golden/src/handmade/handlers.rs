@@ -58,6 +58,16 @@ pub(super) fn add(list: &mut List) {
             covers_itself,
         );
         one(
+            "circle",
+            "two handlers that cover each other's start",
+            circle,
+        );
+        one(
+            "covers_two",
+            "range with two handlers inside, of which the second is another's",
+            covers_two,
+        );
+        one(
             "is_last",
             "handler that is one athrow at the code's end",
             is_last,
@@ -247,6 +257,36 @@ fn covers_itself(code: &mut CodeBuilder<'_>) {
     code.handler(handler, handler_end, handler, None);
     mark(code, 4);
     code.aload(1).op(op::ATHROW);
+}
+
+fn circle(code: &mut CodeBuilder<'_>) {
+    let (start, end) = divide(code);
+    code.op(op::IRETURN);
+    let first = catch(code, (start, end), None);
+    code.astore(1);
+    let first_end = code.here();
+    mark(code, 4);
+    code.iconst(-14).op(op::IRETURN);
+    let second = catch(code, (first, first_end), None);
+    code.astore(1);
+    let second_end = code.here();
+    code.handler(second, second_end, first, None);
+    mark(code, 5);
+    code.aload(1).op(op::ATHROW);
+}
+
+fn covers_two(code: &mut CodeBuilder<'_>) {
+    let (start, end) = divide(code);
+    code.op(op::POP);
+    let second_range = divide(code);
+    code.op(op::IRETURN);
+    let first = catch(code, (start, end), None);
+    answer(code, -15);
+    let second = catch(code, second_range, None);
+    answer(code, -16);
+    let behind = code.here();
+    code.handler(start, behind, first, Some(ARITHMETIC))
+        .handler(start, behind, second, None);
 }
 
 fn is_last(code: &mut CodeBuilder<'_>) {

@@ -118,6 +118,39 @@ pub(super) fn add(list: &mut List) {
                 .type_annotations(false, Vec::new());
         },
     );
+    list.test(
+        "type_annotation_split",
+        "exception parameters whose entries are split",
+        52,
+        &[0, 3],
+        split,
+    );
+}
+
+/// Of three entries the first two are split, and the annotations follow.
+fn split(code: &mut CodeBuilder<'_>) {
+    let exception = [V::object("java/lang/Exception")];
+    let start = code.here();
+    code.iconst(8).iload(0).ops(&[op::IDIV, op::IRETURN]);
+    let handler = code.here();
+    code.frame(&[V::Integer], &exception).op(op::POP);
+    mark(code, 1);
+    let end = code.here();
+    code.iconst(-1).op(op::IRETURN);
+    let last = code.here();
+    code.frame(&[V::Integer], &exception).op(op::POP);
+    code.iconst(-2).op(op::IRETURN);
+    for (handler, class) in [
+        (handler, "java/lang/ArithmeticException"),
+        (handler, "java/lang/IllegalStateException"),
+        (last, "java/lang/Exception"),
+    ] {
+        code.handler(start, end, handler, Some(class));
+    }
+    let annotations = (0..3)
+        .map(|entry| annotation(TypeTarget::ExceptionParameter(entry), Vec::new(), &[]))
+        .collect();
+    code.type_annotations(true, annotations);
 }
 
 fn annotation(

@@ -2,6 +2,7 @@
 //! `RuntimeInvisibleTypeAnnotations` (JVMS §4.7.20).
 
 use crate::annotations::skip_annotation;
+use crate::code::handlers::Splits;
 use crate::code::local_table::relocate_range;
 use crate::code::relocation::Relocation;
 use crate::code::{Bci, NewBci};
@@ -67,11 +68,12 @@ pub fn entries<'a>(mut reader: Reader<'a>) -> Result<Vec<TypeAnnotation<'a>>> {
     Ok(annotations)
 }
 
-/// Appends the attribute content to `out`, offsets relocated. Indexes into
-/// the exception table stay: new handlers come behind the old ones.
+/// Appends the attribute content to `out`, offsets relocated and indexes into
+/// the exception table, which was relocated with `splits`.
 pub(crate) fn relocate(
     info: &[u8],
     relocation: &Relocation,
+    splits: &Splits,
     out: &mut Vec<u8>,
 ) -> Result<(), ErrorKind> {
     let start = out.len();
@@ -98,7 +100,10 @@ pub(crate) fn relocate(
                         }
                     }
                 }
-                0x42 => reader.skip(2)?,
+                0x42 => {
+                    let at = reader.offset();
+                    patch(at, &splits.first_piece(reader.u2()?).to_be_bytes());
+                }
                 0x43..=0x4B => {
                     let at = reader.offset();
                     match relocation.instruction(Bci(reader.u2()?)) {

@@ -8,13 +8,13 @@ use crate::class::{ClassFile, Member};
 use crate::code::constructor::Label;
 use crate::code::emit::{snippet_bytes, write_code};
 use crate::code::frames::{FrameFormat, Inserted};
-use crate::code::handlers::{self, Cover};
+use crate::code::handlers::{self, Cover, Splits, only_throws_on};
 use crate::code::layout::{MethodProbes, lay_out};
 use crate::code::relocation::Relocation;
 use crate::code::simulate::Method;
 use crate::code::types::ClassConstants;
 use crate::code::work::Work;
-use crate::code::{Code, MAX_CODE_LENGTH, NewBci, line_table, local_table, type_annotations};
+use crate::code::{Bci, Code, MAX_CODE_LENGTH, NewBci, line_table, local_table, type_annotations};
 use crate::constant_pool::PoolFull;
 use crate::error::ErrorKind;
 use crate::method::sites::SiteWriter;
@@ -79,6 +79,7 @@ pub(crate) struct MethodPlanner {
     attributes: Vec<Located>,
     covers: Vec<(NewBci, NewBci, Label)>,
     handlers: Vec<Cover>,
+    splits: Splits,
     blocks: Vec<(Label, NewBci)>,
     inserted: Inserted,
     /// What following constructors may still cost, for the whole class.
@@ -236,6 +237,8 @@ impl MethodPlanner {
             code.exception_table(),
             &self.handlers,
             &self.relocation,
+            method_probes.caught,
+            &mut self.splits,
             out,
         )?
         .ok_or(Reason::TooManyHandlers)?;
@@ -308,6 +311,8 @@ impl MethodPlanner {
             self.handler_starts.extend(starts);
             self.handler_starts.sort_unstable();
             self.handler_starts.dedup();
+            self.handler_starts
+                .retain(|&start| !only_throws_on(code.bytecode, Bci(start)));
             let has_handlers = !self.handler_starts.is_empty();
             let written = context.writer.timing(id, has_handlers, context.options)?;
             method_probes.entry = written.entry;
@@ -363,7 +368,8 @@ impl MethodPlanner {
                 Table::LineNumbers => Ok(line_table::relocate(info, &self.relocation, out)?),
                 Table::LocalVariables => Ok(local_table::relocate(info, &self.relocation, out)?),
                 Table::TypeAnnotations => {
-                    Ok(type_annotations::relocate(info, &self.relocation, out)?)
+                    let (relocation, splits) = (&self.relocation, &self.splits);
+                    Ok(type_annotations::relocate(info, relocation, splits, out)?)
                 }
                 Table::Frames(format) => self.write_frames(method, format, writer, out),
                 Table::Unknown => Ok(()),

@@ -35,6 +35,13 @@ pub(super) fn cases() -> Vec<LimitCase> {
                 Box::new(move |code| rows_for_one_range(code, rows)),
             );
         }
+        for rows in [5_000, 32_766, 32_767, 40_000, 65_535] {
+            add(
+                &format!("split_{rows}"),
+                Box::new(move |code| rows_over_their_handler(code, rows)),
+            );
+        }
+        add("split_often", Box::new(split_often));
         add("ranges", Box::new(ranges));
         add("handlers", Box::new(handlers));
         add("nested", Box::new(nested));
@@ -56,6 +63,47 @@ fn rows_for_one_range(code: &mut CodeBuilder<'_>, rows: usize) {
         .op(op::POP);
     mark(code, 7);
     code.iconst(-5).op(op::IRETURN);
+}
+
+/// All rows cover the beginning of their handler, in their midst, so each becomes two; only the last one's type
+/// matches.
+fn rows_over_their_handler(code: &mut CodeBuilder<'_>, rows: usize) {
+    let start = code.here();
+    code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
+    let handler = code.here();
+    code.frame(&LOCALS, &[V::object("java/lang/RuntimeException")])
+        .op(op::POP);
+    mark(code, 7);
+    let end = code.here();
+    code.iconst(-5).op(op::IRETURN);
+    for _ in 1..rows {
+        code.handler(start, end, handler, Some(NUMBER_FORMAT));
+    }
+    code.handler(start, end, handler, Some(ARITHMETIC));
+}
+
+/// Three hundred handlers, the first of them for all; three hundred rows cover all the others.
+fn split_often(code: &mut CodeBuilder<'_>) {
+    let start = code.here();
+    code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
+    let first = code.here();
+    code.frame(&LOCALS, &[V::object("java/lang/Throwable")])
+        .op(op::POP);
+    mark(code, 7);
+    code.iload(1).op(op::IRETURN);
+    let mut handlers = vec![];
+    for _ in 0..300 {
+        handlers.push(code.here());
+        code.frame(&LOCALS, &[V::object(NUMBER_FORMAT)])
+            .op(op::POP)
+            .iload(1)
+            .op(op::IRETURN);
+    }
+    let end = code.here();
+    for handler in handlers {
+        code.handler(start, first, handler, Some(NUMBER_FORMAT))
+            .handler(start, end, first, Some(ARITHMETIC));
+    }
 }
 
 /// A range of its own for each of 5,000 instructions.
