@@ -1,0 +1,81 @@
+#!/bin/sh
+# Fetches the real programs that the agent is tested on, and what they work on,
+# into $target/corpora, once.
+#
+# Each is of a fixed version, but for Debian's packages: those are what the
+# system's release has.
+set -eu
+. "$(dirname -- "$0")/prerequisites.sh"
+
+corpora=$target/corpora
+
+# Makes the corpus $1 by the function $2, in a folder that appears whole or not
+# at all.
+corpus() {
+    name=$1
+    [ ! -d "$corpora/$name" ] || return 0
+    echo "loadhook: fetching $name" >&2
+    unfinished=$corpora/.unfinished-$name
+    rm -rf "$unfinished"
+    mkdir -p "$unfinished/content"
+    cd "$unfinished"
+    "$2"
+    cd "$root"
+    mv "$unfinished/content" "$corpora/$name"
+    rm -rf "$unfinished"
+}
+
+# Unpacks Debian's package $1 into the current folder.
+debian() {
+    command -v apt-get >/dev/null 2>&1 || fail "corpora: $name: no apt-get here"
+    { apt-get download "$1" || { apt-get update && apt-get download "$1"; }; } >/dev/null 2>&1 \
+        || fail "corpora: $name: apt-get download $1 failed"
+    dpkg -x "$1"_*.deb . || fail "corpora: $name: dpkg -x $1 failed"
+}
+
+# Unpacks npm's package $1 into package/.
+npm_package() {
+    command -v npm >/dev/null 2>&1 || install_package npm "corpora: $name: npm not found"
+    npm pack --silent "$1" >/dev/null 2>&1 || fail "corpora: $name: npm pack $1 failed"
+    tar -xzf ./*.tgz || fail "corpora: $name: $1 cannot be unpacked"
+}
+
+keep() {
+    for file in "$@"; do
+        cp -L "$file" content/ || fail "corpora: $name: there is no $file in it"
+    done
+}
+
+# Sources that the compilers of both JDKs compile: a part of java.xml that needs
+# little of the rest.
+java_xml() {
+    need_jdk_17
+    debian openjdk-17-source
+    part=java.xml/com/sun/org/apache/bcel
+    "$JAVA_HOME_17/bin/jar" xf usr/lib/jvm/openjdk-17/lib/src.zip "$part" \
+        || fail "corpora: $name: src.zip cannot be unpacked"
+    [ -d "$part" ] || fail "corpora: $name: there is no $part in src.zip"
+    mv java.xml/com content/
+}
+
+# The last version that runs on JDK 17.
+closure_compiler() {
+    npm_package google-closure-compiler-java@20240317.0.0
+    keep package/compiler.jar
+}
+
+jquery() {
+    npm_package jquery@3.7.1
+    keep package/dist/jquery.js
+}
+
+tomcat() {
+    debian libtomcat10-embed-java
+    debian libjakarta-annotation-api-java
+    keep usr/share/java/tomcat10-embed-core.jar usr/share/java/jakarta-annotation-api.jar
+}
+
+corpus java.xml java_xml
+corpus closure-compiler closure_compiler
+corpus jquery jquery
+corpus tomcat tomcat
