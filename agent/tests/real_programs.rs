@@ -1,0 +1,411 @@
+//! The main job on programs that were not written for us: javac, the Closure compiler and Tomcat end as they do
+//! without the agent, and the calls are those that they made.
+//!
+//! `scripts/corpora.sh` fetches the programs and what they work on; `.ci/run` runs it and then these tests.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::paths;
+use tempfile::TempDir;
+
+mod support;
+use support::Finished;
+
+/// Makes these programs do the same in each run. A collection empties weak caches whenever it comes, and what is not in
+/// them is computed again. Identity hashes, of which the VM draws new ones, decide how far hash tables are searched.
+const REPEATABLE: &[&str] = &[
+    "-XX:+UnlockExperimentalVMOptions",
+    "-XX:+UseEpsilonGC",
+    "-Xmx6g",
+    "-XX:hashCode=2",
+    // Of Epsilon's advice about the size of the heap.
+    "-Xlog:disable",
+];
+
+macro_rules! on_17_and_25 {
+    ($($check:ident)+) => { $(
+        mod $check {
+            #[test]
+            #[ignore = "needs scripts/corpora.sh"]
+            fn on_17() -> anyhow::Result<()> {
+                super::$check(17)
+            }
+
+            #[test]
+            #[ignore = "needs scripts/corpora.sh"]
+            fn on_25() -> anyhow::Result<()> {
+                super::$check(25)
+            }
+        }
+    )+ };
+}
+
+on_17_and_25!(javac closure_compiler tomcat);
+
+#[test]
+#[ignore = "needs scripts/corpora.sh"]
+fn tomcat_on_virtual_threads() -> Result<()> {
+    serve(25, true, &["", "include=**"])
+}
+
+/// A program, and the folder that it writes into.
+struct Program {
+    name: &'static str,
+    jdk: Jdk,
+    arguments: Vec<String>,
+    out: PathBuf,
+    scratch: TempDir,
+}
+
+/// What a program left behind: its output and, by their names, its files.
+#[derive(PartialEq, Eq)]
+struct Left {
+    output: Output,
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Program {
+    fn new(name: &'static str, feature: u32) -> Result<Self> {
+        let scratch = TempDir::new()?;
+        Ok(Program {
+            name,
+            jdk: Jdk::find(feature)?,
+            arguments: Vec::new(),
+            out: scratch.path().join("out"),
+            scratch,
+        })
+    }
+
+    fn run(&self, jvm: &[&str]) -> Result<Left> {
+        if self.out.exists() {
+            fs::remove_dir_all(&self.out)?;
+        }
+        fs::create_dir(&self.out)?;
+        let output = java(&self.jdk).args(jvm).args(&self.arguments).output()?;
+        ensure!(output.status.success(), "{}: {output:?}", self.name);
+        let files = files(&self.out)?;
+        ensure!(!files.is_empty(), "{} wrote nothing", self.name);
+        Ok(Left { output, files })
+    }
+
+    /// The profile of a run that ends as `plain` did.
+    fn observed(&self, plain: &Left, jvm: &[&str], options: &str) -> Result<Finished> {
+        let file = self.scratch.path().join("profile.pb.gz");
+        let agent = agent_option(&file, options)?;
+        let left = self.run(&[jvm, &[&*agent]].concat())?;
+        let name = format!("{}, JDK {}, {options}", self.name, self.jdk.feature);
+        let same = |a: &[u8], b: &[u8]| -> Result<()> {
+            let text = String::from_utf8_lossy;
+            ensure!(a == b, "{name}: {}\nplain: {}", text(b), text(a));
+            Ok(())
+        };
+        same(&plain.output.stdout, &left.output.stdout)?;
+        same(&plain.output.stderr, &left.output.stderr)?;
+        for (path, bytes) in &plain.files {
+            let found = left.files.get(path);
+            ensure!(found == Some(bytes), "{name}: {} differs", path.display());
+        }
+        ensure!(
+            plain.files.len() == left.files.len(),
+            "{name}: more files than plain"
+        );
+        Ok(Finished {
+            output: left.output,
+            profile: support::read(&file).with_context(|| name.clone())?,
+            name,
+        })
+    }
+}
+
+/// A `java` that nothing in the environment changes.
+fn java(jdk: &Jdk) -> Command {
+    let mut java = jdk.java();
+    java.env_remove("JAVA_TOOL_OPTIONS")
+        .env_remove("JDK_JAVA_OPTIONS");
+    java
+}
+
+fn agent_option(file: &Path, options: &str) -> Result<String> {
+    let agent = support::agent()?;
+    Ok(format!(
+        "-agentpath:{}=quiet=true,file={},{options}",
+        agent.display(),
+        file.display()
+    ))
+}
+
+/// What `scripts/corpora.sh` fetched.
+fn corpus(name: &str) -> Result<PathBuf> {
+    let path = paths::target().join("corpora").join(name);
+    ensure!(
+        path.exists(),
+        "{} is missing: scripts/corpora.sh fetches it",
+        path.display()
+    );
+    Ok(path)
+}
+
+/// All files below a folder, by their names in it.
+fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).with_context(|| next.display().to_string())? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder)?.to_path_buf(), fs::read(&path)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// How often each method was called.
+fn calls(profile: &Profile) -> BTreeMap<String, u64> {
+    let mut calls = BTreeMap::new();
+    for node in profile.threads.iter().flat_map(|thread| &thread.nodes) {
+        let method = &profile.methods[node.method as usize];
+        let name = format!("{}.{}{}", method.class, method.name, method.descriptor);
+        *calls.entry(name).or_default() += node.calls;
+    }
+    calls
+}
+
+impl Finished {
+    /// Whether the calls of these edges are so many.
+    fn facts(&self, facts: &[(&str, usize)]) -> Result<&Self> {
+        let edges = support::edges(&self.profile, "-");
+        for &(edge, expected) in facts {
+            let found = edges.get(edge).copied().unwrap_or_default();
+            ensure!(
+                found == expected as u64,
+                "{}: {edge}: {found}, not {expected}",
+                self.name
+            );
+        }
+        Ok(self)
+    }
+
+    /// Whether every method was called as often as in another run, in which more methods may have probes.
+    fn as_in(&self, more: &Finished) -> Result<&Self> {
+        let wanted = calls(&self.profile);
+        let mut found = calls(&more.profile);
+        found.retain(|method, _| wanted.contains_key(method));
+        ensure!(wanted.len() > 1000, "{}: {}", self.name, wanted.len());
+        more.same_calls(&wanted, &found)?;
+        Ok(self)
+    }
+}
+
+fn javac(feature: u32) -> Result<()> {
+    let sources = corpus("java.xml")?;
+    let names: Vec<PathBuf> = files(&sources)?.into_keys().collect();
+    ensure!(names.len() > 200, "only {} sources", names.len());
+    let mut javac = Program::new("javac", feature)?;
+    javac.jdk.javac()?;
+    javac.arguments = ["-m", "jdk.compiler/com.sun.tools.javac.Main"]
+        .into_iter()
+        .chain(["-nowarn", "-XDignore.symbol.file", "-proc:none", "-g", "-d"])
+        .map(str::to_owned)
+        .collect();
+    javac.arguments.push(javac.out.display().to_string());
+    javac.arguments.push("--patch-module".to_owned());
+    javac
+        .arguments
+        .push(format!("java.xml={}", sources.display()));
+    let paths = names.iter().map(|name| sources.join(name));
+    javac
+        .arguments
+        .extend(paths.map(|path| path.display().to_string()));
+
+    let plain = javac.run(&[])?;
+    let facts = [
+        (
+            "com.sun.tools.javac.main.JavaCompiler.parse > com.sun.tools.javac.parser.JavacParser.parseCompilationUnit",
+            names.len(),
+        ),
+        (
+            "com.sun.tools.javac.main.JavaCompiler.genCode > com.sun.tools.javac.jvm.ClassWriter.writeClass",
+            plain.files.len(),
+        ),
+    ];
+    let own = "include=com.sun.tools.javac.**";
+    let repeated = |options: &str| -> Result<Finished> {
+        let run = javac.observed(&plain, REPEATABLE, &format!("{own},{options}"))?;
+        run.facts(&facts)?.sound(1)?;
+        Ok(run)
+    };
+    let counted = repeated("timing=count")?;
+    counted.as_in(&repeated("timing=adaptive,all=true")?)?;
+    counted.as_in(&repeated("timing=exact")?)?;
+    // The whole JDK too, which needs more nodes than a program alone.
+    let options = "include=**,all=true,max-nodes=5000000";
+    javac
+        .observed(&plain, &[], options)?
+        .facts(&facts)?
+        .sound(100)?;
+    Ok(())
+}
+
+fn closure_compiler(feature: u32) -> Result<()> {
+    let mut closure = Program::new("the Closure compiler", feature)?;
+    closure.arguments = vec![
+        "-jar".to_owned(),
+        corpus("closure-compiler/compiler.jar")?
+            .display()
+            .to_string(),
+        "--js".to_owned(),
+        corpus("jquery/jquery.js")?.display().to_string(),
+        "--js_output_file".to_owned(),
+        closure.out.join("small.js").display().to_string(),
+    ];
+    let plain = closure.run(REPEATABLE)?;
+    let main = [("- > com.google.javascript.jscomp.CommandLineRunner.main", 1)];
+    let counted = closure.observed(&plain, REPEATABLE, "timing=count")?;
+    counted.facts(&main)?.sound(2)?;
+    let all = closure.observed(&plain, REPEATABLE, "all=true")?;
+    all.facts(&main)?.sound(2)?;
+    counted.as_in(&all)?;
+    Ok(())
+}
+
+fn tomcat(feature: u32) -> Result<()> {
+    serve(feature, false, &["timing=exact", "include=**"])
+}
+
+/// Requests of one client, and clients.
+const REQUESTS: usize = 1000;
+const CLIENTS: usize = 16;
+
+/// The server's and the clients' classes, and what they need.
+fn class_path() -> Result<String> {
+    let needed = [
+        "tomcat/tomcat10-embed-core.jar",
+        "tomcat/jakarta-annotation-api.jar",
+    ];
+    let jars: Vec<String> = needed
+        .iter()
+        .map(|jar| Ok(corpus(jar)?.display().to_string()))
+        .collect::<Result<_>>()?;
+    let jars = jars.join(":");
+    let classes = TempDir::new_in(env!("CARGO_TARGET_TMPDIR"))?.keep();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
+    let mut javac = Jdk::find(17)?.javac()?;
+    javac.args(["-nowarn", "-XDignore.symbol.file", "--release", "11", "-cp"]);
+    javac.arg(&jars).arg("-d").arg(&classes);
+    javac.args(["TomcatServer", "HttpClients"].map(|name| sources.join(format!("{name}.java"))));
+    helpers::output(&mut javac)?;
+    Ok(format!("{}:{jars}", classes.display()))
+}
+
+/// A server that is killed if the test ends before it does.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended already when all went well.
+        let _ = self.0.kill();
+    }
+}
+
+fn serve(feature: u32, on_virtual: bool, all_options: &[&str]) -> Result<()> {
+    let class_path = class_path()?;
+    let jdk = Jdk::find(feature)?;
+    let scratch = TempDir::new()?;
+    let file = scratch.path().join("profile.pb.gz");
+    for options in all_options {
+        let mut java = java(&jdk);
+        java.arg(agent_option(&file, options)?)
+            .args(["-cp", &class_path, "TomcatServer"])
+            .arg(scratch.path())
+            .arg(on_virtual.to_string());
+        let output = talk(&mut java, &jdk, &class_path)?;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let by_signal = output.status.code() == Some(128 + 15);
+        ensure!(by_signal && !stderr.contains("loadhook"), "{output:?}");
+        let run = Finished {
+            output,
+            profile: support::read(&file)?,
+            name: format!("Tomcat, JDK {feature}, {options}"),
+        };
+        served(&run, on_virtual)?;
+    }
+    Ok(())
+}
+
+/// Asks a server all requests and tells it to end: how it did.
+fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
+    // A file, since nobody reads a pipe meanwhile.
+    let mut errors = tempfile::tempfile()?;
+    java.stdout(Stdio::piped()).stderr(errors.try_clone()?);
+    let mut server = Server(java.spawn()?);
+    let mut said = BufReader::new(server.0.stdout.take().context("no output")?);
+    let mut port = String::new();
+    said.read_line(&mut port)?;
+    let clients = jdk
+        .java()
+        .args(["-cp", class_path, "HttpClients", port.trim()])
+        .args([CLIENTS, REQUESTS].map(|number| number.to_string()))
+        .output()?;
+    let answers = CLIENTS * REQUESTS;
+    let answered = String::from_utf8_lossy(&clients.stdout);
+    ensure!(answered == format!("{answers} answered\n"), "{clients:?}");
+    helpers::output(Command::new("kill").arg(server.0.id().to_string()))?;
+    let mut stdout = String::new();
+    said.read_to_string(&mut stdout)?;
+    let refusals = answers / 10;
+    let told = format!("{answers} answers, {refusals} of them refusals\n");
+    ensure!(stdout == told, "{stdout}");
+    let status = server.0.wait()?;
+    let mut stderr = Vec::new();
+    errors.rewind()?;
+    errors.read_to_end(&mut stderr)?;
+    Ok(Output {
+        status,
+        stdout: stdout.into_bytes(),
+        stderr,
+    })
+}
+
+/// Whether each answer was counted, and in the threads that answer.
+fn served(run: &Finished, on_virtual: bool) -> Result<()> {
+    let answers = CLIENTS * REQUESTS;
+    run.sound(100)?.facts(&[
+        (
+            "jakarta.servlet.http.HttpServlet.service > TomcatServer$Answers.doGet",
+            answers,
+        ),
+        (
+            "TomcatServer$Answers.doGet > TomcatServer$Answers.answer",
+            answers,
+        ),
+        (
+            "TomcatServer$Answers.answer > TomcatServer$Answers.part",
+            4 * answers,
+        ),
+    ])?;
+    let name = if on_virtual { "-virt-" } else { "-exec-" };
+    for thread in &run.profile.threads {
+        let answered = thread.nodes.iter().any(|node| {
+            let method = &run.profile.methods[node.method as usize];
+            &*method.class == "TomcatServer$Answers" && &*method.name == "doGet"
+        });
+        ensure!(
+            !answered || thread.name.contains(name),
+            "{}: {} answered",
+            run.name,
+            thread.name
+        );
+    }
+    Ok(())
+}
