@@ -195,11 +195,11 @@ impl Bench {
         for _ in 0..3 {
             for (millis, variant) in millis.iter_mut().zip(&variants) {
                 let mut java = self.java(feature, variant, "Javac")?;
-                java.arg("java.logging").arg(&sources).args(["15", "9"]);
+                java.arg("java.xml").arg(&sources).args(["15", "9"]);
                 millis.extend(self.numbers(&mut java)?);
             }
         }
-        println!("  javac in steady state: ms a compile of java.logging");
+        println!("  javac in steady state: ms a compile of a part of java.xml");
         print_medians(&variants, &mut millis);
         Ok(())
     }
@@ -243,10 +243,10 @@ fn print_medians(variants: &[Variant], values: &mut [Vec<f64>]) {
     }
 }
 
-/// The sources of `java.logging` of JDK 17.
+/// The sources that `scripts/corpora.sh` fetches.
 fn sources() -> Result<PathBuf> {
     let target = helpers_target()?;
-    let sources = target.join("corpora/jdk-17-sources/java.logging");
+    let sources = target.join("corpora/java.xml");
     ensure!(
         sources.is_dir(),
         "{} is missing: scripts/corpora.sh fetches it",

@@ -73,7 +73,11 @@ fn note(options: &Options) {
         .create(true)
         .open(manifest)
         .and_then(|mut file| file.write_all(line.as_bytes()));
-    if let Err(error) = noted {
+    // The command that waited for the list has ended, and took it along.
+    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    if let Err(error) = noted
+        && !gone(&error)
+    {
         tell::line(&format!("{}: {error}", manifest.display()));
     }
 }

@@ -83,7 +83,9 @@ impl Loaders {
         name: &str,
     ) -> Origin {
         let number = self.number(jvmti, jni, loader);
+        // Up to JDK 21 reflection generates classes, each in a loader of its own.
         let is_jdk = matches!(number, BOOT | PLATFORM)
+            || name.starts_with("jdk/internal/")
             || self.in_jdk_module(jvmti, jni, loader, number, name);
         Origin {
             loader: number,

@@ -157,13 +157,19 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
 
 fn include_file(path: &str, filter: &mut Filter) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+    let mut is_empty = true;
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if !line.is_empty() {
+            is_empty = false;
             filter
                 .include(line)
                 .map_err(|error| format!("{path}:{}: {error}", number + 1))?;
         }
+    }
+    // Without a pattern everything would be included, the JDK too.
+    if is_empty {
+        return Err(format!("{path}: there is no pattern in it"));
     }
     Ok(())
 }
@@ -254,6 +260,9 @@ mod tests {
         }
         assert!(fault("include=a/b").contains("    a/b\n     ^"));
         assert!(fault("all").contains("has no value"));
+        let empty = tempfile::NamedTempFile::new().expect("a file");
+        let fault = fault(&format!("include-file={}", empty.path().display()));
+        assert!(fault.ends_with("there is no pattern in it"), "{fault}");
         assert!(matches!(parse("help", 7), Ok(Request::Help)));
     }
 }
