@@ -62,6 +62,10 @@
 //! |---|---|---|
 //! | entry | once an invocation, before the first instruction | `enter(I)V` |
 //! | exit | before every return, and in a catch-any handler that comes last and rethrows | `exit(I)V` |
+//! | | instead of `exit` where an exception leaves a constructor: id, its key | `ended(II)V` |
+//! | | before the returns of a constructor that calls another one: id, 0 | `ended(II)V` |
+//! | construction | before that call, if it is not `Object`'s, `Record`'s or `Enum`'s: id, own key, the other's | `construct(III)V` |
+//! | | behind it | `constructed(I)V` |
 //! | caught | at the beginning of every handler the method already had | `caught(I)V` |
 //! | allocation | behind `new` | `alloc(I)V` |
 //! | | behind `newarray`, `anewarray`, `multianewarray` of one dimension: length, site | `allocArray(II)V` |
@@ -73,7 +77,10 @@
 //! of `super(…)` throws. No handler may cover that call, so such an
 //! invocation enters and never exits. A tracker that keeps a path heals it at
 //! the next `exit` or `caught` of an outer method: what lies above that
-//! method's id on its path is gone.
+//! method's id on its path is gone. Where the constructor that was called is
+//! instrumented it heals at once: `ended` with the key that the `construct`
+//! below it named tells that both have ended. A key is made of class and
+//! descriptor. With [`CallShape::ClassAndMethod`] there is only `exit`.
 //!
 //! # What is never instrumented
 //!

@@ -25,6 +25,16 @@ pub struct MethodNames {
     pub enter: String,
     /// Before a return and when an exception leaves: the id.
     pub exit: String,
+    /// Before a constructor calls another one for its own object, if that is not
+    /// `Object`'s, `Record`'s or `Enum`'s: `(III)V`, the id, its own key and the other's. Keys are made of
+    /// class and descriptor, two constructors seldom have the same, and none has 0.
+    pub construct: String,
+    /// Behind that call: the id.
+    pub constructed: String,
+    /// Instead of `exit` where an exception leaves a constructor: `(II)V`, the id and
+    /// its own key; and before the returns of those that call another one, with 0
+    /// for the key.
+    pub ended: String,
     /// At the beginning of a handler of the method's own: the id.
     pub caught: String,
     /// After a `new`: `(I)V`, the site.
@@ -46,6 +56,9 @@ impl Default for MethodNames {
         MethodNames {
             enter: "enter".into(),
             exit: "exit".into(),
+            construct: "construct".into(),
+            constructed: "constructed".into(),
+            ended: "ended".into(),
             caught: "caught".into(),
             alloc: "alloc".into(),
             alloc_array: "allocArray".into(),
@@ -115,6 +128,9 @@ impl Options {
         let methods = [
             &names.enter,
             &names.exit,
+            &names.construct,
+            &names.constructed,
+            &names.ended,
             &names.caught,
             &names.alloc,
             &names.alloc_array,

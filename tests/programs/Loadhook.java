@@ -2,7 +2,7 @@ package java.lang;
 
 /** The least tracker there is: it counts, and calls nothing, so that it works before the VM is up. */
 public final class $Loadhook {
-    public static long enter, exit, caught, alloc, allocArray, allocDimension, init, newArray;
+    public static long enter, exit, caught, construct, constructed, ended, alloc, allocArray, allocDimension, init, newArray;
 
     private $Loadhook() {}
 
@@ -16,6 +16,18 @@ public final class $Loadhook {
 
     public static void caught(int method) {
         caught++;
+    }
+
+    public static void construct(int method, int key, int other) {
+        construct++;
+    }
+
+    public static void constructed(int method) {
+        constructed++;
+    }
+
+    public static void ended(int method, int key) {
+        ended++;
     }
 
     public static void alloc(int site) {

@@ -54,6 +54,12 @@ pub struct TrackerCounts {
     pub exits: u64,
     /// Calls of `caught`.
     pub caughts: u64,
+    /// Calls of `construct`.
+    pub constructs: u64,
+    /// Calls of `constructed`.
+    pub constructeds: u64,
+    /// Calls of `ended`.
+    pub endeds: u64,
     /// Calls of `alloc`.
     pub allocs: u64,
     /// Calls of `allocArray`.

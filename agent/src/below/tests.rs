@@ -103,9 +103,16 @@ fn text(bytes: &[u8]) -> String {
 /// left out.
 fn reached(feature: u32) -> Result<BTreeSet<Method>> {
     let mut classes = Classes::of_jdk(feature)?;
-    let probes = ["enter", "exit", "caught"];
+    let probes = [
+        ("enter", "(I)V"),
+        ("exit", "(I)V"),
+        ("caught", "(I)V"),
+        ("construct", "(III)V"),
+        ("constructed", "(I)V"),
+        ("ended", "(II)V"),
+    ];
     let mut left: Vec<Method> = probes
-        .map(|probe| (tracker::NAME.into(), probe.into(), "(I)V".into()))
+        .map(|(probe, descriptor)| (tracker::NAME.into(), probe.into(), descriptor.into()))
         .into();
     let mut seen: BTreeSet<Method> = left.iter().cloned().collect();
     let mut reached = BTreeSet::new();

@@ -1,5 +1,5 @@
 /**
- * Constructors that throw before, in and after {@code super(…)}. {@code Outside} is left out of the instrumentation.
+ * Constructors that throw before, in and after {@code super(…)}. {@code Outside…} is left out of the instrumentation.
  */
 public final class Constructors {
     static final int ROUNDS = 10000;
@@ -102,6 +102,87 @@ public final class Constructors {
         }
     }
 
+    static class Says {
+        Says(int n) {
+            if (n == 0) {
+                throw NO;
+            }
+        }
+    }
+
+    /** Catches its like, which ended in the call of super. */
+    static final class Same extends Says {
+        Same(int n) {
+            super(n);
+            if (n > 0) {
+                try {
+                    new Same(0);
+                } catch (IllegalStateException e) {
+                    leaf();
+                }
+                leaf();
+            }
+        }
+    }
+
+    static class OutsideSays {
+        OutsideSays(int n) {
+            if (n == 0) {
+                throw NO;
+            }
+        }
+    }
+
+    /** The same, but nobody tells of the call of super. */
+    static final class Strict extends OutsideSays {
+        Strict(int n) {
+            super(n);
+            if (n > 0) {
+                try {
+                    new Strict(0);
+                } catch (IllegalStateException e) {
+                    leaf();
+                }
+                leaf();
+            }
+        }
+    }
+
+    static class Deco {
+        Deco(Object object) {
+            if (object instanceof int[]) {
+                even(((int[]) object)[0]);
+            }
+        }
+    }
+
+    /** The constructor that it calls for its own object may throw for another one, too. */
+    static final class Wrap extends Deco {
+        Wrap(Object object) {
+            super(new Deco(object));
+            leaf();
+        }
+    }
+
+    static class OutsideCatches {
+        OutsideCatches(int i) {
+            try {
+                new Fails(i);
+            } catch (IllegalStateException e) {
+                // None of the instrumented sees it.
+            }
+            leaf();
+        }
+    }
+
+    /** Lives on, though a constructor above it throws while it calls super. */
+    static final class Through extends OutsideCatches {
+        Through(int i) {
+            super(i);
+            leaf();
+        }
+    }
+
     static class AlwaysFails {
         AlwaysFails() {
             throw NO;
@@ -121,7 +202,11 @@ public final class Constructors {
                 case 4: return new After(i);
                 case 5: return new Field(i);
                 case 6: return new Delegates(i);
-                default: return new Inner(i);
+                case 7: return new Inner(i);
+                case 8: return new Same(1);
+                case 9: return new Strict(1);
+                case 10: return new Wrap(new int[] {i});
+                default: return new Through(i);
             }
         } catch (IllegalStateException e) {
             leaf();
@@ -170,7 +255,7 @@ public final class Constructors {
     public static void main(String[] args) {
         int made = 0;
         for (int i = 0; i < ROUNDS; i++) {
-            for (int kind = 0; kind < 8; kind++) {
+            for (int kind = 0; kind < 12; kind++) {
                 made += make(kind, i) == null ? 0 : 1;
             }
         }

@@ -51,6 +51,8 @@ pub(crate) struct Run {
 #[derive(Debug, Default)]
 pub(crate) struct Runs {
     pub(crate) runs: Vec<Run>,
+    /// The calls that initialise `this`.
+    pub(crate) calls: Vec<u16>,
     pub(crate) uncovered: u32,
 }
 
@@ -168,6 +170,7 @@ pub(crate) fn with_frames<'a>(
         match state.step(&instruction, method)? {
             Step::InitialisedThis => {
                 this = This::Initialised;
+                runs.calls.push(bci as u16);
                 runs.push(bci, Label::Uncovered, true);
             }
             Step::Ordinary => {
@@ -260,8 +263,12 @@ pub(crate) fn by_data_flow<'a>(
                 runs.uncovered += u32::from(label == Label::Uncovered);
                 runs.push(bci, label, throws);
             }
-            // The initialising call, or code that is never run.
-            Some((None, _)) | None => runs.push(bci, Label::Uncovered, true),
+            Some((None, _)) => {
+                runs.calls.push(bci as u16);
+                runs.push(bci, Label::Uncovered, true);
+            }
+            // Never run.
+            None => runs.push(bci, Label::Uncovered, true),
         }
         bci += instruction.bytes.len();
     }

@@ -90,7 +90,7 @@ pub(crate) fn only_throws_on(code: &[u8], handler: Bci) -> bool {
     false
 }
 
-/// A probe of the old code's, and the instruction it lies before.
+/// An exit or `caught` probe, and the instruction it lies before.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     bci: u16,

@@ -13,10 +13,14 @@ use crate::outcome::{Fault, Reason, Refusal};
 pub(crate) struct MethodProbes {
     /// At the very beginning, once an invocation.
     pub(crate) entry: Snippet,
-    /// Before every return, and in the added handlers.
+    /// Before every return.
     pub(crate) exit: Option<Snippet>,
     /// At the beginning of every handler.
     pub(crate) caught: Option<Snippet>,
+    /// In the added handlers.
+    pub(crate) thrown: Snippet,
+    /// Behind the calls of a constructor that initialise `this`.
+    pub(crate) constructed: Snippet,
     /// Whether [`Sites`] is to be asked.
     pub(crate) sites: bool,
 }
@@ -38,12 +42,14 @@ const WIDENED_JUMP: i32 = 2;
 const WIDENED_IF: i32 = 5;
 
 /// Fills `relocation` for `code` with `probes`. `handlers` are the beginnings
-/// of its exception handlers, sorted.
+/// of its exception handlers, sorted; `calls` those that initialise `this`, and
+/// the probes before them.
 #[inline]
 pub(crate) fn lay_out(
     code: &[u8],
     probes: &MethodProbes,
     handlers: &[u16],
+    calls: &[(u16, Snippet)],
     sites: &mut impl Sites,
     relocation: &mut Relocation,
 ) -> Result<(), Refusal> {
@@ -52,13 +58,18 @@ pub(crate) fn lay_out(
     let Relocation { map, events, .. } = relocation;
     let mut handlers = handlers.iter().map(|&bci| usize::from(bci));
     let mut next_handler = handlers.next().unwrap_or(usize::MAX);
+    let mut calls = calls.iter();
+    let mut next_call = calls
+        .clone()
+        .next()
+        .map_or(usize::MAX, |call| call.0.into());
     let mut bci = 0;
     while let Some(&opcode) = code.get(bci) {
         let shape = SHAPES[opcode as usize];
         if let Some(slot) = map.get_mut(bci) {
             *slot = position;
         }
-        if shape.class == Class::Plain && bci != next_handler {
+        if shape.class == Class::Plain && bci != next_handler && bci != next_call {
             bci += shape.length as usize;
             position += u32::from(shape.length);
             continue;
@@ -71,6 +82,16 @@ pub(crate) fn lay_out(
         }
         let mut length = u32::from(shape.length);
         let mut behind = None;
+        if bci == next_call {
+            if let Some(&(_, snippet)) = calls.next() {
+                insert(events, bci, EventKind::InsertBefore, snippet, &mut position);
+            }
+            behind = Some(probes.constructed);
+            next_call = calls
+                .clone()
+                .next()
+                .map_or(usize::MAX, |call| call.0.into());
+        }
         match shape.class {
             Class::Plain => {}
             Class::Return => {

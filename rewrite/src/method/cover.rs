@@ -15,8 +15,7 @@ impl MethodPlanner {
     /// code, one for each label.
     pub(super) fn cover(
         &mut self,
-        method: &Method<'_, '_>,
-        code: &Code<'_>,
+        labelled: Option<&constructor::Runs>,
         exit: Snippet,
     ) -> Result<u32, Refusal> {
         let whole = [Run {
@@ -24,13 +23,9 @@ impl MethodPlanner {
             label: Label::Initialised,
             can_throw: true,
         }];
-        let labelled;
-        let (runs, uncovered) = match method.constructs() {
-            false => (&whole[..], 0),
-            true => {
-                labelled = self.label_constructor(method, code);
-                (&labelled.runs[..], labelled.uncovered)
-            }
+        let (runs, uncovered) = match labelled {
+            None => (&whole[..], 0),
+            Some(labelled) => (&labelled.runs[..], labelled.uncovered),
         };
         self.covers.clear();
         self.cover_runs(runs)?;
@@ -102,7 +97,11 @@ impl MethodPlanner {
 
     /// Labels a constructor's instructions; one that cannot be followed gets
     /// no handler.
-    fn label_constructor(&mut self, method: &Method<'_, '_>, code: &Code<'_>) -> constructor::Runs {
+    pub(super) fn label_constructor(
+        &mut self,
+        method: &Method<'_, '_>,
+        code: &Code<'_>,
+    ) -> constructor::Runs {
         let major = method.class.major_version();
         let mut labelled = None;
         if major >= FIRST_WITH_FRAMES {

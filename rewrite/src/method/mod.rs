@@ -1,5 +1,6 @@
 //! Planning one method: its rewritten `Code` attribute, appended to a buffer.
 
+mod construction;
 mod cover;
 mod frames;
 mod sites;
@@ -10,13 +11,13 @@ use crate::code::emit::{snippet_bytes, write_code};
 use crate::code::frames::{FrameFormat, Inserted};
 use crate::code::handlers::{self, Cover, Splits, only_throws_on};
 use crate::code::layout::{MethodProbes, lay_out};
-use crate::code::relocation::Relocation;
+use crate::code::relocation::{Relocation, Snippet};
 use crate::code::simulate::Method;
 use crate::code::types::ClassConstants;
 use crate::code::work::Work;
 use crate::code::{Bci, Code, MAX_CODE_LENGTH, NewBci, line_table, local_table, type_annotations};
-use crate::constant_pool::PoolFull;
 use crate::error::ErrorKind;
+use crate::method::construction::Construction;
 use crate::method::sites::SiteWriter;
 use crate::opcode::Opcode;
 use crate::options::{Options, UnknownCodeAttributes};
@@ -76,6 +77,8 @@ impl Located {
 pub(crate) struct MethodPlanner {
     relocation: Relocation,
     handler_starts: Vec<u16>,
+    /// The calls of a constructor that initialise `this`, and the probes before.
+    calls: Vec<(u16, Snippet)>,
     attributes: Vec<Located>,
     covers: Vec<(NewBci, NewBci, Label)>,
     handlers: Vec<Cover>,
@@ -162,7 +165,21 @@ impl MethodPlanner {
     ) -> Result<Planned, Refusal> {
         let class = member.class();
         self.locate_attributes(class, code, context.options)?;
-        let method_probes = self.write_probes(member, code, probes, context)?;
+        let method = Method {
+            class,
+            name: member.name(),
+            descriptor: member.descriptor(),
+            access_flags: member.access_flags(),
+            code: code.bytecode,
+            max_stack: code.max_stack,
+            max_locals: code.max_locals,
+        };
+        let construction = match probes.timing.is_some() && method.constructs() {
+            true => Some(self.construction(&method, code)?),
+            false => None,
+        };
+        let method_probes =
+            self.write_probes(member, code, probes, construction.as_ref(), context)?;
         let mut sites = SiteWriter {
             member,
             code,
@@ -174,6 +191,7 @@ impl MethodPlanner {
             code.bytecode,
             &method_probes,
             &self.handler_starts,
+            &self.calls,
             &mut sites,
             &mut self.relocation,
         )?;
@@ -182,31 +200,23 @@ impl MethodPlanner {
             .checked_add(sites.extra_locals)
             .ok_or(Reason::TooManyLocals)?;
 
-        let method = Method {
-            class,
-            name: member.name(),
-            descriptor: member.descriptor(),
-            access_flags: member.access_flags(),
-            code: code.bytecode,
-            max_stack: code.max_stack,
-            max_locals: code.max_locals,
-        };
+        let thrown = method_probes.thrown;
         let uncovered = match method_probes.exit {
-            Some(exit) => self.cover(&method, code, exit)?,
+            Some(_) => self.cover(construction.as_ref().map(|c| &c.runs), thrown)?,
             None => {
                 self.handlers.clear();
                 self.blocks.clear();
                 0
             }
         };
-        let exit = method_probes.exit.unwrap_or_default();
-        let block_len = u32::from(exit.len) + 1;
+        let block_len = u32::from(thrown.len) + 1;
         let code_length = self.relocation.new_length() + block_len * self.blocks.len() as u32;
         self.check_length(code, code_length, context.options)?;
 
         let mut max_stack = u32::from(code.max_stack) + u32::from(context.writer.extra_stack);
         if !self.blocks.is_empty() {
-            let arguments = timing::argument_slots(context.options);
+            let ends = construction::ends(construction.as_ref(), context.options.call_shape);
+            let arguments = timing::argument_slots(context.options, ends);
             max_stack = max_stack.max(1 + u32::from(arguments));
         }
         let max_stack = u16::try_from(max_stack).map_err(|_| Reason::StackTooDeep)?;
@@ -230,7 +240,7 @@ impl MethodPlanner {
             out,
         )?;
         for _ in &self.blocks {
-            out.extend_from_slice(snippet_bytes(&context.writer.snippets, exit));
+            out.extend_from_slice(snippet_bytes(&context.writer.snippets, thrown));
             out.push(Opcode::Athrow.byte());
         }
         handlers::relocate(
@@ -299,13 +309,15 @@ impl MethodPlanner {
         member: &Member<'_, '_>,
         code: &Code<'_>,
         probes: Probes,
+        construction: Option<&Construction>,
         context: &mut Context<'_>,
-    ) -> Result<MethodProbes, PoolFull> {
+    ) -> Result<MethodProbes, Refusal> {
         let mut method_probes = MethodProbes {
             sites: probes.allocations || probes.objects,
             ..MethodProbes::default()
         };
         self.handler_starts.clear();
+        self.calls.clear();
         if let Some(id) = probes.timing {
             let starts = code.exception_table().map(|entry| entry.handler_pc);
             self.handler_starts.extend(starts);
@@ -314,10 +326,16 @@ impl MethodPlanner {
             self.handler_starts
                 .retain(|&start| !only_throws_on(code.bytecode, Bci(start)));
             let has_handlers = !self.handler_starts.is_empty();
-            let written = context.writer.timing(id, has_handlers, context.options)?;
+            let (options, writer) = (context.options, &mut *context.writer);
+            let ends = construction::ends(construction, options.call_shape);
+            let written = writer.timing(id, ends, has_handlers, options)?;
             method_probes.entry = written.entry;
             method_probes.exit = Some(written.exit);
             method_probes.caught = written.caught;
+            method_probes.thrown = written.thrown;
+            if let Some(construction) = construction {
+                method_probes.constructed = self.write_construction(construction, id, context)?;
+            }
         }
         if probes.objects && member.is_object_init() {
             let entry = method_probes.entry;

@@ -15,6 +15,9 @@ pub(crate) enum Call {
     Enter,
     Exit,
     Caught,
+    Construct,
+    Constructed,
+    Ended,
     Alloc,
     AllocArray,
     AllocDimension,
@@ -22,7 +25,7 @@ pub(crate) enum Call {
     NewArray,
 }
 
-const CALLS: usize = 8;
+const CALLS: usize = 11;
 
 impl Call {
     fn name(self, options: &Options) -> &str {
@@ -31,6 +34,9 @@ impl Call {
             Call::Enter => &names.enter,
             Call::Exit => &names.exit,
             Call::Caught => &names.caught,
+            Call::Construct => &names.construct,
+            Call::Constructed => &names.constructed,
+            Call::Ended => &names.ended,
             Call::Alloc => &names.alloc,
             Call::AllocArray => &names.alloc_array,
             Call::AllocDimension => &names.alloc_dimension,
@@ -41,13 +47,14 @@ impl Call {
 
     fn descriptor(self, options: &Options) -> &'static [u8] {
         match self {
-            Call::Enter | Call::Exit | Call::Caught => match options.call_shape {
+            Call::Enter | Call::Exit | Call::Caught | Call::Constructed => match options.call_shape
+            {
                 CallShape::Id => b"(I)V",
                 CallShape::ClassAndMethod { .. } => b"(II)V",
             },
             Call::Alloc => b"(I)V",
-            Call::AllocArray => b"(II)V",
-            Call::AllocDimension => b"(III)V",
+            Call::AllocArray | Call::Ended => b"(II)V",
+            Call::AllocDimension | Call::Construct => b"(III)V",
             Call::Init | Call::NewArray => b"(Ljava/lang/Object;)V",
         }
     }
@@ -193,11 +200,15 @@ impl ProbeWriter {
                 };
                 self.constants.owner = Some(owner);
                 let name = call.name(options).as_bytes();
-                let descriptor = match (call, self.constants.timing_descriptor) {
-                    (Call::Enter | Call::Exit | Call::Caught, Some(index)) => index,
+                let shares = matches!(
+                    call,
+                    Call::Enter | Call::Exit | Call::Caught | Call::Constructed
+                );
+                let descriptor = match self.constants.timing_descriptor {
+                    Some(index) if shares => index,
                     _ => self.pool.utf8(call.descriptor(options))?,
                 };
-                if matches!(call, Call::Enter | Call::Exit | Call::Caught) {
+                if shares {
                     self.constants.timing_descriptor = Some(descriptor);
                 }
                 let index = self.pool.method(owner, name, descriptor)?;

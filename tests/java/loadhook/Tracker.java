@@ -5,8 +5,9 @@ import java.util.Arrays;
 /**
  * What injected code calls in our tests: it records, and lets a test read what it recorded.
  *
- * The path heals as the real tracker's does: {@code exit} and {@code caught} of a method that is not on top
- * unwind to its nearest entry, because a {@code super(…)} that throws runs no exit probe. Nothing here
+ * The path heals as the real tracker's does: {@code exit}, {@code ended} and {@code caught} of a method that is
+ * not on top unwind to its nearest entry, because a {@code super(…)} that throws runs no exit probe. Entries
+ * that are in such a call are none of theirs, and go where {@code ended} tells that the call throws. Nothing here
  * throws; a stack overflow or a full heap inside it is counted as lost.
  */
 public final class Tracker {
@@ -18,12 +19,15 @@ public final class Tracker {
     private Tracker() {}
 
     /** The kinds of event, in the order in which {@link #counts} gives them. */
-    public enum Event { ENTER, EXIT, CAUGHT, ALLOC, ALLOC_ARRAY, ALLOC_DIMENSION, INIT, NEW_ARRAY }
+    public enum Event { ENTER, EXIT, CAUGHT, CONSTRUCT, CONSTRUCTED, ENDED, ALLOC, ALLOC_ARRAY, ALLOC_DIMENSION, INIT, NEW_ARRAY }
 
     private static final Event[] EVENTS = Event.values();
 
     private static final class State {
         private long[] path = new long[64];
+        /** Of an entry that calls another constructor its key and the other's, else 0. */
+        private long[] own = new long[64];
+        private long[] other = new long[64];
         private int depth;
         private long healed;
         private long missing;
@@ -44,14 +48,18 @@ public final class Tracker {
         private void push(long id) {
             if (depth == path.length) {
                 path = Arrays.copyOf(path, 2 * depth);
+                own = Arrays.copyOf(own, 2 * depth);
+                other = Arrays.copyOf(other, 2 * depth);
             }
+            own[depth] = 0;
+            other[depth] = 0;
             path[depth++] = id;
         }
 
         /** Unwinds to the nearest entry of this method, and with it when {@code pop}. */
         private void unwind(long id, boolean pop) {
             int at = depth - 1;
-            while (at >= 0 && path[at] != id) {
+            while (at >= 0 && (path[at] != id || other[at] != 0)) {
                 at--;
             }
             if (at < 0) {
@@ -60,6 +68,37 @@ public final class Tracker {
             }
             healed += depth - 1 - at;
             depth = pop ? at : at + 1;
+        }
+
+        private void construct(long id, int key, int called) {
+            unwind(id, false);
+            if (depth > 0 && path[depth - 1] == id) {
+                own[depth - 1] = key;
+                other[depth - 1] = called;
+            }
+        }
+
+        private void constructed(long id) {
+            int at = depth - 1;
+            while (at >= 0 && (path[at] != id || other[at] == 0)) {
+                at--;
+            }
+            if (at < 0) {
+                missing++;
+                return;
+            }
+            healed += depth - 1 - at;
+            depth = at + 1;
+            other[at] = 0;
+        }
+
+        private void end(long id, int key) {
+            unwind(id, true);
+            long thrown = key;
+            while (thrown != 0 && depth > 0 && other[depth - 1] == thrown) {
+                thrown = own[--depth];
+                healed++;
+            }
         }
     }
 
@@ -113,6 +152,36 @@ public final class Tracker {
 
     public static void caught(int method) {
         leavePath(Event.CAUGHT, method, method);
+    }
+
+    public static void construct(int method, int key, int other) {
+        try {
+            State state = STATE.get();
+            state.construct(method, key, other);
+            state.record(Event.CONSTRUCT, method, key, other);
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            lose();
+        }
+    }
+
+    public static void constructed(int method) {
+        try {
+            State state = STATE.get();
+            state.constructed(method);
+            state.record(Event.CONSTRUCTED, method);
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            lose();
+        }
+    }
+
+    public static void ended(int method, int key) {
+        try {
+            State state = STATE.get();
+            state.end(method, key);
+            state.record(Event.ENDED, method, key);
+        } catch (StackOverflowError | OutOfMemoryError e) {
+            lose();
+        }
     }
 
     public static void enter(int classNumber, int methodNumber) {

@@ -70,6 +70,15 @@ final class Calibration {
         }
         path.exit(9);
         path.caught(5);
+        for (int method = 5; method < 9; method++) {
+            path.construct(method, method, method + 1);
+            path.enter(method + 1);
+        }
+        path.ended(9, 9);
+        path.enter(5);
+        path.construct(5, 5, 6);
+        path.enter(6);
+        path.constructed(5);
         Reading reading = Reading.of(path);
         Tree sum = new Tree(Timing.COUNT, 2);
         sum.add(reading, Groups.mapFor(reading));

@@ -9,6 +9,9 @@ package loadhook;
  *
  * The path heals. A constructor whose {@code super(…)} throws runs no exit probe, and a StackOverflowError may keep any
  * probe from running; what lies above the method that the next probe names has ended, then.
+ *
+ * So a constructor is marked while it calls another one for the same object, which nothing in it can catch: it ends where
+ * that one ends by an exception, and a probe that it runs itself is never for a frame that is marked.
  */
 class Path extends Tree {
     /** The thread, or null while it is inside something slow, so that probes met there are not for this path. */
@@ -34,6 +37,10 @@ class Path extends Tree {
     /** Calls beyond a path that found no room to grow, and the node below them. */
     private int beyond;
     private int covered;
+
+    /** For each marked frame, from the outermost on: its place in {@code back}, its key and that of the one called. */
+    private int[] marks;
+    int marked;
 
     private long seed;
 
@@ -97,9 +104,67 @@ class Path extends Tree {
     }
 
     final void caught(int method) {
-        if (rows[current + METHOD] != method) {
+        if (rows[current + METHOD] != method || isMarked()) {
             heal(method, false);
         }
+    }
+
+    /** A constructor calls another one for the same object. */
+    final void construct(int method, int key, int other) {
+        if (beyond != 0) {
+            return;
+        }
+        caught(method);
+        if (rows[current + METHOD] != method || isMarked() || !roomForMark()) {
+            return;
+        }
+        int[] marks = this.marks;
+        int at = 3 * marked;
+        // No call from here on.
+        marks[at] = depth - 1;
+        marks[at + 1] = key;
+        marks[at + 2] = other;
+        marked++;
+    }
+
+    /** The one called has returned. */
+    final void constructed(int method) {
+        if (isMarked() && rows[current + METHOD] == method) {
+            marked--;
+            return;
+        }
+        if (beyond != 0) {
+            return;
+        }
+        for (int mark = marked - 1; mark >= 0; mark--) {
+            int frame = marks[3 * mark];
+            if (rows[nodeOf(frame) + METHOD] == method) {
+                unwind(frame + 1, Clock.now());
+                // It is the uppermost now.
+                marked = mark;
+                return;
+            }
+        }
+    }
+
+    /** A constructor ends, by an exception if it tells its key: those that called it for the same object end with it. */
+    final void ended(int method, int key) {
+        if (isMarked()) {
+            heal(method, true);
+        } else {
+            exit(method);
+        }
+        int[] marks = this.marks;
+        int thrown = key;
+        while (thrown != 0 && isMarked() && marks[3 * marked - 1] == thrown) {
+            thrown = marks[3 * marked - 2];
+            end(Clock.now());
+        }
+    }
+
+    /** Whether the uppermost frame is. */
+    private boolean isMarked() {
+        return marked != 0 && marks[3 * marked - 3] == depth - 1 && beyond == 0;
     }
 
     private void enterSlowly(int method) {
@@ -228,9 +293,14 @@ class Path extends Tree {
         } else {
             bookTicks(node, from, (int) word, now);
         }
+        int marked = this.marked;
+        if (marked != 0 && marks[3 * marked - 3] == frame) {
+            marked--;
+        }
         // No call from here on, nor between the writes of book: a frame is booked and ended, or neither.
         rows[node + ACTIVE]--;
         stamped = stamps;
+        this.marked = marked;
         depth = frame;
         current = from;
     }
@@ -288,7 +358,7 @@ class Path extends Tree {
         return Double.doubleToRawLongBits(Double.longBitsToDouble(bits) + variance);
     }
 
-    /** Ends what lies above the uppermost frame of a method, and that frame if told so; nothing if there is none. */
+    /** Ends what lies above the uppermost unmarked frame of a method, and that frame if told so; nothing if there is none. */
     private void heal(int method, boolean itself) {
         if (beyond != 0) {
             if (itself) {
@@ -303,13 +373,16 @@ class Path extends Tree {
         int[] rows = this.rows;
         int frame = depth - 1;
         int at = 2 * stamped;
+        int mark = 3 * marked - 3;
         for (int node = current; frame >= 0; frame--) {
             long word = back[frame];
             if (word < 0) {
                 at -= 2;
             }
             int found = rows[node + METHOD];
-            if (found == method || found == OVERFLOW && stamps[at] == method) {
+            if (mark >= 0 && marks[mark] == frame) {
+                mark -= 3;
+            } else if (found == method || found == OVERFLOW && stamps[at] == method) {
                 unwind(itself ? frame : frame + 1, Clock.now());
                 return;
             }
@@ -355,6 +428,22 @@ class Path extends Tree {
         }
         try {
             back = Arrays.longer(back);
+            return true;
+        } catch (OutOfMemoryError error) {
+            return false;
+        }
+    }
+
+    private boolean roomForMark() {
+        int[] marks = this.marks;
+        if (marks != null && 3 * marked < marks.length) {
+            return true;
+        }
+        if (!Budget.hasRoom(marks == null ? 64 : 8L * marks.length)) {
+            return false;
+        }
+        try {
+            this.marks = marks == null ? new int[6] : Arrays.longer(marks);
             return true;
         } catch (OutOfMemoryError error) {
             return false;
@@ -425,6 +514,7 @@ class Path extends Tree {
         }
         depth = kept;
         stamped = keptStamps;
+        marked = 0;
         current = below;
     }
 
@@ -435,11 +525,13 @@ class Path extends Tree {
         depth = 0;
         current = ROOT;
         stamped = 0;
+        marked = 0;
         beyond = 0;
     }
 
     @Override
     long bytes() {
-        return super.bytes() + 128 + 8L * back.length + 8L * stamps.length;
+        int[] marks = this.marks;
+        return super.bytes() + 144 + 8L * back.length + 8L * stamps.length + (marks == null ? 0 : 4L * marks.length);
     }
 }

@@ -39,6 +39,39 @@ public final class Tracker {
         }
     }
 
+    /**
+     * A constructor calls another one for the same object. Keys tell constructors apart, if not surely; none is 0.
+     *
+     * @param key its own
+     * @param other that of the one it calls
+     */
+    public static void construct(int method, int key, int other) {
+        Path path = path();
+        if (path != null) {
+            path.construct(method, key, other);
+        }
+    }
+
+    /** That call has returned. */
+    public static void constructed(int method) {
+        Path path = path();
+        if (path != null) {
+            path.constructed(method);
+        }
+    }
+
+    /**
+     * A constructor's end.
+     *
+     * @param key its own if an exception ends it, 0 if it returns
+     */
+    public static void ended(int method, int key) {
+        Path path = path();
+        if (path != null) {
+            path.ended(method, key);
+        }
+    }
+
     /** A handler of the method's own begins: what it had called has ended. */
     public static void caught(int method) {
         Path path = path();

@@ -10,6 +10,7 @@ public final class Heal {
         for (int i = 0; i < 1000; i++) {
             ends();
         }
+        constructs();
         // Exits that nobody waits for.
         Tracker.exit(5);
         Tracker.caught(5);
@@ -18,6 +19,7 @@ public final class Heal {
         for (int i = 0; i < 100000; i++) {
             Tracker.enter(6);
             Tracker.enter(7);
+            Tracker.construct(7, 1, 2);
         }
         Path path = Threads.find(Thread.currentThread());
         is(true, path.depth < 600, "stale " + path.depth);
@@ -27,6 +29,7 @@ public final class Heal {
             is(0, path.rows[node + Tree.ACTIVE], "active " + node);
         }
         is(0, path.stamped, "stamped");
+        is(0, path.marked, "marked");
         Run.dump();
         System.exit(0);
     }
@@ -65,5 +68,50 @@ public final class Heal {
         if (!expected.equals(found)) {
             throw new IllegalStateException(what + ": " + found + " instead of " + expected);
         }
+    }
+
+    /** Constructors 10, 11, … have the keys 1, 2, … and call the next one. */
+    private static void constructs() {
+        Tracker.enter(0);
+        for (int method = 10; method < 90; method++) {
+            Tracker.enter(method);
+            Tracker.construct(method, method - 9, method - 8);
+        }
+        depth(81);
+        Tracker.enter(90);
+        Tracker.ended(90, 81);
+        depth(1);
+        // Not the one that it called: something between has caught the exception.
+        Tracker.enter(10);
+        Tracker.construct(10, 1, 2);
+        Tracker.enter(12);
+        Tracker.ended(12, 3);
+        depth(2);
+        // It returns, and what is called then is another object's.
+        Tracker.enter(11);
+        Tracker.ended(11, 0);
+        Tracker.constructed(10);
+        Tracker.enter(11);
+        Tracker.ended(11, 2);
+        depth(2);
+        // Its like has ended in the call, and it catches the exception.
+        Tracker.enter(10);
+        Tracker.construct(10, 1, 2);
+        depth(3);
+        Tracker.caught(10);
+        depth(2);
+        Tracker.enter(10);
+        Tracker.construct(10, 1, 2);
+        Tracker.ended(10, 1);
+        depth(1);
+        // What has ended above it goes when it says that the call returned.
+        Tracker.enter(10);
+        Tracker.construct(10, 1, 2);
+        Tracker.enter(13);
+        Tracker.construct(13, 4, 5);
+        Tracker.constructed(10);
+        depth(2);
+        Tracker.exit(0);
+        depth(0);
     }
 }
