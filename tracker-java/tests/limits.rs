@@ -109,9 +109,10 @@ fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
 #[test]
 fn paths_heal() -> Result<()> {
     let program = Program::new("Nothing")?.with("loadhook/Heal.java")?;
-    let methods: Vec<String> = ["a", "b", "c", "d", "e", "f", "g", "h"]
+    let mut methods: Vec<String> = ["a", "b", "c", "d", "e", "f", "g", "h"]
         .map(String::from)
         .into();
+    methods.extend((methods.len()..=90).map(|id| id.to_string()));
     for jdk in [17, 25] {
         for timing in [ADAPTIVE, EXACT, COUNT] {
             let output = helpers::output(program.java(jdk, &[])?.args(["loadhook.Heal", timing]))?;

@@ -10,7 +10,17 @@ public final class Heal {
         for (int i = 0; i < 1000; i++) {
             ends();
         }
-        constructs();
+        boolean[] constructed = new boolean[1];
+        Thread thread = new Thread("constructs") {
+            @Override
+            public void run() {
+                constructs();
+                constructed[0] = true;
+            }
+        };
+        thread.start();
+        thread.join();
+        is(true, constructed[0], "constructed");
         // Exits that nobody waits for.
         Tracker.exit(5);
         Tracker.caught(5);
