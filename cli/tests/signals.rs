@@ -14,7 +14,11 @@ use std::path::Path;
 /// Starts the program, waits until it waits, and sends a signal.
 fn ended_by(signal: Signal, to_child: bool) -> Done {
     let folder = folder();
-    let mut command = run(folder.path(), &[], &["wait"]);
+    let inner = run(folder.path(), &[], &["wait"]);
+    // The tests may have been started with some ignored, by nohup or in the background of a script.
+    let mut command = in_environment(Path::new("env"), folder.path());
+    command.arg("--default-signal=HUP,INT,TERM");
+    command.arg(inner.get_program()).args(inner.get_args());
     waiting(&mut command, |loadhook| {
         let pid = match to_child {
             true => child_of(loadhook),
