@@ -17,7 +17,7 @@ package loadhook;
  * of a block of two and more, drawn or not, and needs no weight. So a pause of the thread in a short call does not enter a
  * hundred times.
  *
- * A block is never longer than a 32nd of the calls before it, so the last, incomplete block weighs little.
+ * A block is never longer than an eighth of the calls before it, so the last, incomplete block weighs little.
  */
 final class Timing {
     static final int ADAPTIVE = 0;
@@ -41,7 +41,7 @@ final class Timing {
             most >>= 1;
         }
         int period = 1;
-        for (long blocks = calls >> 6; blocks != 0 && period < most; blocks >>= 1) {
+        for (long blocks = calls >> 4; blocks != 0 && period < most; blocks >>= 1) {
             period <<= 1;
         }
         return period;
