@@ -114,13 +114,15 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
     kept(&old, &new);
     let targets = new.targets();
     let table: Vec<_> = new.code.exception_table().collect();
-    let known = old.code.exception_table().len();
-    handlers(&old, &new, &table);
+    let added = table.iter().rev().take_while(|it| is_block(&new, it));
+    let known = table.len() - added.count();
+    handlers(&old, &new, &table, known);
     if set != OptionSet::Allocations {
         let entered = targets.iter().chain(table.iter().map(|it| &it.handler_pc));
         timing(&new, entered, &table[known..], is_constructor);
     } else {
-        assert_eq!(table.len(), known, "handlers without timing probes");
+        let own = old.code.exception_table().len();
+        assert_eq!(table.len(), own, "handlers without timing probes");
     }
     let drop_unknown = options.unknown_code_attributes == UnknownCodeAttributes::Drop;
     tables(&old, &new, drop_unknown);
@@ -142,9 +144,44 @@ fn kept(old: &Side<'_, '_>, new: &Side<'_, '_>) {
     assert!(jumps(old) <= jumps(new), "jumps are gone");
 }
 
-fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler]) {
+/// Whether an entry's handler is an added one: the probe, and `athrow`. The
+/// method's own begin with `caught`, or call nothing.
+fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
+    let from = new
+        .instructions
+        .partition_point(|it| it.bci < usize::from(entry.handler_pc));
+    let is_constant = |it: &&Instruction<'_>| {
+        (Opcode::IconstM1.byte()..=Opcode::LdcW.byte()).contains(&it.opcode.byte())
+    };
+    let mut rest = new.instructions[from..].iter().skip_while(is_constant);
+    entry.catch_type == 0
+        && rest.next().is_some_and(is_call)
+        && rest.next().is_some_and(|it| it.opcode == Opcode::Athrow)
+}
+
+/// The method's own entries come first, each whole or in pieces, in their
+/// order.
+fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], known: usize) {
+    let mut olds = old.code.exception_table();
+    let mut pieces = known
+        .checked_sub(olds.len())
+        .unwrap_or_else(|| panic!("entries are gone"));
+    let mut before: Option<ExceptionHandler> = None;
+    let mut last: Option<ExceptionHandler> = None;
     for (i, entry) in table.iter().enumerate() {
-        let before = old.code.exception_table().nth(i);
+        let continues = last.is_some_and(|last| {
+            (last.handler_pc, last.catch_type) == (entry.handler_pc, entry.catch_type)
+                && last.end_pc <= entry.start_pc
+        });
+        if i >= known {
+            before = None;
+        } else if continues && pieces > 0 {
+            pieces -= 1;
+        } else {
+            before = olds.next();
+            assert!(before.is_some(), "{entry:?} is nobody's piece");
+        }
+        last = Some(*entry);
         assert!(
             new.is_start(entry.start_pc)
                 && new.is_end(entry.end_pc)
@@ -176,23 +213,19 @@ fn timing<'t>(
         let opcode = new.opcode_at(target);
         assert!(!opcode.is_some_and(is_return), "past the probe at {target}");
     }
-    // An added handler is the exit probe and `athrow`, and those end the code.
-    let exit_len = match added.iter().map(|it| usize::from(it.handler_pc)).max() {
-        Some(last) => new.len() - last - 1,
-        None => {
-            let last = new.instructions.last().map(|it| it.opcode);
-            assert!(is_constructor || last.is_some_and(is_return), "no handler");
-            entry_len
-        }
-    };
+    if added.is_empty() {
+        let last = new.instructions.last().map(|it| it.opcode);
+        assert!(is_constructor || last.is_some_and(is_return), "no handler");
+    }
+    // Added handlers end the code.
     let blocks = added.iter().map(|it| usize::from(it.handler_pc)).min();
     let blocks = blocks.unwrap_or(new.len());
     let mut wanted = vec![false; new.len()];
     wanted[entry_len..blocks].fill(true);
-    for pair in new.instructions.windows(2) {
-        if is_return(pair[1].opcode) {
-            assert!(is_call(&pair[0]), "no exit probe at {}", pair[1].bci);
-            wanted[pair[1].bci - exit_len..=pair[1].bci].fill(false);
+    for (at, instruction) in new.instructions.iter().enumerate() {
+        if is_return(instruction.opcode) {
+            let probe = probe_start(new, at);
+            wanted[probe..=instruction.bci].fill(false);
         }
     }
     let mut covered = vec![false; new.len()];
@@ -207,6 +240,17 @@ fn timing<'t>(
         let missing = wanted.iter().zip(&covered).position(|(a, b)| a != b);
         assert_eq!(missing, None, "not covered from this offset on");
     }
+}
+
+/// Where the probe before an instruction begins: its arguments are constants.
+fn probe_start(new: &Side<'_, '_>, at: usize) -> usize {
+    let call = at.checked_sub(1).map(|call| &new.instructions[call]);
+    let call = call.filter(|it| is_call(it));
+    let call = call.unwrap_or_else(|| panic!("no exit probe at {}", new.instructions[at].bci));
+    let (_, descriptor) = unwrap(new.class.pool().member(call.constant()));
+    let arguments = descriptor.iter().filter(|&&byte| byte == b'I').count();
+    let first = (at - 1).checked_sub(arguments);
+    new.instructions[first.unwrap_or_else(|| panic!("no arguments at {}", call.bci))].bci
 }
 
 fn is_call(instruction: &Instruction<'_>) -> bool {
