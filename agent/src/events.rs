@@ -13,13 +13,22 @@ use crate::sys::{Capabilities, capability, event};
 use crate::tell;
 use crate::tracker;
 
-/// `Agent_OnLoad`: options and capabilities. An error stops the VM before
-/// `main`: the only case in which we stop one.
-pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, String> {
-    let options = match options::parse(text, std::process::id())? {
+/// Why there is no agent.
+pub(crate) enum Refusal {
+    /// The options are wrong: this stops the VM before `main`, the only case
+    /// in which we stop one.
+    Options(String),
+    /// The VM lacks something: the program runs without us.
+    Vm(String),
+}
+
+/// `Agent_OnLoad`: options and capabilities.
+pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
+    let request = options::parse(text, std::process::id()).map_err(Refusal::Options)?;
+    let options = match request {
         Request::Help => {
             eprint!("{}", options::HELP);
-            return Err("no program was run".to_owned());
+            return Err(Refusal::Options("no program was run".to_owned()));
         }
         Request::Run(options) => *options,
     };
@@ -30,12 +39,14 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, String> {
     ];
     jvmti
         .add_capabilities(Capabilities::of(&needed))
-        .map_err(|error| format!("this VM cannot retransform classes ({error})"))?;
+        .map_err(|error| Refusal::Vm(format!("this VM cannot retransform classes ({error})")))?;
     if options.clock == Clock::Cpu {
         let cpu_time = [capability::CAN_GET_CURRENT_THREAD_CPU_TIME];
         jvmti
             .add_capabilities(Capabilities::of(&cpu_time))
-            .map_err(|error| format!("clock=cpu: this VM has no such clock ({error})"))?;
+            .map_err(|error| {
+                Refusal::Options(format!("clock=cpu: this VM has no such clock ({error})"))
+            })?;
     }
     // From JDK 21 on; before, there are no virtual threads.
     let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]));

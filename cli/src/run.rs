@@ -106,7 +106,9 @@ impl RunArgs {
             add("exclude", list);
         }
         for file in &self.include_file {
-            add("include-file", without_comma("--include-file", file)?);
+            // The JVM may be started elsewhere.
+            let file = std::path::absolute(file)?;
+            add("include-file", without_comma("--include-file", &file)?);
         }
         // The JVM repeats what it finds in JAVA_TOOL_OPTIONS: no more than
         // differs from the agent's defaults.

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use self::jni::{Jni, Reference};
 use self::jvmti::{Jvmti, NO_CALLBACK};
 use crate::agent::Agent;
-use crate::events;
+use crate::events::{self, Refusal};
 use crate::sys::{
     self, Callbacks, Int, JNI_ERR, JNI_OK, JVMTI_VERSION_11, Long, Object, event, invoke,
 };
@@ -45,7 +45,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
         };
         // SAFETY: `vm` is the running VM's.
         let Some(jvmti) = (unsafe { environment(vm) }) else {
-            return Err("this VM has no JVM TI 11".to_owned());
+            return Err(Refusal::Vm("this VM has no JVM TI 11".to_owned()));
         };
         if AGENT.get().is_some() {
             tell::line("loaded twice; the first one's options hold");
@@ -53,21 +53,22 @@ pub unsafe extern "system" fn Agent_OnLoad(
         }
         let agent = events::load(jvmti, &options)?;
         let _ = AGENT.set(agent);
-        jvmti
-            .set_callbacks(&callbacks())
-            .map_err(|error| error.to_string())?;
+        let refused = |error: jvmti::Error| Refusal::Vm(error.to_string());
+        jvmti.set_callbacks(&callbacks()).map_err(refused)?;
         for event in [event::VM_START, event::VM_INIT, event::VM_DEATH] {
-            jvmti
-                .notify(event, true)
-                .map_err(|error| error.to_string())?;
+            jvmti.notify(event, true).map_err(refused)?;
         }
         Ok(())
     }));
     match loaded {
         Ok(Ok(())) => JNI_OK,
-        Ok(Err(message)) => {
+        Ok(Err(Refusal::Options(message))) => {
             tell::line(&message);
             JNI_ERR
+        }
+        Ok(Err(Refusal::Vm(message))) => {
+            tell::line(&format!("{message}; nothing is instrumented"));
+            JNI_OK
         }
         // Our fault, not the user's: the program runs without us.
         Err(_) => JNI_OK,

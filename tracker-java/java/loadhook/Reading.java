@@ -3,6 +3,8 @@ package loadhook;
 /** A tree as one moment shows it, with the calls under way counted by their time so far. */
 final class Reading {
     private static final int VALUES = 4;
+    /** So often at most is read again what the thread changed meanwhile. */
+    private static final int TRIES = 100;
 
     final int end;
     private final Tree tree;
@@ -18,8 +20,15 @@ final class Reading {
     Reading(Tree tree) {
         this.tree = tree;
         end = tree.end;
-        rows = tree.rows;
-        times = tree.times;
+        int[] rows = tree.rows;
+        long[] times = tree.times;
+        // A tree that grows replaces one and then the other. To ask for the end makes the reads new ones.
+        for (int tries = 0; tries < TRIES && tree.end != 0 && (rows != tree.rows || rows.length != times.length); tries++) {
+            rows = tree.rows;
+            times = tree.times;
+        }
+        this.rows = rows;
+        this.times = times;
     }
 
     /** A thread's path, which may go on meanwhile. */
@@ -48,8 +57,18 @@ final class Reading {
         return rows[node + Tree.PARENT];
     }
 
+    /** A block that is granted in between changes both words. */
     long calls(int node) {
-        return times[node + Tree.GRANTED] - rows[node + Tree.LEFT];
+        long calls = 0;
+        for (int tries = 0; tries < TRIES && tree.end != 0; tries++) {
+            int left = rows[node + Tree.LEFT];
+            long granted = times[node + Tree.GRANTED];
+            calls = granted - left;
+            if (tree.end != 0 && rows[node + Tree.LEFT] <= left && times[node + Tree.GRANTED] == granted) {
+                break;
+            }
+        }
+        return calls;
     }
 
     /** TIMED, ALL, OUTERMOST or CHILD. */

@@ -155,13 +155,15 @@ class Tree {
             return node;
         }
         int at = edgeNodes == null ? -1 : freeEdge(from, method);
+        long key = key(from, method);
         int node = end;
+        write(node, from, method, mode);
+        // No call from here on: an edge leads to a node that is there.
         if (at >= 0) {
-            edgeKeys[at] = key(from, method);
+            edgeKeys[at] = key;
             edgeNodes[at] = node;
             edges++;
         }
-        write(node, from, method, mode);
         return node;
     }
 
