@@ -16,8 +16,8 @@ const STAND_INS: [(&str, &str); 2] = [
     ("loadhook/JavaUnsafe", "sun/misc/Unsafe"),
 ];
 
-/// An annotation that only tests read.
-const GUARDED: &str = "loadhook/Guarded";
+/// Annotations, of which nothing needs the class.
+const ANNOTATIONS: [&str; 2] = ["loadhook/Guarded", "loadhook/OutOfLine"];
 
 fn main() {
     println!("cargo::rerun-if-changed=java");
@@ -42,7 +42,7 @@ fn build(out: &Path) -> Result<(), String> {
         .collect::<Result<Vec<_>, _>>()?;
     found.retain(|class| {
         let name = rename::names(class).0;
-        name != GUARDED && stands_for(name).is_none()
+        !ANNOTATIONS.contains(&name) && stands_for(name).is_none()
     });
     let mut list = String::from(
         "/// Internal names and bytes of the classes, superclasses first.\npub const CLASSES: &[(&str, &[u8])] = &[\n",

@@ -13,8 +13,8 @@ use crate::options::{Clock, Options, Timing};
 /// The last tick and the one before; 0 until there is one.
 static TICKS: [AtomicI32; 2] = [const { AtomicI32::new(0) }; 2];
 
-/// A unit of ticks is 2 to this power of nanoseconds.
-const SHIFT: u32 = 14;
+/// A unit of ticks is 2 to this power of nanoseconds. Ticks are even.
+const SHIFT: u32 = 13;
 
 /// Starts ticking if the tracker needs ticks and gives the memory's address,
 /// else 0. `now` is what the VM's clock shows.
@@ -45,10 +45,10 @@ fn run(began: Instant, origin: i64) {
     }
 }
 
-/// The nearest unit, but 0.
+/// The nearest two units, but 0.
 fn tick(now: i64) -> i32 {
-    match (now.wrapping_add(1 << (SHIFT - 1)) >> SHIFT) as i32 {
-        0 => 1,
+    match (now.wrapping_add(1 << SHIFT) >> SHIFT) as i32 & !1 {
+        0 => 2,
         tick => tick,
     }
 }
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn ticks_wrap_around_and_are_never_0() {
-        let unit = 1 << 14;
+        let unit = 1 << 13;
         let found = [0, 8191, 8192, -8193, (1 << 31) * unit, (1 << 32) * unit].map(tick);
-        assert_eq!(found, [1, 1, 1, -1, i32::MIN, 1]);
+        assert_eq!(found, [2, 2, 2, -2, i32::MIN, 2]);
     }
 }

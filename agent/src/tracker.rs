@@ -6,8 +6,12 @@ pub(crate) const NAME: &str = "java/lang/$Loadhook";
 
 /// The internal name in the boot loader of a class that the tracker names.
 fn boot_name(name: &str) -> Option<String> {
-    if name == "sun/misc/Unsafe" {
-        return Some("jdk/internal/misc/Unsafe".to_owned());
+    match name {
+        "sun/misc/Unsafe" => return Some("jdk/internal/misc/Unsafe".to_owned()),
+        "loadhook/OutOfLine" => {
+            return Some("jdk/internal/vm/annotation/DontInline".to_owned());
+        }
+        _ => {}
     }
     let rest = name.strip_prefix("loadhook/")?;
     Some(format!(

@@ -8,7 +8,6 @@ package loadhook;
  */
 final class Calibration {
     private static final int CALLS = 500;
-    /** So many calls of a node are all timed in every mode, and in the same way. */
     private static final int TIMED_CALLS = 60;
     /** Several, since the program's threads may have the processors. */
     private static final int ROUNDS = 20;
@@ -38,11 +37,11 @@ final class Calibration {
             untimed = Math.min(untimed, pair(counting, CALLS));
             counting.clear();
             if (Timing.mode != Timing.COUNT) {
-                Path path = new Path(Timing.mode, 4, 4, 1);
+                Path path = new Path(Timing.EXACT, 4, 4, 1);
                 long pair = pair(path, TIMED_CALLS);
                 if (pair != UNKNOWN) {
                     timed = Math.min(timed, pair);
-                    inside = Math.min(inside, path.times[Tree.STRIDE + Tree.ALL] * 1000 / TIMED_CALLS);
+                    inside = Math.min(inside, path.times[2 * Tree.STRIDE + Tree.ALL] * 1000 / TIMED_CALLS);
                 }
                 path.clear();
             }

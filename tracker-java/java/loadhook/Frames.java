@@ -15,22 +15,23 @@ final class Frames {
     int told;
 
     Frames(Path path) {
-        int current = path.current;
         long[] back = path.back;
         long[] stamps = path.stamps;
-        depth = Math.min(path.depth, back.length);
+        depth = Math.min(path.depth, back.length - 1);
         nodes = new int[depth];
         callers = new int[depth];
         began = new int[depth];
         starts = new long[depth];
         weights = new long[depth];
         int stamp = 0;
+        int caller = Tree.ROOT;
         for (int frame = 0; frame < depth; frame++) {
-            long word = back[frame];
-            int to = (int) (word >> 32);
-            began[frame] = (int) word;
-            if (to < 0) {
-                to = ~to;
+            long word = back[frame + 1];
+            callers[frame] = caller;
+            caller = Path.node(word);
+            nodes[frame] = caller;
+            began[frame] = Path.began(word);
+            if (Path.isOdd(word)) {
                 if (stamp + 2 <= stamps.length) {
                     starts[frame] = stamps[stamp];
                     weights[frame] = stamps[stamp + 1];
@@ -38,13 +39,6 @@ final class Frames {
                 stamp += 2;
             }
             told += tells(frame) ? 1 : 0;
-            callers[frame] = to;
-            if (frame > 0) {
-                nodes[frame - 1] = to;
-            }
-        }
-        if (depth > 0) {
-            nodes[depth - 1] = current;
         }
     }
 

@@ -3,9 +3,9 @@ package loadhook;
 /**
  * A thread's tree and where the thread is in it: the methods under way, from the outermost on.
  *
- * A frame of the path is one long. Its upper half is the node to return to, which is not the parent once recursion folds;
- * its lower half is the last tick before the call. A frame with more to say, timed or without a node, has the upper half
- * complemented and an entry in {@code stamps}; so what is neither timed nor odd touches little memory.
+ * A frame of the path is one long: in its upper half the node, in its lower half the last tick before the call. Ticks are
+ * even; the frame is odd that has more to say, timed or without a node, in {@code stamps}. So what is neither touches
+ * little memory. Frame 0 is the root.
  *
  * The path heals. A constructor whose {@code super(…)} throws runs no exit probe, and a StackOverflowError may keep any
  * probe from running; what lies above the method that the next probe names has ended, then.
@@ -13,7 +13,13 @@ package loadhook;
  * So a constructor is marked while it calls another one for the same object, which nothing in it can catch: it ends where
  * that one ends by an exception, and a probe that it runs itself is never for a frame that is marked.
  */
-class Path extends Tree {
+class Path extends TimedTree {
+    /** Half of the calls that are not for the callee foreseen are for one of so many behind it. */
+    private static final int FAR = 5;
+
+    /** More frames than any stack holds, and fewer than a row can count. */
+    private static final int MOST_FRAMES = 1 << 22;
+
     /** The thread, or null while it is inside something slow, so that probes met there are not for this path. */
     Thread owner;
 
@@ -25,8 +31,9 @@ class Path extends Tree {
     /** How often the cache did not have it. */
     int misses;
 
-    int current;
+    /** The uppermost frame. */
     int depth;
+    /** One more than frames, for the frame of what found no room. */
     long[] back;
 
     /** For each odd frame two: when it began and its weight, negative if inside another call of its node; or, without a
@@ -34,77 +41,83 @@ class Path extends Tree {
     long[] stamps;
     int stamped;
 
-    /** Calls beyond a path that found no room to grow, and the node below them. */
+    /** Calls beyond a path that found no room to grow; all of them are one frame, of the overflow. */
     private int beyond;
-    private int covered;
 
-    /** For each marked frame, from the outermost on: its place in {@code back}, its key and that of the one called. */
+    /** For each marked frame, from the outermost on: which it is, its key and that of the one called. */
     private int[] marks;
     int marked;
 
-    private long seed;
-
     Path(int mode, int nodes, int frames, long seed) {
-        super(mode, nodes);
-        back = new long[frames];
+        super(mode, nodes, seed);
+        back = new long[frames + 2];
         stamps = new long[2 * frames];
-        this.seed = seed == 0 ? 1 : seed;
+    }
+
+    static int node(long frame) {
+        return (int) (frame >> 32);
+    }
+
+    static int began(long frame) {
+        return (int) frame & ~1;
+    }
+
+    static boolean isOdd(long frame) {
+        return (frame & 1) != 0;
+    }
+
+    private static long frame(int node) {
+        return (long) node << 32 | Ticker.last() & 0xFFFFFFFFL;
     }
 
     final void enter(int method) {
-        int[] rows = this.rows;
-        int from = current;
-        int frame = depth;
         long[] back = this.back;
-        int node = rows[from + LAST_CHILD];
-        if (rows[from + LAST_METHOD] != method) {
+        int[] rows = this.rows;
+        int depth = this.depth;
+        int from = node(back[depth]);
+        int node = rows[from + LAST];
+        if (rows[node + METHOD] != method) {
             // Callees follow each other as they did the last time: a method's code, the rounds of a loop.
             node = rows[node + NEXT];
-            if (rows[node + METHOD] != method || rows[node + PARENT] != from) {
+            if (rows[node + METHOD] != method) {
                 enterSlowly(method);
                 return;
             }
-            rows[from + LAST_METHOD] = method;
-            rows[from + LAST_CHILD] = node;
+            rows[from + LAST] = node;
         }
-        if (frame < back.length) {
-            int left = rows[node + LEFT] - 1;
-            if (left >= 0) {
-                int tick = Ticker.last();
-                // No call from here on.
-                rows[node + LEFT] = left;
-                rows[node + ACTIVE]++;
-                back[frame] = (long) from << 32 | tick & 0xFFFFFFFFL;
-                depth = frame + 1;
-                current = node;
-            } else {
-                enterTimed(from, node);
-            }
-        } else {
+        if (depth + 2 >= back.length) {
             enterSlowly(method);
+            return;
         }
+        int work = rows[node + WORK];
+        if ((work & LEFT) == 0) {
+            enterTimed(node);
+            return;
+        }
+        long frame = frame(node);
+        // No call from here on.
+        rows[node + WORK] = work + CALL - 1;
+        back[depth + 1] = frame;
+        this.depth = depth + 1;
     }
 
     final void exit(int method) {
+        int depth = this.depth;
+        long frame = back[depth];
+        int node = node(frame);
         int[] rows = this.rows;
-        int node = current;
-        if (rows[node + METHOD] == method) {
-            int frame = depth - 1;
-            long word = back[frame];
-            if (word >= 0 && (int) word == Ticker.last()) {
-                rows[node + ACTIVE]--;
-                depth = frame;
-                current = (int) (word >> 32);
-            } else {
-                end(Clock.now());
-            }
-        } else {
+        if (rows[node + METHOD] != method) {
             heal(method, true);
+        } else if ((int) frame != Ticker.last()) {
+            end(Clock.now());
+        } else {
+            rows[node + WORK] -= CALL;
+            this.depth = depth - 1;
         }
     }
 
     final void caught(int method) {
-        if (rows[current + METHOD] != method || isMarked()) {
+        if (method(depth) != method || isMarked()) {
             heal(method, false);
         }
     }
@@ -115,13 +128,13 @@ class Path extends Tree {
             return;
         }
         caught(method);
-        if (rows[current + METHOD] != method || isMarked() || !roomForMark()) {
+        if (method(depth) != method || isMarked() || !roomForMark()) {
             return;
         }
         int[] marks = this.marks;
         int at = 3 * marked;
         // No call from here on.
-        marks[at] = depth - 1;
+        marks[at] = depth;
         marks[at + 1] = key;
         marks[at + 2] = other;
         marked++;
@@ -129,7 +142,7 @@ class Path extends Tree {
 
     /** The one called has returned. */
     final void constructed(int method) {
-        if (isMarked() && rows[current + METHOD] == method) {
+        if (isMarked() && method(depth) == method) {
             marked--;
             return;
         }
@@ -138,8 +151,8 @@ class Path extends Tree {
         }
         for (int mark = marked - 1; mark >= 0; mark--) {
             int frame = marks[3 * mark];
-            if (rows[nodeOf(frame) + METHOD] == method) {
-                unwind(frame + 1, Clock.now());
+            if (method(frame) == method) {
+                unwind(frame, Clock.now());
                 // It is the uppermost now.
                 marked = mark;
                 return;
@@ -162,9 +175,13 @@ class Path extends Tree {
         }
     }
 
+    private int method(int frame) {
+        return rows[node(back[frame]) + METHOD];
+    }
+
     /** Whether the uppermost frame is. */
     private boolean isMarked() {
-        return marked != 0 && marks[3 * marked - 3] == depth - 1 && beyond == 0;
+        return marked != 0 && marks[3 * marked - 3] == depth;
     }
 
     private void enterSlowly(int method) {
@@ -172,221 +189,157 @@ class Path extends Tree {
             enterBeyond();
             return;
         }
-        int from = current;
-        int node = callee(from, method);
-        if (depth == back.length) {
+        int from = node(back[depth]);
+        int node = rows[from + METHOD] == method ? from : ahead(from, method);
+        if (node == ROOT) {
+            node = callee(from, method);
+        }
+        if (depth + 2 >= back.length) {
             if (!deepen()) {
                 enterBeyond();
                 return;
             }
-            from = current;
+            from = node(back[depth]);
             node = callee(from, method);
         }
         if (node == overflow) {
-            enterOverflow(from, node, method);
-        } else if (rows[node + LEFT] == 0) {
-            enterTimed(from, node);
+            enterOverflow(node, method);
+        } else if ((rows[node + WORK] & LEFT) == 0) {
+            enterTimed(node);
         } else {
-            int[] rows = this.rows;
-            long frame = frame(from);
+            long frame = frame(node);
             // No call from here on.
-            rows[node + LEFT]--;
-            rows[node + ACTIVE]++;
-            back[depth++] = frame;
-            current = node;
+            rows[node + WORK] += CALL - 1;
+            back[depth + 1] = frame;
+            depth++;
         }
     }
 
-    private void enterTimed(int from, int node) {
+    /** The callee if it comes soon: what came between the last time does not always. Else the root. */
+    private int ahead(int from, int method) {
+        int[] rows = this.rows;
+        int node = rows[from + LAST];
+        for (int step = 0; step < FAR; step++) {
+            node = rows[node + NEXT];
+            if (rows[node + METHOD] == method) {
+                rows[from + LAST] = node;
+                return node;
+            }
+        }
+        return ROOT;
+    }
+
+    private void enterTimed(int node) {
         if (mode == Timing.COUNT || 2 * stamped == stamps.length && !moreStamps()) {
-            enterUntimed(from, node);
+            enterUntimed(node);
             return;
         }
-        int[] rows = this.rows;
-        long[] times = this.times;
-        int block = rows[node + BLOCK];
-        int weight = period(block);
-        int period = Timing.period(mode, times[node + GRANTED], times[node + RECENT]);
-        int skipped = period == 1 ? 0 : draw(period);
-        int left = rest(block) + skipped;
-        block = block(period, period - 1 - skipped);
-        long frame = frame(~from);
+        int weight = weight(node);
+        long block = nextBlock(node);
+        long frame = frame(node) | 1;
         long start = Clock.now();
         // No call from here on.
-        rows[node + LEFT] = left;
-        times[node + GRANTED] += left + 1;
-        rows[node + BLOCK] = block;
         int at = 2 * stamped++;
         stamps[at] = start;
-        stamps[at + 1] = rows[node + ACTIVE]++ == 0 ? weight : -weight;
-        back[depth++] = frame;
-        current = node;
+        stamps[at + 1] = rows[node + WORK] < CALL ? weight : -weight;
+        grant(node, block);
+        back[depth + 1] = frame;
+        depth++;
     }
 
-    /** One of {@code period} numbers from 0 on, each as likely. */
-    private int draw(int period) {
-        long shuffled = Timing.shuffled(seed);
-        seed = shuffled;
-        return (int) (shuffled >>> 32) & period - 1;
-    }
-
-    /** A call whose turn it was to be timed; in count mode that comes every two billion calls. */
-    private void enterUntimed(int from, int node) {
-        int left = mode == Timing.COUNT ? Integer.MAX_VALUE : 0;
-        long frame = frame(from);
+    /** A call whose turn it was to be timed; in count mode that comes every 256 calls. */
+    private void enterUntimed(int node) {
+        int left = mode == Timing.COUNT ? LEFT : 0;
+        long frame = frame(node);
         // No call from here on.
-        rows[node + LEFT] = left;
-        times[node + GRANTED] += 1L + left;
-        rows[node + ACTIVE]++;
-        back[depth++] = frame;
-        current = node;
+        times[2 * node + GRANTED] += 1 + left;
+        rows[node + WORK] += CALL + left;
+        back[depth + 1] = frame;
+        depth++;
     }
 
-    private void enterOverflow(int from, int node, int method) {
+    private void enterOverflow(int node, int method) {
         if (2 * stamped == stamps.length && !moreStamps()) {
             enterBeyond();
             return;
         }
-        long frame = frame(~from);
+        long frame = frame(node) | 1;
         // No call from here on.
-        times[node + GRANTED]++;
+        times[2 * node + GRANTED]++;
         int at = 2 * stamped++;
         stamps[at] = method;
         stamps[at + 1] = 0;
-        rows[node + ACTIVE]++;
-        back[depth++] = frame;
-        current = node;
+        rows[node + WORK] += CALL;
+        back[depth + 1] = frame;
+        depth++;
     }
 
     /** Counts a call for which there is no frame. */
     private void enterBeyond() {
         int node = overflow();
-        times[node + GRANTED]++;
+        long frame = frame(node) | 1;
+        // No call from here on.
+        times[2 * node + GRANTED]++;
         if (beyond++ == 0) {
-            covered = current;
-            current = node;
+            back[depth + 1] = frame;
+            depth++;
         }
-    }
-
-    private static long frame(int from) {
-        return (long) from << 32 | Ticker.last() & 0xFFFFFFFFL;
-    }
-
-    private static int callerIn(long frame) {
-        int from = (int) (frame >> 32);
-        return from < 0 ? ~from : from;
     }
 
     /** Ends the uppermost frame. */
     private void end(long now) {
-        int node = current;
-        int frame = depth - 1;
-        long word = back[frame];
-        int from = callerIn(word);
+        int depth = this.depth;
+        long frame = back[depth];
+        int node = node(frame);
+        int from = node(back[depth - 1]);
         int stamps = stamped;
-        if (word < 0) {
+        if (isOdd(frame)) {
             int at = 2 * --stamps;
             long weight = this.stamps[at + 1];
             if (weight != 0) {
-                book(node, from, now - this.stamps[at], weight, (int) word, now);
+                book(node, from, now - this.stamps[at], weight, began(frame), now);
             }
         } else {
-            bookTicks(node, from, (int) word, now);
+            bookTicks(node, from, began(frame), now);
         }
         int marked = this.marked;
-        if (marked != 0 && marks[3 * marked - 3] == frame) {
+        if (marked != 0 && marks[3 * marked - 3] == depth) {
             marked--;
         }
         // No call from here on, nor between the writes of book: a frame is booked and ended, or neither.
-        rows[node + ACTIVE]--;
+        rows[node + WORK] -= CALL;
         stamped = stamps;
         this.marked = marked;
-        depth = frame;
-        current = from;
-    }
-
-    /** Books a timed call. */
-    private void book(int node, int from, long nanos, long signed, int began, long now) {
-        long[] times = this.times;
-        long weight = signed < 0 ? -signed : signed;
-        long sample = Timing.sample(nanos, weight, began);
-        long beyond = weight == 1 ? 0 : Ticker.beyond(began, now);
-        long estimate = weight * sample + beyond;
-        long variance = times[node + VARIANCE];
-        if (weight > 1) {
-            variance = widened(variance, weight, sample - times[node + RECENT]);
-        }
-        if (beyond != 0) {
-            variance = widened(variance, Ticker.variance(began, beyond, now));
-        }
-        long recent = Timing.recent(times[node + RECENT], times[node + TIMED], sample);
-        times[node + ALL] += estimate;
-        if (signed > 0) {
-            times[node + OUTERMOST] += estimate;
-        }
-        times[from + CHILD] += estimate;
-        times[node + VARIANCE] = variance;
-        times[node + RECENT] = recent;
-        times[node + TIMED]++;
-    }
-
-    /** Books what ticks tell of a call that was not timed. */
-    private void bookTicks(int node, int from, int began, long now) {
-        long beyond = Ticker.beyond(began, now);
-        if (beyond != 0) {
-            long[] times = this.times;
-            long variance = widened(times[node + VARIANCE], Ticker.variance(began, beyond, now));
-            times[node + ALL] += beyond;
-            if (rows[node + ACTIVE] == 1) {
-                times[node + OUTERMOST] += beyond;
-            }
-            times[from + CHILD] += beyond;
-            times[node + VARIANCE] = variance;
-        }
-    }
-
-    /**
-     * Of a block of {@code weight} calls one was seen: the variance of its estimate is weight * (weight - 1) times that
-     * of a call, and the square of the difference from the mean so far estimates the latter. Not from the call before: a
-     * long call makes the blocks behind it short, and would count by half.
-     */
-    private static long widened(long bits, long weight, double difference) {
-        return widened(bits, (double) weight * (weight - 1) * difference * difference);
-    }
-
-    private static long widened(long bits, double variance) {
-        return Double.doubleToRawLongBits(Double.longBitsToDouble(bits) + variance);
+        this.depth = depth - 1;
     }
 
     /** Ends what lies above the uppermost unmarked frame of a method, and that frame if told so; nothing if there is none. */
     private void heal(int method, boolean itself) {
         if (beyond != 0) {
-            if (itself) {
-                if (--beyond == 0) {
-                    current = covered;
-                }
+            if (itself && --beyond != 0) {
                 return;
             }
             beyond = 0;
-            current = covered;
+            depth--;
+            if (itself) {
+                return;
+            }
         }
         int[] rows = this.rows;
-        int frame = depth - 1;
         int at = 2 * stamped;
         int mark = 3 * marked - 3;
-        for (int node = current; frame >= 0; frame--) {
+        for (int frame = depth; frame > 0; frame--) {
             long word = back[frame];
-            if (word < 0) {
+            if (isOdd(word)) {
                 at -= 2;
             }
-            int found = rows[node + METHOD];
+            int found = rows[node(word) + METHOD];
             if (mark >= 0 && marks[mark] == frame) {
                 mark -= 3;
             } else if (found == method || found == OVERFLOW && stamps[at] == method) {
-                unwind(itself ? frame : frame + 1, Clock.now());
+                unwind(itself ? frame - 1 : frame, Clock.now());
                 return;
             }
-            node = callerIn(word);
         }
     }
 
@@ -394,15 +347,15 @@ class Path extends Tree {
     final void finish() {
         if (beyond != 0) {
             beyond = 0;
-            current = covered;
+            depth--;
         }
         if (depth != 0) {
             unwind(0, Clock.now());
         }
     }
 
-    private void unwind(int frames, long now) {
-        while (depth > frames) {
+    private void unwind(int frame, long now) {
+        while (depth > frame) {
             end(now);
         }
     }
@@ -416,14 +369,14 @@ class Path extends Tree {
             if (Stack.isWorthALook(depth) && Stack.isShallowerThan(depth)) {
                 keepOneOfEach();
             }
-            return depth < back.length || lengthen();
+            return depth + 2 < back.length || lengthen();
         } finally {
             owner = thread;
         }
     }
 
     private boolean lengthen() {
-        if (!Budget.hasRoom(16L * back.length)) {
+        if (back.length > MOST_FRAMES || !Budget.hasRoom(16L * back.length)) {
             return false;
         }
         try {
@@ -465,57 +418,45 @@ class Path extends Tree {
     /**
      * The path is deeper than the stack, so it holds frames of calls that have ended. Which ones cannot be told from
      * inside; but what comes back without end is one constructor that an uninstrumented caller tries again and again,
-     * and its node. So one frame of each node stays. No time is booked: when the others ended is unknown.
+     * and its node. So one frame of each node stays, the outermost. No time is booked: when the others ended is unknown.
      */
     private void keepOneOfEach() {
         int[] rows = this.rows;
-        long[] stamps = this.stamps;
         int kept = 0;
         int keptStamps = 0;
+        int keptMarks = 0;
         int stamp = 0;
-        for (int frame = 0; frame < depth; frame++) {
+        int mark = 0;
+        for (int frame = 1; frame <= depth; frame++) {
             long word = back[frame];
-            int node = nodeOf(frame);
-            boolean odd = word < 0;
-            boolean first = rows[node + ACTIVE] >= 0;
-            // Negative marks the nodes that are kept already; the first frame of a node is the outermost.
-            if (first) {
-                rows[node + ACTIVE] = -1;
-                back[kept] = (long) (odd ? ~node : node) << 32 | word & 0xFFFFFFFFL;
-                kept++;
-                if (odd) {
+            int node = node(word);
+            boolean isMarked = mark < 3 * marked && marks[mark] == frame;
+            // Negative marks the nodes that are kept already.
+            if (rows[node + WORK] >= 0) {
+                rows[node + WORK] |= Integer.MIN_VALUE;
+                back[++kept] = word;
+                if (isOdd(word)) {
                     stamps[keptStamps] = stamps[stamp];
                     stamps[keptStamps + 1] = stamps[stamp + 1];
                     keptStamps += 2;
                 }
+                if (isMarked) {
+                    marks[keptMarks] = kept;
+                    marks[keptMarks + 1] = marks[mark + 1];
+                    marks[keptMarks + 2] = marks[mark + 2];
+                    keptMarks += 3;
+                }
             }
-            stamp += odd ? 2 : 0;
+            stamp += isOdd(word) ? 2 : 0;
+            mark += isMarked ? 3 : 0;
         }
-        // Now back holds the nodes of the frames themselves: turned into those to return to, from the top.
-        finishKept(kept, keptStamps / 2);
-    }
-
-    private int nodeOf(int frame) {
-        int above = frame + 1;
-        if (above == depth) {
-            return beyond == 0 ? current : covered;
-        }
-        return callerIn(back[above]);
-    }
-
-    private void finishKept(int kept, int keptStamps) {
-        int below = ROOT;
-        for (int frame = 0; frame < kept; frame++) {
-            long word = back[frame];
-            int node = callerIn(word);
-            rows[node + ACTIVE] = 1;
-            back[frame] = (long) (word < 0 ? ~below : below) << 32 | word & 0xFFFFFFFFL;
-            below = node;
+        for (int frame = 1; frame <= kept; frame++) {
+            int node = node(back[frame]);
+            rows[node + WORK] = rows[node + WORK] & LEFT | CALL;
         }
         depth = kept;
-        stamped = keptStamps;
-        marked = 0;
-        current = below;
+        stamped = keptStamps / 2;
+        marked = keptMarks / 3;
     }
 
     /** Forgets the frames, of which the times are unknown, and all nodes. */
@@ -523,7 +464,6 @@ class Path extends Tree {
     void clear() {
         super.clear();
         depth = 0;
-        current = ROOT;
         stamped = 0;
         marked = 0;
         beyond = 0;

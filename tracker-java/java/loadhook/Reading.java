@@ -23,7 +23,7 @@ final class Reading {
         int[] rows = tree.rows;
         long[] times = tree.times;
         // A tree that grows replaces one and then the other. To ask for the end makes the reads new ones.
-        for (int tries = 0; tries < TRIES && tree.end != 0 && (rows != tree.rows || rows.length != times.length); tries++) {
+        for (int tries = 0; tries < TRIES && tree.end != 0 && (rows != tree.rows || 2 * rows.length != times.length); tries++) {
             rows = tree.rows;
             times = tree.times;
         }
@@ -54,43 +54,47 @@ final class Reading {
     }
 
     int parent(int node) {
-        return rows[node + Tree.PARENT];
+        return (int) (times[2 * node + Tree.LINK] >> 32);
     }
 
     /** A block that is granted in between changes both words. */
     long calls(int node) {
         long calls = 0;
         for (int tries = 0; tries < TRIES && tree.end != 0; tries++) {
-            int left = rows[node + Tree.LEFT];
-            long granted = times[node + Tree.GRANTED];
+            int left = left(node);
+            long granted = times[2 * node + Tree.GRANTED];
             calls = granted - left;
-            if (tree.end != 0 && rows[node + Tree.LEFT] <= left && times[node + Tree.GRANTED] == granted) {
+            if (tree.end != 0 && left(node) <= left && times[2 * node + Tree.GRANTED] == granted) {
                 break;
             }
         }
         return calls;
     }
 
+    private int left(int node) {
+        return rows[node + Tree.WORK] & Tree.LEFT;
+    }
+
     /** TIMED, ALL, OUTERMOST or CHILD. */
     long value(int node, int which) {
         int at = find(node);
-        return at < 0 ? times[node + which] : values[VALUES * at + which - Tree.TIMED];
+        return at < 0 ? times[2 * node + which] : values[VALUES * at + which - Tree.TIMED];
     }
 
     /** Of ALL; what is drawn from a block that is not complete yet adds to it. */
     double variance(int node) {
-        double variance = Double.longBitsToDouble(times[node + Tree.VARIANCE]);
-        int block = rows[node + Tree.BLOCK];
+        double variance = Double.longBitsToDouble(times[2 * node + Tree.VARIANCE]);
+        int block = (int) times[2 * node + Tree.LINK];
         int period = Tree.period(block);
         if (period > 1) {
             // The draw lies LEFT calls ahead, and rest + 1 calls before the block's end: either some of its calls were
             // seen, or some of the block before it are missing, which is about as long.
-            long seen = period - 1 - Tree.rest(block) - rows[node + Tree.LEFT];
+            long seen = period - 1 - Tree.rest(block) - left(node);
             if (seen < 0) {
                 seen += period;
             }
             if (seen > 0) {
-                double mean = times[node + Tree.RECENT];
+                double mean = times[2 * node + Tree.RECENT];
                 variance += (double) seen * (period - seen) * mean * mean;
             }
         }
@@ -120,7 +124,7 @@ final class Reading {
     private void take(int node) {
         if (node < end && find(node) < 0) {
             for (int value = 0; value < VALUES; value++) {
-                values[VALUES * count + value] = times[node + Tree.TIMED + value];
+                values[VALUES * count + value] = times[2 * node + Tree.TIMED + value];
             }
             nodes[count++] = node;
         }

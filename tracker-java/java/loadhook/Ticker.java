@@ -13,7 +13,8 @@ final class Ticker implements Runnable {
     /** What calls last beyond this, in nanoseconds, is told by ticks where not all calls are timed. */
     static final long LIMIT = 1 << 15;
 
-    private static final int SHIFT = 14;
+    /** Ticks count in units of 2^13 ns and are even: the lowest bit is free for those who keep them. */
+    private static final int SHIFT = 13;
 
     /**
      * Where the agent ticks, outside the heap: the last tick and the one before. Its thread is none of the VM's, so that it
@@ -21,7 +22,7 @@ final class Ticker implements Runnable {
      */
     private static final long ADDRESS = address();
 
-    /** Without an agent: the last tick in units of 2^14 ns, which repeats after 19 hours; 0 as long as nobody ticks. */
+    /** Without an agent: the last tick, which repeats after 9 hours; 0 as long as nobody ticks. */
     private static int time;
     /** The tick before. */
     private static int before;
@@ -51,7 +52,7 @@ final class Ticker implements Runnable {
     static void tick(long now) {
         int units = units(now);
         before = time;
-        time = units == 0 ? 1 : units;
+        time = units == 0 ? 2 : units;
     }
 
     /** Ends the ticks: calls that begin from now on are timed without them. */
@@ -105,7 +106,7 @@ final class Ticker implements Runnable {
 
     /** The nearest, so that the error is 0 on average. */
     private static int units(long nanos) {
-        return (int) (nanos + (1 << SHIFT - 1) >> SHIFT);
+        return (int) (nanos + (1 << SHIFT) >> SHIFT) & ~1;
     }
 
     /** A tick in this unit or an earlier one came before the limit, on average. */

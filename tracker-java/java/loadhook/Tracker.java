@@ -32,6 +32,7 @@ public final class Tracker {
     }
 
     /** A method's end, by a return or an exception. */
+    @OutOfLine
     public static void exit(int method) {
         Path path = path();
         if (path != null) {
@@ -45,6 +46,7 @@ public final class Tracker {
      * @param key its own
      * @param other that of the one it calls
      */
+    @OutOfLine
     public static void construct(int method, int key, int other) {
         Path path = path();
         if (path != null) {
@@ -53,6 +55,7 @@ public final class Tracker {
     }
 
     /** That call has returned. */
+    @OutOfLine
     public static void constructed(int method) {
         Path path = path();
         if (path != null) {
@@ -65,6 +68,7 @@ public final class Tracker {
      *
      * @param key its own if an exception ends it, 0 if it returns
      */
+    @OutOfLine
     public static void ended(int method, int key) {
         Path path = path();
         if (path != null) {
@@ -73,6 +77,7 @@ public final class Tracker {
     }
 
     /** A handler of the method's own begins: what it had called has ended. */
+    @OutOfLine
     public static void caught(int method) {
         Path path = path();
         if (path != null) {
@@ -105,8 +110,8 @@ public final class Tracker {
     }
 
     /**
-     * Where the agent writes the last tick and the one before, as ints in units of 2^14 ns of {@link System#nanoTime}, which
-     * reads {@code now}; 0 if it does not tick.
+     * Where the agent writes the last tick and the one before, as even ints in units of 2^13 ns of
+     * {@link System#nanoTime}, which reads {@code now}; 0 if it does not tick.
      */
     static native long tickAddress(long now);
 

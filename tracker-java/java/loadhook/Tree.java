@@ -3,28 +3,26 @@ package loadhook;
 /**
  * A calling-context tree that folds recursion: a method that is already on the way up to the root goes back to its node.
  *
- * A node is the offset of its row, which is the same in {@code rows} and {@code times}; two arrays for all nodes keep a
- * node's hot words in one cache line and cost no write barriers. Only the owner's thread writes; others may read.
+ * A node is the offset of its row in {@code rows}; twice that is its offset in {@code times}. A row has what every call
+ * needs and no more: trees of real programs are larger than a processor's caches. Arrays for all nodes cost no write
+ * barriers. Only the owner's thread writes; others may read.
  *
  * A StackOverflowError strikes where a method is called and nowhere else. So whatever changes more than one word does all
  * its calls first and then writes without any.
  */
 class Tree {
-    static final int STRIDE = 8;
+    static final int STRIDE = 4;
 
-    // Of a row: the method and the caller's node,
+    // Of a row: the method,
     static final int METHOD = 0;
-    static final int PARENT = 1;
-    // the last callee, since most calls repeat the one before,
-    static final int LAST_METHOD = 2;
-    static final int LAST_CHILD = 3;
-    // calls until the next timed one, calls under way,
-    static final int LEFT = 4;
-    static final int ACTIVE = 5;
-    // the block that the next timed call belongs to: its length, and in the lowest byte what remains of it behind that call,
-    static final int BLOCK = 6;
-    // the node that its caller called next the last time.
-    static final int NEXT = 7;
+    // of the children the one called last, since many calls repeat the one before,
+    static final int LAST = 1;
+    // and of its caller's children the one called behind it the last time, since code repeats itself; 0 if there is none,
+    static final int NEXT = 2;
+    // calls under way and, in the lowest byte, calls until the next one with more to do than count.
+    static final int WORK = 3;
+    static final int LEFT = 0xFF;
+    static final int CALL = LEFT + 1;
 
     // Of the times: calls plus LEFT, so that a call counts down one word and no other,
     static final int GRANTED = 0;
@@ -34,9 +32,12 @@ class Tree {
     static final int ALL = 2;
     static final int OUTERMOST = 3;
     static final int CHILD = 4;
-    // the variance of ALL (the bits of a double) and a moving mean.
+    // the variance of ALL (the bits of a double) and a moving mean,
     static final int VARIANCE = 5;
     static final int RECENT = 6;
+    // the caller's node and, in the lower half, the block that the next timed call belongs to: its length, and in the lowest
+    // byte what remains of it behind that call.
+    static final int LINK = 7;
 
     static final int ROOT = 0;
 
@@ -59,10 +60,8 @@ class Tree {
     /** Behind the last node. Volatile: who reads it sees the rows before it. */
     volatile int end = STRIDE;
 
-    /** Edges to children and, remembered, back to nodes higher up: caller's node and method; the node. */
-    private long[] edgeKeys;
-    private int[] edgeNodes;
-    private int edges;
+    /** Edges to children and, remembered, back to nodes higher up; null in a small tree. */
+    private Edges edges;
 
     /** Edges that lead to the overflow, as far as they are remembered: without it each such call walks up to the root. */
     private long[] full;
@@ -70,9 +69,12 @@ class Tree {
     Tree(int mode, int nodes) {
         this.mode = mode;
         rows = new int[nodes * STRIDE];
-        times = new long[nodes * STRIDE];
+        times = new long[nodes * STRIDE * 2];
         rows[METHOD] = NO_METHOD;
-        rows[LAST_METHOD] = NO_METHOD;
+    }
+
+    final int parent(int node) {
+        return (int) (times[2 * node + LINK] >> 32);
     }
 
     /** The node for a call of a method from a node: a child, a node higher up, or the overflow. */
@@ -81,11 +83,13 @@ class Tree {
         if (node == 0) {
             node = isFull(from, method) ? overflow : missing(from, method);
         }
-        if (node != overflow) {
+        if (parent(node) == from && node != overflow) {
             int[] rows = this.rows;
-            rows[rows[from + LAST_CHILD] + NEXT] = node;
-            rows[from + LAST_METHOD] = method;
-            rows[from + LAST_CHILD] = node;
+            int last = rows[from + LAST];
+            if (last != ROOT) {
+                rows[last + NEXT] = node;
+            }
+            rows[from + LAST] = node;
         }
         return node;
     }
@@ -98,31 +102,23 @@ class Tree {
 
     /** Where an edge leads that was met before, else 0. */
     private int known(int from, int method) {
-        int[] nodes = edgeNodes;
-        if (nodes == null) {
-            int[] rows = this.rows;
-            int end = this.end;
-            for (int node = STRIDE; node < end; node += STRIDE) {
-                if (rows[node + METHOD] == method && rows[node + PARENT] == from) {
-                    return node;
-                }
-            }
-            return 0;
+        Edges edges = this.edges;
+        if (edges != null) {
+            return edges.node(Edges.key(from, method));
         }
-        long[] keys = edgeKeys;
-        long key = key(from, method);
-        int mask = nodes.length - 1;
-        for (int at = hash(key) & mask;; at = at + 1 & mask) {
-            int node = nodes[at];
-            if (node == 0 || keys[at] == key) {
+        int[] rows = this.rows;
+        int end = this.end;
+        for (int node = STRIDE; node < end; node += STRIDE) {
+            if (rows[node + METHOD] == method && parent(node) == from) {
                 return node;
             }
         }
+        return 0;
     }
 
     private int missing(int from, int method) {
         int[] rows = this.rows;
-        for (int above = from; above != ROOT; above = rows[above + PARENT]) {
+        for (int above = from; above != ROOT; above = parent(above)) {
             if (rows[above + METHOD] == method) {
                 remember(from, method, above);
                 return above;
@@ -133,11 +129,15 @@ class Tree {
 
     private void remember(int from, int method, int node) {
         // A shortcut: without it the way up is walked again.
-        if (edgeNodes != null && roomForEdge()) {
-            int at = freeEdge(from, method);
-            edgeKeys[at] = key(from, method);
-            edgeNodes[at] = node;
-            edges++;
+        Edges edges = this.edges;
+        if (edges != null && edges.room()) {
+            long[] table = edges.table;
+            long key = Edges.key(from, method);
+            int at = Edges.find(table, key);
+            // No call from here on.
+            table[at] = key;
+            table[at + 1] = node;
+            edges.count++;
         }
     }
 
@@ -154,15 +154,17 @@ class Tree {
             rememberFull(from, method);
             return node;
         }
-        int at = edgeNodes == null ? -1 : freeEdge(from, method);
-        long key = key(from, method);
         int node = end;
+        Edges edges = this.edges;
+        long[] table = edges == null ? null : edges.table;
+        long key = Edges.key(from, method);
+        int at = table == null ? 0 : Edges.find(table, key);
         write(node, from, method, mode);
         // No call from here on: an edge leads to a node that is there.
-        if (at >= 0) {
-            edgeKeys[at] = key;
-            edgeNodes[at] = node;
-            edges++;
+        if (table != null) {
+            table[at] = key;
+            table[at + 1] = node;
+            edges.count++;
         }
         return node;
     }
@@ -184,7 +186,7 @@ class Tree {
 
     private boolean isFull(int from, int method) {
         long[] full = this.full;
-        return full != null && full[hash(key(from, method)) & full.length - 1] == key(from, method);
+        return full != null && full[Edges.hash(Edges.key(from, method)) & full.length - 1] == Edges.key(from, method);
     }
 
     private void rememberFull(int from, int method) {
@@ -198,18 +200,16 @@ class Tree {
                 return;
             }
         }
-        full[hash(key(from, method)) & full.length - 1] = key(from, method);
+        full[Edges.hash(Edges.key(from, method)) & full.length - 1] = Edges.key(from, method);
     }
 
     private void write(int node, int from, int method, int mode) {
         int[] rows = this.rows;
         rows[node + METHOD] = method;
-        rows[node + PARENT] = from;
-        rows[node + LAST_METHOD] = NO_METHOD;
-        rows[node + BLOCK] = block(1, 0);
+        times[2 * node + LINK] = (long) from << 32 | block(1, 0);
         if (mode == Timing.COUNT) {
-            rows[node + LEFT] = Integer.MAX_VALUE;
-            times[node + GRANTED] = Integer.MAX_VALUE;
+            rows[node + WORK] = LEFT;
+            times[2 * node + GRANTED] = LEFT;
         }
         end = node + STRIDE;
     }
@@ -222,7 +222,7 @@ class Tree {
 
     private boolean grow() {
         int length = rows.length;
-        if (length > Integer.MAX_VALUE / 2 || !Budget.hasRoom(24L * length)) {
+        if (length > Integer.MAX_VALUE / 4 || !Budget.hasRoom(40L * length)) {
             return false;
         }
         try {
@@ -237,75 +237,24 @@ class Tree {
     }
 
     private boolean roomForEdge() {
-        if (edgeNodes == null) {
-            return end < SMALL || rehash(4 * SMALL / STRIDE);
+        if (edges != null) {
+            return edges.room();
         }
-        return 2 * edges < edgeNodes.length || rehash(2 * edgeNodes.length);
+        if (end >= SMALL) {
+            edges = edgesToChildren();
+            return edges != null;
+        }
+        return true;
     }
 
-    private boolean rehash(int size) {
-        if (size < 0 || !Budget.hasRoom(12L * size)) {
-            return false;
-        }
-        try {
-            long[] keys = new long[size];
-            int[] nodes = new int[size];
-            int count = edgeNodes == null ? plant(keys, nodes) : replant(keys, nodes);
-            edgeKeys = keys;
-            edgeNodes = nodes;
-            edges = count;
-            return true;
-        } catch (OutOfMemoryError error) {
-            return false;
-        }
-    }
-
-    /** Puts the children of all nodes into a table. */
-    private int plant(long[] keys, int[] nodes) {
-        int count = 0;
-        for (int node = STRIDE; node < end; node += STRIDE) {
+    private Edges edgesToChildren() {
+        Edges made = Edges.make(4 * SMALL / STRIDE);
+        for (int node = STRIDE; made != null && node < end; node += STRIDE) {
             if (node != overflow) {
-                put(keys, nodes, key(rows[node + PARENT], rows[node + METHOD]), node);
-                count++;
+                made.put(Edges.key(parent(node), rows[node + METHOD]), node);
             }
         }
-        return count;
-    }
-
-    private int replant(long[] keys, int[] nodes) {
-        for (int at = 0; at < edgeNodes.length; at++) {
-            if (edgeNodes[at] != 0) {
-                put(keys, nodes, edgeKeys[at], edgeNodes[at]);
-            }
-        }
-        return edges;
-    }
-
-    private static void put(long[] keys, int[] nodes, long key, int node) {
-        int at = free(nodes, key);
-        keys[at] = key;
-        nodes[at] = node;
-    }
-
-    private int freeEdge(int from, int method) {
-        return free(edgeNodes, key(from, method));
-    }
-
-    private static int free(int[] nodes, long key) {
-        int mask = nodes.length - 1;
-        int at = hash(key) & mask;
-        while (nodes[at] != 0) {
-            at = at + 1 & mask;
-        }
-        return at;
-    }
-
-    private static long key(int from, int method) {
-        return (long) from << 32 | method;
-    }
-
-    private static int hash(long key) {
-        return (int) ((key ^ key >>> 29) * 0x9E3779B97F4A7C15L >>> 32);
+        return made;
     }
 
     static int block(int period, int rest) {
@@ -323,7 +272,7 @@ class Tree {
     // Sums.
 
     final long calls(int node) {
-        return times[node + GRANTED] - rows[node + LEFT];
+        return times[2 * node + GRANTED] - (rows[node + WORK] & LEFT);
     }
 
     /** Adds what another tree holds, as read; {@code map} has room for its nodes, or is null: all becomes overflow. */
@@ -342,13 +291,14 @@ class Tree {
                 map[node / STRIDE] = to;
             }
             long[] times = this.times;
-            times[to + GRANTED] += source.calls(node);
-            times[to + TIMED] += source.value(node, TIMED);
-            times[to + ALL] += source.value(node, ALL);
-            times[to + OUTERMOST] += source.value(node, OUTERMOST);
-            times[to + CHILD] += source.value(node, CHILD);
-            double variance = Double.longBitsToDouble(times[to + VARIANCE]) + source.variance(node);
-            times[to + VARIANCE] = Double.doubleToRawLongBits(variance);
+            int at = 2 * to;
+            times[at + GRANTED] += source.calls(node);
+            times[at + TIMED] += source.value(node, TIMED);
+            times[at + ALL] += source.value(node, ALL);
+            times[at + OUTERMOST] += source.value(node, OUTERMOST);
+            times[at + CHILD] += source.value(node, CHILD);
+            double variance = Double.longBitsToDouble(times[at + VARIANCE]) + source.variance(node);
+            times[at + VARIANCE] = Double.doubleToRawLongBits(variance);
         }
     }
 
@@ -361,8 +311,6 @@ class Tree {
     final void adopt(Tree other) {
         rows = other.rows;
         times = other.times;
-        edgeKeys = other.edgeKeys;
-        edgeNodes = other.edgeNodes;
         edges = other.edges;
         overflow = other.overflow;
         end = other.end;
@@ -372,20 +320,17 @@ class Tree {
     void clear() {
         Budget.giveBack(taken());
         Arrays.clear(rows, end);
-        Arrays.clear(times, end);
+        Arrays.clear(times, 2 * end);
         rows[METHOD] = NO_METHOD;
-        rows[LAST_METHOD] = NO_METHOD;
-        edgeKeys = null;
-        edgeNodes = null;
-        edges = 0;
+        edges = null;
         full = null;
         overflow = 0;
         end = STRIDE;
     }
 
     long bytes() {
-        long[] keys = edgeKeys;
-        return 160 + 4L * rows.length + 8L * times.length + (keys == null ? 0 : 12L * keys.length)
+        Edges edges = this.edges;
+        return 160 + 4L * rows.length + 8L * times.length + (edges == null ? 0 : edges.bytes())
                 + (full == null ? 0 : 8L * REMEMBERED);
     }
 }

@@ -174,7 +174,7 @@ public final class Estimates {
     private void addsUp() {
         long self = 0;
         for (int node = Tree.STRIDE; node < path.end; node += Tree.STRIDE) {
-            self += path.times[node + Tree.ALL] - path.times[node + Tree.CHILD];
+            self += path.times[2 * node + Tree.ALL] - path.times[2 * node + Tree.CHILD];
         }
         if (self != path.times[Tree.ROOT + Tree.CHILD]) {
             throw new IllegalStateException("self " + self + " of " + path.times[Tree.ROOT + Tree.CHILD]);

@@ -1,0 +1,86 @@
+package loadhook;
+
+/** Which node a call leads to, by the caller's node and the method: an open hash table, the words of an edge side by side. */
+final class Edges {
+    /** For each edge its key and its node, 0 where there is none. */
+    long[] table;
+    int count;
+
+    private Edges(int places) {
+        table = new long[2 * places];
+    }
+
+    /** With room for some edges; null if the heap has none for it. */
+    static Edges make(int places) {
+        if (!Budget.hasRoom(16L * places)) {
+            return null;
+        }
+        try {
+            return new Edges(places);
+        } catch (OutOfMemoryError error) {
+            return null;
+        }
+    }
+
+    static long key(int from, int method) {
+        return (long) from << 32 | method;
+    }
+
+    /** The node, or 0. */
+    int node(long key) {
+        long[] table = this.table;
+        return (int) table[find(table, key) + 1];
+    }
+
+    /** Where the key is or would be. */
+    static int find(long[] table, long key) {
+        int mask = table.length - 1;
+        int at = hash(key) << 1 & mask;
+        while (table[at] != key && table[at + 1] != 0) {
+            at = at + 2 & mask;
+        }
+        return at;
+    }
+
+    static int hash(long key) {
+        return (int) ((key ^ key >>> 29) * 0x9E3779B97F4A7C15L >>> 32);
+    }
+
+    /** Makes room for one more. */
+    boolean room() {
+        return 3 * count < table.length || grow();
+    }
+
+    private boolean grow() {
+        int length = table.length;
+        if (length > Integer.MAX_VALUE / 4 || !Budget.hasRoom(16L * length)) {
+            return false;
+        }
+        try {
+            long[] longer = new long[2 * length];
+            for (int at = 0; at < length; at += 2) {
+                if (table[at + 1] != 0) {
+                    int to = find(longer, table[at]);
+                    longer[to] = table[at];
+                    longer[to + 1] = table[at + 1];
+                }
+            }
+            table = longer;
+            return true;
+        } catch (OutOfMemoryError error) {
+            return false;
+        }
+    }
+
+    /** For a table that nobody else sees yet. */
+    void put(long key, int node) {
+        int at = find(table, key);
+        table[at] = key;
+        table[at + 1] = node;
+        count++;
+    }
+
+    long bytes() {
+        return 32 + 8L * table.length;
+    }
+}

@@ -1,0 +1,99 @@
+package loadhook;
+
+/** A tree that books what calls lasted. */
+class TimedTree extends Tree {
+    private long seed;
+
+    TimedTree(int mode, int nodes, long seed) {
+        super(mode, nodes);
+        this.seed = seed == 0 ? 1 : seed;
+    }
+
+    /** The weight of the next timed call of a node. */
+    final int weight(int node) {
+        return period((int) times[2 * node + LINK]);
+    }
+
+    /** Draws which call is timed behind this one. How many calls come between, LEFT at most; for {@link #grant}. */
+    final long nextBlock(int node) {
+        long[] times = this.times;
+        int at = 2 * node;
+        int period = Timing.period(mode, times[at + GRANTED], times[at + TIMED], times[at + RECENT]);
+        int skipped = period == 1 ? 0 : draw(period);
+        int left = rest((int) times[at + LINK]) + skipped;
+        return (long) left << 32 | block(period, period - 1 - skipped);
+    }
+
+    /** Counts a call and those that {@link #nextBlock} says. Calls nothing. */
+    final void grant(int node, long next) {
+        int left = (int) (next >> 32);
+        int at = 2 * node;
+        times[at + GRANTED] += left + 1;
+        times[at + LINK] = times[at + LINK] & 0xFFFFFFFF00000000L | next & 0xFFFFFFFFL;
+        rows[node + WORK] += left + CALL;
+    }
+
+    /** One of {@code period} numbers from 0 on, each as likely. */
+    private int draw(int period) {
+        long shuffled = Timing.shuffled(seed);
+        seed = shuffled;
+        return (int) (shuffled >>> 32) & period - 1;
+    }
+
+    /** Books a timed call; negative is the weight of one inside another call of its node. */
+    final void book(int node, int from, long nanos, long signed, int began, long now) {
+        long[] times = this.times;
+        int at = 2 * node;
+        long weight = signed < 0 ? -signed : signed;
+        long sample = Timing.sample(nanos, weight, began);
+        long beyond = weight == 1 ? 0 : Ticker.beyond(began, now);
+        long estimate = weight * sample + beyond;
+        long variance = times[at + VARIANCE];
+        if (weight > 1) {
+            variance = widened(variance, weight, sample - times[at + RECENT]);
+        }
+        if (beyond != 0) {
+            variance = widened(variance, Ticker.variance(began, beyond, now));
+        }
+        long recent = Timing.recent(times[at + RECENT], times[at + TIMED], sample);
+        // No call from here on.
+        times[at + ALL] += estimate;
+        if (signed > 0) {
+            times[at + OUTERMOST] += estimate;
+        }
+        times[2 * from + CHILD] += estimate;
+        times[at + VARIANCE] = variance;
+        times[at + RECENT] = recent;
+        times[at + TIMED]++;
+    }
+
+    /** Books what ticks tell of a call that was not timed. */
+    final void bookTicks(int node, int from, int began, long now) {
+        long beyond = Ticker.beyond(began, now);
+        if (beyond != 0) {
+            long[] times = this.times;
+            int at = 2 * node;
+            long variance = widened(times[at + VARIANCE], Ticker.variance(began, beyond, now));
+            // No call from here on.
+            times[at + ALL] += beyond;
+            if (rows[node + WORK] < 2 * CALL) {
+                times[at + OUTERMOST] += beyond;
+            }
+            times[2 * from + CHILD] += beyond;
+            times[at + VARIANCE] = variance;
+        }
+    }
+
+    /**
+     * Of a block of {@code weight} calls one was seen: the variance of its estimate is weight * (weight - 1) times that
+     * of a call, and the square of the difference from the mean so far estimates the latter. Not from the call before: a
+     * long call makes the blocks behind it short, and would count by half.
+     */
+    private static long widened(long bits, long weight, double difference) {
+        return widened(bits, (double) weight * (weight - 1) * difference * difference);
+    }
+
+    private static long widened(long bits, double variance) {
+        return Double.doubleToRawLongBits(Double.longBitsToDouble(bits) + variance);
+    }
+}
