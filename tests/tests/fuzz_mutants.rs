@@ -159,9 +159,6 @@ fn run(mutator: &Mutator, mutants: u64) -> (Counts, Findings) {
             if number >= mutants || findings.len() >= ENOUGH {
                 return (counts, findings);
             }
-            if OPEN.contains(&number) {
-                continue;
-            }
             let which = number as usize % mutator.seeds();
             let judged = panic::catch_unwind(AssertUnwindSafe(|| {
                 judge(
@@ -205,10 +202,6 @@ fn run(mutator: &Mutator, mutants: u64) -> (Counts, Findings) {
 }
 
 /// Two of three mutants break rules, the third is one that HotSpot might take.
-/// Faults that are known and open: a damaged frame table of a class for CLDC is
-/// copied with one byte changed.
-const OPEN: [u64; 1] = [162_496];
-
 fn kind(number: u64) -> Kind {
     if number.is_multiple_of(3) {
         Kind::Runnable

@@ -7,7 +7,7 @@ use crate::code::relocation::{EventKind, Snippet};
 use crate::code::simulate::Method;
 use crate::code::{Bci, Code, NewBci};
 use crate::error::ErrorKind;
-use crate::method::{FIRST_WITH_FRAMES, MethodPlanner};
+use crate::method::{FIRST_WITH_FRAMES, MethodPlanner, Table};
 use crate::outcome::Refusal;
 
 impl MethodPlanner {
@@ -105,7 +105,8 @@ impl MethodPlanner {
         let major = method.class.major_version();
         let mut labelled = None;
         if major >= FIRST_WITH_FRAMES {
-            let frames = self.expand_frames(method, FrameFormat::StackMapTable);
+            let format = FrameFormat::StackMapTable;
+            let frames = self.expand_frames(method, self.located(Table::Frames(format)), format);
             labelled = frames
                 .and_then(|frames| constructor::with_frames(method, &frames, &mut self.work))
                 .ok();

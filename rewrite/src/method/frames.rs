@@ -9,7 +9,7 @@ use crate::code::types::{ClassRef, tag};
 use crate::code::work::KEPT;
 use crate::code::{Bci, constructor::Label};
 use crate::error::{ErrorKind, Place};
-use crate::method::{FIRST_WITH_FRAMES, MethodPlanner, Shared, Table};
+use crate::method::{FIRST_WITH_FRAMES, Located, MethodPlanner, Shared};
 use crate::opcode::Opcode;
 use crate::outcome::{Fault, Reason, Refusal};
 use crate::probe::ProbeWriter;
@@ -19,9 +19,10 @@ impl MethodPlanner {
     pub(super) fn expand_frames<'a>(
         &mut self,
         method: &Method<'_, 'a>,
+        located: Option<Located>,
         format: FrameFormat,
     ) -> Result<Vec<ExpandedFrame<'a>>, ErrorKind> {
-        let Some(located) = self.located(Table::Frames(format)) else {
+        let Some(located) = located else {
             return Ok(Vec::new());
         };
         let info = located.info(method.class);
@@ -31,12 +32,14 @@ impl MethodPlanner {
         frames::expand(frames, &method.initial()?, &mut self.work)
     }
 
-    /// Relocates the frames and adds those of handlers and widened jumps.
-    /// Where the VM does not read the table it may be stale: what cannot be
+    /// Relocates the frames of an attribute, or of none, and adds those of
+    /// handlers and widened jumps. There may be several where the VM reads
+    /// none: each keeps its own. Where the VM does not read the table it may be stale: what cannot be
     /// relocated stays as it is.
     pub(super) fn write_frames(
         &mut self,
         method: &Method<'_, '_>,
+        located: Option<Located>,
         format: FrameFormat,
         writer: &mut ProbeWriter,
         out: &mut Vec<u8>,
@@ -45,12 +48,11 @@ impl MethodPlanner {
         let is_read = with_frames == (format == FrameFormat::StackMapTable);
         let start = out.len();
         self.inserted.clear();
-        let written = self.try_write_frames(method, format, is_read, writer, out);
+        let written = self.try_write_frames(method, located, format, is_read, writer, out);
         let binding = with_frames && is_read;
         match written {
             Err(Refusal::Fault(_) | Refusal::Reason(Reason::Unreadable(_))) if !binding => {
                 out.truncate(start);
-                let located = self.located(Table::Frames(format));
                 out.extend_from_slice(located.map_or(&[][..], |l| l.info(method.class)));
                 Ok(())
             }
@@ -61,6 +63,7 @@ impl MethodPlanner {
     fn try_write_frames(
         &mut self,
         method: &Method<'_, '_>,
+        located: Option<Located>,
         format: FrameFormat,
         insert: bool,
         writer: &mut ProbeWriter,
@@ -69,12 +72,11 @@ impl MethodPlanner {
         let mut expanded = Vec::new();
         if insert {
             if self.needs_frames_after_jumps(method) {
-                expanded = self.expand_frames(method, format)?;
+                expanded = self.expand_frames(method, located, format)?;
                 self.frames_after_jumps(method, &expanded, writer)?;
             }
             self.frames_of_handlers(writer)?;
         }
-        let located = self.located(Table::Frames(format));
         let (info, offset) = match located {
             Some(located) if located.len < 2 => {
                 return Err(ErrorKind::BadFrame("no count").into());

@@ -389,7 +389,9 @@ impl MethodPlanner {
                     let (relocation, splits) = (&self.relocation, &self.splits);
                     Ok(type_annotations::relocate(info, relocation, splits, out)?)
                 }
-                Table::Frames(format) => self.write_frames(method, format, writer, out),
+                Table::Frames(format) => {
+                    self.write_frames(method, Some(located), format, writer, out)
+                }
                 Table::Unknown => Ok(()),
             })?;
         }
@@ -400,7 +402,7 @@ impl MethodPlanner {
             };
             self.shared.indexes.stack_map_table = Some(name_index);
             write_attribute(name_index, out, |out| {
-                self.write_frames(method, FrameFormat::StackMapTable, writer, out)
+                self.write_frames(method, None, FrameFormat::StackMapTable, writer, out)
             })?;
         }
         Ok(())
