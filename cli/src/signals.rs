@@ -1,16 +1,17 @@
 //! Signals go to the child, and we outlive it to show what it did.
 
-use std::fs::{self, File};
+use std::fs;
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, getpgrp, kill_process};
-use rustix::termios::tcgetpgrp;
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::{Handle, SignalsInfo};
+use signal_hook::low_level::siginfo::Cause;
 
 /// Signals that are held back from now on.
-pub(crate) struct Held(Signals);
+pub(crate) struct Held(SignalsInfo<WithOrigin>);
 
 /// Signals on their way to a child, until this is dropped.
 pub(crate) struct HandedOn {
@@ -28,7 +29,7 @@ impl Held {
         let handled = signals
             .into_iter()
             .filter(|signal| ignored & (1 << (signal - 1)) == 0);
-        Ok(Held(Signals::new(handled).context("signals")?))
+        Ok(Held(SignalsInfo::new(handled).context("signals")?))
     }
 
     /// Hands them on to `child`.
@@ -37,12 +38,12 @@ impl Held {
         let handle = signals.handle();
         let child = i32::try_from(child).ok().and_then(Pid::from_raw);
         let thread = thread::spawn(move || {
-            for signal in signals.forever() {
-                let signal = match signal {
+            for origin in signals.forever() {
+                let signal = match origin.signal {
                     SIGTERM => Signal::TERM,
                     SIGHUP => Signal::HUP,
-                    // The terminal has sent those to the child too.
-                    _ if is_foreground() => continue,
+                    // What was typed at a terminal has reached the child too.
+                    _ if matches!(origin.cause, Cause::Kernel) => continue,
                     SIGINT => Signal::INT,
                     _ => Signal::QUIT,
                 };
@@ -67,11 +68,6 @@ impl Drop for HandedOn {
             let _ = thread.join();
         }
     }
-}
-
-/// Whether what is typed at a terminal comes to us, and to the child with us.
-fn is_foreground() -> bool {
-    File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(terminal) == Ok(getpgrp()))
 }
 
 /// The signals that are ignored, a bit each; none where that cannot be known.

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -93,4 +93,61 @@ fn an_ignored_signal_stays_ignored() {
         send(loadhook.id(), Signal::TERM);
     });
     assert_eq!(result.code, Some(143), "{}", result.err);
+}
+
+/// In the foreground of a terminal, where `end` ends the program.
+fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
+    let folder = folder();
+    let inner = run(folder.path(), &[], &["wait"]);
+    let words = std::iter::once(inner.get_program()).chain(inner.get_args());
+    let line: Vec<String> = words
+        .map(|word| format!("'{}'", word.to_str().expect("UTF-8")))
+        .collect();
+    let mut command = in_environment(Path::new("script"), folder.path());
+    command.args(["--quiet", "--return", "--command", &line.join(" ")]);
+    command.arg("/dev/null").stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut script = command.spawn().expect("script of bsdutils is installed");
+    let mut out = BufReader::new(script.stdout.take().expect("piped"));
+    let mut line = String::new();
+    while !line.contains("waiting") {
+        assert_ne!(out.read_line(&mut line).expect("a line"), 0, "{line}");
+    }
+    end(&mut script);
+    // The terminal has both streams.
+    let mut shown = String::new();
+    out.read_to_string(&mut shown).expect("UTF-8");
+    let mut done = ended(script.wait_with_output().expect("it ends"));
+    done.err = shown;
+    done
+}
+
+/// The process of that name below another one.
+fn descendant(of: u32, name: &str) -> u32 {
+    let comm = std::fs::read_to_string(format!("/proc/{of}/comm")).expect("it lives");
+    if comm.trim() == name {
+        return of;
+    }
+    let children = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
+    let children = children.expect("Linux tells the children");
+    descendant(children.trim().parse().expect("one child"), name)
+}
+
+#[test]
+fn what_is_typed_ends_the_program_once() {
+    let result = at_a_terminal(|script| {
+        let stdin = script.stdin.as_mut().expect("piped");
+        stdin.write_all(b"\x03").expect("it is read");
+    });
+    assert_eq!(result.code, Some(130), "{}", result.err);
+    assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
+}
+
+#[test]
+fn a_signal_sent_to_the_foreground_reaches_the_program() {
+    let result = at_a_terminal(|script| {
+        send(descendant(script.id(), "loadhook"), Signal::INT);
+    });
+    assert_eq!(result.code, Some(130), "{}", result.err);
+    assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
 }
