@@ -163,41 +163,53 @@ fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
 /// The method's own entries come first, each whole or in pieces, in their
 /// order.
 fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], known: usize) {
-    let mut olds = old.code.exception_table();
-    let mut pieces = known
-        .checked_sub(olds.len())
-        .unwrap_or_else(|| panic!("entries are gone"));
-    let is_split = pieces > 0;
-    let mut before: Option<ExceptionHandler> = None;
-    let mut last: Option<ExceptionHandler> = None;
-    for (i, entry) in table.iter().enumerate() {
-        let continues = last.is_some_and(|last| {
-            (last.handler_pc, last.catch_type) == (entry.handler_pc, entry.catch_type)
-                && last.end_pc <= entry.start_pc
-        });
-        if i >= known {
-            before = None;
-        } else if continues && pieces > 0 {
-            pieces -= 1;
-        } else {
-            before = olds.next();
-            assert!(before.is_some(), "{entry:?} is nobody's piece");
-        }
-        last = Some(*entry);
+    for entry in table {
         assert!(
             new.is_start(entry.start_pc)
                 && new.is_end(entry.end_pc)
                 && new.is_start(entry.handler_pc),
             "{entry:?} is no range of instructions"
         );
-        let empty = before.is_some_and(|it| it.start_pc >= it.end_pc);
-        assert!(entry.start_pc < entry.end_pc || empty, "{entry:?} is empty");
-        match before {
-            // Of damaged tables it cannot be told whose piece is whose.
-            Some(before) => assert!(is_split || before.catch_type == entry.catch_type),
-            None => assert_eq!(entry.catch_type, 0, "an added handler's type"),
-        }
     }
+    let olds: Vec<_> = old.code.exception_table().collect();
+    let any_empty = olds.iter().any(|it| it.start_pc >= it.end_pc);
+    let (own, added) = table.split_at(known);
+    for entry in own {
+        assert!(
+            entry.start_pc < entry.end_pc || any_empty,
+            "{entry:?} is empty"
+        );
+    }
+    for entry in added {
+        assert!(entry.start_pc < entry.end_pc, "{entry:?} is empty");
+        assert_eq!(entry.catch_type, 0, "an added handler's type");
+    }
+    assert!(
+        are_pieces(&olds, own),
+        "{own:?} are not the pieces of {olds:?}"
+    );
+}
+
+/// Whether entries are those of the old table, each whole or in pieces that
+/// follow each other. Two old ones may be alike, so all ways are tried at once.
+fn are_pieces(olds: &[ExceptionHandler], news: &[ExceptionHandler]) -> bool {
+    // Whose piece the entry before may be.
+    let mut owners: Option<Vec<bool>> = None;
+    for (i, entry) in news.iter().enumerate() {
+        let continues = i > 0 && {
+            let before = &news[i - 1];
+            before.handler_pc == entry.handler_pc && before.end_pc <= entry.start_pc
+        };
+        let can_own = |j: usize| match &owners {
+            None => j == 0,
+            Some(owners) => continues && owners[j] || j > 0 && owners[j - 1],
+        };
+        let next = (0..olds.len())
+            .map(|j| olds[j].catch_type == entry.catch_type && can_own(j))
+            .collect();
+        owners = Some(next);
+    }
+    owners.map_or(olds.is_empty(), |it| it.last() == Some(&true))
 }
 
 /// Every return has its probe, jumps reach the probe, nothing runs the entry
@@ -476,11 +488,7 @@ fn annotations(
                     let mut news = new.code.exception_table();
                     let catch_type = olds.nth(usize::from(*before)).map(|it| it.catch_type);
                     let found = news.nth(usize::from(*after)).map(|it| it.catch_type);
-                    let is_split = handlers - old_handlers > 1;
-                    assert!(
-                        is_split || found == catch_type,
-                        "another entry is annotated"
-                    );
+                    assert_eq!(found, catch_type, "another entry is annotated");
                 }
             }
             (Target::Offset(before), Target::Offset(after)) => {
