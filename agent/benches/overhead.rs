@@ -4,6 +4,7 @@
 //!     scripts/corpora.sh                       # the sources that javac compiles
 //!     cargo bench -p loadhook-agent            # all rows
 //!     cargo bench -p loadhook-agent -- javac   # tiny, javac, hello, virtual: some
+//!     cargo bench -p loadhook-agent -- hello 17   # on one JDK
 //!
 //! The variants of a row take turns, so that a machine that slows down slows all; medians over the turns, but
 //! for `tiny`, which is the best.
@@ -40,13 +41,18 @@ impl Variant {
 }
 
 fn main() -> Result<()> {
-    let wanted: Vec<String> = std::env::args()
+    let (features, rows): (Vec<String>, Vec<String>) = std::env::args()
         .skip(1)
         .filter(|arg| !arg.starts_with('-'))
-        .collect();
-    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|w| w == name);
+        .partition(|arg| arg.parse::<u32>().is_ok());
+    let is_among =
+        |names: &[String], name: &str| names.is_empty() || names.iter().any(|n| n == name);
+    let is_wanted = |row: &str| is_among(&rows, row);
     let bench = Bench::new()?;
     for feature in [17, 25] {
+        if !is_among(&features, &feature.to_string()) {
+            continue;
+        }
         println!("JDK {feature}");
         if is_wanted("tiny") {
             bench.tiny(feature)?;
@@ -58,7 +64,7 @@ fn main() -> Result<()> {
             bench.javac(feature)?;
         }
     }
-    if is_wanted("virtual") {
+    if is_wanted("virtual") && is_among(&features, "25") {
         println!("JDK 25");
         bench.virtual_threads()?;
     }
@@ -195,7 +201,7 @@ impl Bench {
         for _ in 0..3 {
             for (millis, variant) in millis.iter_mut().zip(&variants) {
                 let mut java = self.java(feature, variant, "Javac")?;
-                java.arg("java.xml").arg(&sources).args(["15", "9"]);
+                java.arg("java.xml").arg(&sources).args(["7", "3"]);
                 millis.extend(self.numbers(&mut java)?);
             }
         }

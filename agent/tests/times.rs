@@ -81,12 +81,12 @@ fn sleep_takes_no_processor_time() -> Result<()> {
 }
 
 /// What small methods take, called 20,000 times by an outer one, beside the
-/// same methods without probes in the same run. The best of some runs, since
-/// whatever else the machine does strikes one of both.
+/// same methods without probes in the same run: within 20 % in three runs of
+/// nine, since whatever else the machine does strikes one of both.
 #[test]
 fn an_outer_operation_takes_what_it_takes_unobserved() -> Result<()> {
-    let mut ratios = Vec::new();
-    for _ in 0..5 {
+    let mut ratios: Vec<f64> = Vec::new();
+    while ratios.len() < 9 {
         let (twin, profile) = run(17, "timing=adaptive")?;
         let (time, error) = total(&profile, "compiledWork");
         println!(
@@ -94,7 +94,8 @@ fn an_outer_operation_takes_what_it_takes_unobserved() -> Result<()> {
             profile.header.probe
         );
         ratios.push(time / twin);
-        if ratios.iter().any(|ratio| (0.8..=1.2).contains(ratio)) {
+        let good = ratios.iter().filter(|ratio| (0.8..=1.2).contains(*ratio));
+        if good.count() == 3 {
             return Ok(());
         }
     }

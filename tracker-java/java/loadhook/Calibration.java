@@ -3,15 +3,26 @@ package loadhook;
 /**
  * Measures what the probes themselves cost, in picoseconds, on paths of its own.
  *
- * In a program of seconds the probes are compiled, but the loops here may not be; so what a loop costs that calls empty
- * methods instead is taken off.
+ * In a program of seconds the probes are compiled; a loop here is so only after some thousand rounds, and while it is
+ * interpreted it costs more than they. So one loop does all, and only rounds count in which it takes next to nothing when
+ * it does nothing. Where there are none, in a program of a moment, the costs are told from a reading of the clock; with
+ * {@code -Xint} all rounds count.
+ *
+ * A processor does much of a probe while it waits for the program's own results. So there is something to wait for, about
+ * what a small method has.
  */
 final class Calibration {
-    private static final int CALLS = 500;
-    private static final int TIMED_CALLS = 60;
+    /** In so many turns of the loop the JVM changes from an interpreted one to a compiled one. */
+    private static final int BATCHES = 100;
+    private static final int TURNS = 100;
     /** Several, since the program's threads may have the processors. */
-    private static final int ROUNDS = 20;
-    private static final long UNKNOWN = Long.MAX_VALUE;
+    private static final int ROUNDS = 5;
+
+    private static final int NOTHING = 0;
+    private static final int CLOCK = 1;
+    private static final int WORK = 2;
+    /** Around the work. */
+    static final int PROBES = 3;
 
     /** What of a timed call's probes lies between its two readings of the clock. */
     static long insidePicos;
@@ -19,42 +30,94 @@ final class Calibration {
     static long outsidePicos;
     static long clockPicos;
 
+    /** Whether these are of compiled rounds. */
+    private static boolean compiled;
+
+    private static long result;
+
+    // The least nanoseconds of a batch.
+    private long clock = Long.MAX_VALUE;
+    private long work = Long.MAX_VALUE;
+    private long untimed = Long.MAX_VALUE;
+    private long timed = Long.MAX_VALUE;
+    private long inside = Long.MAX_VALUE;
+    private int rounds;
+
     private Calibration() {
     }
 
-    /** Measures for so long; what was measured earlier stays where it is less, since compiled code only gets faster. */
+    /** Measures for so long at most; what was measured earlier stays where it is less. */
     static void run(long nanos) {
         long end = System.nanoTime() + nanos;
-        long empty = Long.MAX_VALUE;
-        long clock = Long.MAX_VALUE;
-        long untimed = UNKNOWN;
-        long timed = UNKNOWN;
-        long inside = UNKNOWN;
-        for (int round = 0; round < ROUNDS || System.nanoTime() < end; round++) {
-            empty = Math.min(empty, empty());
-            clock = Math.min(clock, clock());
-            Path counting = new Path(Timing.COUNT, 4, 4, 1);
-            untimed = Math.min(untimed, pair(counting, CALLS));
-            counting.clear();
-            if (Timing.mode != Timing.COUNT) {
-                Path path = new Path(Timing.EXACT, 4, 4, 1);
-                long pair = pair(path, TIMED_CALLS);
-                if (pair != UNKNOWN) {
-                    timed = Math.min(timed, pair);
-                    inside = Math.min(inside, path.times[2 * Tree.STRIDE + Tree.ALL] * 1000 / TIMED_CALLS);
-                }
-                path.clear();
+        Calibration all = new Calibration();
+        Calibration best = new Calibration();
+        boolean interpreted = isInterpreted();
+        boolean more = true;
+        while (more && best.rounds < ROUNDS) {
+            long nothing = batch(NOTHING);
+            long clock = batch(CLOCK);
+            all.clock = Math.min(all.clock, clock);
+            more = System.nanoTime() < end;
+            // Nothing but the last compiler makes two calls vanish.
+            if (8 * nothing < clock) {
+                best.round(clock);
+            } else if (more || interpreted) {
+                all.round(clock);
             }
         }
-        // Of a turn of the loop about half is calling and half returning, which lies between the readings.
-        clockPicos = least(clockPicos, clock - empty / 2);
-        if (untimed == UNKNOWN || Timing.mode != Timing.COUNT && timed == UNKNOWN) {
+        if (best.rounds != 0) {
+            if (!compiled) {
+                compiled = true;
+                insidePicos = 0;
+                outsidePicos = 0;
+                clockPicos = 0;
+            }
+            best.keep();
+        } else if (!compiled && interpreted) {
+            all.keep();
+        } else if (!compiled) {
+            all.guess();
+        }
+    }
+
+    private static boolean isInterpreted() {
+        return System.getProperty("java.vm.info", "").startsWith("interpreted");
+    }
+
+    private void round(long clock) {
+        rounds++;
+        this.clock = Math.min(this.clock, clock);
+        work = Math.min(work, batch(WORK));
+        untimed = Math.min(untimed, probes(Timing.COUNT));
+        if (Timing.mode != Timing.COUNT) {
+            timed = Math.min(timed, probes(Timing.EXACT));
+        }
+    }
+
+    /**
+     * A batch of probes as the program runs them: with the way to the path. Not told if another thread, whose path has the
+     * same place in the cache, took it meanwhile.
+     */
+    private long probes(int mode) {
+        Path path = new Path(mode, 4, 4, 1);
+        long nanos = Threads.probes(path);
+        boolean whole = path.calls(Tree.STRIDE) == BATCHES * TURNS;
+        if (whole && mode == Timing.EXACT) {
+            inside = Math.min(inside, path.times[2 * Tree.STRIDE + Tree.RECENT] * TURNS);
+        }
+        path.clear();
+        return whole ? nanos : Long.MAX_VALUE;
+    }
+
+    private void keep() {
+        if (untimed == Long.MAX_VALUE || Timing.mode != Timing.COUNT && timed == Long.MAX_VALUE) {
             return;
         }
+        clockPicos = least(clockPicos, clock);
         if (Timing.mode != Timing.COUNT) {
-            insidePicos = least(insidePicos, inside - empty / 2);
+            insidePicos = least(insidePicos, inside - work);
         }
-        long outside = Timing.mode == Timing.EXACT ? timed - inside - empty / 2 : untimed - empty;
+        long outside = Timing.mode == Timing.EXACT ? timed - inside : untimed - work;
         outsidePicos = least(outsidePicos, outside);
     }
 
@@ -90,40 +153,51 @@ final class Calibration {
         snapshot.end();
     }
 
-    private static long least(long before, long now) {
-        return before == 0 ? Math.max(1, now) : Math.min(before, Math.max(1, now));
-    }
-
-    private static long clock() {
-        long start = System.nanoTime();
-        for (int call = 0; call < CALLS; call++) {
-            Clock.now();
+    /** By the ratios that compiled rounds have. */
+    private void guess() {
+        clockPicos = least(clockPicos, clock);
+        if (Timing.mode != Timing.COUNT) {
+            insidePicos = clockPicos;
         }
-        return picos(start, CALLS);
+        outsidePicos = Timing.mode == Timing.EXACT ? clockPicos + clockPicos / 2 : clockPicos / 6;
     }
 
-    private static long empty() {
-        long start = System.nanoTime();
-        for (int call = 0; call < CALLS; call++) {
-            empty(0);
-            empty(0);
+    private static long least(long before, long batch) {
+        long now = Math.max(1, batch * 1000 / TURNS);
+        return before == 0 ? now : Math.min(before, now);
+    }
+
+    /** The least nanoseconds of a batch. */
+    static long batch(int kind) {
+        long x = kind;
+        long least = Long.MAX_VALUE;
+        for (int batch = 0; batch < BATCHES; batch++) {
+            long start = System.nanoTime();
+            for (int turn = 0; turn < TURNS; turn++) {
+                if (kind == PROBES) {
+                    Tracker.enter(0);
+                    x = work(x);
+                    Tracker.exit(0);
+                } else if (kind == WORK) {
+                    x = work(x);
+                } else if (kind == CLOCK) {
+                    Clock.now();
+                } else {
+                    empty(turn);
+                    empty(turn);
+                }
+            }
+            least = Math.min(least, System.nanoTime() - start);
         }
-        return picos(start, CALLS);
+        result = x;
+        return least;
     }
 
-    private static void empty(int method) {
+    /** Each product waits for the one before. */
+    private static long work(long x) {
+        return ((((x * x + 1) * x + 3) * x + 5) * x + 7) * x + 9;
     }
 
-    /**
-     * A pair of probes as the program runs them: with the way to the path. Unknown if another thread, whose path has the
-     * same place in the cache, took it meanwhile.
-     */
-    private static long pair(Path path, int calls) {
-        long nanos = Threads.pairs(path, calls);
-        return path.calls(Tree.STRIDE) == calls ? nanos * 1000 / calls : UNKNOWN;
-    }
-
-    private static long picos(long start, int calls) {
-        return (System.nanoTime() - start) * 1000 / calls;
+    private static void empty(int turn) {
     }
 }

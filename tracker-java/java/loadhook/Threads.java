@@ -259,7 +259,7 @@ final class Threads {
      *
      * Inside, so that where another thread takes that place they do nothing: else they would be calls of the program's.
      */
-    static long pairs(Path scratch, int pairs) {
+    static long probes(Path scratch) {
         Thread thread = Thread.currentThread();
         scratch.thread = thread;
         scratch.owner = thread;
@@ -269,12 +269,7 @@ final class Threads {
             Path before = CACHE[slot];
             CACHE[slot] = scratch;
             try {
-                long start = System.nanoTime();
-                for (int pair = 0; pair < pairs; pair++) {
-                    Tracker.enter(0);
-                    Tracker.exit(0);
-                }
-                return System.nanoTime() - start;
+                return Calibration.batch(Calibration.PROBES);
             } finally {
                 CACHE[slot] = before;
                 inside = null;

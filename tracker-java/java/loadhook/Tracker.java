@@ -97,7 +97,6 @@ public final class Tracker {
         startMillis = System.currentTimeMillis();
         startNanos = System.nanoTime();
         Calibration.rehearse();
-        Calibration.run(2000000);
         Budget.limit(maxNodes);
     }
 
@@ -120,8 +119,8 @@ public final class Tracker {
         Path own = Threads.leave();
         try {
             endSnapshot();
-            // After some seconds the probes are compiled, and cost what they cost the program.
-            Calibration.run(System.nanoTime() - startNanos > 1000000000L ? 10000000 : 1000000);
+            // A tenth of what the program has run, since the loop has to be compiled; of a program of a moment nothing.
+            Calibration.run(Math.min((System.nanoTime() - startNanos) / 10 - 20000000, 200000000));
             snapshot = new Snapshot();
         } finally {
             Threads.comeBack(own);
