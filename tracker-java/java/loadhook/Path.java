@@ -237,12 +237,13 @@ class Path extends TimedTree {
         int weight = weight(node);
         long block = nextBlock(node);
         long frame = frame(node) | 1;
+        long signed = rows[node + WORK] < CALL ? weight : -weight;
         long start = Clock.now();
+        grant(node, block);
         // No call from here on.
         int at = 2 * stamped++;
         stamps[at] = start;
-        stamps[at + 1] = rows[node + WORK] < CALL ? weight : -weight;
-        grant(node, block);
+        stamps[at + 1] = signed;
         back[depth + 1] = frame;
         depth++;
     }
