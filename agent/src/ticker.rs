@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use crate::options::{Clock, Options, Timing};
 
-/// The last tick and the one before; 0 until there is one.
-static TICKS: [AtomicI32; 2] = [const { AtomicI32::new(0) }; 2];
+/// The last tick and the one before, 0 until there is one, and the spread.
+static TICKS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
 
 /// A unit of ticks is 2 to this power of nanoseconds. Ticks are even.
 const SHIFT: u32 = 13;
@@ -36,12 +36,46 @@ pub(crate) fn start(options: &Options, now: i64) -> i64 {
 /// Until the process ends.
 fn run(began: Instant, origin: i64) {
     let mut seed = u64::from(std::process::id()) << 1 | 1;
-    let [last, before] = &TICKS;
+    let mut distances = Distances::new();
+    let mut elapsed = began.elapsed();
+    let [last, before, spread] = &TICKS;
     loop {
         thread::sleep(distance(&mut seed));
-        let now = origin.wrapping_add(began.elapsed().as_nanos() as i64);
+        let now = began.elapsed();
+        distances.add(now - elapsed);
+        elapsed = now;
+        spread.store(distances.spread(), Ordering::Relaxed);
         before.store(last.load(Ordering::Relaxed), Ordering::Relaxed);
+        let now = origin.wrapping_add(now.as_nanos() as i64);
         last.store(tick(now), Ordering::Release);
+    }
+}
+
+/// Moving means of the distances of about the last 256 ticks, in
+/// milliseconds, of their squares and of their cubes.
+struct Distances([f64; 3]);
+
+impl Distances {
+    /// Those of [`distance`], as long as nothing else is known.
+    fn new() -> Self {
+        Self([1.0, 13.0 / 12.0, 1.25])
+    }
+
+    fn add(&mut self, distance: Duration) {
+        let x = distance.as_secs_f64() * 1e3;
+        for (mean, power) in self.0.iter_mut().zip([x, x * x, x * x * x]) {
+            *mean += (power - *mean) / 256.0;
+        }
+    }
+
+    /// The standard deviation of what ticks say of a long interval, in
+    /// nanoseconds: of the difference of two ages, an age being the time since
+    /// the tick before a moment. A long distance has more moments in it.
+    fn spread(&self) -> i32 {
+        let [mean, square, cube] = self.0;
+        let age = square / (2.0 * mean);
+        let variance = 2.0 * (cube / (3.0 * mean) - age * age);
+        (variance.max(0.0).sqrt() * 1e6) as i32
     }
 }
 
@@ -63,7 +97,9 @@ fn distance(seed: &mut u64) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::{distance, tick};
+    use std::time::Duration;
+
+    use super::{Distances, distance, tick};
 
     #[test]
     fn distances_are_a_millisecond_on_average() {
@@ -74,6 +110,30 @@ mod tests {
         assert!(distances.iter().all(|d| (500_000..1_550_000).contains(d)));
         let mean = distances.iter().sum::<u128>() / 10_000;
         assert!((1_000_000..1_050_000).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn the_spread_is_that_of_two_ages() {
+        let mut seed = 5;
+        let mut distances = Distances::new();
+        assert!((490_000..500_000).contains(&distances.spread()));
+        for _ in 0..10_000 {
+            distances.add(distance(&mut seed));
+        }
+        let even = distances.spread();
+        assert!((450_000..550_000).contains(&even), "{even}");
+        // Ticks of one distance: an age is anything up to it.
+        for _ in 0..10_000 {
+            distances.add(Duration::from_millis(12));
+        }
+        let regular = distances.spread();
+        let expected = 12e6 / 6_f64.sqrt();
+        assert!(
+            (f64::from(regular) / expected - 1.0).abs() < 0.01,
+            "{regular}"
+        );
+        distances.add(Duration::from_secs(3600));
+        assert_eq!(distances.spread(), i32::MAX);
     }
 
     #[test]

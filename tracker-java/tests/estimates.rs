@@ -66,14 +66,15 @@ fn no_bias_over_five_hundred_seeds() -> Result<()> {
             found.mean,
             found.truth
         );
-        // The stated error is no less than half of the real one, and no more than three times; five where ticks are late.
+        // The stated error is no less than half of the real one, and no more than three times; six where ticks are late:
+        // what one call gets too much from a late tick, the next one gets too little.
         ensure!(
             found.stated_variance >= found.variance / 4.0,
             "{name}: stated {}, is {}",
             found.stated_variance,
             found.variance
         );
-        let most = if found.ticking == 2 { 5.0 } else { 3.0 };
+        let most = if found.ticking == 2 { 6.0 } else { 3.0 };
         ensure!(
             found.stated_variance.sqrt() <= most * found.variance.sqrt() + 0.01 * found.truth,
             "{name}: stated {}, is {}",

@@ -17,7 +17,7 @@ final class Ticker implements Runnable {
     private static final int SHIFT = 13;
 
     /**
-     * Where the agent ticks, outside the heap: the last tick and the one before. Its thread is none of the VM's, so that it
+     * Where the agent ticks, outside the heap: the last tick, the one before, and the spread. Its thread is none of the VM's, so that it
      * ticks while the VM stops, too, and a call sees how long it was stopped. 0 without an agent.
      */
     private static final long ADDRESS = address();
@@ -26,6 +26,10 @@ final class Ticker implements Runnable {
     private static int time;
     /** The tick before. */
     private static int before;
+    /** Moving means of the distances of ticks in milliseconds, of their squares and cubes; at first those of {@link #run}. */
+    private static double mean = 1;
+    private static double square = 13 / 12.0;
+    private static double cube = 1.25;
 
     private long seed = System.nanoTime() | 1;
 
@@ -51,6 +55,12 @@ final class Ticker implements Runnable {
 
     static void tick(long now) {
         int units = units(now);
+        if (time != 0) {
+            double distance = ((long) (units - time) << SHIFT) / 1e6;
+            mean += (distance - mean) / 256;
+            square += (distance * distance - square) / 256;
+            cube += (distance * distance * distance - cube) / 256;
+        }
         before = time;
         time = units == 0 ? 2 : units;
     }
@@ -71,6 +81,18 @@ final class Ticker implements Runnable {
     /** The last tick; whoever sees it late has a late tick. */
     static int last() {
         return ADDRESS != 0 ? Memory.at(ADDRESS) : time;
+    }
+
+    /**
+     * The standard deviation of what ticks say of a long interval, in nanoseconds: of the difference of two ages, an age
+     * being the time since the tick before a moment. A long distance has more moments in it.
+     */
+    private static double spread() {
+        if (ADDRESS != 0) {
+            return Memory.at(ADDRESS + 8);
+        }
+        double age = square / (2 * mean);
+        return Math.sqrt(2 * Math.max(0, cube / (3 * mean) - age * age)) * 1e6;
     }
 
     private static int before() {
@@ -94,8 +116,10 @@ final class Ticker implements Runnable {
     static double variance(int began, long beyond, long now) {
         double distance = (long) (last() - before()) << SHIFT;
         if (beyond > distance) {
-            // What is missing before the first tick, and what follows the last one.
-            return distance * distance / 4;
+            // What is missing before the first tick, and what follows the last one. By all ticks lately: the last ones
+            // may have come on time.
+            double spread = spread();
+            return spread * spread;
         }
         // One tick hits an interval or not: the square less that of the interval. The tick divides the interval by
         // chance, so twice what follows it stands for the interval.

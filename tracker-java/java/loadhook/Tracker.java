@@ -110,7 +110,8 @@ public final class Tracker {
 
     /**
      * Where the agent writes the last tick and the one before, as even ints in units of 2^13 ns of
-     * {@link System#nanoTime}, which reads {@code now}; 0 if it does not tick.
+     * {@link System#nanoTime}, which reads {@code now}, and behind them the spread, see {@link Ticker}; 0 if it does
+     * not tick.
      */
     static native long tickAddress(long now);
 
