@@ -49,7 +49,8 @@ final class Budget {
         return free() > 1 << 20;
     }
 
-    private static long free() {
+    /** Garbage counts as used. */
+    static long free() {
         return RUNTIME.maxMemory() - RUNTIME.totalMemory() + RUNTIME.freeMemory();
     }
 }

@@ -3,8 +3,8 @@ package loadhook;
 /** Writes what was counted into buffers of words; docs/tracker.md tells the records. */
 final class Snapshot {
     private static final int HEADER = 1;
-    private static final int THREAD = 2;
-    private static final int NODE = 3;
+    static final int THREAD = 2;
+    static final int NODE = 3;
     private static final int END = 4;
     private static final int VERSION = 1;
     private static final int HEADER_WORDS = 11;

@@ -38,8 +38,15 @@ final class Ticker implements Runnable {
 
     /** Where no agent ticks, a thread does. */
     static void start() {
-        Thread thread = new Thread(new Ticker(), "loadhook-ticker");
+        start(null);
+    }
+
+    /** A thread of this group; null is that of the current thread. */
+    static void start(ThreadGroup group) {
+        Thread thread = new Thread(group, new Ticker(), "loadhook-ticker");
         thread.setDaemon(true);
+        // Else the loader of whoever runs first would live as long as the thread.
+        thread.setContextClassLoader(null);
         thread.start();
     }
 
