@@ -16,11 +16,16 @@ const STAND_INS: [(&str, &str); 2] = [
     ("loadhook/JavaUnsafe", "sun/misc/Unsafe"),
 ];
 
-/// Annotations, of which nothing needs the class.
-const ANNOTATIONS: [&str; 2] = ["loadhook/Guarded", "loadhook/OutOfLine"];
+/// Annotations and constants, of which nothing needs the class.
+const LEFT_OUT: [&str; 3] = ["loadhook/Guarded", "loadhook/OutOfLine", "loadhook/Version"];
+
+/// The sources of the tracker, and of what runs it where there is no agent.
+const TRACKER: &str = "java/loadhook";
+const OFFLINE: &str = "offline/loadhook";
 
 fn main() {
     println!("cargo::rerun-if-changed=java");
+    println!("cargo::rerun-if-changed=offline");
     println!("cargo::rerun-if-env-changed=JAVA_HOME_17");
     println!("cargo::rerun-if-env-changed=JAVA_HOME");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -35,19 +40,33 @@ fn build(out: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(&classes);
     fs::create_dir_all(&classes)
         .map_err(|error| format!("cannot create {}: {error}", classes.display()))?;
-    compile(&classes)?;
+    compile(&classes, out)?;
     let mut found = files(&classes.join("loadhook"))?
         .iter()
         .map(|file| read(file))
         .collect::<Result<Vec<_>, _>>()?;
     found.retain(|class| {
         let name = rename::names(class).0;
-        !ANNOTATIONS.contains(&name) && stands_for(name).is_none()
+        !LEFT_OUT.contains(&name) && stands_for(name).is_none()
     });
-    let mut list = String::from(
-        "/// Internal names and bytes of the classes, superclasses first.\npub const CLASSES: &[(&str, &[u8])] = &[\n",
-    );
-    for class in superclasses_first(found) {
+    let (offline, tracker): (Vec<_>, Vec<_>) = found.into_iter().partition(|class| {
+        let name = rename::names(class).0;
+        // A nested class is its outer one's source file's.
+        let outer = name.split('$').next().unwrap_or(name);
+        let source = outer.replacen("loadhook", OFFLINE, 1) + ".java";
+        Path::new(&source).is_file()
+    });
+    let mut list = String::new();
+    for (constant, classes) in [("CLASSES", tracker), ("OFFLINE_CLASSES", offline)] {
+        list.push_str(&embedded(constant, classes, out)?);
+    }
+    write(&out.join("classes.rs"), list.as_bytes())
+}
+
+/// The constant's definition. The crate's lib.rs says what the constants are for.
+fn embedded(constant: &str, classes: Vec<Vec<u8>>, out: &Path) -> Result<String, String> {
+    let mut list = format!("const {constant}_HERE: &[(&str, &[u8])] = &[\n");
+    for class in superclasses_first(classes) {
         let class = rename::renamed(&class, &stands_for);
         let name = rename::names(&class).0;
         let file = out.join(name.replace('/', ".") + ".class");
@@ -55,7 +74,7 @@ fn build(out: &Path) -> Result<(), String> {
         writeln!(list, "    ({name:?}, include_bytes!({file:?})),").expect("a String takes all");
     }
     list.push_str("];\n");
-    write(&out.join("classes.rs"), list.as_bytes())
+    Ok(list)
 }
 
 fn stands_for(name: &str) -> Option<String> {
@@ -63,11 +82,19 @@ fn stands_for(name: &str) -> Option<String> {
     Some(stand_in.1.to_owned())
 }
 
-fn compile(classes: &Path) -> Result<(), String> {
+fn compile(classes: &Path, out: &Path) -> Result<(), String> {
     let Some(javac) = javac() else {
         return Err("no javac found to compile the tracker: install openjdk-17-jdk-headless or set JAVA_HOME_17".into());
     };
-    let sources = files(Path::new("java/loadhook"))?;
+    let version = out.join("Version.java");
+    let number = env::var("CARGO_PKG_VERSION").expect("cargo sets CARGO_PKG_VERSION");
+    let source = format!(
+        "package loadhook;\nfinal class Version {{\n    static final String TEXT = {number:?};\n}}\n"
+    );
+    write(&version, source.as_bytes())?;
+    let mut sources = files(Path::new(TRACKER))?;
+    sources.extend(files(Path::new(OFFLINE))?);
+    sources.push(version);
     let output = Command::new(&javac)
         .args([
             "--release",

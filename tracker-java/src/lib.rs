@@ -19,4 +19,20 @@ mod rename;
 
 pub use rename::{names, renamed};
 
+/// Internal names and bytes of the tracker's classes, superclasses first.
+pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
+
+/// What a program needs besides where no agent is: names and bytes, superclasses first.
+///
+/// `loadhook/Part` is a template. The probes of each rewritten archive call a copy of it under a name of its own, in
+/// which the archive's id and the number of its method ids, `0123456789abcdef 42`, stand for [`ARCHIVE`]; see
+/// `docs/offline.md`. An agent must not define these classes.
+pub const OFFLINE_CLASSES: &[(&str, &[u8])] = OFFLINE_CLASSES_HERE;
+
+/// The template of [`OFFLINE_CLASSES`].
+pub const PART: &str = "loadhook/Part";
+
+/// The constant of the template that each copy replaces.
+pub const ARCHIVE: &str = "loadhook:archive";
+
 include!(concat!(env!("OUT_DIR"), "/classes.rs"));

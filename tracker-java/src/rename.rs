@@ -162,19 +162,44 @@ mod tests {
         }
     }
 
+    fn all() -> impl Iterator<Item = &'static (&'static str, &'static [u8])> {
+        crate::CLASSES.iter().chain(crate::OFFLINE_CLASSES)
+    }
+
     #[test]
     fn nothing_to_rename_changes_nothing() {
-        for (_, class) in crate::CLASSES {
+        for (_, class) in all() {
             assert_eq!(renamed(class, &|_| None), *class);
         }
     }
 
     #[test]
     fn no_old_name_is_left() {
-        for (name, class) in crate::CLASSES {
+        for (name, class) in all() {
             let renamed = renamed(class, &rename);
             assert_eq!(Some(names(&renamed).0.to_owned()), rename(name));
-            assert!(!renamed.windows(9).any(|bytes| bytes == b"loadhook/"));
+            let text = String::from_utf8_lossy(&renamed);
+            // A resource keeps its name.
+            let text = text.replace("META-INF/loadhook/", "");
+            assert!(!text.contains("loadhook/"), "{name}");
         }
+    }
+
+    #[test]
+    fn the_template_takes_its_archive() {
+        let (_, template) = all()
+            .find(|(name, _)| *name == crate::PART)
+            .expect("a template");
+        let archive = "0123456789abcdef 42";
+        let copy = renamed(template, &|text| {
+            (text == crate::ARCHIVE).then(|| archive.to_owned())
+        });
+        let count = |class: &[u8], text: &str| {
+            let windows = class.windows(text.len());
+            windows.filter(|bytes| *bytes == text.as_bytes()).count()
+        };
+        assert_eq!(count(template, crate::ARCHIVE), 1);
+        assert_eq!(count(&copy, crate::ARCHIVE), 0);
+        assert_eq!(count(&copy, archive), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! Runs instrumented Java programs and reads the snapshots they print.
 #![allow(dead_code, unreachable_pub)] // a module of test programs, each of which uses a part
 
+pub mod offline;
 pub mod profile;
 
 use std::collections::BTreeMap;
@@ -162,13 +163,13 @@ fn dedent(text: &str) -> String {
     lines.map(|line| format!("{}\n", &line[indent..])).collect()
 }
 
-fn java(file: &str) -> PathBuf {
+pub fn java(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/java")
         .join(file)
 }
 
-fn compile(folder: &Path, sources: &[PathBuf]) -> Result<()> {
+pub fn compile(folder: &Path, sources: &[PathBuf]) -> Result<()> {
     let mut javac = Jdk::find(17)?.javac()?;
     javac.args([
         "--release",

@@ -1,0 +1,32 @@
+package loadhook;
+
+import java.io.IOException;
+
+/** A message that ends with columns of numbers. They are asked for twice, so that no column need be in memory as bytes. */
+abstract class Columns {
+    /** How many rows there are. */
+    abstract int rows();
+
+    /** What a field's column has in a row. */
+    abstract long value(int field, int row);
+
+    /** Writes the columns of the fields {@code first} to {@code last} behind what is in {@code before}. */
+    final void write(Wire out, int field, Wire before, int first, int last) throws IOException {
+        long[] sizes = new long[last + 1];
+        long whole = before.length();
+        for (int column = first; column <= last; column++) {
+            for (int row = 0; row < rows(); row++) {
+                sizes[column] += Wire.size(value(column, row));
+            }
+            whole += Wire.sizeOfField(column, sizes[column]);
+        }
+        out.begin(field, whole);
+        out.append(before);
+        for (int column = first; column <= last; column++) {
+            out.begin(column, sizes[column]);
+            for (int row = 0; row < rows(); row++) {
+                out.varint(value(column, row));
+            }
+        }
+    }
+}

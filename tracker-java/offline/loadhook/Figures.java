@@ -1,0 +1,141 @@
+package loadhook;
+
+/**
+ * A thread's times as users read them: without the probes' cost, never negative, adding up. The same as {@code figures.rs} of
+ * the crate {@code loadhook-profile}, where it is explained, and to the last bit: the order of the sums matters.
+ */
+final class Figures {
+    final double[] self;
+    final double[] total;
+
+    private final Nodes nodes;
+    private final int count;
+    /** The outermost recursive node at or above each, or -1. */
+    private final int[] recursion;
+
+    Figures(Nodes nodes, Header header) {
+        this.nodes = nodes;
+        count = nodes.count;
+        self = new double[count];
+        total = new double[count];
+        recursion = new int[count];
+        if (header.timing != Timing.COUNT) {
+            for (int at = 0; at < count; at++) {
+                int parent = nodes.parents[at];
+                int above = parent < 0 ? -1 : recursion[parent];
+                recursion[at] = above < 0 && nodes.all(at) > nodes.outermost(at) ? at : above;
+            }
+            spread(own(header.insidePicos / 1000.0, header.outsidePicos / 1000.0, header.clockPicos / 1000.0));
+        }
+    }
+
+    /** Which part of a node's time, hence about of its calls, was not recursive. */
+    private double share(int at) {
+        long all = nodes.all(at);
+        return all == 0 ? 1 : Math.min((double) nodes.outermost(at) / all, 1);
+    }
+
+    /** Each node's self time without probe costs; it can be negative. */
+    private double[] own(double inside, double outside, double read) {
+        double[] own = new double[count];
+        // Time spent in calls that went back to a node above.
+        double[] back = new double[count];
+        // By outermost recursive node: what recursive calls added, and the sum of back.
+        double[] added = new double[count];
+        double[] weight = new double[count];
+        for (int at = 0; at < count; at++) {
+            back[at] += nodes.child(at);
+            double calls = nodes.calls[at];
+            double adds = outside * calls;
+            if (nodes.timed(at) > 0) {
+                own[at] += (double) nodes.all(at) - (double) nodes.child(at) - inside * calls;
+                adds += 2 * read * nodes.timed(at) - inside * calls;
+            }
+            double byParent = share(at);
+            int parent = nodes.parents[at];
+            if (parent >= 0) {
+                own[parent] -= adds * byParent;
+                back[parent] -= nodes.outermost(at);
+            }
+            if (recursion[at] >= 0) {
+                added[recursion[at]] += adds * (1 - byParent);
+            }
+        }
+        for (int at = 0; at < count; at++) {
+            if (recursion[at] >= 0) {
+                weight[recursion[at]] += Math.max(back[at], 0);
+            }
+        }
+        for (int at = 0; at < count; at++) {
+            int top = recursion[at];
+            if (top >= 0 && weight[top] > 0) {
+                own[at] -= added[top] * Math.max(back[at], 0) / weight[top];
+            }
+        }
+        for (int at = 0; at < count; at++) {
+            if (nodes.timed(at) == 0) {
+                own[at] = 0;
+            }
+        }
+        return own;
+    }
+
+    /** Makes of {@code own} self times that are not negative and add up, and totals. */
+    private void spread(double[] own) {
+        // The sum of own over the subtree; of what node and callees want; and uncorrected.
+        double[] below = new double[count];
+        double[] wanted = new double[count];
+        double[] raw = new double[count];
+        for (int at = count - 1; at >= 0; at--) {
+            below[at] += own[at];
+            wanted[at] += Math.max(own[at], 0);
+            if (nodes.timed(at) > 0) {
+                raw[at] += (double) nodes.all(at) - (double) nodes.child(at);
+            }
+            int parent = nodes.parents[at];
+            if (parent >= 0) {
+                if (nodes.timed(at) == 0 && nodes.timed(parent) > 0) {
+                    own[parent] -= below[at];
+                }
+                below[parent] += below[at];
+                wanted[parent] += Math.max(below[at], 0);
+                raw[parent] += raw[at];
+            }
+        }
+        // From here on the time that goes to a subtree.
+        double[] given = below;
+        for (int at = 0; at < count; at++) {
+            int parent = nodes.parents[at];
+            if (parent >= 0) {
+                given[at] = Math.max(given[at], 0) * granted(given[parent], wanted[parent]);
+            } else if (given[at] <= 0) {
+                given[at] = wanted[at];
+            }
+            self[at] = wanted[at] > 0 ? Math.max(own[at], 0) * granted(given[at], wanted[at]) : given[at];
+            total[at] = given[at];
+            int top = recursion[at];
+            if (top >= 0) {
+                double outside = Math.max(nodes.outermost(at) - raw[at], 0);
+                double whole = given[at] + outside * Math.min(granted(given[top], raw[top]), 1);
+                double limit = parent < 0 ? given[at] : total[parent];
+                total[at] = Math.max(Math.min(whole, limit), given[at]);
+            }
+        }
+    }
+
+    private static double granted(double given, double wanted) {
+        return wanted > 0 ? given / wanted : 0;
+    }
+
+    /** The sum of self times at and below each node. */
+    double[] below() {
+        double[] below = self.clone();
+        for (int at = count - 1; at >= 0; at--) {
+            int parent = nodes.parents[at];
+            if (parent >= 0) {
+                below[parent] += below[at];
+            }
+        }
+        return below;
+    }
+}

@@ -1,0 +1,91 @@
+package loadhook;
+
+import java.io.IOException;
+import java.util.Arrays;
+
+/** The methods that were called, in the order in which the trees have them. */
+final class Methods extends Columns {
+    private final Strings strings;
+    private Method[] methods = new Method[64];
+    private int count;
+    /** By id and 1, since the overflow is -1: the index and 1, or 0. */
+    private int[] indexes = new int[64];
+
+    Methods(Strings strings) {
+        this.strings = strings;
+    }
+
+    /** The index of the method with this id, which is given one if it has none. */
+    int index(int id) {
+        int at = id + 1;
+        if (at >= indexes.length) {
+            Room.ask(8L * at);
+            indexes = Arrays.copyOf(indexes, Math.max(at + 1, at + at / 2));
+        }
+        if (indexes[at] == 0) {
+            if (count == methods.length) {
+                methods = Arrays.copyOf(methods, 2 * count);
+            }
+            methods[count++] = id < 0 ? Method.overflow() : Method.unknown(id);
+            indexes[at] = count;
+        }
+        return indexes[at] - 1;
+    }
+
+    boolean has(int id) {
+        return id + 1 < indexes.length && indexes[id + 1] != 0;
+    }
+
+    /** Names one that was called. */
+    void name(int id, Method method) {
+        methods[indexes[id + 1] - 1] = method;
+    }
+
+    /** Functions, locations and our own columns; ids are indexes + 1. */
+    void write(Wire out) throws IOException {
+        Wire message = new Wire();
+        Wire line = new Wire();
+        String[] names = Names.of(methods, count);
+        for (int at = 0; at < count; at++) {
+            Method method = methods[at];
+            int id = at + 1;
+            message.number(1, id);
+            message.number(2, strings.index(names[at]));
+            message.number(3, strings.index(method.className + "." + method.name + method.descriptor));
+            message.number(4, strings.index(method.file == null ? "" : method.file));
+            message.number(5, Math.max(method.line, 0));
+            out.message(Pprof.FUNCTION, message);
+            line.number(1, id);
+            line.number(2, Math.max(method.line, 0));
+            message.number(1, id);
+            message.number(2, Pprof.ONLY_MAPPING);
+            message.message(4, line);
+            out.message(Pprof.LOCATION, message);
+        }
+        write(out, Pprof.OUR_METHODS, message, 1, 6);
+    }
+
+    @Override
+    int rows() {
+        return count;
+    }
+
+    @Override
+    long value(int field, int row) {
+        Method method = methods[row];
+        switch (field) {
+            case 1:
+                return strings.index(method.loader);
+            case 2:
+                return strings.index(method.className);
+            case 3:
+                return strings.index(method.name);
+            case 4:
+                return strings.index(method.descriptor);
+            case 5:
+                return method.file == null ? 0 : strings.index(method.file) + 1;
+            default:
+                return method.line + 1;
+        }
+    }
+}

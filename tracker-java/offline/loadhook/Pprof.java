@@ -1,0 +1,165 @@
+package loadhook;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.util.zip.Deflater;
+import java.util.zip.GZIPOutputStream;
+
+/**
+ * Writes a snapshot as gzipped pprof, with the fields that the crate {@code loadhook-profile} writes and explains. One thread
+ * after the other goes through the heap; what is known only behind them, as names, follows them.
+ */
+final class Pprof {
+    // Fields of Profile in profile.proto, and our own.
+    static final int SAMPLE_TYPE = 1;
+    private static final int SAMPLE = 2;
+    static final int MAPPING = 3;
+    static final int LOCATION = 4;
+    static final int FUNCTION = 5;
+    static final int STRING_TABLE = 6;
+    static final int TIME_NANOS = 9;
+    static final int DURATION_NANOS = 10;
+    static final int PERIOD_TYPE = 11;
+    static final int PERIOD = 12;
+    static final int COMMENT = 13;
+    static final int DEFAULT_SAMPLE_TYPE = 14;
+    static final int OUR_HEADER = 1000;
+    static final int OUR_METHODS = 1001;
+    private static final int OUR_THREAD = 1002;
+
+    static final int ONLY_MAPPING = 1;
+
+    /** About what the names of a method take, and where they lead to them. */
+    private static final int METHOD_BYTES = 600;
+
+    // Lengths of the tracker's records.
+    private static final int HEADER_WORDS = 11;
+    private static final int NODE_WORDS = 9;
+
+    private final Wire out;
+    private final Strings strings = new Strings();
+    private final Methods methods = new Methods(strings);
+    private final Nodes nodes = new Nodes();
+    private Header header;
+
+    private final Wire sample = new Wire();
+    private final Wire inner = new Wire();
+
+    private Pprof(Wire out) {
+        this.out = out;
+    }
+
+    /** Stacks repeat so much that a higher level gains little for its time. */
+    static final class Gzip extends GZIPOutputStream {
+        Gzip(OutputStream out) throws IOException {
+            super(out, 1 << 14);
+            def.setLevel(Deflater.BEST_SPEED);
+        }
+    }
+
+    /** Writes what was counted so far. {@code note} is for the user, or null. */
+    static void write(OutputStream file, String note) throws IOException {
+        Gzip gzip = new Gzip(file);
+        Wire out = new Wire(gzip);
+        Pprof pprof = new Pprof(out);
+        pprof.threads();
+        if (note != null) {
+            pprof.header.notes.add(note);
+        }
+        Room.ask((long) METHOD_BYTES * pprof.methods.rows());
+        Loaders loaders = new Loaders();
+        for (Symbols symbols : Parts.archives()) {
+            symbols.read(pprof.methods, loaders.name(symbols.loader()), pprof.header);
+        }
+        pprof.methods.write(out);
+        pprof.header.write(out, pprof.strings);
+        pprof.strings.write(out);
+        out.flush();
+        gzip.finish();
+    }
+
+    private void threads() throws IOException {
+        long[] words = new long[4096];
+        boolean first = true;
+        Tracker.beginSnapshot();
+        try {
+            for (int end = Tracker.snapshot(words); end != 0; end = Tracker.snapshot(words)) {
+                int at = 0;
+                if (first) {
+                    header = new Header(words);
+                    at = HEADER_WORDS;
+                    first = false;
+                }
+                records(words, at, end);
+            }
+        } finally {
+            // Until it is read to its end, threads that end wait.
+            while (Tracker.snapshot(words) != 0) {
+            }
+        }
+        thread();
+    }
+
+    private void records(long[] words, int first, int end) throws IOException {
+        for (int at = first; at < end;) {
+            if (words[at] == Snapshot.THREAD) {
+                thread();
+                at = nodes.begin(words, at);
+            } else if (words[at] == Snapshot.NODE) {
+                nodes.add(words, at, methods);
+                at += NODE_WORDS;
+            } else {
+                at++;
+            }
+        }
+    }
+
+    /** Writes the thread of which all is read, if there is one. */
+    private void thread() throws IOException {
+        if (nodes.name != null) {
+            samples(new Figures(nodes, header));
+            inner.number(1, strings.index(nodes.name));
+            inner.number(2, nodes.id + 1);
+            inner.number(3, nodes.kind);
+            nodes.write(out, OUR_THREAD, inner, 4, 11);
+        }
+    }
+
+    /** One sample a node. */
+    private void samples(Figures figures) throws IOException {
+        double[] below = figures.below();
+        int thread = strings.index("thread");
+        int name = strings.index(nodes.name);
+        int threadId = strings.index("thread_id");
+        int total = strings.index("total");
+        int unit = strings.index("nanoseconds");
+        for (int at = 0; at < nodes.count; at++) {
+            // The leaf comes first.
+            for (int node = at; node >= 0; node = nodes.parents[node]) {
+                inner.varint(nodes.methods[node] + 1);
+            }
+            sample.message(1, inner);
+            inner.varint(nodes.calls[at]);
+            if (header.isTimed()) {
+                inner.varint(Math.round(figures.self[at]));
+            }
+            sample.message(2, inner);
+            inner.number(1, thread);
+            inner.number(2, name);
+            sample.message(3, inner);
+            if (nodes.id >= 0) {
+                inner.number(1, threadId);
+                inner.number(3, nodes.id);
+                sample.message(3, inner);
+            }
+            // What the self times below do not add up to, which recursion alone causes.
+            if (figures.total[at] > below[at] + 1) {
+                inner.number(1, total);
+                inner.number(3, Math.round(figures.total[at]));
+                inner.number(4, unit);
+                sample.message(3, inner);
+            }
+            out.message(SAMPLE, sample);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+package loadhook;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.Locale;
+import java.util.Properties;
+
+/**
+ * What the user wants: {@code loadhook.properties} in the archive, then the environment, then {@code -Dloadhook.…}; later
+ * ones win. A fault is told, and the program runs as without that setting.
+ */
+final class Settings {
+    private static final String[] WORDS = {"file", "timing", "clock", "max-nodes", "dump-on-exit", "append"};
+    private static final int MOST_NODES = 100000000;
+
+    private final String[] values = new String[WORDS.length];
+    /** As the user wrote them, for {@link #told}. */
+    private final String[] written = new String[WORDS.length];
+
+    final String file;
+    final int timing;
+    final int clock;
+    final int maxNodes;
+    final boolean dumpOnExit;
+    final boolean append;
+
+    private Settings(Class<?> part) {
+        try {
+            resource(part);
+            environment();
+            properties();
+        } catch (Exception error) {
+            Tell.failure("not all settings could be read", error);
+        }
+        String file = values[0];
+        this.file = file == null || file.isEmpty() ? "loadhook-%p.pb.gz" : file;
+        timing = choice(1, "adaptive, exact or count", "adaptive", "exact", "count");
+        clock = choice(2, "wall or cpu", "wall", "cpu");
+        maxNodes = nodes(3);
+        dumpOnExit = choice(4, "true or false", "true", "false") == 0;
+        append = choice(5, "true or false", "false", "true") == 1;
+    }
+
+    static Settings read(Class<?> part) {
+        return new Settings(part);
+    }
+
+    private void resource(Class<?> part) {
+        Properties read = new Properties();
+        try (InputStream in = part.getResourceAsStream("/loadhook.properties")) {
+            if (in != null) {
+                read.load(new InputStreamReader(in, StandardCharsets.UTF_8));
+            }
+        } catch (IOException error) {
+            Tell.failure("loadhook.properties", error);
+        } catch (IllegalArgumentException error) {
+            Tell.failure("loadhook.properties", error);
+        }
+        for (String key : read.stringPropertyNames()) {
+            int word = find(key);
+            if (word < 0) {
+                Tell.line("loadhook.properties: unknown setting " + key);
+            } else {
+                set(word, read.getProperty(key), "loadhook.properties: " + key);
+            }
+        }
+    }
+
+    /** Others may have variables of such names, so unknown ones are no faults. */
+    private void environment() {
+        for (int word = 0; word < WORDS.length; word++) {
+            String name = "LOADHOOK_" + WORDS[word].toUpperCase(Locale.ROOT).replace('-', '_');
+            String value = System.getenv(name);
+            // That is how a shell takes a variable back for one command.
+            if (value != null && !value.isEmpty()) {
+                set(word, value, name);
+            }
+        }
+    }
+
+    private void properties() {
+        for (int word = 0; word < WORDS.length; word++) {
+            String name = "loadhook." + WORDS[word];
+            String value = System.getProperty(name);
+            if (value != null) {
+                set(word, value, "-D" + name);
+            }
+        }
+    }
+
+    private static int find(String key) {
+        int word = WORDS.length - 1;
+        while (word >= 0 && !WORDS[word].equals(key)) {
+            word--;
+        }
+        return word;
+    }
+
+    private void set(int word, String value, String source) {
+        values[word] = value.trim();
+        written[word] = source + "=" + value;
+    }
+
+    /** Which of some words a setting is; the first is the default. */
+    private int choice(int word, String expected, String... words) {
+        String value = values[word];
+        for (int at = 0; at < words.length; at++) {
+            if (words[at].equals(value)) {
+                return at;
+            }
+        }
+        if (value != null) {
+            told(word, expected, words[0]);
+        }
+        return 0;
+    }
+
+    private int nodes(int word) {
+        if (values[word] == null) {
+            return 1000000;
+        }
+        try {
+            int nodes = Integer.parseInt(values[word]);
+            if (nodes >= 1 && nodes <= MOST_NODES) {
+                return nodes;
+            }
+        } catch (NumberFormatException error) {
+            // Told below.
+        }
+        told(word, "a number from 1 to " + MOST_NODES, "1000000");
+        return 1000000;
+    }
+
+    private void told(int word, String expected, String instead) {
+        Tell.line(written[word] + ": " + expected + " expected; " + instead + " is used");
+    }
+}

@@ -1,0 +1,128 @@
+package loadhook;
+
+import java.io.BufferedOutputStream;
+import java.io.File;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermissions;
+
+/** Where the profile goes. A file is there whole or not at all, and only its owner may read it. */
+final class Target {
+    private static final String EXTENSION = ".pb.gz";
+    /** Of a POSIX mode: the kind of file, and a character device. */
+    private static final int KIND = 0xF000;
+    private static final int DEVICE = 0x2000;
+
+    private final String file;
+    private final boolean append;
+    /** Which tracker of this process this one is. */
+    private final int tracker;
+
+    /** {@code append}: no profile of an earlier run is replaced. */
+    Target(String file, boolean append) {
+        String name = file.contains("%p") ? file.replace("%p", ThisProcess.id()) : file;
+        // Now: a program can change what it is relative to.
+        this.file = new File(name).getAbsolutePath();
+        tracker = ThisProcess.nextTracker();
+        this.append = append || tracker == 0;
+    }
+
+    void write() throws IOException {
+        File place = place();
+        String note = tracker < 2 ? null : "tracker " + tracker + " of this process";
+        if (place.exists() && !place.isFile()) {
+            device(place, note);
+            return;
+        }
+        File beside = new File(place + "." + ThisProcess.id() + ".tmp");
+        try {
+            create(beside);
+            try (OutputStream out = new BufferedOutputStream(new FileOutputStream(beside))) {
+                Pprof.write(out, note);
+            }
+            if (append) {
+                add(beside);
+            } else {
+                replace(beside, place);
+            }
+        } finally {
+            Files.deleteIfExists(beside.toPath());
+        }
+    }
+
+    /** The file of this tracker; behind a link, so that a link stays one. */
+    private File place() throws IOException {
+        File file = new File(numbered(Math.max(tracker, 1)));
+        return file.exists() ? file.toPath().toRealPath().toFile() : file;
+    }
+
+    /** {@code a.pb.gz}, {@code a.2.pb.gz}, {@code a.3.pb.gz} … */
+    private String numbered(int number) {
+        if (number == 1) {
+            return file;
+        }
+        int name = file.lastIndexOf(File.separatorChar) + 1;
+        int dot = file.endsWith(EXTENSION) ? file.length() - EXTENSION.length() : file.lastIndexOf('.');
+        int end = dot > name ? dot : file.length();
+        return file.substring(0, end) + "." + number + file.substring(end);
+    }
+
+    /** Only the owner's. Nothing is followed and nothing shared that lies there. */
+    private static void create(File file) throws IOException {
+        Files.deleteIfExists(file.toPath());
+        try {
+            Files.createFile(file.toPath(), PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+        } catch (UnsupportedOperationException error) {
+            Files.createFile(file.toPath());
+        }
+    }
+
+    private static void replace(File from, File to) throws IOException {
+        Files.move(from.toPath(), to.toPath(), StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    /** Gives the profile the first name that is free: another process may be looking for one, too. */
+    private void add(File from) throws IOException {
+        for (int number = Math.max(tracker, 1);; number++) {
+            File to = new File(numbered(number));
+            try {
+                Files.createLink(to.toPath(), from.toPath());
+                return;
+            } catch (FileAlreadyExistsException error) {
+                continue;
+            } catch (UnsupportedOperationException error) {
+                // A file system without hard links.
+            } catch (IOException error) {
+                // Likewise; else this fails, too.
+            }
+            if (!to.exists()) {
+                Files.move(from.toPath(), to.toPath());
+                return;
+            }
+        }
+    }
+
+    /** {@code /dev/null} and its like: written to, never replaced. Opening a pipe would wait for its reader. */
+    private static void device(File place, String note) throws IOException {
+        if (place.isDirectory()) {
+            throw new IOException("is a directory");
+        }
+        Object mode = Files.getAttribute(place.toPath(), "unix:mode", LinkOption.NOFOLLOW_LINKS);
+        if (((Integer) mode & KIND) != DEVICE) {
+            throw new IOException("not a file");
+        }
+        try (OutputStream out = new FileOutputStream(place)) {
+            Pprof.write(out, note);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return numbered(Math.max(tracker, 1));
+    }
+}

@@ -1,0 +1,55 @@
+package loadhook;
+
+import java.io.File;
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+
+/** The process, and what several trackers in it have to agree on. */
+final class ThisProcess {
+    /** The same object for all of them, whoever loaded them, and so is the property of this name. */
+    private static final String TRACKERS = "loadhook trackers of this process";
+
+    private ThisProcess() {
+    }
+
+    /** Its id; 0 if nobody tells. */
+    static String id() {
+        try {
+            // Java 9 on.
+            Class<?> handle = Class.forName("java.lang.ProcessHandle");
+            return handle.getMethod("pid").invoke(handle.getMethod("current").invoke(null)).toString();
+        } catch (Exception error) {
+            return idOfJava8();
+        }
+    }
+
+    private static String idOfJava8() {
+        try {
+            String id = new File("/proc/self").getCanonicalFile().getName();
+            if (!id.isEmpty() && Character.isDigit(id.charAt(0))) {
+                return id;
+            }
+            String name = ManagementFactory.getRuntimeMXBean().getName();
+            return name.indexOf('@') > 0 ? name.substring(0, name.indexOf('@')) : "0";
+        } catch (IOException error) {
+            return "0";
+        } catch (RuntimeException error) {
+            return "0";
+        } catch (LinkageError error) {
+            return "0";
+        }
+    }
+
+    /** A number for one more tracker, from 1 on; 0 where a security manager forbids to agree on it. */
+    static int nextTracker() {
+        synchronized (TRACKERS) {
+            try {
+                int number = Integer.parseInt(System.getProperty(TRACKERS, "0")) + 1;
+                System.setProperty(TRACKERS, Integer.toString(number));
+                return number;
+            } catch (RuntimeException error) {
+                return 0;
+            }
+        }
+    }
+}

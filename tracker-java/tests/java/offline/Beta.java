@@ -1,0 +1,9 @@
+public class Beta {
+    public static void two() {
+        three();
+        Alpha.back();
+    }
+
+    static void three() {
+    }
+}

@@ -1,0 +1,16 @@
+/** Asks for a profile twice, the first time in the midst of the work. */
+public class PlainDump {
+    public static void main(String[] args) throws Exception {
+        Work.work();
+        dump();
+        if (args.length > 0) {
+            Work.work();
+            dump();
+        }
+        Runtime.getRuntime().halt(3);
+    }
+
+    private static void dump() throws Exception {
+        Class.forName("loadhook.Parts").getMethod("dump").invoke(null);
+    }
+}

@@ -1,0 +1,23 @@
+import java.util.concurrent.CyclicBarrier;
+
+/** The first probes of all are met by eight threads at once. */
+public class PlainStart {
+    public static void main(String[] args) throws Exception {
+        CyclicBarrier barrier = new CyclicBarrier(8);
+        Thread[] threads = new Thread[8];
+        for (int i = 0; i < threads.length; i++) {
+            threads[i] = new Thread(() -> {
+                try {
+                    barrier.await();
+                } catch (Exception e) {
+                    throw new Error(e);
+                }
+                Work.work();
+            }, "starter");
+            threads[i].start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+    }
+}
