@@ -64,6 +64,11 @@ fn the_public_schema_says_the_same() {
         profile.header.start_epoch_millis * 1_000_000
     );
     insta::assert_snapshot!(file.comments.join("\n"));
+    assert_eq!(file.names.len(), profile.methods.len());
+    for (name, method) in file.names.iter().zip(&profile.methods) {
+        let plain = format!("{}.{}", method.class, method.name);
+        assert!(name.starts_with(plain.trim_end_matches('.')), "{name}");
+    }
 
     let nodes = profile
         .threads

@@ -6,13 +6,15 @@ mod schema;
 mod support;
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result, ensure};
+use loadhook_profile::figures::figures;
 use loadhook_profile::format::pprof;
-use loadhook_profile::{Clock, Profile, ThreadKind, Timing};
+use loadhook_profile::{Clock, Header, Node, Profile, ThreadKind, Timing};
 use support::offline::{self, Run, calls, work};
 
 const JDKS: [u32; 2] = [17, 25];
@@ -436,6 +438,95 @@ fn a_new_run_replaces_or_comes_beside() -> Result<()> {
     Ok(())
 }
 
+/// Numbers by chance, the same in each run (Marsaglia's xorshift).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    /// Times that contradict each other as those of a sample do, and worse.
+    fn node(&mut self, at: u64) -> Node {
+        let parent = (at > 0 && self.below(8) > 0).then(|| self.below(at) as u32);
+        let calls = 1 + self.below(1 << 20);
+        let timed = [0, calls, self.below(calls)][self.below(3) as usize];
+        let most = 1 << self.below(40);
+        let all_ns = if timed == 0 { 0 } else { self.below(most) };
+        let outermost_ns = match self.below(3) {
+            0 => self.below(all_ns + 1),
+            _ => all_ns,
+        };
+        Node {
+            parent,
+            method: at as u32,
+            calls,
+            timed,
+            all_ns,
+            outermost_ns,
+            child_ns: self.below(most),
+            variance: 0.0,
+        }
+    }
+}
+
+/// Figures in Java are those in Rust, to the last bit, for trees that no program makes, too.
+#[test]
+fn figures_are_the_same() -> Result<()> {
+    let program = support::Program::new("Nothing")?;
+    offline::tracker(program.folder(), offline::PACKAGE)?;
+    let program = program.with("loadhook/FiguresOf.java")?;
+    let mut chance = Chance(1);
+    let mut input = String::new();
+    let mut expected = Vec::new();
+    for tree in 0..2000 {
+        let mut header = Header::default();
+        header.timing = [Timing::Adaptive, Timing::Exact][tree % 2];
+        header.probe.inside_ps = chance.below(200_000);
+        header.probe.outside_ps = chance.below(200_000);
+        header.probe.clock_read_ps = chance.below(50_000);
+        let size = 1 + chance.below(60);
+        let nodes: Vec<Node> = (0..size).map(|at| chance.node(at)).collect();
+        let probe = header.probe;
+        writeln!(
+            input,
+            "{} {} {}",
+            probe.inside_ps, probe.outside_ps, probe.clock_read_ps
+        )?;
+        for node in &nodes {
+            let parent = node.parent.map_or(-1, i64::from);
+            write!(
+                input,
+                "{parent} {} {} {} ",
+                node.method, node.calls, node.timed
+            )?;
+            writeln!(
+                input,
+                "{} {} {} 0",
+                node.all_ns, node.outermost_ns, node.child_ns
+            )?;
+        }
+        let figures = figures(&nodes, &header);
+        expected.extend(
+            figures
+                .iter()
+                .map(|f| format!("{} {}", f.self_ns.to_bits(), f.total_ns.to_bits())),
+        );
+    }
+    for jdk in JDKS {
+        let mut java = program.java(jdk, &[])?;
+        let file = program.folder().join("trees");
+        fs::write(&file, &input)?;
+        java.arg("loadhook.FiguresOf").stdin(fs::File::open(&file)?);
+        let output = loadhook_tests::helpers::output(&mut java)?;
+        similar(&output, &(expected.join("\n") + "\n"))?;
+    }
+    Ok(())
+}
+
 #[test]
 fn a_tracker_a_loader() -> Result<()> {
     let folder = work(&[])?;
@@ -509,9 +600,22 @@ fn a_tracker_above_two_loaders() -> Result<()> {
         "00000000000000aa",
         offline::PACKAGE,
     )?;
-    let jar = below.path().to_string_lossy();
-    for jdk in JDKS {
-        let run = Run::new(jdk, &[], above.path(), &["PlainLoaders", &jar, "2"])?;
+    let jar = above.path().join("below # 1.jar");
+    let mut tool = loadhook_tests::jdk::Jdk::find(17)?.tool("jar")?;
+    tool.arg("cf")
+        .arg(&jar)
+        .arg("-C")
+        .arg(below.path())
+        .arg(".");
+    loadhook_tests::helpers::output(&mut tool)?;
+    let places = [below.path(), &jar].map(|place| place.to_string_lossy());
+    for (jdk, place) in [
+        (17, &places[0]),
+        (17, &places[1]),
+        (25, &places[0]),
+        (25, &places[1]),
+    ] {
+        let run = Run::new(jdk, &[], above.path(), &["PlainLoaders", place, "2"])?;
         let profile = run.only()?;
         check_work(&profile, 2)?;
         for loader in ["loader-3", "loader-4"] {
@@ -554,10 +658,15 @@ fn two_archives_with_the_same_ids() -> Result<()> {
         |class| class == "Beta",
     )?;
     for jdk in JDKS {
-        let profile = Run::new(jdk, &[], folder.path(), &["Alpha"])?.only()?;
+        let run = Run::new(jdk, &[], folder.path(), &["Alpha"])?;
+        let profile = run.only()?;
+        let names = check_public(&run.bytes("loadhook-%p.pb.gz")?)?.names;
+        let overload = "Alpha.one(int, int[][], String, double, Object[])";
+        ensure!(names.iter().any(|name| name == overload), "{names:?}");
         let edges = [
             ("", "Alpha.main", 1),
-            ("Alpha.main", "Alpha.one", 10),
+            ("Alpha.main", "Alpha.one", 11),
+            ("Alpha.main", "Alpha.<init>", 1),
             ("Alpha.one", "Beta.two", 20),
             ("Beta.two", "Beta.three", 20),
             ("Beta.two", "Alpha.back", 20),
@@ -566,7 +675,7 @@ fn two_archives_with_the_same_ids() -> Result<()> {
             let found = calls(&profile, caller, method);
             ensure!(found == expected, "{jdk}: {caller} {method} {found}");
         }
-        ensure!(profile.calls() == 71, "{}", profile.calls());
+        ensure!(profile.calls() == 73, "{}", profile.calls());
         ensure!(profile.header.left_alone["a reason"] == 14);
     }
     Ok(())
@@ -626,6 +735,31 @@ fn a_program_asks_for_its_profile() -> Result<()> {
             ensure!(run.code == Some(3), "{}", run.stderr);
             let found = calls(&run.only()?, "Work.work", "Work.outer");
             ensure!(found == works * 1000, "{found}");
+        }
+    }
+    Ok(())
+}
+
+/// What is written while threads run on is whole, and no call that ended before is missing.
+#[test]
+fn threads_run_on_at_the_end() -> Result<()> {
+    let folder = work(&["PlainBusy"])?;
+    for jdk in JDKS {
+        for timing in ["-Dloadhook.timing=adaptive", "-Dloadhook.timing=exact"] {
+            let run = Run::new(jdk, &[timing], folder.path(), &["PlainBusy"])?;
+            let profile = run.only()?;
+            check_public(&run.bytes("loadhook-%p.pb.gz")?)?;
+            let works = calls(&profile, "", "Work.work");
+            let outers = calls(&profile, "Work.work", "Work.outer");
+            ensure!(
+                works > 4 && outers >= (works - 4) * 1000,
+                "{works} {outers}"
+            );
+            let live = profile
+                .threads
+                .iter()
+                .filter(|thread| &*thread.name == "busy");
+            ensure!(live.count() == 4);
         }
     }
     Ok(())

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Profile {
     pub(crate) sample_types: Vec<(String, String)>,
     pub(crate) samples: Vec<Sample>,
+    /// What tools show of the functions, by id.
+    pub(crate) names: Vec<String>,
     pub(crate) time_nanos: i64,
     pub(crate) duration_nanos: i64,
     pub(crate) period_type: (String, String),
@@ -144,6 +146,10 @@ impl Profile {
         Profile {
             sample_types: messages(bytes, 1).map(value_type).collect(),
             samples: messages(bytes, 2).map(sample).collect(),
+            names: functions
+                .values()
+                .map(|function| text(number(function, 2)))
+                .collect(),
             time_nanos: number(bytes, 9) as i64,
             duration_nanos: number(bytes, 10) as i64,
             period_type: messages(bytes, 11)

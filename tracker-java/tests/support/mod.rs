@@ -82,6 +82,11 @@ impl Program {
         })
     }
 
+    /// Where its classes are.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Replaces or adds a class of the tracker's package, not instrumented.
     pub fn with(self, file: &str) -> Result<Program> {
         compile(self.folder.path(), &[java(file)])?;

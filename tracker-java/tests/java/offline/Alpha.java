@@ -4,11 +4,16 @@ public class Alpha {
         for (int n = 0; n < 10; n++) {
             one();
         }
+        new Alpha().one(1, new int[0][], "", 1.0, new Object[0]);
     }
 
     static void one() {
         Beta.two();
         Beta.two();
+    }
+
+    /** For a name with its parameters. */
+    void one(int a, int[][] b, String c, double d, Object... e) {
     }
 
     public static void back() {

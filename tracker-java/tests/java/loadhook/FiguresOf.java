@@ -1,0 +1,44 @@
+package loadhook;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+
+/** Reads trees, and prints the bits of their self and total times. In the tracker's package, to see inside. */
+public final class FiguresOf {
+    private FiguresOf() {
+    }
+
+    /** A line of the three costs begins a tree; its lines have the words of a record behind the first. */
+    public static void main(String[] args) throws Exception {
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
+        StringBuilder out = new StringBuilder();
+        Nodes nodes = null;
+        Header header = null;
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String[] words = line.split(" ");
+            long[] record = new long[11];
+            for (int at = 0; at < words.length; at++) {
+                record[11 - words.length + at] = Long.parseLong(words[at]);
+            }
+            if (words.length == 3) {
+                print(nodes, header, out);
+                nodes = new Nodes();
+                header = new Header(record);
+            } else {
+                nodes.add(record, 2, new Methods(new Strings()));
+            }
+        }
+        print(nodes, header, out);
+        System.out.print(out);
+    }
+
+    private static void print(Nodes nodes, Header header, StringBuilder out) {
+        if (nodes != null) {
+            Figures figures = new Figures(nodes, header);
+            for (int at = 0; at < nodes.count; at++) {
+                long self = Double.doubleToLongBits(figures.self[at]);
+                out.append(self).append(' ').append(Double.doubleToLongBits(figures.total[at])).append('\n');
+            }
+        }
+    }
+}
