@@ -215,7 +215,7 @@ fn explain(rewriter: &Rewriter, bytes: &[u8]) -> Vec<String> {
             Some(format!(
                 "{}: {}.{}{}",
                 left.reason.word(),
-                crate::registry::java_name(class.name()),
+                loadhook_rewrite::symbol::java_name(class.name()),
                 String::from_utf8_lossy(method.name()),
                 String::from_utf8_lossy(method.descriptor()),
             ))

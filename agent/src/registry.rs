@@ -10,9 +10,8 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadhook_rewrite::ClassFile;
-use loadhook_rewrite::Place;
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::code::line_table;
+use loadhook_rewrite::symbol::{first_line, java_name, source_file, text};
 
 /// An instrumented method.
 #[derive(Clone, Debug)]
@@ -172,34 +171,4 @@ impl Symbol {
             line: first_line(method),
         }
     }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// An internal name as Java writes it.
-pub(crate) fn java_name(internal: &[u8]) -> String {
-    text(internal).replace('/', ".")
-}
-
-fn first_line(method: &Member<'_, '_>) -> Option<u16> {
-    let pool = method.class().pool();
-    let code = method.code().ok()??;
-    let table = code.attributes().map_while(Result::ok).find(|a| {
-        pool.utf8(a.name_index)
-            .is_ok_and(|n| n == b"LineNumberTable")
-    })?;
-    let entries = line_table::entries(table.reader(Place::In("LineNumberTable"))).ok()?;
-    entries.min_by_key(|entry| entry.0).map(|entry| entry.1)
-}
-
-fn source_file(class: &ClassFile<'_>) -> Option<String> {
-    let pool = class.pool();
-    let attribute = class
-        .attributes()
-        .map_while(Result::ok)
-        .find(|a| pool.utf8(a.name_index).is_ok_and(|n| n == b"SourceFile"))?;
-    let index = attribute.reader(Place::Class).u2().ok()?;
-    Some(text(pool.utf8(index).ok()?))
 }

@@ -37,7 +37,7 @@ enum Command {
     AgentPath,
     /// Print a class as text, or two side by side
     Inspect(inspect::InspectArgs),
-    /// Insert probes into class files
+    /// Insert probes into class files, folders and archives
     Rewrite(rewrite::RewriteArgs),
 }
 
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(&args).map(done),
         Command::AgentPath => launch::print_agent_path().map(done),
         Command::Inspect(args) => inspect::run(&args).map(done),
-        Command::Rewrite(args) => rewrite::run(&args).map(done),
+        Command::Rewrite(args) => rewrite::run(&args),
     };
     match result {
         Ok(code) => code,

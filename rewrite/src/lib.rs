@@ -111,6 +111,7 @@ mod probe;
 pub mod reader;
 mod rewriter;
 mod selector;
+pub mod symbol;
 pub mod text;
 
 pub use class::ClassFile;

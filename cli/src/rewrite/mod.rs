@@ -1,26 +1,24 @@
 //! `loadhook rewrite`: instruments classes on disk.
 
-mod chooser;
-mod jobs;
+mod inputs;
+mod progress;
 mod summary;
 
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use loadhook_rewrite::{Filter, Options, Outcome, Rewriter};
-use rayon::prelude::*;
+use loadhook_offline::{Error, Offline, Plan, Progress};
+use loadhook_rewrite::Filter;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use self::chooser::Chooser;
-use self::jobs::{Job, jobs};
-use self::summary::Summary;
-use crate::output::{USUAL, write_beside};
-
-/// Files read, rewritten and written together: reading and writing use all
-/// cores, rewriting, which is faster than both, keeps the order of ids.
-const BATCH: usize = 256;
+use self::inputs::{Input, Kind};
+use crate::output::{USUAL, say, write_beside};
 
 /// What to insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,19 +32,37 @@ enum ProbeFamily {
 }
 
 /// Where the tracker comes from that the probes call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Tracker {
-    /// You put a class `loadhook.Tracker` on the class path
+    Embed,
+    Jar(PathBuf),
     None,
+}
+
+impl FromStr for Tracker {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "embed" => Ok(Tracker::Embed),
+            "none" => Ok(Tracker::None),
+            other => match other.strip_prefix("jar:") {
+                Some(path) if !path.is_empty() => Ok(Tracker::Jar(path.into())),
+                _ => Err("embed, jar:PATH or none".to_owned()),
+            },
+        }
+    }
 }
 
 /// Arguments of `loadhook rewrite`.
 #[derive(Debug, Args)]
 pub(crate) struct RewriteArgs {
-    /// A class file, or a folder of them
-    input: PathBuf,
+    /// Class files, folders, and archives: .jar, .war, .ear, .zip
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
 
-    /// Where to write: a file, or a folder for a folder
+    /// Where to write: a file for a file, a folder for a folder or several
+    /// inputs. May be the input itself
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
@@ -63,14 +79,43 @@ pub(crate) struct RewriteArgs {
     #[arg(long, value_enum, value_delimiter = ',', default_value = "timing")]
     probes: Vec<ProbeFamily>,
 
-    /// Where the tracker comes from
-    #[arg(long, value_enum, default_value = "none")]
-    tracker: Tracker,
+    /// Where the tracker comes from: `embed` puts it into each archive and
+    /// folder, `jar:PATH` into a jar of its own, with `none` you put a class
+    /// loadhook.Tracker on the class path [default: embed; none for a class
+    /// file]
+    #[arg(long, value_name = "WHERE")]
+    tracker: Option<Tracker>,
 
     /// Instrument trivial methods too: at most 24 instructions, no call, no
     /// loop
     #[arg(long)]
     all: bool,
+
+    /// How many threads work [default: one a processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+
+    /// Remove the signatures of signed archives, which a change makes invalid
+    #[arg(long)]
+    strip_signatures: bool,
+
+    /// Keep classes that carry probes already as they are
+    #[arg(long)]
+    skip_instrumented: bool,
+
+    /// Fail if a class or archive inside cannot be read, instead of keeping it
+    /// as it is
+    #[arg(long)]
+    strict: bool,
+
+    /// The largest class or archive inside an archive that is unpacked, in
+    /// MiB; larger ones are kept as they are
+    #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=2048))]
+    max_entry: u64,
+
+    /// Do everything but write
+    #[arg(long)]
+    dry_run: bool,
 
     /// Print the summary as JSON on standard output, with the methods and
     /// sites that the ids stand for
@@ -78,92 +123,132 @@ pub(crate) struct RewriteArgs {
     json: bool,
 
     /// Print nothing but errors
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
+
+    /// Name every method left alone
+    #[arg(short, long)]
+    verbose: bool,
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &RewriteArgs) -> Result<()> {
-    let mut filter = Filter::new();
-    for list in &args.include {
-        filter.include(list).context("--include")?;
+pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
+    let inputs = inputs::inputs(&args.inputs, &args.output)?;
+    let plan = args.plan(&inputs)?;
+    if let Some(jobs) = args.jobs {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs));
+        pool.build_global().context("--jobs")?;
     }
-    for list in &args.exclude {
-        filter.exclude(list).context("--exclude")?;
+    let progress = Progress::default();
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, progress.stop.clone()).context("signals")?;
     }
-    let jobs = jobs(&args.input, &args.output)?;
-    let mut chooser = Chooser {
-        filter,
-        probes: args.probes.clone(),
-        all: args.all,
-        trivial: 0,
-        methods: Vec::new(),
-        sites: Vec::new(),
-        remember: args.json,
-        next_method: 0,
-        next_site: 0,
-        staged_methods: Vec::new(),
-        staged_sites: Vec::new(),
-    };
-    let mut rewriter = Rewriter::new(Options::default());
-    let mut summary = Summary::default();
-    for batch in jobs.chunks(BATCH) {
-        let read: Vec<_> = batch
-            .par_iter()
-            .map(|job| fs::read(&job.from).with_context(|| job.from.display().to_string()))
-            .collect::<Result<_>>()?;
-        let rewritten: Vec<Vec<u8>> = batch
+    let started = Instant::now();
+    let mut offline = Offline::new(&plan, args.json, &progress);
+    let total = inputs.iter().map(Input::bytes).sum();
+    let done = progress::shown(args.quiet, &progress, total, || {
+        inputs
             .iter()
-            .zip(read)
-            .map(|(job, bytes)| job.rewrite(bytes, &mut rewriter, &mut chooser, &mut summary))
-            .collect::<Result<_>>()?;
-        batch
-            .par_iter()
-            .zip(&rewritten)
-            .try_for_each(|(job, bytes)| write_beside(&job.to, bytes, USUAL))?;
+            .try_for_each(|input| args.rewrite(&mut offline, input))
+    });
+    match done {
+        Err(error) if matches!(error.downcast_ref(), Some(Error::Interrupted)) => {
+            say!("interrupted; what was not finished is as it was");
+            return Ok(ExitCode::from(130));
+        }
+        other => other?,
     }
+    if let (Some(Tracker::Jar(path)), false) = (&args.tracker, args.dry_run) {
+        write_beside(path, &loadhook_offline::tracker_jar()?, USUAL)?;
+    }
+    let unmatched = offline.unmatched();
+    let tally = offline.tally();
     if args.json {
-        writeln!(std::io::stdout(), "{:#}", summary.json(&chooser))?;
+        writeln!(std::io::stdout(), "{:#}", summary::json(tally, &unmatched))?;
     }
     if !args.quiet {
-        summary.print(&chooser, args);
+        summary::print(args, tally, &unmatched, started.elapsed());
     }
-    Ok(())
+    if args.strict && !tally.unreadable.is_empty() {
+        bail!("{}", tally.unreadable[0]);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
-impl Job {
-    /// The bytes to write for `bytes`.
-    fn rewrite(
-        &self,
-        bytes: Vec<u8>,
-        rewriter: &mut Rewriter,
-        chooser: &mut Chooser,
-        summary: &mut Summary,
-    ) -> Result<Vec<u8>> {
-        let is_class = self.from.extension().is_some_and(|e| e == "class");
-        if !is_class && !self.alone {
-            summary.other_files += 1;
-            return Ok(bytes);
+impl RewriteArgs {
+    fn plan(&self, inputs: &[Input]) -> Result<Plan> {
+        let mut filter = Filter::new();
+        for list in &self.include {
+            filter.include(list).context("--include")?;
         }
-        summary.classes += 1;
-        let outcome = rewriter.rewrite(&bytes, chooser, |len| Some(vec![0; len]));
-        let outcome = match outcome {
-            Ok(outcome) => outcome,
-            Err(error) if self.alone => bail!("{}: {error}", self.name),
-            Err(error) => {
-                summary.unreadable.push(format!("{}: {error}", self.name));
-                return Ok(bytes);
-            }
+        for list in &self.exclude {
+            filter.exclude(list).context("--exclude")?;
+        }
+        let has = |family| self.probes.contains(&family);
+        let single = inputs
+            .iter()
+            .find(|input| matches!(input.kind, Kind::Class));
+        let tracker = match (&self.tracker, single) {
+            (None | Some(Tracker::None), Some(_)) => loadhook_offline::Tracker::None,
+            (Some(_), Some(class)) => bail!(
+                "{}: a class file alone cannot carry a tracker: give its folder, or --tracker none",
+                class.from.display()
+            ),
+            (Some(Tracker::None), None) => loadhook_offline::Tracker::None,
+            (Some(Tracker::Jar(_)), None) => loadhook_offline::Tracker::Jar,
+            (None | Some(Tracker::Embed), None) => loadhook_offline::Tracker::Embed,
         };
-        let left_alone = &rewriter.report().left_alone;
-        chooser.commit(|method| !left_alone.iter().any(|left| left.method == method));
-        summary.count(&self.name, &bytes, rewriter);
-        Ok(match outcome {
-            Outcome::Unchanged => bytes,
-            Outcome::Rewritten(rewritten) => {
-                summary.rewritten += 1;
-                rewritten
+        let of_objects = has(ProbeFamily::Alloc) || has(ProbeFamily::Object);
+        if of_objects && tracker != loadhook_offline::Tracker::None {
+            bail!("our tracker takes no allocation probes yet: give yours with --tracker none");
+        }
+        let mut plan = Plan::new(filter);
+        plan.timing = has(ProbeFamily::Timing);
+        plan.allocations = has(ProbeFamily::Alloc);
+        plan.objects = has(ProbeFamily::Object);
+        plan.all = self.all;
+        plan.tracker = tracker;
+        plan.strip_signatures = self.strip_signatures;
+        plan.skip_instrumented = self.skip_instrumented;
+        plan.most_entry = self.max_entry << 20;
+        plan.seed = format!(
+            "{:?}",
+            (&self.include, &self.exclude, &self.probes, self.all)
+        );
+        Ok(plan)
+    }
+
+    fn rewrite(&self, offline: &mut Offline<'_>, input: &Input) -> Result<()> {
+        let name = input.from.display().to_string();
+        let to = (!self.dry_run).then_some(input.to.as_path());
+        let done = match &input.kind {
+            Kind::Class => return self.rewrite_class(offline, &name, &input.from, to),
+            Kind::Archive => offline.archive_file(&name, &input.from, to),
+            Kind::Folder(files) => offline.folder(&input.from, files, to),
+        };
+        match done {
+            // These name what they are about.
+            Err(error @ (Error::Signed(_) | Error::Instrumented(_) | Error::Interrupted)) => {
+                Err(error.into())
             }
-        })
+            other => other.context(name),
+        }
+    }
+
+    fn rewrite_class(
+        &self,
+        offline: &mut Offline<'_>,
+        name: &str,
+        from: &Path,
+        to: Option<&Path>,
+    ) -> Result<()> {
+        let bytes = fs::read(from).with_context(|| name.to_owned())?;
+        let rewritten = offline
+            .class(name, &bytes)
+            .with_context(|| name.to_owned())?;
+        match to {
+            Some(to) => write_beside(to, &rewritten.unwrap_or(bytes), USUAL),
+            None => Ok(()),
+        }
     }
 }

@@ -1,0 +1,126 @@
+//! What is read, and where what became of it is written.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use loadhook_offline::{Found, find, is_archive};
+
+use crate::output::say;
+
+/// One input.
+pub(super) struct Input {
+    pub(super) from: PathBuf,
+    pub(super) to: PathBuf,
+    pub(super) kind: Kind,
+    len: u64,
+}
+
+pub(super) enum Kind {
+    Class,
+    Archive,
+    Folder(Vec<Found>),
+}
+
+impl Input {
+    /// How much there is to do, in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        match &self.kind {
+            Kind::Folder(files) => files.iter().map(|file| file.len).sum(),
+            Kind::Class | Kind::Archive => self.len,
+        }
+    }
+}
+
+pub(super) fn inputs(from: &[PathBuf], output: &Path) -> Result<Vec<Input>> {
+    let several = from.len() > 1;
+    if several && output.is_file() {
+        bail!(
+            "{}: several inputs need a folder to go to",
+            output.display()
+        );
+    }
+    let mut targets: HashMap<PathBuf, &Path> = HashMap::new();
+    let mut inputs = Vec::new();
+    for from in from {
+        let input = input(from, output, several)?;
+        if let Some(other) = targets.insert(input.to.clone(), from) {
+            bail!(
+                "{} and {} would both be written to {}",
+                other.display(),
+                from.display(),
+                input.to.display()
+            );
+        }
+        inputs.push(input);
+    }
+    Ok(inputs)
+}
+
+fn input(from: &Path, output: &Path, several: bool) -> Result<Input> {
+    let name = || from.display().to_string();
+    let metadata = fs::metadata(from).with_context(name)?;
+    let is_folder = several
+        || output.is_dir() && !metadata.is_dir()
+        || output.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let to = match (is_folder, from.file_name()) {
+        (true, Some(last)) if several || !metadata.is_dir() => output.join(last),
+        _ => output.to_owned(),
+    };
+    let kind = if metadata.is_dir() {
+        if to.is_file() {
+            bail!("{} is a folder, {} a file", name(), to.display());
+        }
+        let (real_from, real_to) = (real(from)?, real(&to)?);
+        if real_to.starts_with(&real_from) && real_to != real_from {
+            bail!("{} lies inside {}", to.display(), name());
+        }
+        let mut left_out = |path: &Path| {
+            say!(
+                "left out: {}: a link to a folder, or no file",
+                path.display()
+            );
+        };
+        Kind::Folder(find(from, &mut left_out)?)
+    } else if is_zip(from) {
+        Kind::Archive
+    } else {
+        Kind::Class
+    };
+    Ok(Input {
+        from: from.to_owned(),
+        to,
+        kind,
+        len: metadata.len(),
+    })
+}
+
+/// Whether a file is to be read as an archive: by its name, as the JVM would.
+fn is_zip(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    is_archive(&name) || name.to_ascii_lowercase().ends_with(".zip")
+}
+
+/// The canonical path of something that may not exist yet.
+fn real(path: &Path) -> Result<PathBuf> {
+    let mut missing = Vec::new();
+    let mut path = std::path::absolute(path)?;
+    loop {
+        match fs::canonicalize(&path) {
+            Ok(real) => {
+                return Ok(missing
+                    .iter()
+                    .rev()
+                    .fold(real, |path, name| path.join(name)));
+            }
+            Err(error) => match (path.file_name().map(ToOwned::to_owned), path.parent()) {
+                (Some(name), Some(parent)) => {
+                    missing.push(name);
+                    path = parent.to_owned();
+                }
+                _ => return Err(error).context(path.display().to_string()),
+            },
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! `loadhook rewrite` on files: what is written, refused, and left whole.
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::{Cursor, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use common::{classes, done, folder, loadhook};
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::{corpus, helpers};
+use zip::write::SimpleFileOptions;
+
+/// A jar of the program's classes, made by the JDK's own tool.
+fn jar(folder: &Path, name: &str) -> Result<PathBuf> {
+    let jar = folder.join(name);
+    let mut tool = Jdk::find(17)?.tool("jar")?;
+    tool.arg("--create").arg("--file").arg(&jar);
+    helpers::output(
+        tool.args(["--main-class", "shop.Shop", "-C"])
+            .arg(classes())
+            .arg("."),
+    )?;
+    Ok(jar)
+}
+
+/// A jar of some megabytes.
+fn large_jar(path: &Path) -> Result<()> {
+    let root = corpus::jdk_classes(17)?.join("java.base");
+    let mut jar = zip::ZipWriter::new(File::create(path)?);
+    for class in corpus::files(&root.join("java/util"), "class")? {
+        let name = class.strip_prefix(&root)?.to_string_lossy().into_owned();
+        jar.start_file(name, SimpleFileOptions::default())?;
+        jar.write_all(&fs::read(&class)?)?;
+    }
+    jar.finish()?;
+    Ok(())
+}
+
+fn entry(jar: &Path, name: &str) -> Result<Vec<u8>> {
+    let mut archive = zip::ZipArchive::new(File::open(jar)?)?;
+    let mut content = Vec::new();
+    archive.by_name(name)?.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[test]
+fn output_does_not_depend_on_threads() -> Result<()> {
+    let folder = folder();
+    large_jar(&folder.path().join("in.jar"))?;
+    for jobs in ["1", "2", "7"] {
+        let out = format!("out{jobs}.jar");
+        let args = ["rewrite", "in.jar", "-o", &out, "--jobs", jobs, "--quiet"];
+        done(&mut loadhook(folder.path(), &args)).expect(0, "", &[]);
+    }
+    let out = |jobs: &str| fs::read(folder.path().join(format!("out{jobs}.jar")));
+    ensure!(out("1")? == out("2")? && out("1")? == out("7")?);
+    Ok(())
+}
+
+#[test]
+fn signed_archives_are_refused_or_stripped() -> Result<()> {
+    let folder = folder();
+    let signed = jar(folder.path(), "signed.jar")?;
+    let jdk = Jdk::find(17)?;
+    let secrets = ["-keystore", "keys", "-storepass", "changeit"];
+    let mut keytool = jdk.tool("keytool")?;
+    keytool.args([
+        "-genkeypair",
+        "-alias",
+        "a",
+        "-keyalg",
+        "EC",
+        "-dname",
+        "CN=a",
+    ]);
+    helpers::output(keytool.args(secrets).current_dir(folder.path()))?;
+    let mut jarsigner = jdk.tool("jarsigner")?;
+    jarsigner.args(secrets).arg(&signed).arg("a");
+    helpers::output(jarsigner.current_dir(folder.path()))?;
+    let before = fs::read(&signed)?;
+
+    let refused = ["rewrite", "signed.jar", "-o", "signed.jar"];
+    done(&mut loadhook(folder.path(), &refused)).expect(
+        1,
+        "",
+        &[
+            "error: signed.jar is signed",
+            "--strip-signatures removes it",
+        ],
+    );
+    ensure!(fs::read(&signed)? == before, "a refused archive changed");
+    ensure!(names(folder.path())? == ["keys", "signed.jar"]);
+
+    let stripped = [
+        "rewrite",
+        "signed.jar",
+        "-o",
+        "out.jar",
+        "--strip-signatures",
+    ];
+    done(&mut loadhook(folder.path(), &stripped)).expect(0, "", &["signature removed: signed.jar"]);
+    let out = folder.path().join("out.jar");
+    let manifest = String::from_utf8(entry(&out, "META-INF/MANIFEST.MF")?)?;
+    ensure!(manifest.contains("Main-Class: shop.Shop"), "{manifest}");
+    ensure!(!manifest.contains("Digest"), "{manifest}");
+    ensure!(entry(&out, "META-INF/A.SF").is_err());
+    let verify = helpers::output(jdk.tool("jarsigner")?.arg("-verify").arg(&out))?;
+    ensure!(verify.contains("jar is unsigned"), "{verify}");
+
+    // Where nothing changes, the signature is as good as before.
+    let nothing = [
+        "rewrite",
+        "signed.jar",
+        "-o",
+        "same.jar",
+        "--include",
+        "no.Such",
+    ];
+    done(&mut loadhook(folder.path(), &nothing)).expect(0, "", &["no.Such matched nothing"]);
+    ensure!(fs::read(folder.path().join("same.jar"))? == before);
+    Ok(())
+}
+
+#[test]
+fn several_inputs_go_to_a_folder() -> Result<()> {
+    let folder = folder();
+    jar(folder.path(), "a.jar")?;
+    fs::create_dir(folder.path().join("sub"))?;
+    jar(&folder.path().join("sub"), "a.jar")?;
+    jar(folder.path(), "b.jar")?;
+    let args = ["rewrite", "a.jar", "b.jar", "-o", "out", "--dry-run"];
+    done(&mut loadhook(folder.path(), &args)).expect(0, "", &["nothing was written"]);
+    ensure!(names(folder.path())? == ["a.jar", "b.jar", "sub"]);
+    done(&mut loadhook(folder.path(), &args[..5])).expect(0, "", &["classes rewritten"]);
+    ensure!(names(&folder.path().join("out"))? == ["a.jar", "b.jar"]);
+    let twice = ["rewrite", "a.jar", "sub/a.jar", "-o", "out"];
+    done(&mut loadhook(folder.path(), &twice)).expect(
+        1,
+        "",
+        &["a.jar and sub/a.jar would both be written to out/a.jar"],
+    );
+    let file = ["rewrite", "a.jar", "b.jar", "-o", "a.jar"];
+    done(&mut loadhook(folder.path(), &file)).expect(1, "", &["several inputs need a folder"]);
+    Ok(())
+}
+
+#[test]
+fn what_carries_probes_is_refused_or_kept() -> Result<()> {
+    let folder = folder();
+    jar(folder.path(), "a.jar")?;
+    let rewrite = |from, to, more: &[&str]| {
+        let mut args = vec!["rewrite", from, "-o", to];
+        args.extend(more);
+        done(&mut loadhook(folder.path(), &args))
+    };
+    rewrite("a.jar", "b.jar", &[]).expect(0, "", &["classes rewritten"]);
+    rewrite("b.jar", "c.jar", &[]).expect(1, "", &["b.jar!/", "carries probes already"]);
+    rewrite("b.jar", "c.jar", &["--skip-instrumented"]).expect(
+        0,
+        "",
+        &["they carry probes already"],
+    );
+    let read = |name: &str| fs::read(folder.path().join(name));
+    ensure!(read("b.jar")? == read("c.jar")?);
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_read_is_kept_and_named() -> Result<()> {
+    let folder = folder();
+    let mut jar = zip::ZipWriter::new(File::create(folder.path().join("a.jar"))?);
+    for (name, content) in [
+        ("shop/Bad.class", &b"\xca\xfe\xba\xbe\0\0"[..]),
+        ("lib/inner.jar", b"no archive"),
+        ("text", b"text"),
+    ] {
+        jar.start_file(name, SimpleFileOptions::default())?;
+        jar.write_all(content)?;
+    }
+    jar.finish()?;
+    let args = ["rewrite", "a.jar", "-o", "b.jar", "--json"];
+    let result = done(&mut loadhook(folder.path(), &args));
+    ensure!(result.code == Some(0), "{}", result.err);
+    let json: serde_json::Value = serde_json::from_str(&result.out)?;
+    let unreadable = json["unreadable"].as_array().context("a list")?;
+    ensure!(unreadable.len() == 2, "{unreadable:?}");
+    for what in [
+        "a.jar!/shop/Bad.class: ",
+        "a.jar!/lib/inner.jar: no archive",
+    ] {
+        ensure!(
+            unreadable
+                .iter()
+                .any(|line| line.as_str().is_some_and(|l| l.starts_with(what)))
+        );
+    }
+    ensure!(fs::read(folder.path().join("a.jar"))? == fs::read(folder.path().join("b.jar"))?);
+    let strict = ["rewrite", "a.jar", "-o", "c.jar", "--strict"];
+    done(&mut loadhook(folder.path(), &strict)).expect(1, "", &["error: a.jar!/"]);
+    Ok(())
+}
+
+/// Written beside and renamed: at every moment there is a whole archive.
+#[test]
+fn a_kill_leaves_the_old_file_or_the_new_one() -> Result<()> {
+    let folder = folder();
+    let path = folder.path().join("a.jar");
+    large_jar(&path)?;
+    let before = fs::read(&path)?;
+    let args = ["rewrite", "a.jar", "-o", "a.jar", "--quiet"];
+    let started = std::time::Instant::now();
+    done(&mut loadhook(folder.path(), &args)).expect(0, "", &[]);
+    let whole = started.elapsed();
+    let after = fs::read(&path)?;
+    let mut killed = 0;
+    for part in 0..16 {
+        fs::write(&path, &before)?;
+        let mut command = loadhook(folder.path(), &args);
+        let mut child = command.stdin(Stdio::null()).spawn()?;
+        thread::sleep(whole * part / 14);
+        child.kill()?;
+        killed += u32::from(!child.wait()?.success());
+        let found = fs::read(&path)?;
+        ensure!(
+            found == before || found == after,
+            "neither old nor new after {part}"
+        );
+        zip::ZipArchive::new(Cursor::new(found))?;
+    }
+    ensure!(killed > 3, "hardly ever killed in time: {killed}");
+    Ok(())
+}
+
+#[test]
+fn an_interrupt_leaves_nothing_behind() -> Result<()> {
+    let folder = folder();
+    let path = folder.path().join("a.jar");
+    large_jar(&path)?;
+    let before = fs::read(&path)?;
+    for millis in [5, 20, 60, 100, 150, 200] {
+        let args = ["rewrite", "a.jar", "-o", "a.jar", "--quiet"];
+        let mut child = loadhook(folder.path(), &args)
+            .stderr(Stdio::null())
+            .spawn()?;
+        thread::sleep(Duration::from_millis(millis));
+        let interrupted = std::process::Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()?;
+        ensure!(interrupted.success());
+        let code = child.wait()?.code();
+        ensure!(matches!(code, Some(0 | 130) | None), "{code:?}");
+        ensure!(
+            names(folder.path())? == ["a.jar"],
+            "{:?}",
+            names(folder.path())?
+        );
+        if code == Some(130) {
+            ensure!(fs::read(&path)? == before);
+            return Ok(());
+        }
+        fs::write(&path, &before)?;
+    }
+    anyhow::bail!("never interrupted in time")
+}

@@ -1,0 +1,267 @@
+//! Rewriting archives, and those inside them.
+
+use std::io::Write;
+
+use rawzip::ReaderAt;
+use rayon::prelude::*;
+
+use crate::module_info::{self, Needs};
+use crate::plan::Tracker;
+use crate::signatures::{is_manifest, is_signature, without_digests};
+use crate::units::{Units, is_module_info, module_root};
+use crate::zip::{Archive, Entry, Output, Packed};
+use crate::{BATCH, Error, Offline, is_archive, is_class, tracker};
+
+/// Archives in archives in archives: an application's libraries are two deep.
+const DEEPEST: u32 = 4;
+
+/// What becomes of an entry.
+enum Step {
+    Copy,
+    Class,
+    /// An archive inside.
+    Inside,
+    Manifest,
+    ModuleInfo,
+    Drop,
+}
+
+impl Offline<'_> {
+    /// Rewrites an archive of `len` bytes into `out`; `name` names it in
+    /// messages. Whether anything changed: if not, what `out` holds is the same
+    /// archive, though not always to the byte.
+    ///
+    /// # Errors
+    /// See [`Error`]; `out` is not whole then.
+    pub fn archive<R: ReaderAt + Sync>(
+        &mut self,
+        name: &str,
+        source: R,
+        len: u64,
+        out: impl Write,
+    ) -> Result<bool, Error> {
+        let archive = Archive::open(source, len)?;
+        self.entries(name, &archive, out, 0)
+    }
+
+    fn entries<R: ReaderAt + Sync>(
+        &mut self,
+        name: &str,
+        archive: &Archive<R>,
+        out: impl Write,
+        depth: u32,
+    ) -> Result<bool, Error> {
+        let names: Vec<&str> = archive
+            .entries()
+            .iter()
+            .map(|entry| text(archive, entry))
+            .collect();
+        let mut job = Job {
+            archive,
+            prefix: format!("{name}!/"),
+            units: Units::new(self.plan, archive.directory(), names.iter().copied()),
+            is_signed: names.iter().any(|name| is_signature(name)),
+            output: Output::new(out, archive)?,
+            depth,
+            changed: false,
+        };
+        self.tally.archives += 1;
+        let strips = job.is_signed && self.plan.strip_signatures;
+        if strips {
+            self.tally.unsigned.push(name.to_owned());
+            job.changed = true;
+        }
+
+        let mut order: Vec<usize> = (0..names.len()).collect();
+        order.sort_by_key(|at| archive.entries()[*at].offset());
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        for at in order {
+            let entry = &archive.entries()[at];
+            let step = match names[at] {
+                name if strips && is_signature(name) => Step::Drop,
+                name if strips && is_manifest(name) => Step::Manifest,
+                name if is_module_info(name) => Step::ModuleInfo,
+                name if is_class(name) => Step::Class,
+                name if is_archive(name) && depth < DEEPEST => Step::Inside,
+                _ => Step::Copy,
+            };
+            let is_large = matches!(step, Step::Inside);
+            bytes += if matches!(step, Step::Class) {
+                entry.size()
+            } else {
+                0
+            };
+            batch.push((at, names[at], step));
+            if bytes >= BATCH || is_large {
+                self.batch(&mut job, &batch)?;
+                batch.clear();
+                bytes = 0;
+            }
+        }
+        self.batch(&mut job, &batch)?;
+        self.finish(job, &names)
+    }
+
+    fn batch<R: ReaderAt + Sync, W: Write>(
+        &mut self,
+        job: &mut Job<'_, R, W>,
+        batch: &[(usize, &str, Step)],
+    ) -> Result<(), Error> {
+        self.progress.check()?;
+        let archive = job.archive;
+        let most = self.plan.most_entry;
+        let classes: Vec<&(usize, &str, Step)> = batch
+            .iter()
+            .filter(|(_, _, step)| matches!(step, Step::Class))
+            .collect();
+        let read: Vec<(&str, std::io::Result<Vec<u8>>)> = classes
+            .par_iter()
+            .map(|(at, name, _)| (*name, archive.read(&archive.entries()[*at], most)))
+            .collect();
+        let rewritten = self.classes(&mut job.units, &job.prefix, &read)?;
+        drop(read);
+        let packed: Vec<Option<Packed>> = rewritten
+            .into_par_iter()
+            .zip(&classes)
+            .map(|(bytes, (at, _, _))| Some(Packed::new(&bytes?, archive.entries()[*at].method())))
+            .collect();
+        let mut packed = packed.into_iter();
+
+        for (at, name, step) in batch {
+            self.progress.check()?;
+            let entry = &archive.entries()[*at];
+            let content = match step {
+                Step::Drop => {
+                    job.progress(self, entry);
+                    continue;
+                }
+                Step::Class => packed.next().flatten(),
+                Step::Copy => {
+                    self.tally.other_files += 1;
+                    None
+                }
+                Step::Manifest => {
+                    let manifest = archive.read(entry, most)?;
+                    Some(Packed::new(&without_digests(&manifest), entry.method()))
+                }
+                Step::Inside => self.inside(job, entry, name)?,
+                Step::ModuleInfo => self.module_info(job, entry, name)?,
+            };
+            if let Some(packed) = content {
+                if job.is_signed && !self.plan.strip_signatures {
+                    return Err(Error::Signed(job.prefix.trim_end_matches("!/").to_owned()));
+                }
+                job.changed = true;
+                job.output.replace(archive, *at, &packed)?;
+            } else {
+                job.output.copy(archive, *at)?;
+            }
+            job.progress(self, entry);
+        }
+        Ok(())
+    }
+
+    /// An archive inside, rewritten; `None` if it stays as it was.
+    fn inside<R: ReaderAt + Sync, W: Write>(
+        &mut self,
+        job: &Job<'_, R, W>,
+        entry: &Entry,
+        name: &str,
+    ) -> Result<Option<Packed>, Error> {
+        let name = format!("{}{name}", job.prefix);
+        let content = match job.archive.read(entry, self.plan.most_entry) {
+            Ok(content) => content,
+            Err(error) => {
+                self.tally.unreadable.push(format!("{name}: {error}"));
+                return Ok(None);
+            }
+        };
+        let len = content.len() as u64;
+        let inner = match Archive::open(content, len) {
+            Ok(inner) => inner,
+            Err(error) => {
+                self.tally.unreadable.push(format!("{name}: {error}"));
+                return Ok(None);
+            }
+        };
+        let mut out = Vec::new();
+        let changed = self.entries(&name, &inner, &mut out, job.depth + 1)?;
+        Ok(changed.then(|| Packed::new(&out, entry.method())))
+    }
+
+    fn module_info<R: ReaderAt + Sync, W: Write>(
+        &mut self,
+        job: &mut Job<'_, R, W>,
+        entry: &Entry,
+        name: &str,
+    ) -> Result<Option<Packed>, Error> {
+        self.tally.other_files += 1;
+        let root = module_root(name);
+        let is_rewritten = || self.rewrites_any(job.archive, root);
+        let Some(unit) = job.units.module(root, is_rewritten) else {
+            return Ok(None);
+        };
+        let needs = Needs {
+            package: unit.package(),
+            requires: (self.plan.tracker == Tracker::Jar).then_some(tracker::MODULE),
+        };
+        let bytes = job.archive.read(entry, self.plan.most_entry)?;
+        let changed = module_info::changed(&bytes, needs).map_err(Error::NoClass)?;
+        Ok((changed != bytes).then(|| Packed::new(&changed, entry.method())))
+    }
+
+    /// Whether any class below a root will be rewritten: its module's
+    /// description comes before them.
+    fn rewrites_any<R: ReaderAt>(&self, archive: &Archive<R>, root: &str) -> bool {
+        archive.entries().iter().any(|entry| {
+            let name = text(archive, entry);
+            if !is_class(name) || is_module_info(name) || !name.starts_with(root) {
+                return false;
+            }
+            let read = archive.read(entry, self.plan.most_entry);
+            read.is_ok_and(|bytes| self.workshop.rewrites(&bytes))
+        })
+    }
+
+    fn finish<R: ReaderAt + Sync, W: Write>(
+        &mut self,
+        mut job: Job<'_, R, W>,
+        names: &[&str],
+    ) -> Result<bool, Error> {
+        for (name, content) in job.units.files() {
+            // Those of an earlier time are the same.
+            if !names.contains(&name.as_str()) {
+                job.output.add(&name, &content)?;
+                job.changed = true;
+            }
+        }
+        job.output.finish(job.archive)?;
+        Ok(job.changed)
+    }
+}
+
+/// An archive being rewritten.
+struct Job<'a, R, W> {
+    archive: &'a Archive<R>,
+    /// Before entries' names in messages.
+    prefix: String,
+    units: Units,
+    is_signed: bool,
+    output: Output<W>,
+    depth: u32,
+    changed: bool,
+}
+
+impl<R, W> Job<'_, R, W> {
+    fn progress(&self, offline: &Offline<'_>, entry: &Entry) {
+        if self.depth == 0 {
+            offline.progress.advance(entry.stored_size());
+        }
+    }
+}
+
+/// A name that is no UTF-8 is none that we look for.
+fn text<'a, R: ReaderAt>(archive: &'a Archive<R>, entry: &Entry) -> &'a str {
+    std::str::from_utf8(archive.name(entry)).unwrap_or("?")
+}

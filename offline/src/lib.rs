@@ -1,0 +1,210 @@
+//! Rewrites Java classes where they lie: class files, folders and archives,
+//! archives inside archives included, so that the programs count their calls
+//! with no agent.
+//!
+//! Everything that is no rewritten class stays as it was, byte for byte; an
+//! archive keeps its entries' order, names, times, comments and packing. What
+//! comes out depends on input and [`Plan`] alone, not on the number of threads.
+//!
+//! With [`Tracker::Embed`] each unit, that is what one class path entry or
+//! module holds, gets the classes of the tracker, a *part*, which its probes
+//! call, and symbols; `docs/offline.md` tells how these work together.
+#![forbid(unsafe_code)]
+
+mod archive;
+mod classes;
+mod error;
+mod folder;
+mod module_info;
+mod plan;
+mod signatures;
+mod symbols;
+mod tally;
+mod tracker;
+mod units;
+pub mod zip;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use crate::classes::{Done, Facts, Ids, Workshop};
+pub use crate::error::Error;
+pub use crate::folder::{Found, find};
+pub use crate::plan::{Plan, Tracker};
+pub use crate::tally::{Identified, Tally};
+pub use crate::tracker::jar as tracker_jar;
+use crate::units::Units;
+
+/// About how many bytes of classes are in memory at a time.
+const BATCH: u64 = 16 << 20;
+
+/// What goes on, for other threads to see, and to end.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// How many bytes of the inputs are done.
+    pub done: AtomicU64,
+    /// Set it to end the rewriting with [`Error::Interrupted`].
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Progress {
+    fn check(&self) -> Result<(), Error> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(Error::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Rewrites inputs one after the other.
+pub struct Offline<'a> {
+    plan: &'a Plan,
+    workshop: Workshop<'a>,
+    progress: &'a Progress,
+    /// Ids where no part adds a base.
+    outside: Ids,
+    tally: Tally,
+}
+
+impl<'a> Offline<'a> {
+    /// `remember` says whether the tally names what ids stand for.
+    pub fn new(plan: &'a Plan, remember: bool, progress: &'a Progress) -> Self {
+        Offline {
+            plan,
+            workshop: Workshop::new(plan, remember),
+            progress,
+            outside: Ids::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// What became of everything so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The patterns that named nothing so far.
+    pub fn unmatched(&self) -> Vec<String> {
+        self.workshop.unmatched()
+    }
+
+    /// Rewrites a class that is no part of anything; `None` if it stays as it
+    /// is. The plan's tracker must be [`Tracker::None`].
+    ///
+    /// # Errors
+    /// When it is no class file, or carries probes.
+    pub fn class(&mut self, name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
+        let facts = self.workshop.facts(bytes).map_err(Error::NoClass)?;
+        if self.is_done_already(name, &facts)? {
+            return Ok(None);
+        }
+        let first = self.outside.take(facts.ids);
+        let done = self
+            .workshop
+            .rewrite(name, bytes, "loadhook/Tracker", first)
+            .map_err(Error::NoClass)?;
+        self.tally.add(done.tally);
+        self.progress.advance(bytes.len() as u64);
+        Ok(done.bytes)
+    }
+
+    fn is_done_already(&mut self, name: &str, facts: &Facts) -> Result<bool, Error> {
+        if !facts.is_instrumented {
+            return Ok(false);
+        }
+        if !self.plan.skip_instrumented {
+            return Err(Error::Instrumented(name.to_owned()));
+        }
+        self.tally.already_instrumented += 1;
+        Ok(true)
+    }
+
+    /// Rewrites classes of one archive or folder, all at once. Their names are
+    /// the paths there, behind `prefix` in messages. `None` for those that stay.
+    fn classes(
+        &mut self,
+        units: &mut Units,
+        prefix: &str,
+        classes: &[(&str, std::io::Result<Vec<u8>>)],
+    ) -> Result<Vec<Option<Vec<u8>>>, Error> {
+        let workshop = &self.workshop;
+        let facts: Vec<Result<Facts, String>> = classes
+            .par_iter()
+            .map(|(_, bytes)| {
+                let bytes = bytes.as_ref().map_err(ToString::to_string)?;
+                workshop.facts(bytes).map_err(|error| error.to_string())
+            })
+            .collect();
+        let mut assignments = Vec::new();
+        for ((path, _), facts) in classes.iter().zip(&facts) {
+            let name = format!("{prefix}{path}");
+            let assignment = match facts {
+                Ok(facts) if self.is_done_already(&name, facts)? => None,
+                Ok(facts) => {
+                    let assignment = units.assign(path, facts, &mut self.outside);
+                    if assignment.is_none() {
+                        self.tally.other_files += 1;
+                    }
+                    assignment
+                }
+                Err(fault) => {
+                    self.tally.unreadable.push(format!("{name}: {fault}"));
+                    None
+                }
+            };
+            assignments.push(assignment);
+        }
+        let workshop = &self.workshop;
+        let done: Vec<Option<Result<Done, _>>> = classes
+            .par_iter()
+            .zip(&assignments)
+            .map(|((path, bytes), assignment)| {
+                let (assignment, Ok(bytes)) = (assignment.as_ref()?, bytes) else {
+                    return None;
+                };
+                let name = format!("{prefix}{path}");
+                Some(workshop.rewrite(&name, bytes, &assignment.owner, assignment.first))
+            })
+            .collect();
+        let mut all = Vec::new();
+        for (((path, _), assignment), done) in classes.iter().zip(assignments).zip(done) {
+            all.push(match (assignment, done) {
+                (Some(assignment), Some(Ok(mut done))) => {
+                    let bytes = done.bytes.take();
+                    units.book(&assignment, done, &mut self.tally);
+                    bytes
+                }
+                (_, Some(Err(fault))) => {
+                    self.tally
+                        .unreadable
+                        .push(format!("{prefix}{path}: {fault}"));
+                    None
+                }
+                _ => None,
+            });
+        }
+        Ok(all)
+    }
+}
+
+/// Whether a file of this name holds a class, by its name.
+fn is_class(name: &str) -> bool {
+    name.ends_with(".class")
+}
+
+/// Whether a file of this name is an archive with classes.
+pub fn is_archive(name: &str) -> bool {
+    [".jar", ".war", ".ear", ".rar"].iter().any(|end| {
+        let tail = name
+            .len()
+            .checked_sub(end.len())
+            .and_then(|at| name.get(at..));
+        tail.is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+    })
+}

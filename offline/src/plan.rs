@@ -1,0 +1,59 @@
+//! What is asked for.
+
+use loadhook_rewrite::Filter;
+
+/// What to do with the classes that are found.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Which methods get probes.
+    pub filter: Filter,
+    /// Entry, exit and handler probes.
+    pub timing: bool,
+    /// Probes behind every `new` and array creation.
+    pub allocations: bool,
+    /// Probes that pass every new object.
+    pub objects: bool,
+    /// Instrument trivial methods too.
+    pub all: bool,
+    /// Where the tracker comes from.
+    pub tracker: Tracker,
+    /// Drop the signatures of signed archives, which do not fit any more.
+    pub strip_signatures: bool,
+    /// Keep classes that carry probes already, instead of failing.
+    pub skip_instrumented: bool,
+    /// The largest class or archive inside an archive that is unpacked, in
+    /// bytes. Larger ones stay as they are.
+    pub most_entry: u64,
+    /// Anything that tells these settings from others; archives rewritten with
+    /// equal settings get equal parts.
+    pub seed: String,
+}
+
+/// Where the classes come from that probes call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracker {
+    /// Each archive carries them.
+    Embed,
+    /// A jar of their own has them: see [`tracker_jar`](crate::tracker_jar).
+    Jar,
+    /// The caller provides `loadhook.Tracker`; ids count through all inputs.
+    None,
+}
+
+impl Plan {
+    /// Timing probes in all methods that are not trivial, tracker embedded.
+    pub fn new(filter: Filter) -> Plan {
+        Plan {
+            filter,
+            timing: true,
+            allocations: false,
+            objects: false,
+            all: false,
+            tracker: Tracker::Embed,
+            strip_signatures: false,
+            skip_instrumented: false,
+            most_entry: 512 << 20,
+            seed: String::new(),
+        }
+    }
+}

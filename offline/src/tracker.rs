@@ -1,0 +1,81 @@
+//! The tracker's classes, as they go into archives.
+
+use loadhook_tracker::renamed;
+
+use crate::symbols;
+use crate::units::Unit;
+use crate::zip::{Archive, Output};
+
+/// The string constant of the template that tells a part its archive.
+const ARCHIVE: &str = "loadhook:archive";
+/// The template of parts.
+const TEMPLATE: &str = "loadhook/Part";
+const PREFIX: &str = "loadhook/";
+/// The module of a tracker in a jar of its own.
+pub(crate) const MODULE: &str = "loadhook.tracker";
+
+/// A file to be added: its name, with slashes, and its content.
+pub(crate) type File = (String, Vec<u8>);
+
+/// The classes of the tracker, in `package` (`loadhook/` unless it is a
+/// module's own).
+pub(crate) fn classes(package: &str) -> Vec<File> {
+    let rename = |name: &str| {
+        name.strip_prefix(PREFIX)
+            .map(|rest| format!("{package}{rest}"))
+    };
+    loadhook_tracker::CLASSES
+        .iter()
+        .chain(loadhook_tracker::OFFLINE_CLASSES)
+        .filter(|(name, _)| *name != TEMPLATE)
+        .map(|(name, class)| {
+            let name = rename(name).unwrap_or_else(|| (*name).to_owned());
+            (format!("{name}.class"), renamed(class, &rename))
+        })
+        .collect()
+}
+
+/// The jar that [`Tracker::Jar`](crate::Tracker::Jar) asks for: the tracker as
+/// a module, `loadhook.tracker`.
+///
+/// # Errors
+/// Never but for memory; those of writing to it.
+pub fn jar() -> std::io::Result<Vec<u8>> {
+    // The end record of an archive without entries.
+    let empty = [&b"PK\x05\x06"[..], &[0; 18]].concat();
+    let len = empty.len() as u64;
+    let archive = Archive::open(empty, len).map_err(std::io::Error::other)?;
+    let mut out = Vec::new();
+    let mut output = Output::new(&mut out, &archive)?;
+    let manifest = format!("Manifest-Version: 1.0\r\nAutomatic-Module-Name: {MODULE}\r\n\r\n");
+    output.add("META-INF/MANIFEST.MF", manifest.as_bytes())?;
+    for (name, content) in classes(PREFIX) {
+        output.add(&name, &content)?;
+    }
+    output.finish(&archive)?;
+    Ok(out)
+}
+
+/// The class that the probes of a unit call, and what its ids stand for.
+/// `package` is that of the tracker's other classes.
+pub(crate) fn part(unit: &Unit, package: &str) -> [File; 2] {
+    let archive = format!("{} {}", unit.id, unit.ids.methods);
+    let rename = |text: &str| match text {
+        ARCHIVE => Some(archive.clone()),
+        TEMPLATE => Some(unit.owner.clone()),
+        other => other
+            .strip_prefix(PREFIX)
+            .map(|rest| format!("{package}{rest}")),
+    };
+    let template = loadhook_tracker::OFFLINE_CLASSES
+        .iter()
+        .find(|(name, _)| *name == TEMPLATE);
+    let (_, template) = template.expect("the tracker has a template of parts");
+    [
+        (format!("{}.class", unit.owner), renamed(template, &rename)),
+        (
+            format!("META-INF/loadhook/{}.symbols", unit.id),
+            symbols::text(&unit.symbols, &unit.left_alone).into_bytes(),
+        ),
+    ]
+}

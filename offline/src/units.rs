@@ -1,0 +1,229 @@
+//! Where classes belong: a unit is what one class path entry or module holds.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use crate::classes::{Done, Facts, Ids};
+use crate::plan::{Plan, Tracker};
+use crate::symbols::ClassSymbols;
+use crate::tally::Tally;
+use crate::tracker::{self, File};
+
+const MODULE_INFO: &str = "module-info.class";
+/// Versions of classes in an archive for several of Java.
+const VERSIONS: &str = "META-INF/versions/";
+
+/// Classes that are loaded from one root.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    /// 16 hexadecimal digits that no other unit has.
+    pub(crate) id: String,
+    /// The internal name of what its probes call.
+    pub(crate) owner: String,
+    /// Of the tracker's classes, ended by a slash.
+    package: String,
+    pub(crate) ids: Ids,
+    pub(crate) symbols: Vec<ClassSymbols>,
+    pub(crate) left_alone: BTreeMap<&'static str, u64>,
+    rewritten: bool,
+}
+
+impl Unit {
+    /// The package that a module gets, with dots for slashes.
+    pub(crate) fn package(&self) -> &str {
+        self.package.trim_end_matches('/')
+    }
+}
+
+/// The units of an archive or folder, by their roots: `""`,
+/// `"WEB-INF/classes/"`.
+#[derive(Debug)]
+pub(crate) struct Units {
+    tracker: Tracker,
+    /// Tells this archive from all others.
+    hash: Sha256,
+    modules: BTreeSet<String>,
+    by_root: BTreeMap<String, Unit>,
+}
+
+/// What the rewriting of a class needs of its unit.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    pub(crate) root: String,
+    pub(crate) owner: String,
+    pub(crate) first: Ids,
+}
+
+impl Units {
+    /// `content` tells this archive from others; `names` are all there are.
+    pub(crate) fn new<'n>(
+        plan: &Plan,
+        content: &[u8],
+        names: impl Iterator<Item = &'n str>,
+    ) -> Units {
+        let hash = Sha256::new()
+            .chain_update(env!("CARGO_PKG_VERSION"))
+            .chain_update([0])
+            .chain_update(&plan.seed)
+            .chain_update([0])
+            .chain_update(content);
+        let modules = names
+            .filter(|name| is_module_info(name))
+            .map(|name| module_root(name).to_owned())
+            .collect();
+        Units {
+            tracker: plan.tracker,
+            hash,
+            modules,
+            by_root: BTreeMap::new(),
+        }
+    }
+
+    /// Gives a class its ids. `None` if a class of this name cannot be loaded
+    /// from there.
+    pub(crate) fn assign(
+        &mut self,
+        path: &str,
+        facts: &Facts,
+        outside: &mut Ids,
+    ) -> Option<Assignment> {
+        if self.tracker == Tracker::None {
+            return Some(Assignment {
+                root: String::new(),
+                owner: "loadhook/Tracker".to_owned(),
+                first: outside.take(facts.ids),
+            });
+        }
+        let name = std::str::from_utf8(&facts.name).ok()?;
+        let root = path.strip_suffix(".class")?.strip_suffix(name)?;
+        let root = unversioned(root);
+        if !root.is_empty() && !root.ends_with('/') {
+            return None;
+        }
+        let unit = self.unit(root);
+        Some(Assignment {
+            root: root.to_owned(),
+            owner: unit.owner.clone(),
+            first: unit.ids.take(facts.ids),
+        })
+    }
+
+    fn unit(&mut self, root: &str) -> &mut Unit {
+        if !self.by_root.contains_key(root) {
+            let unit = self.make(root);
+            self.by_root.insert(root.to_owned(), unit);
+        }
+        self.by_root.get_mut(root).expect("it was put there")
+    }
+
+    fn make(&self, root: &str) -> Unit {
+        let hash = self
+            .hash
+            .clone()
+            .chain_update([0])
+            .chain_update(root)
+            .finalize();
+        let id: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let is_module = self.modules.contains(root);
+        let package = match is_module {
+            // Two modules with one package do not start.
+            true => format!("loadhook/m{id}/"),
+            false => "loadhook/".to_owned(),
+        };
+        Unit {
+            owner: format!("{package}P{id}"),
+            package,
+            id,
+            ids: Ids::default(),
+            symbols: Vec::new(),
+            left_alone: BTreeMap::new(),
+            rewritten: false,
+        }
+    }
+
+    /// Books what became of a class.
+    pub(crate) fn book(&mut self, assignment: &Assignment, done: Done, tally: &mut Tally) {
+        tally.add(done.tally);
+        if let Some(unit) = self.by_root.get_mut(&assignment.root) {
+            for (reason, methods) in done.left_alone {
+                *unit.left_alone.entry(reason).or_default() += methods;
+            }
+            unit.rewritten |= done.is_rewritten;
+            unit.symbols.extend(done.symbols);
+        }
+    }
+
+    /// The unit that is a module's, if classes of it are rewritten.
+    pub(crate) fn module(
+        &mut self,
+        root: &str,
+        is_rewritten: impl FnOnce() -> bool,
+    ) -> Option<&Unit> {
+        let needed = self.tracker != Tracker::None && is_rewritten();
+        needed.then(|| &*self.unit(root))
+    }
+
+    /// The unit of a module of which classes were rewritten.
+    pub(crate) fn rewritten_module(&self, root: &str) -> Option<&Unit> {
+        self.by_root.get(root).filter(|unit| unit.rewritten)
+    }
+
+    /// What has to be added.
+    pub(crate) fn files(&self) -> Vec<File> {
+        let mut files = Vec::new();
+        for (root, unit) in &self.by_root {
+            if !unit.rewritten {
+                continue;
+            }
+            let package = match self.tracker {
+                Tracker::Embed => unit.package.as_str(),
+                Tracker::Jar | Tracker::None => "loadhook/",
+            };
+            let classes = match self.tracker {
+                Tracker::Embed => tracker::classes(package),
+                Tracker::Jar | Tracker::None => Vec::new(),
+            };
+            let all = classes.into_iter().chain(tracker::part(unit, package));
+            files.extend(all.map(|(name, content)| (format!("{root}{name}"), content)));
+        }
+        files
+    }
+}
+
+/// Whether an entry describes a module.
+pub(crate) fn is_module_info(path: &str) -> bool {
+    path.strip_suffix(MODULE_INFO)
+        .is_some_and(|root| root.is_empty() || root.ends_with('/'))
+}
+
+/// The root of the module that an entry describes.
+pub(crate) fn module_root(path: &str) -> &str {
+    unversioned(path.strip_suffix(MODULE_INFO).unwrap_or(path))
+}
+
+/// The root that the versions of classes for several releases share.
+fn unversioned(root: &str) -> &str {
+    let Some((before, behind)) = root.rsplit_once(VERSIONS) else {
+        return root;
+    };
+    let version = behind.trim_end_matches('/');
+    match version.bytes().all(|byte| byte.is_ascii_digit()) && !version.is_empty() {
+        true => before,
+        false => root,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unversioned;
+
+    #[test]
+    fn versions_belong_to_the_root() {
+        assert_eq!(unversioned("META-INF/versions/11/"), "");
+        assert_eq!(unversioned("lib/META-INF/versions/9/"), "lib/");
+        assert_eq!(unversioned("META-INF/versions/x/"), "META-INF/versions/x/");
+        assert_eq!(unversioned("META-INF/versions/"), "META-INF/versions/");
+        assert_eq!(unversioned("BOOT-INF/classes/"), "BOOT-INF/classes/");
+    }
+}

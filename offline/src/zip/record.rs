@@ -1,0 +1,207 @@
+//! The records of a zip file (APPNOTE.TXT, 4.3), as far as they are written.
+
+/// What local and directory records both say of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
+    pub(super) method: u16,
+    pub(super) crc: u32,
+    pub(super) compressed: u64,
+    pub(super) size: u64,
+}
+
+pub(super) const LOCAL: [u8; 4] = *b"PK\x03\x04";
+pub(super) const LOCAL_LEN: usize = 30;
+pub(super) const DIRECTORY: [u8; 4] = *b"PK\x01\x02";
+pub(super) const DIRECTORY_LEN: usize = 46;
+const END: [u8; 4] = *b"PK\x05\x06";
+const END64: [u8; 4] = *b"PK\x06\x06";
+const LOCATOR64: [u8; 4] = *b"PK\x06\x07";
+
+/// The extra field with what does not fit into 32 bits.
+const ZIP64: u16 = 1;
+/// Readers must know of zip64.
+const VERSION_ZIP64: u16 = 45;
+const HAS_DESCRIPTOR: u16 = 1 << 3;
+/// The name is UTF-8.
+pub(super) const UTF8: u16 = 1 << 11;
+
+const MAX32: u64 = u32::MAX as u64;
+
+pub(super) fn u2(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn put2(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
+}
+
+fn put4(bytes: &mut [u8], at: usize, value: u32) {
+    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+}
+
+/// What stands for a number that may be in the zip64 field.
+fn short(value: u64) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// The local record that `old` (header, name, extra fields) becomes for new
+/// data. No descriptor follows it: the sizes are known.
+pub(super) fn local(old: &[u8], facts: Facts) -> Vec<u8> {
+    let name = usize::from(u2(old, 26));
+    let large = facts.size > MAX32 || facts.compressed > MAX32;
+    let mut extra = without_zip64(&old[LOCAL_LEN + name..]);
+    if large {
+        // Here both must be there.
+        prepend(&mut extra, &[facts.size, facts.compressed]);
+    }
+    let mut record = old[..LOCAL_LEN + name].to_vec();
+    put2(&mut record, 6, u2(old, 6) & !HAS_DESCRIPTOR);
+    put2(&mut record, 8, facts.method);
+    put4(&mut record, 14, facts.crc);
+    put4(
+        &mut record,
+        18,
+        if large {
+            u32::MAX
+        } else {
+            short(facts.compressed)
+        },
+    );
+    put4(
+        &mut record,
+        22,
+        if large { u32::MAX } else { short(facts.size) },
+    );
+    put2(&mut record, 28, extra.len() as u16);
+    if large {
+        put2(&mut record, 4, u2(old, 4).max(VERSION_ZIP64));
+    }
+    record.extend(extra);
+    record
+}
+
+/// The directory's record that `old` becomes with another place, and for new
+/// data with other facts.
+pub(super) fn directory(old: &[u8], facts: Facts, is_new: bool, offset: u64) -> Vec<u8> {
+    let name = usize::from(u2(old, 28));
+    let extra = usize::from(u2(old, 30));
+    let comment = &old[DIRECTORY_LEN + name + extra..];
+    let old_extra = &old[DIRECTORY_LEN + name..DIRECTORY_LEN + name + extra];
+
+    let fits = u64::from(u32::from_le_bytes([old[42], old[43], old[44], old[45]])) < MAX32;
+    if !is_new && fits && offset < MAX32 {
+        let mut record = old.to_vec();
+        put4(&mut record, 42, short(offset));
+        return record;
+    }
+    let large: Vec<u64> = [facts.size, facts.compressed, offset]
+        .into_iter()
+        .filter(|value| *value >= MAX32)
+        .collect();
+    let mut extra = without_zip64(old_extra);
+    if !large.is_empty() {
+        prepend(&mut extra, &large);
+    }
+    let mut record = old[..DIRECTORY_LEN + name].to_vec();
+    if is_new {
+        put2(&mut record, 8, u2(old, 8) & !HAS_DESCRIPTOR);
+        put2(&mut record, 10, facts.method);
+        put4(&mut record, 16, facts.crc);
+    }
+    put4(&mut record, 20, short(facts.compressed));
+    put4(&mut record, 24, short(facts.size));
+    put2(&mut record, 30, extra.len() as u16);
+    // The disk is the only one there is.
+    put2(&mut record, 34, 0);
+    put4(&mut record, 42, short(offset));
+    if !large.is_empty() {
+        put2(&mut record, 6, u2(old, 6).max(VERSION_ZIP64));
+    }
+    record.extend(extra);
+    record.extend(comment);
+    record
+}
+
+/// The header of a local record that was not there before: of 1980, the
+/// beginning of zip's time, since equal input gives equal output.
+pub(super) fn fresh_local(name: &[u8]) -> Vec<u8> {
+    let mut record = vec![0; LOCAL_LEN];
+    record[..4].copy_from_slice(&LOCAL);
+    put2(&mut record, 4, 20);
+    put2(&mut record, 6, UTF8);
+    put2(&mut record, 12, 1 << 5 | 1);
+    put2(&mut record, 26, name.len() as u16);
+    record.extend(name);
+    record
+}
+
+/// See [`fresh_local`].
+pub(super) fn fresh_directory(name: &[u8]) -> Vec<u8> {
+    let mut record = vec![0; DIRECTORY_LEN];
+    record[..4].copy_from_slice(&DIRECTORY);
+    put2(&mut record, 4, 20);
+    put2(&mut record, 6, 20);
+    put2(&mut record, 8, UTF8);
+    put2(&mut record, 14, 1 << 5 | 1);
+    put2(&mut record, 28, name.len() as u16);
+    record.extend(name);
+    record
+}
+
+/// The end records. `start` and `len` are of the directory, `end` is where
+/// these records go, all as offsets of the file; `base` is what the offsets
+/// written in the file lack.
+pub(super) fn end(entries: u64, start: u64, len: u64, base: u64, comment: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let offset = start - base;
+    let max16 = u64::from(u16::MAX);
+    if entries >= max16 || len >= MAX32 || offset >= MAX32 {
+        out.extend(END64);
+        out.extend(44_u64.to_le_bytes());
+        out.extend(VERSION_ZIP64.to_le_bytes());
+        out.extend(VERSION_ZIP64.to_le_bytes());
+        out.extend([0; 8]);
+        for value in [entries, entries, len, offset] {
+            out.extend(value.to_le_bytes());
+        }
+        out.extend(LOCATOR64);
+        out.extend([0; 4]);
+        out.extend((offset + len).to_le_bytes());
+        out.extend(1_u32.to_le_bytes());
+    }
+    out.extend(END);
+    out.extend([0; 4]);
+    let count = entries.min(max16) as u16;
+    out.extend(count.to_le_bytes());
+    out.extend(count.to_le_bytes());
+    out.extend(short(len).to_le_bytes());
+    out.extend(short(offset).to_le_bytes());
+    out.extend((comment.len() as u16).to_le_bytes());
+    out.extend(comment);
+    out
+}
+
+/// Extra fields but for that of zip64. What is not a field at all stays.
+fn without_zip64(extra: &[u8]) -> Vec<u8> {
+    let mut kept = Vec::with_capacity(extra.len());
+    let mut rest = extra;
+    while rest.len() >= 4 {
+        let len = 4 + usize::from(u2(rest, 2));
+        let Some((field, behind)) = rest.split_at_checked(len) else {
+            break;
+        };
+        if u2(field, 0) != ZIP64 {
+            kept.extend(field);
+        }
+        rest = behind;
+    }
+    kept.extend(rest);
+    kept
+}
+
+fn prepend(extra: &mut Vec<u8>, values: &[u64]) {
+    let mut field = Vec::from(ZIP64.to_le_bytes());
+    field.extend((8 * values.len() as u16).to_le_bytes());
+    field.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    extra.splice(0..0, field);
+}

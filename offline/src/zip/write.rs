@@ -1,0 +1,163 @@
+//! Writing an archive anew, entry by entry.
+
+use std::io::{self, Write};
+
+use rawzip::ReaderAt;
+
+use super::read::Archive;
+use super::record::{self, Facts};
+use super::{DEFLATED, STORED, deflate};
+
+/// An entry's content as it goes into the archive.
+#[derive(Debug)]
+pub struct Packed {
+    facts: Facts,
+    data: Vec<u8>,
+}
+
+impl Packed {
+    /// Packs `content` by a method, deflate for all but [`STORED`].
+    pub fn new(content: &[u8], method: u16) -> Packed {
+        let data = match method {
+            STORED => content.to_vec(),
+            _ => deflate::pack(content),
+        };
+        let facts = Facts {
+            method: if method == STORED { STORED } else { DEFLATED },
+            crc: deflate::checksum(content),
+            compressed: data.len() as u64,
+            size: content.len() as u64,
+        };
+        Packed { facts, data }
+    }
+}
+
+/// An archive being written.
+#[derive(Debug)]
+pub struct Output<W> {
+    out: W,
+    at: u64,
+    base: u64,
+    comment: Vec<u8>,
+    /// By their numbers in the old directory; those left out have none.
+    old: Vec<Option<(u64, Option<Facts>)>>,
+    /// Records of new entries.
+    new: Vec<Vec<u8>>,
+}
+
+impl<W: Write> Output<W> {
+    /// Begins with what lies before the first entry of `archive`.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn new<R: ReaderAt>(out: W, archive: &Archive<R>) -> io::Result<Output<W>> {
+        let mut output = Output {
+            out,
+            at: 0,
+            base: archive.base,
+            comment: archive.comment.clone(),
+            old: vec![None; archive.entries.len()],
+            new: Vec::new(),
+        };
+        let starts = archive.entries.iter().map(|entry| entry.local.start);
+        let first = starts.min().unwrap_or(archive.directory_offset);
+        output.copy_range(&archive.source, 0, first)?;
+        Ok(output)
+    }
+
+    /// Copies an entry as it is.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn copy<R: ReaderAt>(&mut self, archive: &Archive<R>, entry: usize) -> io::Result<()> {
+        self.old[entry] = Some((self.at, None));
+        let local = archive.entries[entry].local.clone();
+        self.copy_range(&archive.source, local.start, local.end)
+    }
+
+    /// Writes an entry with another content.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn replace<R: ReaderAt>(
+        &mut self,
+        archive: &Archive<R>,
+        entry: usize,
+        packed: &Packed,
+    ) -> io::Result<()> {
+        self.old[entry] = Some((self.at, Some(packed.facts)));
+        let header = archive
+            .local_header(&archive.entries[entry])
+            .map_err(io::Error::other)?;
+        self.put(&record::local(&header, packed.facts))?;
+        self.put(&packed.data)
+    }
+
+    /// Adds an entry that was not there.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn add(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+        let packed = Packed::new(content, DEFLATED);
+        let offset = self.at - self.base;
+        let fresh = record::fresh_directory(name.as_bytes());
+        self.new
+            .push(record::directory(&fresh, packed.facts, true, offset));
+        self.put(&record::local(
+            &record::fresh_local(name.as_bytes()),
+            packed.facts,
+        ))?;
+        self.put(&packed.data)
+    }
+
+    /// Writes the directory. What was neither copied nor replaced is gone.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn finish<R: ReaderAt>(mut self, archive: &Archive<R>) -> io::Result<W> {
+        let start = self.at;
+        let mut entries = 0;
+        for (at, place) in std::mem::take(&mut self.old).into_iter().enumerate() {
+            let Some((offset, facts)) = place else {
+                continue;
+            };
+            let entry = &archive.entries[at];
+            let offset = offset - self.base;
+            let is_new = facts.is_some();
+            let facts = facts.unwrap_or(entry.facts);
+            self.put(&record::directory(
+                archive.record(entry),
+                facts,
+                is_new,
+                offset,
+            ))?;
+            entries += 1;
+        }
+        for record in std::mem::take(&mut self.new) {
+            self.put(&record)?;
+            entries += 1;
+        }
+        let end = record::end(entries, start, self.at - start, self.base, &self.comment);
+        self.put(&end)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn copy_range(&mut self, source: &impl ReaderAt, from: u64, to: u64) -> io::Result<()> {
+        let mut buffer = vec![0; (to - from).min(1 << 20) as usize];
+        let mut at = from;
+        while at < to {
+            let piece = &mut buffer[..(to - at).min(1 << 20) as usize];
+            source.read_exact_at(piece, at)?;
+            self.put(piece)?;
+            at += piece.len() as u64;
+        }
+        Ok(())
+    }
+}
