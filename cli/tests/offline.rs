@@ -1,0 +1,297 @@
+//! Programs that `loadhook rewrite` has rewritten run, with no agent, on JDK
+//! 17 and 25, and their profiles are exact.
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use common::{calls, classes, done, folder, loadhook, profiles, read};
+use loadhook_profile::Profile;
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use zip::write::SimpleFileOptions;
+
+const JDKS: [u32; 2] = [17, 25];
+
+fn sources(part: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/java")
+        .join(part)
+}
+
+/// The files below a folder, as a list of arguments.
+fn java_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    loadhook_tests::corpus::files(folder, "java")
+}
+
+fn rewrite(folder: &Path, arguments: &[&str]) {
+    let mut all = vec!["rewrite", "--all"];
+    all.extend(arguments);
+    done(&mut loadhook(folder, &all)).expect(0, "", &["classes rewritten"]);
+}
+
+/// Runs `java ARGUMENTS` in a folder; its standard output, and the profiles it
+/// has written.
+fn run(feature: u32, folder: &Path, arguments: &[&str]) -> Result<(String, Vec<Profile>)> {
+    for old in profiles(folder) {
+        fs::remove_file(folder.join(old))?;
+    }
+    let mut java = Jdk::find(feature)?.java();
+    let out = helpers::output(java.current_dir(folder).args(arguments))?;
+    let found = profiles(folder);
+    Ok((
+        out,
+        found.iter().map(|file| read(&folder.join(file))).collect(),
+    ))
+}
+
+/// The two modules' classes, below `app/` and `lib/`.
+fn modules(folder: &Path, with_descriptions: bool) -> Result<()> {
+    let mut javac = Jdk::find(17)?.javac()?;
+    javac.arg("-d").arg(folder.join("modules"));
+    if with_descriptions {
+        javac.arg("--module-source-path").arg(sources("modules"));
+    }
+    let is_wanted = |file: &PathBuf| with_descriptions || !file.ends_with("module-info.java");
+    let files = java_files(&sources("modules"))?;
+    helpers::output(javac.args(files.into_iter().filter(is_wanted)))?;
+    Ok(())
+}
+
+/// A jar of what lies in a folder, by the JDK's tool, which lists a module's
+/// packages.
+fn jar(folder: &Path, name: &str, of: &Path) -> Result<()> {
+    let mut jar = Jdk::find(17)?.tool("jar")?;
+    jar.current_dir(folder)
+        .args(["--create", "--file", name, "-C"]);
+    helpers::output(jar.arg(of).arg("."))?;
+    Ok(())
+}
+
+/// All calls of the modules' program, and who makes them.
+fn check_calls(profiles: &[Profile]) -> Result<()> {
+    let all = |class: &str, method: &str| -> u64 {
+        profiles
+            .iter()
+            .map(|profile| calls(profile, class, method))
+            .sum()
+    };
+    ensure!(all("app.Main", "main") == 1);
+    ensure!(all("lib.Library", "twice") == 1000);
+    ensure!(all("app.Main", "increment") == 2000);
+    Ok(())
+}
+
+#[test]
+fn a_jar_counts_by_itself() -> Result<()> {
+    let folder = folder();
+    let mut tool = Jdk::find(17)?.tool("jar")?;
+    tool.current_dir(folder.path())
+        .args(["--create", "--file", "shop.jar", "--main-class"]);
+    helpers::output(tool.arg("shop.Shop").arg("-C").arg(classes()).arg("."))?;
+    rewrite(folder.path(), &["shop.jar", "-o", "counted.jar"]);
+    for feature in JDKS {
+        let (plain, none) = run(feature, folder.path(), &["-jar", "shop.jar", "serve"])?;
+        ensure!(none.is_empty(), "the plain program writes a profile");
+        let args = ["-Xverify:all", "-jar", "counted.jar", "serve"];
+        let (out, profiles) = run(feature, folder.path(), &args)?;
+        ensure!(out == plain, "{out}");
+        let [profile] = profiles.as_slice() else {
+            anyhow::bail!("{} profiles", profiles.len());
+        };
+        ensure!(calls(profile, "shop.Shop", "serve") == 2);
+        ensure!(calls(profile, "shop.Shop$Order", "<init>") == 1500);
+        ensure!(calls(profile, "shop.Shop$Order", "first") == 1500);
+        ensure!(
+            profile.header.command == "counted.jar serve",
+            "{:?}",
+            profile.header
+        );
+        let report = loadhook(
+            folder.path(),
+            &["report", &common::profiles(folder.path())[0]],
+        )
+        .output()?;
+        ensure!(String::from_utf8(report.stdout)?.contains("shop.Shop"));
+    }
+    Ok(())
+}
+
+#[test]
+fn a_folder_counts_by_itself() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), false)?;
+    rewrite(folder.path(), &["modules", "-o", "out"]);
+    for feature in JDKS {
+        let (out, profiles) = run(feature, folder.path(), &["-cp", "out", "app.Main"])?;
+        ensure!(out.starts_with("sum 501500 "), "{out}");
+        ensure!(profiles.len() == 1);
+        check_calls(&profiles)?;
+    }
+    Ok(())
+}
+
+/// Two modules with one package do not start: each has a tracker in a package
+/// of its own, and writes its own profile.
+#[test]
+fn modules_start_together() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), true)?;
+    for module in ["app", "lib"] {
+        jar(
+            folder.path(),
+            &format!("{module}.jar"),
+            &folder.path().join("modules").join(module),
+        )?;
+    }
+    rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
+    rewrite(folder.path(), &["modules", "-o", "exploded"]);
+    for feature in JDKS {
+        for path in ["out", "exploded"] {
+            let args = ["-p", path, "-m", "app/app.Main"];
+            let (out, profiles) = run(feature, folder.path(), &args)?;
+            ensure!(out == "sum 501500 in module app and module lib\n", "{out}");
+            ensure!(profiles.len() == 2, "{path}: {} profiles", profiles.len());
+            check_calls(&profiles)?;
+        }
+        // On the class path each finds its own, too.
+        let args = ["-cp", "out/app.jar:out/lib.jar", "app.Main"];
+        let (_, profiles) = run(feature, folder.path(), &args)?;
+        check_calls(&profiles)?;
+    }
+    // The parts of one run are one profile.
+    let [first, second] = &common::profiles(folder.path())[..] else {
+        anyhow::bail!("two profiles expected");
+    };
+    let merge = ["report", "--merge", first, second, "--format", "json"];
+    let merged = done(&mut loadhook(folder.path(), &merge));
+    let json: serde_json::Value = serde_json::from_str(&merged.out).context(merged.err)?;
+    let twice = json["methods"].as_array().context("methods")?;
+    ensure!(
+        twice
+            .iter()
+            .any(|method| method["method"] == "twice" && method["calls"] == 1000)
+    );
+    Ok(())
+}
+
+#[test]
+fn modules_share_a_tracker_in_a_jar() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), true)?;
+    for module in ["app", "lib"] {
+        jar(
+            folder.path(),
+            &format!("{module}.jar"),
+            &folder.path().join("modules").join(module),
+        )?;
+    }
+    let args = [
+        "app.jar",
+        "lib.jar",
+        "-o",
+        "out",
+        "--tracker",
+        "jar:out/tracker.jar",
+    ];
+    rewrite(folder.path(), &args);
+    for feature in JDKS {
+        for args in [
+            ["-p", "out", "-m", "app/app.Main"],
+            [
+                "-cp",
+                "out/app.jar:out/lib.jar:out/tracker.jar",
+                "-Dx=y",
+                "app.Main",
+            ],
+        ] {
+            let (_, profiles) = run(feature, folder.path(), &args)?;
+            let [profile] = profiles.as_slice() else {
+                anyhow::bail!("{args:?}: {} profiles", profiles.len());
+            };
+            check_calls(std::slice::from_ref(profile))?;
+            // One tracker, so the callback hangs below the library.
+            let thread = profile
+                .threads
+                .iter()
+                .find(|thread| &*thread.name == "main");
+            let nodes = &thread.context("main")?.nodes;
+            let name = |at: u32| &*profile.methods[nodes[at as usize].method as usize].name;
+            let below = (0..nodes.len() as u32).filter(|at| name(*at) == "increment");
+            for at in below {
+                let parent = nodes[at as usize].parent.context("a caller")?;
+                ensure!(
+                    name(parent) == "twice" || name(parent).contains("lambda"),
+                    "{}",
+                    name(parent)
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A launcher's jar: classes in `BOOT-INF/classes`, a library in
+/// `BOOT-INF/lib`, stored, as the launcher maps it where it lies.
+#[test]
+fn an_archive_with_libraries_starts() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), false)?;
+    let mut javac = Jdk::find(17)?.javac()?;
+    javac
+        .arg("-d")
+        .arg(folder.path().join("boot"))
+        .args(java_files(&sources("boot"))?);
+    helpers::output(&mut javac)?;
+    fs::create_dir(folder.path().join("l"))?;
+    fs::rename(
+        folder.path().join("modules/lib"),
+        folder.path().join("l/lib"),
+    )?;
+    jar(folder.path(), "library.jar", &folder.path().join("l"))?;
+
+    let mut fat = zip::ZipWriter::new(File::create(folder.path().join("fat.jar"))?);
+    let stored = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    let mut add = |name: &str, options, content: &[u8]| -> Result<()> {
+        fat.start_file(name, options)?;
+        Ok(fat.write_all(content)?)
+    };
+    let packed = SimpleFileOptions::default();
+    add(
+        "META-INF/MANIFEST.MF",
+        packed,
+        b"Manifest-Version: 1.0\nMain-Class: fat.Launcher\n\n",
+    )?;
+    for (root, prefix) in [("boot", ""), ("modules", "BOOT-INF/classes/")] {
+        let root = folder.path().join(root);
+        for class in loadhook_tests::corpus::files(&root, "class")? {
+            let name = format!("{prefix}{}", class.strip_prefix(&root)?.display());
+            add(&name, packed, &fs::read(&class)?)?;
+        }
+    }
+    add(
+        "BOOT-INF/lib/library.jar",
+        stored,
+        &fs::read(folder.path().join("library.jar"))?,
+    )?;
+    fat.finish()?;
+
+    rewrite(folder.path(), &["fat.jar", "-o", "counted.jar"]);
+    for feature in JDKS {
+        let (plain, _) = run(feature, folder.path(), &["-jar", "fat.jar"])?;
+        let (out, profiles) = run(feature, folder.path(), &["-jar", "counted.jar"])?;
+        let stable = |out: &str| out.split('@').next().map(str::to_owned);
+        ensure!(
+            stable(&out) == stable(&plain) && out.starts_with("sum 501500 "),
+            "{out}"
+        );
+        // The launcher's tracker, found first, is everybody's.
+        ensure!(profiles.len() == 1, "{} profiles", profiles.len());
+        check_calls(&profiles)?;
+        ensure!(calls(&profiles[0], "fat.Launcher", "findClass") > 2);
+    }
+    Ok(())
+}
