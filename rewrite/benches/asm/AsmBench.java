@@ -141,9 +141,14 @@ public final class AsmBench {
     }
 
     private static byte[] rewrite(Input input) {
-        ClassReader reader = new ClassReader(input.bytes);
+        return rewrite(input.bytes, input.leave);
+    }
+
+    /** All methods but those to leave alone; null leaves none. */
+    static byte[] rewrite(byte[] bytes, Set<String> leave) {
+        ClassReader reader = new ClassReader(bytes);
         ClassWriter writer = new ClassWriter(reader, 0);
-        reader.accept(new Probes(writer, input.leave), 0);
+        reader.accept(new Probes(writer, leave), 0);
         return writer.toByteArray();
     }
 
