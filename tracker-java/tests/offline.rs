@@ -10,12 +10,16 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::figures::figures;
 use loadhook_profile::format::pprof;
 use loadhook_profile::{Clock, Header, Node, Profile, ThreadKind, Timing};
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
 use support::offline::{self, Run, calls, work};
+use tempfile::TempDir;
 
 const JDKS: [u32; 2] = [17, 25];
 
@@ -67,11 +71,6 @@ fn check_work(profile: &Profile, mains: u64) -> Result<()> {
         let found = calls(profile, caller, method);
         ensure!(found == mains * expected, "{caller} {method} {found}");
     }
-    let total = |name: &str| -> u64 {
-        let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
-        let named = nodes.filter(|node| &*profile.methods[node.method as usize].name == name);
-        named.map(|node| node.calls).sum()
-    };
     let inner = 6010 + recursion.expression + recursion.sum;
     let totals = [
         ("expression", recursion.expression),
@@ -80,10 +79,17 @@ fn check_work(profile: &Profile, mains: u64) -> Result<()> {
         ("inner", inner),
     ];
     for (name, expected) in totals {
-        let found = total(name);
+        let found = total(profile, name);
         ensure!(found == mains * expected, "{name} {found}, not {expected}");
     }
     Ok(())
+}
+
+/// Calls of the methods of a name.
+fn total(profile: &Profile, name: &str) -> u64 {
+    let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
+    let named = nodes.filter(|node| &*profile.methods[node.method as usize].name == name);
+    named.map(|node| node.calls).sum()
 }
 
 /// What another tool sees in a profile.
@@ -267,6 +273,30 @@ fn other_tools_see_the_same() -> Result<()> {
     Ok(())
 }
 
+/// Several JVMs of one command that look for a name at the same time.
+#[test]
+fn each_process_finds_a_name() -> Result<()> {
+    let archive = work(&[])?;
+    let folder = tempfile::tempdir()?;
+    let jvm = ["-Dloadhook.append=true", "-Dloadhook.file=x.pb.gz"];
+    let start = |_| {
+        let mut java = Jdk::find(17)?.java();
+        java.args(jvm).arg("-cp").arg(archive.path()).arg("Work");
+        java.current_dir(folder.path()).stdout(Stdio::null());
+        Ok(java.spawn()?)
+    };
+    let processes: Vec<_> = (0..6).map(start).collect::<Result<_>>()?;
+    for mut process in processes {
+        ensure!(process.wait()?.success());
+    }
+    for name in ["x", "x.2", "x.3", "x.4", "x.5", "x.6"] {
+        let file = fs::read(folder.path().join(format!("{name}.pb.gz")));
+        check_work(&pprof::read(&file.context(name)?)?, 1)?;
+    }
+    ensure!(fs::read_dir(folder.path())?.count() == 6);
+    Ok(())
+}
+
 #[test]
 fn later_settings_win() -> Result<()> {
     let folder = work(&[])?;
@@ -389,9 +419,9 @@ fn what_cannot_be_written_leaves_the_old_file() -> Result<()> {
         // No file may grow beyond a block, as on a full disk.
         let limited = tempfile::tempdir()?;
         fs::write(limited.path().join("x.pb.gz"), "the old one")?;
-        let mut command = std::process::Command::new("sh");
+        let mut command = Command::new("sh");
         command.args(["-c", "ulimit -f 1; exec \"$0\" \"$@\""]);
-        command.arg(loadhook_tests::jdk::Jdk::find(jdk)?.home.join("bin/java"));
+        command.arg(Jdk::find(jdk)?.home.join("bin/java"));
         command.args(["-XX:-UsePerfData", "-Dloadhook.file=x.pb.gz", "-cp"]);
         command.arg(folder.path()).args(["Work", "exit"]);
         let run = Run::of(limited, command)?;
@@ -521,7 +551,7 @@ fn figures_are_the_same() -> Result<()> {
         let file = program.folder().join("trees");
         fs::write(&file, &input)?;
         java.arg("loadhook.FiguresOf").stdin(fs::File::open(&file)?);
-        let output = loadhook_tests::helpers::output(&mut java)?;
+        let output = helpers::output(&mut java)?;
         similar(&output, &(expected.join("\n") + "\n"))?;
     }
     Ok(())
@@ -601,13 +631,13 @@ fn a_tracker_above_two_loaders() -> Result<()> {
         offline::PACKAGE,
     )?;
     let jar = above.path().join("below # 1.jar");
-    let mut tool = loadhook_tests::jdk::Jdk::find(17)?.tool("jar")?;
+    let mut tool = Jdk::find(17)?.tool("jar")?;
     tool.arg("cf")
         .arg(&jar)
         .arg("-C")
         .arg(below.path())
         .arg(".");
-    loadhook_tests::helpers::output(&mut tool)?;
+    helpers::output(&mut tool)?;
     let places = [below.path(), &jar].map(|place| place.to_string_lossy());
     for (jdk, place) in [
         (17, &places[0]),
@@ -761,6 +791,77 @@ fn threads_run_on_at_the_end() -> Result<()> {
                 .filter(|thread| &*thread.name == "busy");
             ensure!(live.count() == 4);
         }
+    }
+    Ok(())
+}
+
+/// An archive of one of the other tests' programs, with its tracker.
+fn other(name: &str) -> Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    offline::tracker(folder.path(), offline::PACKAGE)?;
+    let source = format!("../{name}");
+    offline::archive(
+        folder.path(),
+        &[&source],
+        "0123456789abcdef",
+        offline::PACKAGE,
+    )?;
+    Ok(folder)
+}
+
+/// The part's calls are one more place where the stack may end.
+#[test]
+fn caught_stack_overflows() -> Result<()> {
+    let folder = other("StackOverflow")?;
+    for jdk in JDKS {
+        for jvm in ["-Xint", "-XX:TieredStopAtLevel=1", "-Dcompiled=all"] {
+            let run = Run::new(jdk, &[jvm], folder.path(), &["StackOverflow"])?;
+            let profile = run.only()?;
+            let expected = support::expectations(&run.stdout);
+            let edges = [
+                ("StackOverflow.run", "StackOverflow.attempt", 200),
+                ("StackOverflow.run", "StackOverflow.after", 200),
+                (
+                    "StackOverflow.attempt",
+                    "StackOverflow.after",
+                    expected["caught"],
+                ),
+            ];
+            for (caller, method, expected) in edges {
+                let found = calls(&profile, caller, method);
+                ensure!(found == expected, "{jdk} {jvm}: {caller} {method} {found}");
+            }
+            let total = |name| total(&profile, name);
+            ensure!(total("leaf") == expected["leaves"], "{jdk} {jvm}");
+            let recursions = total("recurse") + total("wider");
+            ensure!(recursions == expected["recursions"], "{jdk} {jvm}");
+        }
+    }
+    Ok(())
+}
+
+/// Of virtual threads the JVM tells no processor time.
+#[test]
+fn virtual_threads() -> Result<()> {
+    let folder = other("Virtual")?;
+    for clock in ["wall", "cpu"] {
+        let clock_option = format!("-Dloadhook.clock={clock}");
+        let jvm = ["-Xmx1g", "-Dsequence=20000", &clock_option];
+        let run = Run::new(25, &jvm, folder.path(), &["Virtual"])?;
+        let profile = run.only()?;
+        ensure!(profile.header.clock.as_str() == clock);
+        let edges = [
+            ("", "Virtual.one", 100_000),
+            ("Virtual.one", "Virtual.two", 100_000),
+            ("Virtual.two", "Virtual.three", 200_000),
+            ("", "Virtual.brief", 20_000),
+            ("Virtual.brief", "Virtual.leaf", 20_000),
+        ];
+        for (caller, method, expected) in edges {
+            let found = calls(&profile, caller, method);
+            ensure!(found == expected, "{clock}: {caller} {method} {found}");
+        }
+        check_public(&run.bytes("loadhook-%p.pb.gz")?)?;
     }
     Ok(())
 }
