@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::figures::figures;
 use loadhook_profile::format::pprof;
-use loadhook_profile::{Clock, Header, Node, Profile, ThreadKind, Timing};
+use loadhook_profile::{Clock, Header, Node, ProbeCosts, Profile, ThreadKind, Timing};
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
 use support::offline::{self, Run, calls, work};
@@ -513,11 +513,15 @@ fn figures_are_the_same() -> Result<()> {
     let mut input = String::new();
     let mut expected = Vec::new();
     for tree in 0..2000 {
-        let mut header = Header::default();
-        header.timing = [Timing::Adaptive, Timing::Exact][tree % 2];
-        header.probe.inside_ps = chance.below(200_000);
-        header.probe.outside_ps = chance.below(200_000);
-        header.probe.clock_read_ps = chance.below(50_000);
+        let header = Header {
+            timing: [Timing::Adaptive, Timing::Exact][tree % 2],
+            probe: ProbeCosts {
+                inside_ps: chance.below(200_000),
+                outside_ps: chance.below(200_000),
+                clock_read_ps: chance.below(50_000),
+            },
+            ..Header::default()
+        };
         let size = 1 + chance.below(60);
         let nodes: Vec<Node> = (0..size).map(|at| chance.node(at)).collect();
         let probe = header.probe;
