@@ -69,6 +69,35 @@ fn pauses_in_short_calls_are_seen() -> Result<()> {
     Ok(())
 }
 
+/// 60,000 calls of some 10 µs, estimated, in a caller whose calls are all timed:
+/// before anything is made to fit, callees take no longer than the caller. They
+/// end before the limit from which on ticks count.
+#[test]
+fn estimates_fit_into_a_caller_that_is_timed() -> Result<()> {
+    for feature in [17, 25] {
+        let (_, profile) = run(feature, "timing=adaptive")?;
+        let of = |name: &'static str| {
+            let profile = &profile;
+            let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
+            nodes.filter(move |node| &*profile.methods[node.method as usize].name == name)
+        };
+        ensure!(of("longWork").all(|node| node.timed == node.calls));
+        ensure!(
+            of("longer").any(|node| node.timed < node.calls),
+            "none is estimated"
+        );
+        let time: u64 = of("longWork").map(|node| node.all_ns).sum();
+        let callees: u64 = of("longWork").map(|node| node.child_ns).sum();
+        let error = of("longer").map(|node| node.variance).sum::<f64>().sqrt();
+        println!("{feature}: {callees} ns ± {error:.0} of {time}");
+        ensure!(
+            callees as f64 <= 1.1 * time as f64 + 4.0 * error,
+            "{feature}: {callees} ns ± {error:.0} of {time}"
+        );
+    }
+    Ok(())
+}
+
 /// The processor's clock does not go on while a method sleeps.
 #[test]
 fn sleep_takes_no_processor_time() -> Result<()> {

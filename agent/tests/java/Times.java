@@ -19,6 +19,9 @@ public class Times {
                 compiledWork(round);
             }
         }
+        for (int round = 0; round < 60; round++) {
+            longWork(round);
+        }
         System.out.println(sink == 42 ? "" : "twin " + twin);
     }
 
@@ -39,6 +42,22 @@ public class Times {
 
     static void compiledWork(int seed) {
         work(seed);
+    }
+
+    /** Calls that last longer than probes and not as long as what ticks are for. */
+    static void longWork(int seed) {
+        long sum = seed;
+        for (int i = 0; i < 1000; i++) {
+            sum = longer(sum);
+        }
+        sink += sum;
+    }
+
+    static long longer(long x) {
+        for (int i = 0; i < 4000; i++) {
+            x = x * 31 + i ^ x >>> 7;
+        }
+        return x;
     }
 
     static long step(long x) {
