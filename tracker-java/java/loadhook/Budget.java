@@ -44,7 +44,7 @@ final class Budget {
         return free() > 4 * bytes + (4 << 20) + reserve;
     }
 
-    /** Whether a thread can have a path, without which its calls are not seen: a few kilobytes. */
+    /** Whether a thread can have a path, without which its calls are not seen, or one that has ended a name: a few kilobytes. */
     static boolean hasRoomForPath() {
         return free() > 1 << 20;
     }

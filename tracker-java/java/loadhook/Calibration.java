@@ -32,6 +32,8 @@ final class Calibration {
 
     /** Whether these are of compiled rounds. */
     private static boolean compiled;
+    /** Asked at the start: later the program may have put properties of its own making there. */
+    private static boolean interpreted;
 
     private static long result;
 
@@ -51,7 +53,6 @@ final class Calibration {
         long end = System.nanoTime() + nanos;
         Calibration all = new Calibration();
         Calibration best = new Calibration();
-        boolean interpreted = isInterpreted();
         boolean more = true;
         while (more && best.rounds < ROUNDS) {
             long nothing = batch(NOTHING);
@@ -78,10 +79,6 @@ final class Calibration {
         } else if (!compiled) {
             all.guess();
         }
-    }
-
-    private static boolean isInterpreted() {
-        return System.getProperty("java.vm.info", "").startsWith("interpreted");
     }
 
     private void round(long clock) {
@@ -126,6 +123,7 @@ final class Calibration {
      * ends, nor where the heap does.
      */
     static void rehearse() {
+        interpreted = System.getProperty("java.vm.info", "").startsWith("interpreted");
         Path path = new Path(Timing.EXACT, 2, 1, 1);
         for (int method = 0; method < 20; method++) {
             path.enter(method);

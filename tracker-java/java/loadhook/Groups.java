@@ -12,6 +12,10 @@ final class Groups {
     private static int last;
     private static int[] map = new int[64];
 
+    /** Made for the path that is added next. */
+    private static Tree into;
+    private static Reading reading;
+
     private Groups() {
     }
 
@@ -20,20 +24,30 @@ final class Groups {
      * registry's lock. Whether the path keeps its arrays.
      */
     static boolean add(Path path, boolean wantsArrays) {
+        Tree tree = into;
+        Reading reading = Groups.reading;
+        into = null;
+        Groups.reading = null;
         if (path.end == Tree.STRIDE) {
             return true;
         }
-        Tree tree = TREES[find(withoutNumbers(path.thread.getName()))];
         if (!wantsArrays && tree.end == Tree.STRIDE) {
             tree.adopt(path);
             return false;
         }
         // For the limit the nodes move. What they find taken then, by another thread, becomes overflow.
         Budget.giveBack(path.taken());
-        Reading reading = new Reading(path);
         tree.add(reading, mapFor(reading));
         Budget.giveBack(-path.taken());
         return true;
+    }
+
+    /** All that may find no memory, so that adding this path does not. */
+    static void prepare(Path path) {
+        if (path.end != Tree.STRIDE) {
+            into = TREES[find(withoutNumbers(path.thread.getName()))];
+            reading = new Reading(path);
+        }
     }
 
     /** An array for {@link Tree#add}, null if there is no room for one. */
@@ -43,7 +57,11 @@ final class Groups {
             if (!Budget.hasRoom(8L * nodes)) {
                 return null;
             }
-            map = new int[2 * nodes];
+            try {
+                map = new int[2 * nodes];
+            } catch (OutOfMemoryError error) {
+                return null;
+            }
         }
         return map;
     }
@@ -57,8 +75,8 @@ final class Groups {
             at++;
         }
         if (at == count) {
-            NAMES[at] = at == MOST ? OTHERS : name;
             TREES[at] = new Tree(Timing.mode, 32);
+            NAMES[at] = at == MOST ? OTHERS : name;
             count++;
         }
         last = at;

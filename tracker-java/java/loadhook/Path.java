@@ -460,6 +460,12 @@ class Path extends TimedTree {
         marked = keptMarks / 3;
     }
 
+    /** Whether its arrays are hardly larger than a new one's. */
+    final boolean isSmall() {
+        int[] marks = this.marks;
+        return rows.length <= 64 * STRIDE && back.length <= 256 && stamps.length <= 256 && (marks == null || marks.length <= 256);
+    }
+
     /** Forgets the frames, of which the times are unknown, and all nodes. */
     @Override
     void clear() {

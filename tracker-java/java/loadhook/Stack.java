@@ -2,8 +2,9 @@ package loadhook;
 
 /** The thread's real stack, as far as the JVM tells its depth. */
 final class Stack {
-    /** A stack trace has at most so many frames (-XX:MaxJavaStackTraceDepth): deeper is unknown. */
+    /** A stack trace has at most so many frames, unless -XX:MaxJavaStackTraceDepth says otherwise. */
     private static final int KNOWN = 1024;
+    private static final int DEEPER = 8;
 
     private Stack() {
     }
@@ -15,7 +16,13 @@ final class Stack {
 
     @Guarded
     static boolean isShallowerThan(int depth) {
-        int frames = new Throwable().getStackTrace().length;
-        return frames < KNOWN && frames < depth;
+        int frames = frames(0);
+        // A trace that does not grow with the stack does not tell its depth.
+        return frames < depth && frames(DEEPER) == frames + DEEPER;
+    }
+
+    @Guarded
+    private static int frames(int deeper) {
+        return deeper == 0 ? new Throwable().getStackTrace().length : frames(deeper - 1);
     }
 }

@@ -30,7 +30,7 @@ final class Threads {
     private static int sweepAt = 256;
     private static Path pool;
     private static int pooled;
-    /** Paths that ended while a snapshot reads them. */
+    /** Paths that ended while a snapshot reads them, or while the heap was full. */
     private static Path ended;
     private static boolean snapshot;
     private static long untracked;
@@ -113,6 +113,8 @@ final class Threads {
             try {
                 Path path = chained(thread);
                 return path != null ? path : add(thread, made);
+            } catch (OutOfMemoryError error) {
+                return null;
             } finally {
                 inside = null;
             }
@@ -231,16 +233,15 @@ final class Threads {
             CACHE[slot] = NOBODYS;
         }
         path.owner = null;
-        if (snapshot) {
-            path.next = ended;
-            ended = path;
-        } else {
-            merge(path);
+        path.next = ended;
+        ended = path;
+        if (!snapshot) {
+            mergeEnded();
         }
     }
 
     private static void merge(Path path) {
-        boolean small = path.rows.length <= 64 * Tree.STRIDE;
+        boolean small = path.isSmall();
         boolean whole = Groups.add(path, small);
         path.thread = null;
         path.next = null;
@@ -300,16 +301,23 @@ final class Threads {
         reader = null;
     }
 
-    /** The paths of living threads; none of them is given to another thread before {@link #endSnapshot}. */
+    /** The paths of living threads, and of those that could not be merged; none of them is given to another thread before {@link #endSnapshot}. */
     static Path[] beginSnapshot() {
         synchronized (LOCK) {
             inside = Thread.currentThread();
             try {
                 mergeEnded();
                 sweep(inside);
+                int waiting = 0;
+                for (Path path = ended; path != null; path = path.next) {
+                    waiting++;
+                }
+                Path[] paths = new Path[live + waiting];
                 snapshot = true;
-                Path[] paths = new Path[live];
                 int count = 0;
+                for (Path path = ended; path != null; path = path.next) {
+                    paths[count++] = path;
+                }
                 for (int chain = 0; chain < chains.length; chain++) {
                     for (Path path = chains[chain]; path != null; path = path.next) {
                         paths[count++] = path;
@@ -326,6 +334,7 @@ final class Threads {
         synchronized (LOCK) {
             inside = Thread.currentThread();
             try {
+                snapshot = false;
                 mergeEnded();
             } finally {
                 inside = null;
@@ -333,12 +342,17 @@ final class Threads {
         }
     }
 
+    /** Merges what has ended; where the heap has no room, the next one to end or the next snapshot does. */
     private static void mergeEnded() {
-        snapshot = false;
-        while (ended != null) {
-            Path path = ended;
-            ended = path.next;
-            merge(path);
+        try {
+            while (ended != null && Budget.hasRoomForPath()) {
+                Groups.prepare(ended);
+                Path path = ended;
+                ended = path.next;
+                merge(path);
+            }
+        } catch (OutOfMemoryError error) {
+            // Before anything was changed: it waits.
         }
     }
 

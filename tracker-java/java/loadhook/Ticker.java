@@ -115,8 +115,9 @@ final class Ticker implements Runnable {
         if (last - lastBefore(now) > 0) {
             last = before();
         }
-        long beyond = (long) (last - began) << SHIFT;
-        return beyond < 0 ? 0 : beyond;
+        // Ticks repeat after 9 hours; somewhat below 0 is no interval.
+        long units = last - began & 0xFFFFFFFFL;
+        return units > 0xFFFF0000L ? 0 : units << SHIFT;
     }
 
     /** The variance of such an estimate, rather too large. */

@@ -45,7 +45,8 @@ class TimedTree extends Tree {
         long[] times = this.times;
         int at = 2 * node;
         long weight = signed < 0 ? -signed : signed;
-        long sample = Timing.sample(nanos, weight, began);
+        // A thread's clock may fail.
+        long sample = Timing.sample(nanos < 0 ? 0 : nanos, weight, began);
         long beyond = weight == 1 ? 0 : Ticker.beyond(began, now);
         long estimate = weight * sample + beyond;
         long variance = times[at + VARIANCE];

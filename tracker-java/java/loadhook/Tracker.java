@@ -122,7 +122,7 @@ public final class Tracker {
             endSnapshot();
             // A tenth of what the program has run, since the loop has to be compiled; of a program of a moment nothing.
             Calibration.run(Math.min((System.nanoTime() - startNanos) / 10 - 20000000, 200000000));
-            snapshot = new Snapshot();
+            snapshot = begun();
         } finally {
             Threads.comeBack(own);
         }
@@ -142,6 +142,19 @@ public final class Tracker {
             return words;
         } finally {
             Threads.comeBack(own);
+        }
+    }
+
+    private static Snapshot begun() {
+        Snapshot made = null;
+        try {
+            made = new Snapshot();
+            return made;
+        } finally {
+            if (made == null) {
+                // Else the paths of threads that end wait for ever.
+                Threads.endSnapshot();
+            }
         }
     }
 
