@@ -91,15 +91,18 @@ final class Ticker implements Runnable {
     }
 
     /**
-     * The standard deviation of what ticks say of a long interval, in nanoseconds: of the difference of two ages, an age
-     * being the time since the tick before a moment. A long distance has more moments in it.
+     * The variance of what ticks say of a long interval: of the difference of two ages, an age being the time since the
+     * tick before a moment. A long distance has more moments in it.
      */
     private static double spread() {
         if (ADDRESS != 0) {
-            return Memory.at(ADDRESS + 8);
+            // Its root, in nanoseconds.
+            double deviation = Memory.at(ADDRESS + 8);
+            return deviation * deviation;
         }
         double age = square / (2 * mean);
-        return Math.sqrt(2 * Math.max(0, cube / (3 * mean) - age * age)) * 1e6;
+        double variance = cube / (3 * mean) - age * age;
+        return variance < 0 ? 0 : 2e12 * variance;
     }
 
     private static int before() {
@@ -126,8 +129,7 @@ final class Ticker implements Runnable {
         if (beyond > distance) {
             // What is missing before the first tick, and what follows the last one. By all ticks lately: the last ones
             // may have come on time.
-            double spread = spread();
-            return spread * spread;
+            return spread();
         }
         // One tick hits an interval or not: the square less that of the interval. The tick divides the interval by
         // chance, so twice what follows it stands for the interval.
