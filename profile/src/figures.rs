@@ -4,15 +4,19 @@
 //! With `inside`, `outside` and `read` from [`ProbeCosts`], for a node `n`:
 //!
 //! ```text
-//! probe(n)  = outside + 2 · read · timed(n) / calls(n)     what one call of n adds to its caller
-//! self(n)   = all(n) − child(n) − inside · calls(n)
-//!             − Σ over the calls c made from n of (probe(c) − inside)
+//! self(n)   = all(n) − child(n) − inside · calls(n) − Σ over the calls c made from n of more(c)
 //! total(n)  = outermost(n), less the same corrections of all that ran in it
+//!
+//! more(c)   = outside                                                exact
+//!           = outside + 2 · read · timed(c) / calls(c) − inside      adaptive
 //! ```
 //!
-//! `inside` is added back for a callee because `child(n)` holds it once a call:
-//! each timed call stands for 1/probability calls and brings its `inside` along,
-//! though the untimed ones it stands for never spent any.
+//! `more(c)` is what a call of `c` adds to its caller beyond what `child(n)`
+//! holds of it, which is `inside` once a call. In exact mode all the rest is
+//! `outside`. In adaptive mode `outside` is an untimed call's, and a timed one
+//! reads the clock twice besides, part of which is `inside`; that is taken off
+//! for every call, since each timed call stands for 1/probability calls and brings
+//! its `inside` along, though the untimed ones it stands for never spent any.
 //!
 //! **Who made a recursive call** is not in the tree, since recursion is folded.
 //! Of a node's calls the share outermost/all counts as made by the parent; the
@@ -29,7 +33,7 @@
 //! **A node that was never timed** (it overflowed, or was entered and not yet
 //! left) has no time of its own; its callees' time is taken from its caller's.
 
-use crate::model::{Header, Node, ProbeCosts, Timing};
+use crate::model::{Header, Node, Timing};
 
 /// A node's corrected times, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -67,7 +71,7 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
         figures[at].recursion = above.or(recursive.then_some(at as u32));
         errors(nodes, at, header.timing, &mut figures);
     }
-    let own = own_times(nodes, header.probe, &figures);
+    let own = own_times(nodes, header, &figures);
     spread(nodes, &own, &mut figures);
     figures
 }
@@ -97,7 +101,8 @@ fn share(node: &Node) -> f64 {
 }
 
 /// Each node's self time without probe costs; it can be negative.
-fn own_times(nodes: &[Node], costs: ProbeCosts, figures: &[Figure]) -> Vec<f64> {
+fn own_times(nodes: &[Node], header: &Header, figures: &[Figure]) -> Vec<f64> {
+    let costs = header.probe;
     let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
         .map(|picoseconds| picoseconds as f64 / 1000.0);
     let mut own = vec![0.0; nodes.len()];
@@ -111,7 +116,9 @@ fn own_times(nodes: &[Node], costs: ProbeCosts, figures: &[Figure]) -> Vec<f64> 
         let mut added = outside * calls;
         if node.timed > 0 {
             own[at] += node.all_ns as f64 - node.child_ns as f64 - inside * calls;
-            added += 2.0 * read * node.timed as f64 - inside * calls;
+            if header.timing == Timing::Adaptive {
+                added += 2.0 * read * node.timed as f64 - inside * calls;
+            }
         }
         let by_parent = share(node);
         if let Some(parent) = node.parent {

@@ -75,15 +75,17 @@ pub struct Header {
 
 /// What one probe pair costs, in picoseconds.
 ///
-/// An untimed call adds `outside_ps` to its caller. A timed call adds
-/// `outside_ps` and two clock reads, and of that `inside_ps` falls between its
-/// two readings, hence into its own measured time.
+/// `inside_ps` of a timed call falls between its two readings of the clock,
+/// hence into its own measured time. In [`Timing::Exact`] it adds `outside_ps`
+/// to its caller besides, and that is all. Else any call adds `outside_ps`
+/// to its caller, and a timed one two clock reads, of which `inside_ps` is a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeCosts {
     /// The part of a timed call's probe inside its own measured interval.
     pub inside_ps: u64,
-    /// Entry and exit of one call without its clock reads.
+    /// Entry and exit of one call: in [`Timing::Exact`] all but `inside_ps`,
+    /// else without clock reads.
     pub outside_ps: u64,
     /// One reading of the clock.
     pub clock_read_ps: u64,

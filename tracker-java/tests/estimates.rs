@@ -3,6 +3,8 @@
 mod support;
 
 use anyhow::{Context, Result, ensure};
+use loadhook_profile::figures::figures;
+use loadhook_profile::{Header, Node, ProbeCosts, Timing};
 use loadhook_tests::helpers;
 use support::Program;
 
@@ -107,6 +109,71 @@ fn totals_do_not_count_recursion_twice() -> Result<()> {
         ensure!(output.contains(under_way), "{jdk}: {output}");
     }
     Ok(())
+}
+
+/// Own times come out true where the costs are what the header says: in exact mode all that a call adds to its caller
+/// but what is inside its own time, else without the readings of the clock.
+#[test]
+fn known_costs_are_taken_out() -> Result<()> {
+    let program = Program::plain("Nothing")?
+        .with("fake/loadhook/Clock.java")?
+        .with("loadhook/Costs.java")?;
+    for jdk in [17, 25] {
+        let output = helpers::output(program.java(jdk, &[])?.arg("loadhook.Costs"))?;
+        for (number, timing, outside_ps, error) in [
+            ("0 ", Timing::Adaptive, 4_000, 0.02),
+            ("1 ", Timing::Exact, 24_000, 0.0),
+        ] {
+            let lines = output.lines().filter_map(|line| line.strip_prefix(number));
+            let nodes = lines.map(node).collect::<Result<Vec<_>>>()?;
+            let header = Header {
+                timing,
+                probe: ProbeCosts {
+                    inside_ps: 20_000,
+                    outside_ps,
+                    clock_read_ps: 20_000,
+                },
+                ..Header::default()
+            };
+            let found = figures(&nodes, &header);
+            let found: Vec<f64> = found.iter().map(|figure| figure.self_ns).collect();
+            println!("{jdk}, {timing:?}: {found:?}");
+            let sampled = nodes.iter().filter(|node| node.timed < node.calls).count();
+            ensure!((sampled > 0) == (timing == Timing::Adaptive), "{output}");
+            let truth = [5_000.0, 2_000.0 * 500.0, 20_000.0 * 10.0];
+            ensure!(found.len() == truth.len(), "{output}");
+            // The root's own time is what the others leave of it.
+            let whole: f64 = truth.iter().sum();
+            for (found, truth) in found.iter().zip(truth) {
+                ensure!(
+                    (found - truth).abs() <= error * whole,
+                    "{timing:?}: {found}, true is {truth}"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A line of `Costs.java` behind the timing.
+fn node(line: &str) -> Result<Node> {
+    let numbers = line
+        .split(' ')
+        .map(str::parse)
+        .collect::<Result<Vec<i64>, _>>()?;
+    let &[parent, calls, timed, all, outermost, child] = numbers.as_slice() else {
+        return Err(anyhow::anyhow!("{line}")).context("six numbers");
+    };
+    Ok(Node {
+        parent: u32::try_from(parent).ok(),
+        method: 0,
+        calls: u64::try_from(calls)?,
+        timed: u64::try_from(timed)?,
+        all_ns: u64::try_from(all)?,
+        outermost_ns: u64::try_from(outermost)?,
+        child_ns: u64::try_from(child)?,
+        variance: 0.0,
+    })
 }
 
 fn estimate(line: &str) -> Result<Estimate> {

@@ -525,8 +525,11 @@ fn figures_are_the_same() -> Result<()> {
         let probe = header.probe;
         writeln!(
             input,
-            "{} {} {}",
-            probe.inside_ps, probe.outside_ps, probe.clock_read_ps
+            "{} 0 0 0 0 0 {} {} {}",
+            tree % 2,
+            probe.inside_ps,
+            probe.outside_ps,
+            probe.clock_read_ps
         )?;
         for node in &nodes {
             let parent = node.parent.map_or(-1, i64::from);

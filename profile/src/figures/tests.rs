@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::ProbeCosts;
 
 fn node(parent: Option<u32>, calls: u64, [all, outermost, child]: [u64; 3]) -> Node {
     Node {
@@ -15,9 +16,9 @@ fn node(parent: Option<u32>, calls: u64, [all, outermost, child]: [u64; 3]) -> N
     }
 }
 
-fn header(inside: u64, outside: u64, read: u64) -> Header {
+fn header(timing: Timing, [inside, outside, read]: [u64; 3]) -> Header {
     Header {
-        timing: Timing::Adaptive,
+        timing,
         probe: ProbeCosts {
             inside_ps: inside * 1000,
             outside_ps: outside * 1000,
@@ -38,8 +39,8 @@ fn totals(nodes: &[Node], header: &Header) -> Vec<f64> {
 #[test]
 fn exact_probes_are_taken_out() {
     // Truly: a leaf of 10 ns, called 100 times by a middle of 500 ns own time,
-    // once called by a root of 50 ns. Each probe puts 4 + 2 · 20 ns on its
-    // caller, 20 of them inside its own interval.
+    // once called by a root of 50 ns. Each probe puts 44 ns on its caller: 4
+    // and two readings of 20, half of each inside its own interval.
     let leaf = 100 * (10 + 20);
     let middle = 500 + 100 * (10 + 44) + 20;
     let root = 50 + (middle - 20 + 44) + 20;
@@ -48,9 +49,15 @@ fn exact_probes_are_taken_out() {
         node(Some(0), 1, [middle, middle, leaf]),
         node(Some(1), 100, [leaf, leaf, 0]),
     ];
-    let header = header(20, 4, 20);
-    assert_eq!(selfs(&nodes, &header), [50.0, 500.0, 1000.0]);
-    assert_eq!(totals(&nodes, &header), [1550.0, 1500.0, 1000.0]);
+    // In exact mode what is outside was measured with the clock's readings.
+    for (timing, costs) in [
+        (Timing::Exact, [20, 24, 20]),
+        (Timing::Adaptive, [20, 4, 20]),
+    ] {
+        let header = header(timing, costs);
+        assert_eq!(selfs(&nodes, &header), [50.0, 500.0, 1000.0]);
+        assert_eq!(totals(&nodes, &header), [1550.0, 1500.0, 1000.0]);
+    }
 }
 
 #[test]
@@ -65,7 +72,7 @@ fn sampled_probes_are_taken_out() {
     ];
     nodes[1].timed = 100;
     nodes[1].variance = 9e6;
-    let header = header(20, 4, 20);
+    let header = header(Timing::Adaptive, [20, 4, 20]);
     let figures = figures(&nodes, &header);
     assert_eq!(figures[0].self_ns, 500.0);
     assert_eq!(figures[1].self_ns, 10_000.0);
@@ -84,7 +91,7 @@ fn callees_share_what_their_caller_has() {
         node(Some(1), 1, [30, 30, 0]),
         node(Some(0), 1, [60, 60, 0]),
     ];
-    let header = header(0, 0, 0);
+    let header = header(Timing::Adaptive, [0, 0, 0]);
     assert_eq!(selfs(&nodes, &header), [0.0, 40.0, 20.0, 40.0]);
     assert_eq!(totals(&nodes, &header), [100.0, 60.0, 20.0, 40.0]);
 }
@@ -96,7 +103,7 @@ fn too_short_for_the_calibration_is_zero() {
         node(None, 1, [10_000, 10_000, 1_000]),
         node(Some(0), 100, [1_000, 1_000, 0]),
     ];
-    let figures = figures(&nodes, &header(20, 4, 20));
+    let figures = figures(&nodes, &header(Timing::Adaptive, [20, 4, 20]));
     assert_eq!(figures[1].self_ns, 0.0);
     let sum: f64 = figures.iter().map(|f| f.self_ns).sum();
     assert!((sum - figures[0].total_ns).abs() < 1e-6);
@@ -110,7 +117,7 @@ fn direct_recursion_is_counted_once() {
         node(None, 1, [1_100, 1_100, 1_000]),
         node(Some(0), 10, [all, 1_000, all - 1_000]),
     ];
-    let header = header(0, 0, 0);
+    let header = header(Timing::Adaptive, [0, 0, 0]);
     assert_eq!(selfs(&nodes, &header), [100.0, 1_000.0]);
     assert_eq!(totals(&nodes, &header), [1_100.0, 1_000.0]);
 }
@@ -122,7 +129,7 @@ fn mutual_recursion_has_totals_beyond_its_subtree() {
         node(None, 2, [400 + 200, 400, 300 + 100]),
         node(Some(0), 2, [300 + 100, 300, 200]),
     ];
-    let figures = figures(&nodes, &header(0, 0, 0));
+    let figures = figures(&nodes, &header(Timing::Adaptive, [0, 0, 0]));
     assert_eq!(figures[0].self_ns, 200.0);
     assert_eq!(figures[1].self_ns, 200.0);
     assert_eq!(figures[0].total_ns, 400.0);
@@ -147,16 +154,21 @@ fn probes_of_recursive_calls_are_the_recursions_own() {
         node(None, 1, [root, root, inner]),
         node(Some(0), 1000, [all, inner, all - inner]),
     ];
-    let [root, recursive] = figures(&nodes, &header(20, 4, 20))[..] else {
-        panic!("two nodes");
-    };
-    // Which calls were recursive is an estimate: 1 in 500 instead of 1,000.
-    assert!(
-        (recursive.self_ns - 100_000.0).abs() < 100.0,
-        "{recursive:?}"
-    );
-    assert!(root.self_ns < 50.0 + 44.0, "{root:?}");
-    assert!((root.total_ns - 100_050.0).abs() < 1e-6, "{root:?}");
+    for (timing, costs) in [
+        (Timing::Exact, [20, 24, 20]),
+        (Timing::Adaptive, [20, 4, 20]),
+    ] {
+        let [root, recursive] = figures(&nodes, &header(timing, costs))[..] else {
+            panic!("two nodes");
+        };
+        // Which calls were recursive is an estimate: 1 in 500 instead of 1,000.
+        assert!(
+            (recursive.self_ns - 100_000.0).abs() < 100.0,
+            "{recursive:?}"
+        );
+        assert!(root.self_ns < 50.0 + 44.0, "{root:?}");
+        assert!((root.total_ns - 100_050.0).abs() < 1e-6, "{root:?}");
+    }
 }
 
 #[test]
@@ -167,7 +179,7 @@ fn what_was_never_timed_takes_its_callees_time_from_its_caller() {
         node(Some(1), 1, [300, 300, 0]),
     ];
     nodes[1].timed = 0;
-    let header = header(0, 0, 0);
+    let header = header(Timing::Adaptive, [0, 0, 0]);
     assert_eq!(selfs(&nodes, &header), [700.0, 0.0, 300.0]);
     assert_eq!(totals(&nodes, &header), [1_000.0, 300.0, 300.0]);
     // A root that has not returned yet loses nothing.
@@ -203,9 +215,13 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn self_times_add_up_to_the_roots_totals(nodes in any_nodes(), costs in [0u64..50, 0..50, 0..50]) {
-        let [inside, outside, read] = costs;
-        let figures = figures(&nodes, &header(inside, outside, read));
+    fn self_times_add_up_to_the_roots_totals(
+        nodes in any_nodes(),
+        exact: bool,
+        costs in [0u64..50, 0..50, 0..50],
+    ) {
+        let timing = if exact { Timing::Exact } else { Timing::Adaptive };
+        let figures = figures(&nodes, &header(timing, costs));
         let mut below: Vec<f64> = figures.iter().map(|f| f.self_ns).collect();
         let mut roots = 0.0;
         for (at, node) in nodes.iter().enumerate().rev() {

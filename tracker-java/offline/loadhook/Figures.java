@@ -25,7 +25,7 @@ final class Figures {
                 int above = parent < 0 ? -1 : recursion[parent];
                 recursion[at] = above < 0 && nodes.all(at) > nodes.outermost(at) ? at : above;
             }
-            spread(own(header.insidePicos / 1000.0, header.outsidePicos / 1000.0, header.clockPicos / 1000.0));
+            spread(own(header));
         }
     }
 
@@ -36,7 +36,10 @@ final class Figures {
     }
 
     /** Each node's self time without probe costs; it can be negative. */
-    private double[] own(double inside, double outside, double read) {
+    private double[] own(Header header) {
+        double inside = header.insidePicos / 1000.0;
+        double outside = header.outsidePicos / 1000.0;
+        double read = header.clockPicos / 1000.0;
         double[] own = new double[count];
         // Time spent in calls that went back to a node above.
         double[] back = new double[count];
@@ -49,7 +52,9 @@ final class Figures {
             double adds = outside * calls;
             if (nodes.timed(at) > 0) {
                 own[at] += (double) nodes.all(at) - (double) nodes.child(at) - inside * calls;
-                adds += 2 * read * nodes.timed(at) - inside * calls;
+                if (header.timing == Timing.ADAPTIVE) {
+                    adds += 2 * read * nodes.timed(at) - inside * calls;
+                }
             }
             double byParent = share(at);
             int parent = nodes.parents[at];

@@ -8,7 +8,7 @@ public final class FiguresOf {
     private FiguresOf() {
     }
 
-    /** A line of the three costs begins a tree; its lines have the words of a record behind the first. */
+    /** A line of nine words, those of a header behind its version, begins a tree; its other lines have those of a node. */
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         StringBuilder out = new StringBuilder();
@@ -20,7 +20,7 @@ public final class FiguresOf {
             for (int at = 0; at < words.length; at++) {
                 record[11 - words.length + at] = Long.parseLong(words[at]);
             }
-            if (words.length == 3) {
+            if (words.length == 9) {
                 print(nodes, header, out);
                 nodes = new Nodes();
                 header = new Header(record);
