@@ -43,6 +43,7 @@
 #![forbid(unsafe_code)]
 
 pub mod diff;
+mod edges;
 pub mod figures;
 pub mod format;
 mod merge;

@@ -177,6 +177,31 @@ fn counts_need_no_times() {
     insta::assert_snapshot!(run(&page(&profile), script));
 }
 
+/// The chosen thread and what the page leaves out do not change them.
+#[test]
+fn callers_and_callees_are_those_of_all_threads() {
+    let script = r#"
+        const named = (name) => methods.name.findIndex((other) => other.includes(name));
+        const lines = (id) => [...document.querySelectorAll(`#${id} tr`)].map((row) =>
+            [...row.children].map((cell) => cell.textContent).join(' | ')).join('\n');
+        const seen = (method) => {
+            details(method);
+            return [document.getElementById('details-facts').textContent, lines('callers'), lines('callees')].join('\n');
+        };
+        const add = named('Cart.add(String)');
+        const all = seen(add);
+        const thread = document.getElementById('thread');
+        thread.value = 1; thread.dispatchEvent(new Event('change'));
+        return [all, all === seen(add), seen(named('Server.handle')), seen(named('Sum.evaluate'))].join('\n\n');
+    "#;
+    insta::assert_snapshot!(run(&page(&common::small()), script));
+
+    let sums = "const calls = new Map(); \
+        edges.callee.forEach((method, at) => calls.set(method, (calls.get(method) ?? 0) + edges.calls[at])); \
+        return `${data.leftOut} ${rows.method.every((method, at) => calls.get(method) === rows.calls[at])}`";
+    assert_eq!(run(&page(&common::large(400_000)), sums), "200000 true");
+}
+
 #[test]
 fn large_and_empty_profiles_open() {
     let walk = "for (const name of ['methods', 'tree', 'flame']) show(name); details(0); search('codec'); \

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::Options;
+use crate::edges::edges;
 use crate::model::Profile;
 use crate::view::{Tree, View};
 
@@ -19,8 +20,8 @@ const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
 /// Writes the page. Of trees with more than 200,000 nodes the heaviest are
-/// kept, and the page says so; its method table is always whole, whatever
-/// [`Options::top`].
+/// kept, and the page says so; its method table and who calls whom are always
+/// whole, whatever [`Options::top`].
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -49,6 +50,7 @@ pub(super) fn write(
 fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
     let methods = &view.profile.methods;
     let rows = view.rows(options.sort);
+    let edges = edges(view);
     let mut heaviest = Heaviest::of(view);
     let nodes: usize = view.trees.iter().map(|tree| tree.entries.len()).sum();
     let threads: Vec<_> = view
@@ -80,6 +82,12 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
             "total": rows.iter().map(|row| row.total_ns.round() as u64).collect::<Vec<_>>(),
             "error": rows.iter().map(|row| row.self_error_ns().round() as u64).collect::<Vec<_>>(),
             "estimated": rows.iter().map(|row| u8::from(row.estimated)).collect::<Vec<_>>(),
+        },
+        "edges": {
+            "caller": edges.iter().map(|edge| edge.caller.map_or(-1, i64::from)).collect::<Vec<_>>(),
+            "callee": edges.iter().map(|edge| edge.callee).collect::<Vec<_>>(),
+            "calls": edges.iter().map(|edge| edge.calls).collect::<Vec<_>>(),
+            "total": edges.iter().map(|edge| edge.total_ns.round() as u64).collect::<Vec<_>>(),
         },
         "threads": threads,
     })

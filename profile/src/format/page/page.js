@@ -2,7 +2,7 @@
 // Data comes in columns; see html.rs. A node is an index into the columns of
 // the tree shown, a method one into those of `methods`.
 const data = JSON.parse(document.getElementById("data").textContent);
-const { methods, rows, counts } = data;
+const { methods, rows, edges, counts } = data;
 const $ = (id) => document.getElementById(id);
 
 // ---- Numbers and names ----
@@ -450,13 +450,27 @@ treeBody.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-// ---- Callers and callees of a method ----
+// ---- Callers and callees of a method, in all threads as in the method table ----
+
+/** Edges by the method at one end. */
+function edgesBy(end) {
+  const by = new Map();
+  end.forEach((method, at) => {
+    if (!by.has(method)) by.set(method, []);
+    by.get(method).push(at);
+  });
+  return by;
+}
+
+const callersOf = edgesBy(edges.callee);
+const calleesOf = edgesBy(edges.caller);
+const edgeTotal = counts ? edges.calls : edges.total;
 
 function details(method) {
   const at = rows.method.indexOf(method);
   $("details").hidden = false;
   $("details-name").replaceChildren(nameOf(method));
-  const facts = [];
+  const facts = data.threads.length > 1 ? ["all threads"] : [];
   if (methods.file[method]) facts.push(methods.file[method] + (methods.line[method] ? `:${methods.line[method]}` : ""));
   if (at >= 0) {
     facts.push(callsText(rows.calls[at]));
@@ -468,27 +482,13 @@ function details(method) {
   }
   if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
   $("details-facts").textContent = facts.join(" · ");
-  const [callers, callees] = [new Map(), new Map()];
-  const add = (map, other, node) => {
-    const sum = map.get(other) ?? { calls: 0, total: 0 };
-    sum.calls += tree.calls[node];
-    sum.total += counts ? tree.calls[node] : tree.total[node];
-    map.set(other, sum);
-  };
-  tree.method.forEach((other, node) => {
-    if (other === method) {
-      const parent = tree.parent[node];
-      add(callers, parent === -1 ? -1 : tree.method[parent], node);
-    }
-    const parent = tree.parent[node];
-    if (parent !== -1 && tree.method[parent] === method) add(callees, other, node);
-  });
-  for (const [id, map] of [["callers", callers], ["callees", callees]]) {
-    const sorted = [...map].sort(([, a], [, b]) => b.total - a.total);
-    const made = sorted.map(([other, sum]) => {
-      const row = element("tr", {}, share(sum.total));
-      if (!counts) row.append(element("td", { text: time(sum.total) }));
-      row.append(element("td", { text: `${grouped.format(sum.calls)} ×` }));
+  for (const [id, by, others] of [["callers", callersOf, edges.caller], ["callees", calleesOf, edges.callee]]) {
+    const sorted = [...(by.get(method) ?? [])].sort((a, b) => edgeTotal[b] - edgeTotal[a]);
+    const made = sorted.map((edge) => {
+      const other = others[edge];
+      const row = element("tr", {}, share(edgeTotal[edge]));
+      if (!counts) row.append(element("td", { text: time(edges.total[edge]) }));
+      row.append(element("td", { text: `${grouped.format(edges.calls[edge])} ×` }));
       row.append(element("td", {}, other === -1 ? "(thread start)" : nameOf(other)));
       if (other !== -1) row.addEventListener("click", () => details(other));
       return row;
