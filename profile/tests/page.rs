@@ -202,6 +202,27 @@ fn callers_and_callees_are_those_of_all_threads() {
     assert_eq!(run(&page(&common::large(400_000)), sums), "200000 true");
 }
 
+/// As `run --explain` makes them: one for each method left alone.
+#[test]
+fn many_notes_leave_room_for_the_rest() {
+    let mut profile = common::small();
+    let script = "const notes = document.getElementById('notes'); \
+        const room = () => Math.round(document.querySelector('main').getBoundingClientRect().height / innerHeight * 10); \
+        const closed = room(); notes.open = true; const open = room(); \
+        return [notes.hidden, document.getElementById('notes-title').textContent, \
+            document.querySelectorAll('#remarks li').length, document.querySelectorAll('#notes-list li').length, \
+            closed >= 6, open >= 4].join(' ')";
+    assert_eq!(run(&page(&profile), script), "true 1 notes 5 0 true true");
+    profile.header.notes = (0..5_000)
+        .map(|at| format!("com.example.shop.Generated{at}.<init>()V: trivial"))
+        .collect();
+    profile.header.unmatched = (0..100).map(|at| format!("com.exmaple{at}.**")).collect();
+    assert_eq!(
+        run(&page(&profile), script),
+        "false 5,000 notes 103 5000 true true"
+    );
+}
+
 #[test]
 fn large_and_empty_profiles_open() {
     let walk = "for (const name of ['methods', 'tree', 'flame']) show(name); details(0); search('codec'); \

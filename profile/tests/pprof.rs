@@ -106,6 +106,22 @@ fn the_public_schema_says_the_same() {
     assert_eq!(labelled, [5]);
 }
 
+/// Other tools print all comments before anything else.
+#[test]
+fn comments_are_few() {
+    let mut profile = small();
+    profile.header.notes = (0..5_000).map(|at| format!("note {at}")).collect();
+    let file = written(&profile);
+    let comments = schema::Profile::decode(&unpacked(&file)).comments;
+    assert_eq!(comments.len(), 13, "{comments:?}");
+    assert_eq!(comments[2], "note 0");
+    assert_eq!(comments[12], "4990 more, see loadhook report --explain");
+    assert_eq!(
+        read(&file).expect("ours").header.notes,
+        profile.header.notes
+    );
+}
+
 #[test]
 fn counts_have_no_time() {
     let mut profile = small();

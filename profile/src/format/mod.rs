@@ -17,6 +17,9 @@ pub(crate) mod table;
 pub(crate) mod tree;
 pub(crate) mod units;
 
+/// Notes that are written where not all are asked for.
+const FEW_NOTES: usize = 10;
+
 /// Which part of a profile to write, and in what order.
 pub struct Options<'a> {
     /// The order of method tables.

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::Options;
 use super::units::{self, Unit};
+use super::{FEW_NOTES, Options};
 use crate::model::{Header, Profile, Timing};
 use crate::names::{clipped, shorten};
 use crate::view::{Row, View};
@@ -21,9 +21,6 @@ const NARROW_NAME: usize = 30;
 
 /// The title of columns with standard errors.
 const ERROR: &str = "±";
-
-/// Remarks of one kind that are written where not all are asked for.
-const FEW_NOTES: usize = 10;
 
 pub(super) fn write(
     profile: &Profile,

@@ -569,6 +569,8 @@ function chooseThread(at) {
 
 // ---- Start ----
 
+const FEW_NOTES = 10;
+
 function start() {
   const { header } = data;
   const command = header.command || "Java program";
@@ -594,7 +596,15 @@ function start() {
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
   if (alone.length) remarks.push(`Methods left alone: ${alone.join(", ")}`);
   for (const pattern of header.unmatched) remarks.push(`No class matched ${pattern}`);
-  $("remarks").replaceChildren(...remarks.concat(header.notes).map((text) => element("li", { text })));
+  // A few are read at once; more are for who asks.
+  const { notes } = header;
+  const folded = notes.length > FEW_NOTES;
+  const list = (id, texts) => $(id).replaceChildren(...texts.map((text) => element("li", { text })));
+  list("remarks", folded ? remarks : remarks.concat(notes));
+  list("notes-list", folded ? notes : []);
+  $("notes").hidden = !folded;
+  $("notes-title").textContent = `${grouped.format(notes.length)} notes`;
+  $("notes").addEventListener("toggle", draw);
   const names = [...data.threads.keys()].sort((a, b) => (data.threads[a].name < data.threads[b].name ? -1 : 1));
   $("thread").replaceChildren(
     element("option", { value: -1, text: "All threads" }),

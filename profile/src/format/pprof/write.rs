@@ -9,6 +9,7 @@ use flate2::write::GzEncoder;
 use super::COMMENT;
 use super::field::profile;
 use crate::figures::{Figure, figures};
+use crate::format::FEW_NOTES;
 use crate::format::protobuf::Writer;
 use crate::model::{Header, Method, Profile, ThreadTree, Timing};
 use crate::names::names;
@@ -259,9 +260,16 @@ fn comments(header: &Header) -> impl Iterator<Item = String> {
         format!("no room for the whole call tree: {calls} calls are counted as (tree full)")
     });
     let first = format!("{}: {measured}", version.trim_end());
+    // Tools print all of them before anything else. Our own field has the rest.
+    let notes = header.notes.len();
+    let more = (notes > FEW_NOTES).then(|| {
+        let more = notes - FEW_NOTES;
+        format!("{more} more, see loadhook report --explain")
+    });
     std::iter::once(first)
         .chain(full)
-        .chain(header.notes.iter().cloned())
+        .chain(header.notes.iter().take(FEW_NOTES).cloned())
+        .chain(more)
 }
 
 /// The totals that are not the sum of the self times at and below the node.
