@@ -7,7 +7,7 @@ mod common;
 
 use common::{large, small};
 use loadhook_profile::format::{Format, Options, Sort};
-use loadhook_profile::{Method, Profile, Timing, diff, merge};
+use loadhook_profile::{Method, Node, Profile, ThreadTree, Timing, diff, merge};
 
 fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
     let mut out = Vec::new();
@@ -15,6 +15,40 @@ fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
         .write(profile, options, &mut out)
         .expect("a vector takes all");
     String::from_utf8(out).expect("UTF-8")
+}
+
+/// Every call timed.
+fn node(
+    parent: Option<u32>,
+    method: u32,
+    calls: u64,
+    [all_ns, outermost_ns, child_ns]: [u64; 3],
+) -> Node {
+    Node {
+        parent,
+        method,
+        calls,
+        timed: calls,
+        all_ns,
+        outermost_ns,
+        child_ns,
+        variance: 0.0,
+    }
+}
+
+/// One thread's calls of methods of X, whose probes cost nothing.
+fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
+    let method = |name: &&str| Method::new("X", name, "()V");
+    Profile {
+        methods: methods.iter().map(method).collect(),
+        threads: vec![ThreadTree {
+            name: "main".into(),
+            id: None,
+            kind: Default::default(),
+            nodes,
+        }],
+        ..Profile::default()
+    }
 }
 
 fn counted() -> Profile {
@@ -79,6 +113,28 @@ fn tree_of_a_generated_profile() {
         ..Options::default()
     };
     insta::assert_snapshot!(text(Format::Tree, &large(2_000), &options));
+}
+
+/// b takes next to nothing itself, but nearly all runs in it, by way of a.
+#[test]
+fn branches_with_heavy_totals_are_shown() {
+    let profile = tree_of(
+        &["a", "b", "c"],
+        vec![
+            node(None, 0, 1_000, [900_000_000, 1_000_000, 899_001_000]),
+            node(Some(0), 1, 999, [899_000_000, 999_000, 898_999_001]),
+            node(Some(0), 2, 1, [1_000, 1_000, 0]),
+        ],
+    );
+    let tree = text(Format::Tree, &profile, &Options::default());
+    let line = |name: &str| tree.lines().find(|line| line.ends_with(name));
+    let b = line("X.b").expect("shown");
+    assert!(b.trim_start().starts_with("99.8%"), "{tree}");
+    assert_eq!(line("X.c"), None, "{tree}");
+    assert!(
+        tree.ends_with("branches below 0.5 % left out: 1\n"),
+        "{tree}"
+    );
 }
 
 #[test]
@@ -208,35 +264,16 @@ fn percentages_add_up() {
 fn a_method_inside_itself_counts_once() {
     // A folded recursion in which b is under both a and c, and the b
     // below c ran inside the b below a: the sum of both passes a's total.
-    use loadhook_profile::{Node, ThreadTree};
-    let node = |parent, method, calls, [all_ns, outermost_ns, child_ns]: [u64; 3]| Node {
-        parent,
-        method,
-        calls,
-        timed: calls,
-        all_ns,
-        outermost_ns,
-        child_ns,
-        variance: 0.0,
-    };
-    let profile = Profile {
-        methods: ["a", "b", "c"]
-            .map(|name| Method::new("X", name, "()V"))
-            .to_vec(),
-        threads: vec![ThreadTree {
-            name: "main".into(),
-            id: None,
-            kind: Default::default(),
-            // a(1000) → b(900) → a(800) → c(700) → b(600), 100 ns each but the last.
-            nodes: vec![
-                node(None, 0, 2, [1_800, 1_000, 1_600]),
-                node(Some(0), 1, 1, [900, 900, 800]),
-                node(Some(0), 2, 1, [700, 700, 600]),
-                node(Some(2), 1, 1, [600, 600, 0]),
-            ],
-        }],
-        ..Profile::default()
-    };
+    let profile = tree_of(
+        &["a", "b", "c"],
+        // a(1000) → b(900) → a(800) → c(700) → b(600), 100 ns each but the last.
+        vec![
+            node(None, 0, 2, [1_800, 1_000, 1_600]),
+            node(Some(0), 1, 1, [900, 900, 800]),
+            node(Some(0), 2, 1, [700, 700, 600]),
+            node(Some(2), 1, 1, [600, 600, 0]),
+        ],
+    );
     let json = text(Format::Json, &profile, &Options::default());
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let methods = json["methods"].as_array().expect("array");

@@ -17,10 +17,9 @@ pub(super) fn write(
     let view = View::new(profile, options);
     let tree = view.merged();
     let columns = Columns::new(&view, &tree.entries);
-    // Siblings come heaviest first, so what is left out comes last.
-    let share = |at: u32| view.percent(tree.entries[at as usize].below);
-    let shown = |at: &u32| share(*at) >= options.min_percent;
-    let last = |of: Option<u32>| tree.children(of).take_while(shown).last();
+    let heaviest = heaviest(&tree.entries);
+    let shown = |at: &u32| view.percent(heaviest[*at as usize]) >= options.min_percent;
+    let last = |of: Option<u32>| tree.children(of).filter(shown).last();
     columns.head(out)?;
     // The last shown root, then the last shown callee of each node entered.
     let mut lasts = vec![last(None)];
@@ -55,6 +54,21 @@ pub(super) fn write(
         writeln!(out, "branches below {percent} % left out: {branches}")?;
     }
     Ok(())
+}
+
+/// By entry what decides whether it is shown: the most of what its line and
+/// those below it say. A recursive method's total can be many times what is
+/// below it, since the methods that it calls go back to nodes above it.
+fn heaviest(entries: &[Entry]) -> Vec<f64> {
+    let own = |entry: &Entry| entry.below.max(entry.figure.total_ns);
+    let mut heaviest: Vec<f64> = entries.iter().map(own).collect();
+    for (at, entry) in entries.iter().enumerate().rev() {
+        if let Some(parent) = entry.parent {
+            let parent = parent as usize;
+            heaviest[parent] = heaviest[parent].max(heaviest[at]);
+        }
+    }
+    heaviest
 }
 
 /// The lines before a name: whether siblings of it and of its callers follow.
