@@ -408,3 +408,29 @@ fn pictures_of_a_generated_profile_are_whole() {
         .filter_map(|event| Some(event["ts"].as_f64()? + event["dur"].as_f64()?));
     near(1e3 * ends.fold(0.0, f64::max));
 }
+
+/// Without a nanosecond's overlap, in the order written.
+#[test]
+fn chrome_events_nest() {
+    let mut profile = large(5_000);
+    // Times are no whole nanoseconds.
+    profile.header.probe.inside_ps = 7;
+    let chrome = text(Format::Chrome, &profile, &Options::default());
+    let chrome: serde_json::Value = serde_json::from_str(&chrome).expect("JSON");
+    let events = chrome["traceEvents"].as_array().expect("array");
+    let nanoseconds =
+        |value: &serde_json::Value| (value.as_f64().expect("a number") * 1e3).round() as u64;
+    let mut open: Vec<u64> = Vec::new();
+    let mut last = 0;
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        let start = nanoseconds(&event["ts"]);
+        let end = start + nanoseconds(&event["dur"]);
+        open.retain(|other| *other > start || end == start && *other == start);
+        assert!(start >= last, "time runs forward: {event}");
+        last = start;
+        if let Some(caller) = open.last() {
+            assert!(end <= *caller, "{event} in a caller that ends at {caller}");
+        }
+        open.push(end);
+    }
+}

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Options;
 use crate::model::Profile;
-use crate::view::{Step, View};
+use crate::view::{Step, Tree, View};
 
 /// One complete event a node, one track a thread. The time axis is no
 /// history: each callee comes once, as long as it and its callees took, the
@@ -18,35 +18,32 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let view = View::new(profile, options);
     let header = &profile.header;
-    let scale = if view.counts_only() { 1.0 } else { 1e-3 };
     write!(out, r#"{{"displayTimeUnit":"ns","traceEvents":["#)?;
     write!(out, "{}", metadata("process_name", 0, &header.command))?;
     for (tree, track) in view.trees.iter().zip(1u32..) {
         write!(out, ",{}", metadata("thread_name", track, &tree.name))?;
         let mut written = Ok(());
-        let mut now = 0.0;
+        let spans = spans(tree, view.counts_only());
         tree.walk(|step| {
-            match step {
-                Step::Enter(at) => {
-                    let entry = &tree.entries[at as usize];
-                    let event = json!({
-                        "ph": "X",
-                        "pid": 1,
-                        "tid": track,
-                        "name": view.names[entry.method as usize],
-                        "ts": thousandth(now * scale),
-                        "dur": thousandth(entry.below * scale),
-                        "args": {
-                            "calls": entry.calls,
-                            "self_ns": entry.figure.self_ns.round() as u64,
-                            "total_ns": entry.figure.total_ns.round() as u64,
-                        },
-                    });
-                    if written.is_ok() {
-                        written = write!(out, ",\n{event}");
-                    }
+            if let Step::Enter(at) = step {
+                let entry = &tree.entries[at as usize];
+                let [start, end] = spans[at as usize];
+                let event = json!({
+                    "ph": "X",
+                    "pid": 1,
+                    "tid": track,
+                    "name": view.names[entry.method as usize],
+                    "ts": microseconds(start),
+                    "dur": microseconds(end - start),
+                    "args": {
+                        "calls": entry.calls,
+                        "self_ns": entry.figure.self_ns.round() as u64,
+                        "total_ns": entry.figure.total_ns.round() as u64,
+                    },
+                });
+                if written.is_ok() {
+                    written = write!(out, ",\n{event}");
                 }
-                Step::Leave(at) => now += tree.entries[at as usize].weight(view.counts_only()),
             }
             true
         });
@@ -59,7 +56,26 @@ fn metadata(kind: &str, track: u32, name: &str) -> serde_json::Value {
     json!({ "ph": "M", "pid": 1, "tid": track, "name": kind, "args": { "name": name } })
 }
 
-/// Rounded to thousandths, which are nanoseconds.
-fn thousandth(value: f64) -> f64 {
-    (value * 1e3).round() / 1e3
+/// Where each entry begins and ends, in whole nanoseconds: Perfetto drops events
+/// that overlap, as they would if start and duration were rounded each.
+fn spans(tree: &Tree, counts_only: bool) -> Vec<[u64; 2]> {
+    let scale = if counts_only { 1e3 } else { 1.0 };
+    let mut spans = vec![[0; 2]; tree.entries.len()];
+    let mut now = 0.0f64;
+    tree.walk(|step| {
+        match step {
+            Step::Enter(at) => spans[at as usize][0] = (now * scale).round() as u64,
+            Step::Leave(at) => {
+                // Its own time comes behind its callees'.
+                now += tree.entries[at as usize].weight(counts_only);
+                spans[at as usize][1] = (now * scale).round() as u64;
+            }
+        }
+        true
+    });
+    spans
+}
+
+fn microseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e3
 }
