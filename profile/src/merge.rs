@@ -16,6 +16,9 @@ pub enum MergeError {
     /// Some calls have times and some have none.
     #[error("one profile counts calls only, another times them")]
     Timings,
+    /// Exact and adaptive timing, whose probes cost different things.
+    #[error("one profile times every call (exact), another a sample (adaptive)")]
+    Modes,
 }
 
 /// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
@@ -104,11 +107,10 @@ fn header(profiles: &[Profile]) -> Result<Header, MergeError> {
         if header.clock != merged.clock {
             return Err(MergeError::Clocks);
         }
-        if (header.timing == Timing::Count) != (merged.timing == Timing::Count) {
-            return Err(MergeError::Timings);
-        }
-        if header.timing == Timing::Adaptive {
-            merged.timing = Timing::Adaptive;
+        match (header.timing, merged.timing) {
+            (one, other) if one == other => {}
+            (Timing::Count, _) | (_, Timing::Count) => return Err(MergeError::Timings),
+            _ => return Err(MergeError::Modes),
         }
         merged.start_epoch_millis = merged.start_epoch_millis.min(header.start_epoch_millis);
         merged.duration_ns = merged.duration_ns.saturating_add(header.duration_ns);

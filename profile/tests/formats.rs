@@ -346,6 +346,14 @@ fn clocks_do_not_mix() {
         merge(&[small(), counted()]),
         Err(loadhook_profile::MergeError::Timings)
     );
+    let mut exact = small();
+    exact.header.timing = Timing::Exact;
+    for mixed in [[small(), exact.clone()], [exact.clone(), small()]] {
+        assert_eq!(merge(&mixed), Err(loadhook_profile::MergeError::Modes));
+    }
+    assert!(merge(&[exact.clone(), exact.clone()]).is_ok_and(|m| m.header.timing == Timing::Exact));
+    // Corrected by what its own probes cost, each can be compared.
+    assert!(diff::diff(&small(), &exact, &Options::default()).is_ok());
     assert_eq!(merge(&[]), Ok(Profile::default()));
 }
 
