@@ -23,9 +23,9 @@ pub(crate) struct ReportArgs {
     #[arg(long, default_value = "table")]
     format: Format,
 
-    /// self, total, calls, mean or name
-    #[arg(long, default_value = "self")]
-    sort: Sort,
+    /// self, total, calls, mean or name [default: self]
+    #[arg(long)]
+    sort: Option<Sort>,
 
     /// At most this many methods
     #[arg(long, value_name = "N")]
@@ -57,6 +57,35 @@ pub(crate) struct ReportArgs {
     explain: bool,
 }
 
+impl ReportArgs {
+    /// Refuses what would be without effect.
+    fn fit_the_format(&self) -> Result<()> {
+        use Format::{Chrome, Collapsed, Html, Json, Speedscope, Table, Tree};
+        let all_but_pprof: &[Format] = &[Table, Tree, Collapsed, Json, Html, Speedscope, Chrome];
+        for (option, is_given, formats) in [
+            ("--focus", !self.focus.is_empty(), all_but_pprof),
+            ("--thread", self.thread.is_some(), all_but_pprof),
+            ("--sort", self.sort.is_some(), &[Table, Json, Html]),
+            ("--top", self.top.is_some(), &[Table, Json]),
+            // What is no table holds all notes or none.
+            ("--explain", self.explain, &[Table]),
+        ] {
+            if is_given && !formats.contains(&self.format) {
+                let formats: Vec<&str> = formats.iter().map(|format| format.as_str()).collect();
+                bail!(
+                    "{option} has no effect on --format {}, only on {}",
+                    self.format.as_str(),
+                    formats.join(", ")
+                );
+            }
+        }
+        if self.explain && self.diff {
+            bail!("--explain has no effect on --diff");
+        }
+        Ok(())
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let focus = Focus::parse(&args.focus)?;
@@ -70,12 +99,13 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     } else if args.files.len() > 1 && !args.merge {
         bail!("several profiles: --merge adds them up, --diff compares two");
     }
+    args.fit_the_format()?;
     let profiles: Vec<Profile> = args.files.iter().map(|f| read(f)).collect::<Result<_>>()?;
     let names = |method: &Method| focus.names(method);
     let text = args.thread.as_deref().unwrap_or_default();
     let has_text = |name: &str| name.contains(text);
     let options = Options {
-        sort: args.sort,
+        sort: args.sort.unwrap_or_default(),
         top: args.top,
         focus: (!args.focus.is_empty()).then_some(&names as &dyn Fn(&Method) -> bool),
         thread: args

@@ -419,6 +419,66 @@ fn other_tools_formats_hold_together() {
 }
 
 #[test]
+fn options_without_effect_are_refused() {
+    let options: [(&[&str], &[&str]); 5] = [
+        (&["--focus", "shop.**"], &["pprof"]),
+        (&["--thread", "main"], &["pprof"]),
+        (
+            &["--sort", "self"],
+            &["tree", "collapsed", "pprof", "speedscope", "chrome"],
+        ),
+        (
+            &["--top", "3"],
+            &["tree", "collapsed", "pprof", "html", "speedscope", "chrome"],
+        ),
+        (
+            &["--explain"],
+            &[
+                "tree",
+                "collapsed",
+                "pprof",
+                "json",
+                "html",
+                "speedscope",
+                "chrome",
+            ],
+        ),
+    ];
+    let formats = [
+        "table",
+        "tree",
+        "collapsed",
+        "pprof",
+        "json",
+        "html",
+        "speedscope",
+        "chrome",
+    ];
+    for (option, refused) in options {
+        for format in formats {
+            let arguments = [&["a.pb.gz", "--format", format, "-o", "shown"], option].concat();
+            let result = report(&arguments);
+            match refused.contains(&format) {
+                false => assert_eq!((result.code, &*result.err), (Some(0), ""), "{arguments:?}"),
+                true => {
+                    let said = format!(
+                        "error: {} has no effect on --format {format}, only on table",
+                        option[0]
+                    );
+                    result.expect(1, "", &[&said]);
+                    assert_eq!(result.err.lines().count(), 1, "{}", result.err);
+                }
+            }
+        }
+    }
+    report(&["--diff", "a.pb.gz", "b.pb.gz", "--explain"]).expect(
+        1,
+        "",
+        &["--explain has no effect on --diff"],
+    );
+}
+
+#[test]
 fn reports_go_to_files() {
     let place = profiles().path();
     let file = place.join("new folder/x.json");
