@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use loadhook_profile::format::{Format, Options, Sort, pprof};
-use loadhook_profile::{Method, Profile, diff};
+use loadhook_profile::{Method, Profile, diff, printable};
 use loadhook_rewrite::{Pattern, PatternError};
 
 use crate::output::{PRIVATE, say, write_beside};
@@ -154,7 +154,7 @@ fn warn(profiles: &[Profile], options: &Options<'_>) {
         let threads = profiles.iter().flat_map(|profile| &profile.threads);
         let names: BTreeSet<&str> = threads.map(|thread| &*thread.name).collect();
         if !names.iter().any(|name| thread(name)) {
-            let names: Vec<&str> = names.into_iter().take(20).collect();
+            let names: Vec<_> = names.into_iter().take(20).map(printable).collect();
             say!(
                 "warning: --thread names none of the threads, as {}",
                 names.join(", ")

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::format::units::{self, Unit};
 use crate::format::{Options, Sort};
 use crate::model::{Method, Timing};
-use crate::names::{names, shorten};
+use crate::names::{names, printable, shorten};
 use crate::view::{Row, View};
 use crate::{MergeError, Profile};
 
@@ -17,7 +17,7 @@ use crate::{MergeError, Profile};
 pub struct Change {
     /// The method; file and line as in the later profile that has it.
     pub method: Method,
-    /// Its name on screen.
+    /// Its name on screen, without control characters.
     pub name: String,
     /// In the first profile; zeros if it was not called.
     pub before: Cost,
@@ -91,7 +91,7 @@ pub fn diff(
     }
     let methods: Vec<Method> = changes.iter().map(|change| change.method.clone()).collect();
     for (change, name) in changes.iter_mut().zip(names(&methods)) {
-        change.name = name;
+        change.name = printable(&name).into_owned();
     }
     let quantity = Quantity::of(options.sort, a.timing);
     changes.sort_by(|a, b| {

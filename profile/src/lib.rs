@@ -56,4 +56,5 @@ mod view;
 
 pub use merge::{MergeError, merge};
 pub use model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
+pub use names::printable;
 pub use symbols::Symbols;

@@ -1,5 +1,6 @@
 //! What methods are called on screen.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -39,6 +40,23 @@ pub(crate) fn names(methods: &[Method]) -> Vec<String> {
         text
     };
     methods.iter().map(name).collect()
+}
+
+/// The text with its control characters escaped, as `\n` and `\u{1b}`: names,
+/// arguments and threads' names can hold what moves a terminal's cursor,
+/// or looks like another line.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut printable = String::with_capacity(text.len() + 8);
+    for char in text.chars() {
+        match char.is_control() {
+            true => printable.extend(char.escape_default()),
+            false => printable.push(char),
+        }
+    }
+    Cow::Owned(printable)
 }
 
 /// The parameters of a descriptor in Java's short form; the descriptor itself
@@ -173,6 +191,15 @@ mod tests {
             "a.D.odd(I)",
         ];
         assert_eq!(names(&methods), expected);
+    }
+
+    #[test]
+    fn control_characters_are_escaped() {
+        assert_eq!(printable("注文 é\\n"), "注文 é\\n");
+        assert_eq!(
+            printable("a\u{1b}[2Jb\nc\r\t\u{7f}\u{9b}é"),
+            r"a\u{1b}[2Jb\nc\r\t\u{7f}\u{9b}é"
+        );
     }
 
     #[test]

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use crate::figures::{Figure, figures};
 use crate::format::{Options, Sort};
 use crate::model::{Profile, ThreadKind, ThreadTree, Timing};
-use crate::names::names;
+use crate::names::{names, printable};
 use crate::paths::Paths;
 
 /// A profile seen through [`Options`].
 pub(crate) struct View<'p> {
     pub(crate) profile: &'p Profile,
-    /// On-screen names by [`Entry::method`].
+    /// On-screen names by [`Entry::method`], without control characters.
     pub(crate) names: Vec<String>,
     /// The threads chosen that have calls left.
     pub(crate) trees: Vec<Tree>,
@@ -70,7 +70,10 @@ impl<'p> View<'p> {
             .map(|focus| profile.methods.iter().map(focus).collect());
         let mut view = View {
             profile,
-            names: names(&profile.methods),
+            names: names(&profile.methods)
+                .iter()
+                .map(|name| printable(name).into_owned())
+                .collect(),
             trees: Vec::new(),
             whole: 0.0,
         };

@@ -171,6 +171,42 @@ fn json() {
     insta::assert_snapshot!(format!("{value:#}"));
 }
 
+/// A program can name its methods, and be called, as it likes.
+#[test]
+fn no_text_moves_the_cursor() {
+    let mut profile = small();
+    profile.header.command = "java Main \u{1b}[2J\nself, ms".to_owned();
+    profile.header.notes = vec!["a note\r\u{9b}2J".to_owned()];
+    profile.header.unmatched = vec!["com\u{7}.**".to_owned()];
+    profile.header.left_alone = [("rea\u{8}son".to_owned(), 1)].into();
+    for method in &mut profile.methods {
+        method.name = format!("{}\u{1b}[31m\nx\t", method.name).into();
+        method.class = format!("{}\u{1b}]0;title\u{7}", method.class).into();
+        method.loader = format!("{}\u{1b}c", method.loader).into();
+    }
+    let changes = diff::diff(&profile, &profile, &Options::default()).expect("same clock");
+    let mut differences = Vec::new();
+    diff::write(
+        &changes,
+        Timing::Adaptive,
+        &Options::default(),
+        &mut differences,
+    )
+    .expect("a vector takes all");
+    let mut texts = vec![String::from_utf8(differences).expect("UTF-8")];
+    for format in [Format::Table, Format::Tree, Format::Collapsed] {
+        let lines = text(format, &small(), &Options::default()).lines().count();
+        let text = text(format, &profile, &Options::default());
+        assert_eq!(text.lines().count(), lines, "{text}");
+        texts.push(text);
+    }
+    for text in texts {
+        let control = text.chars().find(|c| c.is_control() && *c != '\n');
+        assert_eq!(control, None, "{text:?}");
+        assert!(text.contains(r"\u{1b}"), "{text}");
+    }
+}
+
 #[test]
 fn speedscope() {
     let json = text(Format::Speedscope, &small(), &Options::default());

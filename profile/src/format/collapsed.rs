@@ -15,8 +15,8 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let view = View::new(profile, options);
     let tree = view.merged();
-    // A name must hold neither the separator nor a line end.
-    let clean = |name: &String| name.replace([';', '\n', '\r'], ":");
+    // A name must not hold the separator.
+    let clean = |name: &String| name.replace(';', ":");
     let names: Vec<String> = view.names.iter().map(clean).collect();
     let mut stack = String::new();
     let mut starts = Vec::new();

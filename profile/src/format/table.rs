@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::units::{self, Unit};
 use super::{FEW_NOTES, Options};
 use crate::model::{Header, Profile, Timing};
-use crate::names::{clipped, shorten};
+use crate::names::{clipped, printable, shorten};
 use crate::view::{Row, View};
 
 /// Errors from this share of a time on are shown, in percent.
@@ -80,7 +80,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     if !header.command.is_empty() {
         // Some have a thousand arguments.
         let columns = options.width.max(NARROWEST_NAME);
-        writeln!(out, "{}", clipped(&header.command, columns))?;
+        writeln!(out, "{}", clipped(&printable(&header.command), columns))?;
     }
     let calls = view.trees.iter().flat_map(|tree| &tree.entries);
     let calls = calls.fold(0u64, |sum, entry| sum.saturating_add(entry.calls));
@@ -264,5 +264,5 @@ fn remarks(
     }
     remarks
         .iter()
-        .try_for_each(|remark| writeln!(out, "{remark}"))
+        .try_for_each(|remark| writeln!(out, "{}", printable(remark)))
 }
