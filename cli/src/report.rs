@@ -36,7 +36,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "PATTERNS")]
     focus: Vec<String>,
 
-    /// Only the threads whose name contains this
+    /// Only the threads whose name contains this; ended ones are groups, in
+    /// which a # stands for any number: worker-3 is in worker-#
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
 
@@ -103,7 +104,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let profiles: Vec<Profile> = args.files.iter().map(|f| read(f)).collect::<Result<_>>()?;
     let names = |method: &Method| focus.names(method);
     let text = args.thread.as_deref().unwrap_or_default();
-    let has_text = |name: &str| name.contains(text);
+    let group = without_numbers(text);
+    let has_text = |name: &str| name.contains(text) || name.contains(&group);
     let options = Options {
         sort: args.sort.unwrap_or_default(),
         top: args.top,
@@ -161,6 +163,19 @@ fn warn(profiles: &[Profile], options: &Options<'_>) {
             );
         }
     }
+}
+
+/// As the tracker names the group of an ended thread.
+fn without_numbers(name: &str) -> String {
+    let mut group = String::with_capacity(name.len());
+    for char in name.chars() {
+        match char.is_ascii_digit() {
+            true if group.ends_with('#') => {}
+            true => group.push('#'),
+            false => group.push(char),
+        }
+    }
+    group
 }
 
 /// The patterns of `--focus`.
@@ -223,5 +238,18 @@ pub(crate) fn word(file: &Path) -> String {
     match shown.chars().all(is_plain) {
         true => shown,
         false => format!("'{}'", shown.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_numbers;
+
+    #[test]
+    fn numbers_of_ended_threads_go() {
+        assert_eq!(without_numbers("worker-3"), "worker-#");
+        assert_eq!(without_numbers("pool-12-thread-345"), "pool-#-thread-#");
+        assert_eq!(without_numbers("x#1 2"), "x# #");
+        assert_eq!(without_numbers("main"), "main");
     }
 }

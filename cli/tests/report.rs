@@ -7,6 +7,8 @@ use std::fs;
 use std::sync::OnceLock;
 
 use common::{Done, calls, done, folder, loadhook, mode, read, run};
+use loadhook_profile::ThreadKind;
+use loadhook_profile::format::pprof;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -248,6 +250,20 @@ fn threads_are_chosen_by_name() {
     let night = json(&["a.pb.gz", "--thread", "night"]);
     assert_eq!(methods(&night)[&format!("{ORDER}.<init>")], 500);
     assert_eq!(night["threads"].as_array().map(Vec::len), Some(1));
+    // One of a group that has ended.
+    let mut grouped = read(&profiles().path().join("a.pb.gz"));
+    for thread in &mut grouped.threads {
+        if &*thread.name == "night-shift" {
+            (thread.name, thread.id, thread.kind) = ("night-#-#".into(), None, ThreadKind::Ended);
+        }
+    }
+    let mut bytes = Vec::new();
+    pprof::write(&grouped, &mut bytes).expect("a vector takes all");
+    fs::write(profiles().path().join("grouped.pb.gz"), bytes).expect("ours");
+    let night = json(&["grouped.pb.gz", "--thread", "night-17-4"]);
+    assert_eq!(methods(&night)[&format!("{ORDER}.<init>")], 500);
+    assert_eq!(night["threads"][0]["name"], "night-#-#");
+
     let nobody = report(&["a.pb.gz", "--thread", "day"]);
     assert_eq!(
         nobody.err,

@@ -98,6 +98,20 @@ impl<'p> View<'p> {
         view
     }
 
+    /// How many threads, as far as it can be told: of those that have ended, of
+    /// virtual ones and of merged profiles several are one tree.
+    pub(crate) fn threads(&self) -> String {
+        let trees = self.trees.len();
+        let single = self.trees.iter().all(|tree| tree.id.is_some());
+        let text = match (trees, single) {
+            (1, true) => "thread",
+            (1, false) => "thread or group",
+            (_, true) => "threads",
+            (_, false) => "threads and groups",
+        };
+        format!("{trees} {text}")
+    }
+
     /// Whether there are no times.
     pub(crate) fn counts_only(&self) -> bool {
         self.profile.header.timing == Timing::Count

@@ -75,11 +75,12 @@ fn chromium(file: &Path, folder: &Path) -> String {
 fn the_script_runs() {
     let result = run(
         &page(&common::small()),
-        "return document.documentElement.dataset.ready + ' ' + document.getElementById('command').textContent",
+        "const text = (id) => document.getElementById(id).textContent; \
+            return [document.documentElement.dataset.ready, text('facts').includes(' · 2 threads and groups · '), text('command')].join(' ')",
     );
     assert_eq!(
         result,
-        "true java -jar shop.jar --greeting '</script><b>&amp;'"
+        "true true java -jar shop.jar --greeting '</script><b>&amp;'"
     );
 }
 

@@ -90,6 +90,7 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
             "total": edges.iter().map(|edge| edge.total_ns.round() as u64).collect::<Vec<_>>(),
         },
         "threads": threads,
+        "threadsText": view.threads(),
     })
 }
 

@@ -84,10 +84,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     }
     let calls = view.trees.iter().flat_map(|tree| &tree.entries);
     let calls = calls.fold(0u64, |sum, entry| sum.saturating_add(entry.calls));
-    let threads = match view.trees.len() {
-        1 => "1 thread".to_owned(),
-        n => format!("{n} threads"),
-    };
+    let threads = view.threads();
     let measured = match header.timing {
         Timing::Count => "calls counted, not timed".to_owned(),
         timing => format!(

@@ -582,7 +582,7 @@ function start() {
     time(header.duration_ns),
     measured,
     callsText(calls),
-    `${data.threads.length} ${data.threads.length === 1 ? "thread" : "threads"}`,
+    data.threadsText,
     `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,
   ];
