@@ -145,12 +145,13 @@ fn the_json_is_as_documented() {
         ("estimated", &is_flag),
     ];
     for method in json["methods"].as_array().expect("an array") {
-        let more: [Check<'_>; 5] = [
+        let more: [Check<'_>; 6] = [
             ("loader", &|v| v == "app"),
             ("file", &is_text_or_null),
             ("line", &is_number_or_null),
             ("self_error_ns", &is_number),
             ("total_error_ns", &is_number),
+            ("total_is_bound", &|v| v == false),
         ];
         check(method, &[&named[..], &more].concat());
         assert!(method["self_ns"].as_u64() <= method["total_ns"].as_u64());

@@ -38,6 +38,9 @@ pub struct Cost {
     pub self_error_ns: f64,
     /// Standard error of `total_ns`.
     pub total_error_ns: f64,
+    /// Whether `total_ns` is what it took at most: in a recursion calls of the
+    /// method may have run inside each other.
+    pub total_is_bound: bool,
 }
 
 impl Change {
@@ -118,6 +121,7 @@ fn cost(row: &Row) -> Cost {
         total_ns: row.total_ns,
         self_error_ns: row.self_error_ns(),
         total_error_ns: row.total_error_ns(),
+        total_is_bound: row.total_is_bound,
     }
 }
 
@@ -166,6 +170,14 @@ impl Quantity {
             Quantity::Total => cost.total_error_ns,
             Quantity::Calls => 0.0,
             Quantity::Mean => cost.total_error_ns / cost.calls.max(1) as f64,
+        }
+    }
+
+    /// The mark of a value that is a bound.
+    fn most(self, cost: &Cost) -> &'static str {
+        match self {
+            Quantity::Total | Quantity::Mean if cost.total_is_bound => "≤",
+            _ => "",
         }
     }
 
@@ -239,7 +251,9 @@ pub fn write(
         let calls = change.calls();
         let digits = units::count(u64::try_from(calls.unsigned_abs()).unwrap_or(u64::MAX));
         let calls = signed(calls as f64, digits);
-        let cells = [&number(before), &number(after), &growth, &percent, &calls];
+        let [before, after] = [(before, &change.before), (after, &change.after)]
+            .map(|(value, cost)| format!("{}{}", quantity.most(cost), number(value)));
+        let cells = [&before, &after, &growth, &percent, &calls];
         let name = shorten(&change.name, left);
         writeln!(out, "{}{name}", numbers(cells.map(String::as_str)))?;
     }
@@ -263,6 +277,7 @@ pub fn write_json(
             "total_ns": cost.total_ns.round() as u64,
             "self_error_ns": cost.self_error_ns.round() as u64,
             "total_error_ns": cost.total_error_ns.round() as u64,
+            "total_is_bound": cost.total_is_bound,
         })
     };
     let method = |change: &Change| {

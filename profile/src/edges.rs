@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::view::{Tree, View};
+use crate::view::{Folded, Tree, View};
 
 /// The calls of one method by another, in all chosen threads.
 #[derive(Clone, Copy, Debug)]
@@ -12,43 +12,46 @@ pub(crate) struct Edge {
     pub(crate) callee: u32,
     pub(crate) calls: u64,
     pub(crate) total_ns: f64,
+    /// As of [`Row`](crate::view::Row).
+    pub(crate) total_is_bound: bool,
 }
 
 type Ends = (Option<u32>, u32);
 
 /// All edges, by caller and callee.
 pub(crate) fn edges(view: &View<'_>) -> Vec<Edge> {
-    let mut sums: BTreeMap<Ends, (u64, f64)> = BTreeMap::new();
+    let mut edges = BTreeMap::new();
     for tree in &view.trees {
-        add(tree, &mut sums);
+        add(tree, &mut edges);
     }
-    let edge = |((caller, callee), (calls, total_ns))| Edge {
-        caller,
-        callee,
-        calls,
-        total_ns,
-    };
-    sums.into_iter().map(edge).collect()
+    edges.into_values().collect()
 }
 
-/// As with methods, one edge's calls can run inside each other at two nodes
-/// below a recursion, but never outside of it.
-fn add(tree: &Tree, sums: &mut BTreeMap<Ends, (u64, f64)>) {
-    let mut folded: BTreeMap<(u32, Ends), f64> = BTreeMap::new();
+fn add(tree: &Tree, edges: &mut BTreeMap<Ends, Edge>) {
+    let mut folded: BTreeMap<(u32, Ends), Folded> = BTreeMap::new(); // by recursion
     for entry in &tree.entries {
         let caller = entry.parent.map(|at| tree.entries[at as usize].method);
         let ends = (caller, entry.method);
-        let (calls, total) = sums.entry(ends).or_default();
-        *calls = calls.saturating_add(entry.calls);
+        let edge = edges.entry(ends).or_insert(Edge {
+            caller,
+            callee: entry.method,
+            calls: 0,
+            total_ns: 0.0,
+            total_is_bound: false,
+        });
+        edge.calls = edge.calls.saturating_add(entry.calls);
         match entry.figure.recursion {
-            Some(recursion) => {
-                *folded.entry((recursion, ends)).or_default() += entry.figure.total_ns;
-            }
-            None => *total += entry.figure.total_ns,
+            Some(recursion) => folded
+                .entry((recursion, ends))
+                .or_default()
+                .add(&entry.figure),
+            None => edge.total_ns += entry.figure.total_ns,
         }
     }
-    for ((recursion, ends), total) in folded {
-        let limit = tree.entries[recursion as usize].figure.total_ns;
-        sums.entry(ends).or_default().1 += total.min(limit);
+    for ((recursion, ends), folded) in folded {
+        if let Some(edge) = edges.get_mut(&ends) {
+            edge.total_ns += folded.total_ns(tree, recursion);
+            edge.total_is_bound |= folded.is_bound();
+        }
     }
 }

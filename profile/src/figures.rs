@@ -53,6 +53,9 @@ pub struct Figure {
     /// method can run inside itself at two nodes, neither above the other; what
     /// such nodes' totals add up to is at most that node's total.
     pub recursion: Option<u32>,
+    /// Whether calls made at or below this node went back to one above it: its
+    /// total holds time that was spent elsewhere in the recursion.
+    pub goes_back: bool,
 }
 
 /// The figures of a tree, one a node. All times are 0 in [`Timing::Count`].
@@ -193,6 +196,7 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
             // While a method is on the path its caller can be entered again:
             // that time belongs to the total, but lies outside the subtree.
             let outside = (node.outermost_ns as f64 - raw[at]).max(0.0);
+            figures[at].goes_back = outside > 0.0;
             let recursion = recursion as usize;
             let total = given[at] + outside * granted(given[recursion], raw[recursion]).min(1.0);
             let limit = node

@@ -55,6 +55,16 @@ pub(crate) struct Row {
     self_variance: f64,
     total_variance: f64,
     pub(crate) estimated: bool,
+    /// `total_ns` is what it took at most: calls may have run inside each other.
+    pub(crate) total_is_bound: bool,
+}
+
+/// Totals of nodes below one recursion, added up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Folded {
+    nodes: u32,
+    total_ns: f64,
+    goes_back: bool,
 }
 
 /// A step of a walk through a tree.
@@ -270,6 +280,11 @@ impl Row {
         self.total_ns / self.calls.max(1) as f64
     }
 
+    /// The mark of a total, hence mean, that is a bound.
+    pub(crate) fn most(&self) -> &'static str {
+        if self.total_is_bound { "≤" } else { "" }
+    }
+
     /// Standard error of `self_ns`.
     pub(crate) fn self_error_ns(&self) -> f64 {
         self.self_variance.sqrt()
@@ -278,6 +293,27 @@ impl Row {
     /// Standard error of `total_ns`.
     pub(crate) fn total_error_ns(&self) -> f64 {
         self.total_variance.sqrt()
+    }
+}
+
+impl Folded {
+    pub(crate) fn add(&mut self, figure: &Figure) {
+        self.nodes += 1;
+        self.total_ns += figure.total_ns;
+        self.goes_back |= figure.goes_back;
+    }
+
+    /// At two nodes calls can run inside each other, but never outside the
+    /// recursion.
+    pub(crate) fn total_ns(&self, tree: &Tree, recursion: u32) -> f64 {
+        let limit = tree.entries[recursion as usize].figure.total_ns;
+        self.total_ns.min(limit)
+    }
+
+    /// Whether they can: the way from one node to another goes back to a node
+    /// above both.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.nodes > 1 && self.goes_back
     }
 }
 
@@ -353,9 +389,7 @@ impl Tree {
     /// the path already adds nothing to its total.
     fn add_to(&self, rows: &mut [Row]) {
         let mut on_path = vec![0u32; rows.len()];
-        // By recursion and method: folded, one method's calls can run
-        // inside each other at two nodes, but never outside the recursion.
-        let mut folded: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+        let mut folded: BTreeMap<(u32, u32), Folded> = BTreeMap::new(); // by recursion and method
         self.walk(|step| {
             match step {
                 Step::Enter(at) => {
@@ -374,7 +408,7 @@ impl Tree {
                         row.total_variance += figure.total_variance;
                         match figure.recursion {
                             Some(recursion) => {
-                                *folded.entry((recursion, method)).or_default() += figure.total_ns;
+                                folded.entry((recursion, method)).or_default().add(&figure);
                             }
                             None => row.total_ns += figure.total_ns,
                         }
@@ -385,9 +419,10 @@ impl Tree {
             }
             true
         });
-        for ((recursion, method), total) in folded {
-            let limit = self.entries[recursion as usize].figure.total_ns;
-            rows[method as usize].total_ns += total.min(limit);
+        for ((recursion, method), folded) in folded {
+            let row = &mut rows[method as usize];
+            row.total_ns += folded.total_ns(self, recursion);
+            row.total_is_bound |= folded.is_bound();
         }
     }
 }

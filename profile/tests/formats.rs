@@ -5,9 +5,9 @@
 
 mod common;
 
-use common::{large, small};
+use common::{large, node, recursion_by_two_ways, small, tree_of};
 use loadhook_profile::format::{Format, Options, Sort};
-use loadhook_profile::{Method, Node, Profile, ThreadTree, Timing, diff, merge};
+use loadhook_profile::{Method, Profile, Timing, diff, merge};
 
 fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
     let mut out = Vec::new();
@@ -15,40 +15,6 @@ fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
         .write(profile, options, &mut out)
         .expect("a vector takes all");
     String::from_utf8(out).expect("UTF-8")
-}
-
-/// Every call timed.
-fn node(
-    parent: Option<u32>,
-    method: u32,
-    calls: u64,
-    [all_ns, outermost_ns, child_ns]: [u64; 3],
-) -> Node {
-    Node {
-        parent,
-        method,
-        calls,
-        timed: calls,
-        all_ns,
-        outermost_ns,
-        child_ns,
-        variance: 0.0,
-    }
-}
-
-/// One thread's calls of methods of X, whose probes cost nothing.
-fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
-    let method = |name: &&str| Method::new("X", name, "()V");
-    Profile {
-        methods: methods.iter().map(method).collect(),
-        threads: vec![ThreadTree {
-            name: "main".into(),
-            id: None,
-            kind: Default::default(),
-            nodes,
-        }],
-        ..Profile::default()
-    }
 }
 
 fn counted() -> Profile {
@@ -296,28 +262,75 @@ fn percentages_add_up() {
     }
 }
 
+/// What of the methods of X is told as JSON: total and whether it is a bound.
+fn total(profile: &Profile, name: &str) -> (u64, bool) {
+    let json = text(Format::Json, profile, &Options::default());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let mut methods = json["methods"].as_array().expect("array").iter();
+    let method = methods.find(|method| method["method"] == name);
+    let method = method.expect("the method was called");
+    let bound = method["total_is_bound"].as_bool().expect("a flag");
+    (method["total_ns"].as_u64().expect("a number"), bound)
+}
+
+/// b is under both a and c, and the b below c ran inside the b below a: of
+/// two such totals the sum is a bound, which the recursion's total cuts.
 #[test]
-fn a_method_inside_itself_counts_once() {
-    // A folded recursion in which b is under both a and c, and the b
-    // below c ran inside the b below a: the sum of both passes a's total.
+fn totals_of_what_may_have_run_inside_itself_are_bounds() {
+    let profile = recursion_by_two_ways();
+    // Truly 900.
+    assert_eq!(total(&profile, "b"), (1_000, true));
+    assert_eq!(total(&profile, "a"), (1_000, false));
+    assert_eq!(total(&profile, "c"), (700, false));
+
+    let table = text(Format::Table, &profile, &Options::default());
+    let line = |name: &str| table.lines().find(|line| line.ends_with(name));
+    assert!(
+        line("X.b").is_some_and(|b| b.matches('≤').count() == 2),
+        "{table}"
+    );
+    assert!(line("X.c").is_some_and(|c| !c.contains('≤')), "{table}");
+    assert!(table.contains("\n≤ at most: "), "{table}");
+    let options = Options {
+        sort: Sort::Total,
+        ..Options::default()
+    };
+    let changes = diff::diff(&profile, &profile, &options).expect("same clock");
+    let bounds: Vec<_> = changes.iter().filter(|c| c.after.total_is_bound).collect();
+    assert!(bounds.len() == 1 && bounds[0].name == "X.b", "{changes:?}");
+    let mut differences = Vec::new();
+    diff::write(&changes, Timing::Adaptive, &options, &mut differences)
+        .expect("a vector takes all");
+    let differences = String::from_utf8(differences).expect("UTF-8");
+    assert_eq!(differences.matches("≤1,000 ").count(), 2, "{differences}");
+
+    // a rests 600, then b → a → c → b, which rests 400: a bound that nothing cuts.
     let profile = tree_of(
         &["a", "b", "c"],
-        // a(1000) → b(900) → a(800) → c(700) → b(600), 100 ns each but the last.
         vec![
-            node(None, 0, 2, [1_800, 1_000, 1_600]),
-            node(Some(0), 1, 1, [900, 900, 800]),
-            node(Some(0), 2, 1, [700, 700, 600]),
-            node(Some(2), 1, 1, [600, 600, 0]),
+            node(None, 0, 2, [1_400, 1_000, 800]),
+            node(Some(0), 1, 1, [400, 400, 400]),
+            node(Some(0), 2, 1, [400, 400, 400]),
+            node(Some(2), 1, 1, [400, 400, 0]),
         ],
     );
-    let json = text(Format::Json, &profile, &Options::default());
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    let methods = json["methods"].as_array().expect("array");
-    let b = methods.iter().find(|m| m["method"] == "b").expect("b");
-    assert_eq!(
-        (&b["self_ns"], &b["total_ns"]),
-        (&700.into(), &1_000.into())
+    assert_eq!(total(&profile, "b"), (800, true));
+}
+
+/// a calls itself, b and c; c calls b. No way leads from one b to the other.
+#[test]
+fn totals_of_what_goes_nowhere_are_exact() {
+    let profile = tree_of(
+        &["a", "b", "c"],
+        vec![
+            node(None, 0, 2, [1_500, 1_000, 1_200]),
+            node(Some(0), 1, 1, [300, 300, 0]),
+            node(Some(0), 2, 1, [400, 400, 200]),
+            node(Some(2), 1, 1, [200, 200, 0]),
+        ],
     );
+    assert_eq!(total(&profile, "b"), (500, false));
+    assert_eq!(total(&profile, "c"), (400, false));
 }
 
 #[test]

@@ -203,6 +203,19 @@ fn callers_and_callees_are_those_of_all_threads() {
     assert_eq!(run(&page(&common::large(400_000)), sums), "200000 true");
 }
 
+#[test]
+fn totals_that_are_bounds_are_marked() {
+    let script = r#"
+        const bounds = (id) => [...document.querySelectorAll(`#${id} tr`)].filter((row) => row.textContent.includes('≤'))
+            .map((row) => [...row.children].map((cell) => cell.textContent).join(' | ')).join(', ');
+        show('methods');
+        details(methods.name.indexOf('X.b'));
+        const facts = document.getElementById('details-facts').textContent;
+        return [bounds('rows'), facts, bounds('callers'), document.getElementById('remarks').textContent].join('\n');
+    "#;
+    insta::assert_snapshot!(run(&page(&common::recursion_by_two_ways()), script));
+}
+
 /// As `run --explain` makes them: one for each method left alone.
 #[test]
 fn many_notes_leave_room_for_the_rest() {

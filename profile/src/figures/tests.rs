@@ -136,6 +136,7 @@ fn mutual_recursion_has_totals_beyond_its_subtree() {
     // Though only 200 lie below b's node, the inner a ran inside b too.
     assert_eq!(figures[1].total_ns, 300.0);
     assert!(figures.iter().all(|figure| figure.recursion == Some(0)));
+    assert!(!figures[0].goes_back && figures[1].goes_back);
 }
 
 #[test]

@@ -67,6 +67,7 @@ struct JsonMethod<'a> {
     estimated: bool,
     self_error_ns: u64,
     total_error_ns: u64,
+    total_is_bound: bool,
 }
 
 #[derive(Serialize)]
@@ -110,6 +111,7 @@ impl Serialize for Methods<'_, '_> {
                 estimated: row.estimated,
                 self_error_ns: row.self_error_ns().round() as u64,
                 total_error_ns: row.total_error_ns().round() as u64,
+                total_is_bound: row.total_is_bound,
             }
         }))
     }

@@ -58,7 +58,8 @@ pub(super) fn write(
         }
     }
     let estimated = rows.iter().any(|row| row.estimated);
-    let marks = [estimated, has_errors];
+    let has_bounds = rows.iter().any(|row| row.total_is_bound);
+    let marks = [estimated, has_errors, has_bounds];
     remarks(&profile.header, marks, options.explain, out)
 }
 
@@ -129,11 +130,15 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     }
     let share = |row: &Row| format!("{:.1} %", view.percent(row.self_ns));
     columns.push(column("self %", cells(&share)));
-    let times = |title: &str, spare: [u8; 2], time: fn(&Row) -> f64, error: fn(&Row) -> f64| {
+    let times = |title: &str,
+                 spare: [u8; 2],
+                 most: fn(&Row) -> &'static str,
+                 time: fn(&Row) -> f64,
+                 error: fn(&Row) -> f64| {
         let unit = Unit::for_largest(rows.iter().map(time).fold(0.0, f64::max));
         let number = |row: &Row| {
             let mark = if row.estimated { "~" } else { "" };
-            format!("{mark}{}", unit.number(time(row)))
+            format!("{}{mark}{}", most(row), unit.number(time(row)))
         };
         let error = |row: &Row| match 100.0 * error(row) / time(row).max(1.0) {
             percent if row.estimated && percent > 999.0 => ">999 %".to_owned(),
@@ -149,17 +154,27 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
             .into_iter()
             .filter(|column| column.cells.iter().any(|cell| !cell.is_empty()))
     };
-    columns.extend(times("self", [0, 3], |row| row.self_ns, Row::self_error_ns));
+    columns.extend(times(
+        "self",
+        [0, 3],
+        |_| "",
+        |row| row.self_ns,
+        Row::self_error_ns,
+    ));
     columns.extend(times(
         "total",
         [1, 4],
+        Row::most,
         |row| row.total_ns,
         Row::total_error_ns,
     ));
     columns.push(calls);
     columns.push(Column {
         spare: 2,
-        ..column("mean", cells(&|row| units::time(row.mean_ns())))
+        ..column(
+            "mean",
+            cells(&|row| format!("{}{}", row.most(), units::time(row.mean_ns()))),
+        )
     });
     columns
 }
@@ -220,7 +235,7 @@ impl Column {
 /// What the numbers do not say.
 fn remarks(
     header: &Header,
-    [estimated, has_errors]: [bool; 2],
+    [estimated, has_errors, has_bounds]: [bool; 3],
     explain: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -230,6 +245,12 @@ fn remarks(
     }
     if has_errors {
         remarks.push("± standard error of the estimate, where above 5 %".to_owned());
+    }
+    if has_bounds {
+        remarks.push(
+            "≤ at most: in a recursion calls of the method may have run inside each other"
+                .to_owned(),
+        );
     }
     if header.overflowed_calls > 0 {
         remarks.push(format!(

@@ -68,42 +68,36 @@ pub(crate) fn small() -> Profile {
         /* 11 */ Method::overflow(),
     ];
     methods[9].loader = "plugins".into();
-    let node =
-        |parent: Option<u32>, method, calls, timed, [all, outermost, child]: [u64; 3]| Node {
-            parent,
-            method,
-            calls,
-            timed,
-            all_ns: all,
-            outermost_ns: outermost,
-            child_ns: child,
-            variance: 0.0,
-        };
     let main = vec![
-        node(None, 0, 1, 1, [2000 * MS, 2000 * MS, 1900 * MS]),
-        node(Some(0), 1, 1000, 1000, [1850 * MS, 1850 * MS, 1700 * MS]),
+        node(None, 0, 1, [2000 * MS, 2000 * MS, 1900 * MS]),
+        node(Some(0), 1, 1000, [1850 * MS, 1850 * MS, 1700 * MS]),
         Node {
             // 1.2 µs each, one in 100 timed.
             variance: (5.0 * MS as f64).powi(2),
-            ..node(Some(1), 2, 500_000, 5_000, [600 * MS, 600 * MS, 300 * MS])
+            timed: 5_000,
+            ..node(Some(1), 2, 500_000, [600 * MS, 600 * MS, 300 * MS])
         },
         Node {
             variance: (30.0 * MS as f64).powi(2),
-            ..node(Some(2), 7, 1_000_000, 2_000, [300 * MS, 300 * MS, 0])
+            timed: 2_000,
+            ..node(Some(2), 7, 1_000_000, [300 * MS, 300 * MS, 0])
         },
         // Expression calls itself through Sum, three deep.
-        node(Some(1), 4, 3_000, 3_000, [1800 * MS, 1000 * MS, 1400 * MS]),
-        node(Some(4), 5, 3_000, 3_000, [1400 * MS, 900 * MS, 900 * MS]),
-        node(Some(5), 6, 9_000, 9_000, [100 * MS, 100 * MS, 0]),
-        node(Some(1), 3, 1_000, 1_000, [100 * MS, 100 * MS, 0]),
-        node(Some(0), 8, 1, 1, [30 * MS, 30 * MS, 0]),
-        node(Some(0), 9, 1, 1, [20 * MS, 20 * MS, 0]),
-        node(Some(0), 11, 77, 0, [0, 0, 0]),
+        node(Some(1), 4, 3_000, [1800 * MS, 1000 * MS, 1400 * MS]),
+        node(Some(4), 5, 3_000, [1400 * MS, 900 * MS, 900 * MS]),
+        node(Some(5), 6, 9_000, [100 * MS, 100 * MS, 0]),
+        node(Some(1), 3, 1_000, [100 * MS, 100 * MS, 0]),
+        node(Some(0), 8, 1, [30 * MS, 30 * MS, 0]),
+        node(Some(0), 9, 1, [20 * MS, 20 * MS, 0]),
+        Node {
+            timed: 0,
+            ..node(Some(0), 11, 77, [0, 0, 0])
+        },
     ];
     let worker = vec![
-        node(None, 10, 10, 10, [500 * MS, 500 * MS, 450 * MS]),
-        node(Some(0), 1, 20, 20, [450 * MS, 450 * MS, 40 * MS]),
-        node(Some(1), 3, 20, 20, [40 * MS, 40 * MS, 0]),
+        node(None, 10, 10, [500 * MS, 500 * MS, 450 * MS]),
+        node(Some(0), 1, 20, [450 * MS, 450 * MS, 40 * MS]),
+        node(Some(1), 3, 20, [40 * MS, 40 * MS, 0]),
     ];
     let thread = |name: &str, id, kind, nodes| ThreadTree {
         name: name.into(),
@@ -139,6 +133,53 @@ pub(crate) fn small() -> Profile {
             thread("pool-1 \"</script>\"; 木", None, ThreadKind::Ended, worker),
         ],
     }
+}
+
+/// Every call timed.
+pub(crate) fn node(
+    parent: Option<u32>,
+    method: u32,
+    calls: u64,
+    [all_ns, outermost_ns, child_ns]: [u64; 3],
+) -> Node {
+    Node {
+        parent,
+        method,
+        calls,
+        timed: calls,
+        all_ns,
+        outermost_ns,
+        child_ns,
+        variance: 0.0,
+    }
+}
+
+/// One thread's calls of methods of X, whose probes cost nothing.
+pub(crate) fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
+    let method = |name: &&str| Method::new("X", name, "()V");
+    Profile {
+        methods: methods.iter().map(method).collect(),
+        threads: vec![ThreadTree {
+            name: "main".into(),
+            id: None,
+            kind: Default::default(),
+            nodes,
+        }],
+        ..Profile::default()
+    }
+}
+
+/// a(1000) → b(900) → a(800) → c(700) → b(600), 100 ns each but the last.
+pub(crate) fn recursion_by_two_ways() -> Profile {
+    tree_of(
+        &["a", "b", "c"],
+        vec![
+            node(None, 0, 2, [1_800, 1_000, 1_600]),
+            node(Some(0), 1, 1, [900, 900, 800]),
+            node(Some(0), 2, 1, [700, 700, 600]),
+            node(Some(2), 1, 1, [600, 600, 0]),
+        ],
+    )
 }
 
 /// A tree of `size` nodes over a tenth as many methods, without recursion,

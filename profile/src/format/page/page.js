@@ -30,6 +30,7 @@ function bytes(size) {
 const percent = (part) => `${(data.whole ? (100 * part) / data.whole : 0).toFixed(1)} %`;
 const weight = (value) => (counts ? callsText(value) : time(value));
 const mark = (estimated) => (estimated ? "~" : "");
+const most = (bound) => (bound ? "≤" : "");
 const lower = methods.name.map((name) => name.toLowerCase());
 
 /** An element with a class, text and children. */
@@ -295,13 +296,13 @@ const TIMES = [
   { title: "self %", value: (at) => rows.self[at], cell: (at) => share(rows.self[at]) },
   { title: "self", value: (at) => rows.self[at], cell: (at) => mark(rows.estimated[at]) + time(rows.self[at]) },
   ...(hasErrors ? [{ title: "±", minor: true, value: errorOf, cell: (at) => (errorOf(at) > 5 ? errorOf(at) > 999 ? ">999 %" : `${Math.round(errorOf(at))} %` : "") }] : []),
-  { title: "total", value: (at) => rows.total[at], cell: (at) => mark(rows.estimated[at]) + time(rows.total[at]) },
+  { title: "total", value: (at) => rows.total[at], cell: (at) => most(rows.bound[at]) + mark(rows.estimated[at]) + time(rows.total[at]) },
 ];
 // Minor columns give way on narrow screens.
 const COLUMNS = [
   ...(counts ? [{ title: "calls %", value: (at) => rows.calls[at], cell: (at) => share(rows.calls[at]) }] : TIMES),
   { title: "calls", value: (at) => rows.calls[at], cell: (at) => grouped.format(rows.calls[at]) },
-  ...(counts ? [] : [{ title: "mean", minor: true, value: mean, cell: (at) => time(mean(at)) }]),
+  ...(counts ? [] : [{ title: "mean", minor: true, value: mean, cell: (at) => most(rows.bound[at]) + time(mean(at)) }]),
   { title: "method", value: (at) => methods.name[rows.method[at]], cell: (at) => nameOf(rows.method[at]) },
 ];
 let order = null; // { column, down }; null is the order written
@@ -477,7 +478,7 @@ function details(method) {
     if (!counts) {
       const estimated = mark(rows.estimated[at]);
       facts.push(`self ${estimated}${time(rows.self[at])} (${percent(rows.self[at])})`);
-      facts.push(`total ${estimated}${time(rows.total[at])} (${percent(rows.total[at])})`);
+      facts.push(`total ${most(rows.bound[at])}${estimated}${time(rows.total[at])} (${percent(rows.total[at])})`);
     }
   }
   if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
@@ -487,7 +488,7 @@ function details(method) {
     const made = sorted.map((edge) => {
       const other = others[edge];
       const row = element("tr", {}, share(edgeTotal[edge]));
-      if (!counts) row.append(element("td", { text: time(edges.total[edge]) }));
+      if (!counts) row.append(element("td", { text: most(edges.bound[edge]) + time(edges.total[edge]) }));
       row.append(element("td", { text: `${grouped.format(edges.calls[edge])} ×` }));
       row.append(element("td", {}, other === -1 ? "(thread start)" : nameOf(other)));
       if (other !== -1) row.addEventListener("click", () => details(other));
@@ -591,6 +592,7 @@ function start() {
   const remarks = [];
   if (!rows.method.length) remarks.push("No instrumented method was called");
   if (rows.estimated.some(Boolean)) remarks.push("~ estimated from a random sample of the calls; counts are exact");
+  if (rows.bound.some(Boolean)) remarks.push("≤ at most: in a recursion calls of the method may have run inside each other");
   if (header.overflowed_calls) remarks.push(`No room for the whole call tree (--max-nodes, or the heap): ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);
   if (data.leftOut) remarks.push(`${grouped.format(data.leftOut)} of the lightest tree nodes are left out of this page`);
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
