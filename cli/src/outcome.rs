@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use loadhook_profile::Profile;
 use loadhook_profile::format::{Format, Options, pprof};
 
@@ -13,55 +13,65 @@ use crate::report;
 use crate::run::RunArgs;
 
 /// Shows the profiles that were written: one, or several together. `whole` is
-/// where all are wanted in one.
-pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) -> Result<()> {
-    let Some(first) = files.first() else {
-        bail!("no profile was written: no JVM was started, or none has ended by itself");
-    };
-    let profiles = files
-        .iter()
-        .map(|file| report::read(file))
-        .collect::<Result<Vec<Profile>>>()?;
-    let merged = match &profiles[..] {
-        [_] => None,
-        several => Some(loadhook_profile::merge(several)?),
-    };
-    let shown = merged.as_ref().unwrap_or(&profiles[0]);
-    table(args, shown)?;
-    let picture = match &args.html {
-        Some(html) => {
-            let mut page = Vec::new();
-            Format::Html.write(shown, &Options::default(), &mut page)?;
-            write_beside(html, &page, PRIVATE)?;
-            Some(format!("page: {}", report::shown(html)))
+/// where all are wanted in one. What goes wrong with one file is said, and
+/// hides none of the others.
+pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
+    if files.is_empty() {
+        say!("loadhook: no profile was written: no JVM was started, or none has ended by itself");
+        return;
+    }
+    let read = |file: &PathBuf| Some((file.clone(), or_said(report::read(file))?));
+    let (read, profiles): (Vec<PathBuf>, Vec<Profile>) = files.iter().filter_map(read).unzip();
+    let merged;
+    let shown = match &profiles[..] {
+        [] => return,
+        [one] => Some(one),
+        several => {
+            let together = loadhook_profile::merge(several);
+            merged = or_said(together.context("the profiles cannot be shown together"));
+            merged.as_ref()
         }
-        None => None,
     };
-    // `x.pb.gz` becomes `x.html`.
-    let html = whole.unwrap_or(first).with_extension("");
-    let html = html.with_extension("html");
-    let picture = |arguments: &str| {
-        picture.clone().unwrap_or_else(|| {
+    // What was asked for is kept before anything else can fail.
+    let saved = whole.filter(|whole| {
+        let saved = match (shown, files) {
+            (_, [only]) => fs::rename(only, whole).with_context(|| whole.display().to_string()),
+            (Some(shown), _) => save(whole, shown),
+            (None, _) => return false,
+        };
+        or_said(saved).is_some()
+    });
+    let page = shown.and_then(|shown| {
+        or_said(table(args, shown));
+        let html = args.html.as_deref()?;
+        or_said(write_page(html, shown))?;
+        Some(format!("page: {}", report::shown(html)))
+    });
+    name(&read, &profiles, saved, page);
+}
+
+/// Names what there is: the profiles, which of them holds all, and the page
+/// or how to get one.
+fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Option<String>) {
+    let picture = |beside: &Path, arguments: &str| {
+        // `x.pb.gz` becomes `x.html`.
+        let html = beside.with_extension("").with_extension("html");
+        page.clone().unwrap_or_else(|| {
             format!(
                 "a picture: loadhook report {arguments} --format html -o {}",
                 report::word(&html)
             )
         })
     };
-    let Some(merged) = &merged else {
-        let file = match whole {
-            Some(whole) => {
-                fs::rename(first, whole).with_context(|| whole.display().to_string())?;
-                whole
-            }
-            None => first,
-        };
-        let word = report::word(file);
-        say!("profile: {} ({})", report::shown(file), picture(&word));
-        return Ok(());
+    let one = |what: &str, file: &Path| {
+        let picture = picture(file, &report::word(file));
+        say!("{what}: {} ({picture})", report::shown(file));
     };
-    say!("profiles of {} JVMs, together above:", files.len());
-    for (file, profile) in files.iter().zip(&profiles) {
+    if let [first] = files {
+        return one("profile", whole.unwrap_or(first));
+    }
+    say!("profiles of {} JVMs, together above:", profiles.len());
+    for (file, profile) in files.iter().zip(profiles) {
         let calls = match profile.calls() {
             0 => "nothing called",
             _ => "",
@@ -73,24 +83,33 @@ pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) -> R
         );
         say!("{}", line.trim_end());
     }
-    match whole {
-        Some(whole) => {
-            let mut bytes = Vec::new();
-            pprof::write(merged, &mut bytes)?;
-            write_beside(whole, &bytes, PRIVATE)?;
-            let word = report::word(whole);
-            say!(
-                "profile of all: {} ({})",
-                report::shown(whole),
-                picture(&word)
-            );
-        }
-        None => {
-            let words: Vec<String> = files.iter().map(|file| report::word(file)).collect();
-            say!("{}", picture(&format!("--merge {}", words.join(" "))));
-        }
+    if let Some(whole) = whole {
+        return one("profile of all", whole);
     }
-    Ok(())
+    let words: Vec<String> = files.iter().map(|file| report::word(file)).collect();
+    if let Some(first) = files.first() {
+        say!(
+            "{}",
+            picture(first, &format!("--merge {}", words.join(" ")))
+        );
+    }
+}
+
+/// What went wrong is said, and the rest goes on.
+fn or_said<T>(result: Result<T>) -> Option<T> {
+    result.inspect_err(|error| say!("loadhook: {error:#}")).ok()
+}
+
+fn save(file: &Path, profile: &Profile) -> Result<()> {
+    let mut bytes = Vec::new();
+    pprof::write(profile, &mut bytes)?;
+    write_beside(file, &bytes, PRIVATE)
+}
+
+fn write_page(file: &Path, profile: &Profile) -> Result<()> {
+    let mut page = Vec::new();
+    Format::Html.write(profile, &Options::default(), &mut page)?;
+    write_beside(file, &page, PRIVATE)
 }
 
 fn table(args: &RunArgs, profile: &Profile) -> Result<()> {

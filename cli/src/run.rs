@@ -10,7 +10,7 @@ use loadhook_rewrite::Filter;
 
 use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;
-use crate::output::{check_writable, say};
+use crate::output::check_writable;
 
 /// How calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -232,8 +232,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     };
     let written = fs::read_to_string(&manifest).unwrap_or_default();
     let profiles: Vec<PathBuf> = written.lines().map(PathBuf::from).collect();
-    if let Err(error) = outcome::show(args, &profiles, target.whole.as_deref()) {
-        say!("loadhook: {error:#}");
-    }
+    outcome::show(args, &profiles, target.whole.as_deref());
     Ok(ExitCode::from(status))
 }

@@ -337,6 +337,50 @@ fn each_jvm_of_a_script_has_its_own_profile() {
     assert_eq!(profiles(folder.path()).len(), 4);
 }
 
+/// What happens to one file hides none of the others.
+#[test]
+fn what_is_lost_hides_nothing_else() {
+    let folder = folder();
+    let line = format!("java -cp '{}' shop.Shop", classes().display());
+    let three =
+        format!("{line} serve; {line} exit 0; rm \"$(ls -t x-*.gz | head -1)\"; {line} exit 0");
+    for output in ["x-%p.pb.gz", "x.pb.gz"] {
+        let options = ["run", "-o", output, "--", "sh", "-c", &three];
+        let result = done(&mut loadhook(folder.path(), &options));
+        let told = [": No such file", "profiles of 2 JVMs", "shop.Shop serve\n"];
+        result.expect(0, SERVED, &told);
+        let files = profiles(folder.path());
+        for file in &files {
+            assert!(result.err.contains(file), "{file}: {}", result.err);
+            fs::remove_file(folder.path().join(file)).expect("ours");
+        }
+        // The file of all is one of them, where there is one.
+        assert_eq!(files.len(), if output == "x.pb.gz" { 3 } else { 2 });
+    }
+
+    // A page that cannot be written after all.
+    let full = format!("{line} serve; mkdir page.html");
+    let options = [
+        "run",
+        "-o",
+        "x.pb.gz",
+        "--html",
+        "page.html",
+        "--",
+        "sh",
+        "-c",
+        &full,
+    ];
+    let result = done(&mut loadhook(folder.path(), &options));
+    let told = [
+        "shop.Shop serve\n",
+        "loadhook: page.html: ",
+        "\nprofile: x.pb.gz (a picture: ",
+    ];
+    result.expect(0, SERVED, &told);
+    assert_eq!(profiles(folder.path()), ["x.pb.gz"]);
+}
+
 #[test]
 fn children_inherit_what_is_in_the_environment_only() {
     let folder = folder();
