@@ -1,21 +1,30 @@
-//! Signals go to the child, and we outlive it to show what it did.
+//! Signals go to the child, and we outlive it to show what it did. After that
+//! they are ours again.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::Cause;
 
 /// Signals that are held back from now on.
-pub(crate) struct Held(SignalsInfo<WithOrigin>);
+pub(crate) struct Held {
+    signals: SignalsInfo<WithOrigin>,
+    /// Whether they do again what they do by default.
+    ours: Arc<AtomicBool>,
+}
 
 /// Signals on their way to a child, until this is dropped.
 pub(crate) struct HandedOn {
     handle: Handle,
+    ours: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -29,12 +38,19 @@ impl Held {
         let handled = signals
             .into_iter()
             .filter(|signal| ignored & (1 << (signal - 1)) == 0);
-        Ok(Held(SignalsInfo::new(handled).context("signals")?))
+        let ours = Arc::new(AtomicBool::new(false));
+        for signal in handled.clone() {
+            // A handler stays for good: without this one, a signal that comes
+            // after the child's end would be lost.
+            flag::register_conditional_default(signal, ours.clone()).context("signals")?;
+        }
+        let signals = SignalsInfo::new(handled).context("signals")?;
+        Ok(Held { signals, ours })
     }
 
     /// Hands them on to `child`.
     pub(crate) fn hand_on(self, child: u32) -> HandedOn {
-        let mut signals = self.0;
+        let Held { mut signals, ours } = self;
         let handle = signals.handle();
         let child = i32::try_from(child).ok().and_then(Pid::from_raw);
         let thread = thread::spawn(move || {
@@ -55,6 +71,7 @@ impl Held {
         });
         HandedOn {
             handle,
+            ours,
             thread: Some(thread),
         }
     }
@@ -62,6 +79,7 @@ impl Held {
 
 impl Drop for HandedOn {
     fn drop(&mut self) {
+        self.ours.store(true, Ordering::SeqCst);
         self.handle.close();
         if let Some(thread) = self.thread.take() {
             // It only loops.

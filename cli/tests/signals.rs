@@ -3,13 +3,15 @@
 
 mod common;
 
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-
-use common::{Done, ended, folder, in_environment, run};
-use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use common::{Done, classes, ended, folder, in_environment, loadhook, run};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Starts the program, waits until it waits, and sends a signal.
 fn ended_by(signal: Signal, to_child: bool) -> Done {
@@ -78,6 +80,39 @@ fn a_killed_program_has_no_profile() {
         "{}",
         result.err
     );
+}
+
+/// Once the program has ended, signals are for `loadhook` itself: here one that
+/// reads for ever what lies where the profile was.
+#[test]
+fn what_comes_after_the_end_ends_loadhook() {
+    let folder = folder();
+    let java = format!("java -cp '{}' shop.Shop exit 0", classes().display());
+    let script = format!("{java}; for f in x-*.pb.gz; do rm $f; mkfifo $f; done; echo waiting");
+    let options = ["run", "-o", "x-%p.pb.gz", "--", "sh", "-c", &script];
+    let inner = loadhook(folder.path(), &options);
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT] {
+        let mut command = in_environment(Path::new("env"), folder.path());
+        command.arg("--default-signal=HUP,INT,TERM,QUIT");
+        command.arg(inner.get_program()).args(inner.get_args());
+        let result = waiting(&mut command, |loadhook| {
+            let id = loadhook.id();
+            let children = format!("/proc/{id}/task/{id}/children");
+            while !std::fs::read_to_string(&children).is_ok_and(|text| text.is_empty()) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            std::thread::sleep(Duration::from_millis(300));
+            send(id, signal);
+            std::thread::sleep(Duration::from_millis(300));
+            // Whoever reads has an end of it now.
+            for entry in std::fs::read_dir(folder.path()).expect("ours") {
+                let pipe = entry.expect("readable").path();
+                let _ = OpenOptions::new().read(true).write(true).open(&pipe);
+                std::fs::remove_file(pipe).expect("ours");
+            }
+        });
+        assert_eq!(result.code, None, "{signal:?}: {}", result.err);
+    }
 }
 
 /// As under `nohup`: what is ignored stays so in the JVM.
