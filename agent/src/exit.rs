@@ -5,14 +5,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 use loadhook_profile::snapshot::{Decoder, SnapshotError};
 use loadhook_profile::{Method, Profile, Symbols};
 
 use crate::agent::{Agent, Tracker};
 use crate::ffi::jni::Jni;
-use crate::loaders;
 use crate::options::Options;
 use crate::tell;
 
@@ -119,10 +118,15 @@ fn profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<Profile, St
 
 fn symbols(agent: &Agent) -> Symbols {
     let mut symbols = Symbols::default();
-    for class in agent.hook.registry.classes() {
+    let classes = agent.hook.registry.classes();
+    let loaders = agent
+        .loaders
+        .names(classes.iter().map(|class| class.loader).collect());
+    for class in classes {
+        let loader: Arc<str> = loaders.get(&class.loader).map_or("?", |name| name).into();
         for method in class.methods {
             let mut symbol = Method::new(&class.name, &method.name, &method.descriptor);
-            symbol.loader = loaders::name(class.loader).into();
+            symbol.loader = loader.clone();
             symbol.file = class.source_file.as_deref().map(Into::into);
             symbol.line = method.line.map(u32::from);
             symbols.define(method.id, symbol);

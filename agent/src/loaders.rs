@@ -1,9 +1,12 @@
 //! Where classes come from: loaders by number, and which are the JDK's.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use crate::ffi::jni::{Jni, Reference};
+use loadhook_rewrite::symbol::java_name;
+
+use crate::ffi::jni::{Field, Jni, Reference};
 use crate::ffi::jvmti::Jvmti;
 use crate::hook::Origin;
 
@@ -12,31 +15,42 @@ const BOOT: u32 = 0;
 const PLATFORM: u32 = 1;
 const APP: u32 = 2;
 
-/// What a profile calls the loader of this number: the same in every run for
-/// those that every VM has.
-pub(crate) fn name(loader: u32) -> String {
-    match loader {
-        BOOT => String::new(),
-        PLATFORM => "platform".to_owned(),
-        APP => "app".to_owned(),
-        other => format!("loader-{other}"),
-    }
-}
+/// What these are called.
+const COMMON: [(u32, &str); 3] = [(BOOT, ""), (PLATFORM, "platform"), (APP, "app")];
 
 /// The class loaders seen so far.
 #[derive(Default)]
 pub(crate) struct Loaders {
     platform: OnceLock<Reference>,
     app: OnceLock<Reference>,
-    /// By identity hash, those that are none of the three.
-    numbers: Mutex<HashMap<i32, u32>>,
+    /// `ClassLoader.name`. Not the method: programs can override that.
+    name: OnceLock<Field>,
+    /// Those that are none of the three.
+    others: Mutex<Others>,
     /// By loader and package, whether it belongs to a module of the JDK.
     jdk_packages: Mutex<HashMap<(u32, String), bool>>,
 }
 
+/// Loaders of the program's own.
+#[derive(Default)]
+struct Others {
+    /// By identity hash.
+    numbers: HashMap<i32, u32>,
+    /// What each is called, several perhaps the same; in the order of their
+    /// numbers.
+    names: Vec<Arc<str>>,
+}
+
 impl Loaders {
-    /// Finds the loaders that every VM has.
+    /// Finds the loaders that every VM has, and where loaders have their names.
     pub(crate) fn find(&self, jni: Jni<'_>) {
+        let name = jni.framed(|| {
+            let class = jni.find_class(c"java/lang/ClassLoader")?;
+            jni.field(class, c"name", c"Ljava/lang/String;")
+        });
+        if let Some(Ok(name)) = name {
+            let _ = self.name.set(name);
+        }
         for (place, getter) in [
             (&self.platform, c"getPlatformClassLoader"),
             (&self.app, c"getSystemClassLoader"),
@@ -69,9 +83,61 @@ impl Loaders {
             return PLATFORM;
         }
         let hash = jvmti.hash_code(loader);
-        let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = APP + 1 + numbers.len() as u32;
-        *numbers.entry(hash).or_insert(next)
+        let known = self.others().numbers.get(&hash).copied();
+        known.unwrap_or_else(|| {
+            let name = self.name(jvmti, jni, loader);
+            let mut others = self.others();
+            let Others { numbers, names } = &mut *others;
+            match numbers.entry(hash) {
+                // Another thread was faster.
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(place) => {
+                    names.push(name.into());
+                    *place.insert(APP + names.len() as u32)
+                }
+            }
+        })
+    }
+
+    fn others(&self) -> MutexGuard<'_, Others> {
+        // A name without a number, after a panic, is nobody's.
+        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name that the program gave a loader, else its class's.
+    fn name(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Reference) -> String {
+        let found = jni.framed(|| {
+            let field = self.name.get()?;
+            let given = jni.string_field(loader, *field).ok()?;
+            given.filter(|name| !name.is_empty()).or_else(|| {
+                let class = jni.class_of(loader).ok()?;
+                let signature = jvmti.class_signature(class).ok()?;
+                let name = signature.strip_prefix('L')?.strip_suffix(';')?;
+                // A hidden class's has an address behind a dot.
+                let name = name.split('.').next()?;
+                Some(java_name(name.as_bytes()))
+            })
+        });
+        found.flatten().unwrap_or_else(|| "loader".to_owned())
+    }
+
+    /// What a profile calls the loaders of these numbers: the same in every
+    /// run for those that every VM has. Of others with one name all but the
+    /// first have an ordinal too, `plugins#2`, in the order in which they
+    /// loaded something first.
+    pub(crate) fn names(&self, numbers: BTreeSet<u32>) -> HashMap<u32, String> {
+        let others = self.others();
+        let name = |number: u32| {
+            let other = number.checked_sub(APP + 1)?;
+            others.names.get(other as usize).cloned()
+        };
+        let named = numbers.into_iter().filter_map(|n| Some((n, name(n)?)));
+        let mut names = distinct(named);
+        drop(others);
+        for (number, name) in COMMON {
+            names.insert(number, name.to_owned());
+        }
+        names
     }
 
     /// Where the class of this internal name comes from.
@@ -125,5 +191,50 @@ impl Loaders {
             .is_some_and(|name| name.starts_with("java.") || name.starts_with("jdk."));
         lock().insert(key, is_jdk);
         is_jdk
+    }
+}
+
+/// Names that differ from each other and from those of [`COMMON`].
+fn distinct(named: impl Iterator<Item = (u32, Arc<str>)>) -> HashMap<u32, String> {
+    let mut taken: HashSet<String> = COMMON.iter().map(|(_, name)| (*name).to_owned()).collect();
+    let mut ordinals: HashMap<Arc<str>, u32> = HashMap::new();
+    let distinct = named.map(|(number, base)| {
+        let ordinal = ordinals.entry(base.clone()).or_insert(0);
+        let mut name = base.to_string();
+        loop {
+            *ordinal += 1;
+            if *ordinal > 1 {
+                name = format!("{base}#{ordinal}");
+            }
+            if taken.insert(name.clone()) {
+                return (number, name);
+            }
+        }
+    });
+    distinct.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_loaders_have_one_name() {
+        let named = ["plugins", "plugins", "app", "x#2", "x", "x", "plugins", ""];
+        let named = (3..).zip(named.map(Arc::from));
+        let mut names: Vec<(u32, String)> = distinct(named).into_iter().collect();
+        names.sort();
+        let names: Vec<&str> = names.iter().map(|(_, name)| &**name).collect();
+        let expected = [
+            "plugins",
+            "plugins#2",
+            "app#2",
+            "x#2",
+            "x",
+            "x#3",
+            "plugins#3",
+            "#2",
+        ];
+        assert_eq!(names, expected);
     }
 }

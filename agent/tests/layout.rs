@@ -51,6 +51,8 @@ const JNI: &[(&str, usize)] = &[
     ("GetObjectClass", jni::GET_OBJECT_CLASS),
     ("GetMethodID", jni::GET_METHOD_ID),
     ("CallObjectMethodA", jni::CALL_OBJECT_METHOD_A),
+    ("GetFieldID", jni::GET_FIELD_ID),
+    ("GetObjectField", jni::GET_OBJECT_FIELD),
     ("GetStaticMethodID", jni::GET_STATIC_METHOD_ID),
     ("CallStaticObjectMethodA", jni::CALL_STATIC_OBJECT_METHOD_A),
     (

@@ -54,6 +54,29 @@ fn several(feature: u32) -> Result<()> {
     )
 }
 
+/// Loaders have the names that the program gave them, else their classes'; an
+/// ordinal only where that is not enough.
+fn named(feature: u32) -> Result<()> {
+    let profile = loaders(feature, "named")?.prints("named\n", 0)?;
+    let mut found = BTreeMap::new();
+    for node in profile.threads.iter().flat_map(|thread| &thread.nodes) {
+        let method = &profile.methods[node.method as usize];
+        if &*method.class == "plug.Plugin" && &*method.name == "run" {
+            *found.entry(&*method.loader).or_insert(0) += node.calls;
+        }
+    }
+    let expected = [
+        ("plugins", 1),
+        ("app#2", 2),
+        ("Loaders$Bundle", 3),
+        ("plugins#2", 4),
+        ("Loaders$Bundle#2", 5),
+        ("店", 6),
+    ];
+    ensure!(found == BTreeMap::from(expected), "{found:?}");
+    Ok(())
+}
+
 fn parallel(feature: u32) -> Result<()> {
     let profile = loaders(feature, "parallel")?.prints("parallel\n", 0)?;
     ensure!(by_loader(&profile, PLUGIN) == [800]);
@@ -145,8 +168,9 @@ fn named_modules(feature: u32) -> Result<()> {
 
 fn all(feature: u32) -> Result<()> {
     type Check = fn(u32) -> Result<()>;
-    let checks: [(&str, Check); 6] = [
+    let checks: [(&str, Check); 7] = [
         ("several", several),
+        ("named", named),
         ("parallel", parallel),
         ("child_first", child_first),
         ("bootstrap", bootstrap),

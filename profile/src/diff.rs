@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::format::units::{self, Unit};
 use crate::format::{Options, Sort};
+use crate::matching::{Key, Matching};
 use crate::model::{Method, Timing};
 use crate::names::{names, printable, shorten};
 use crate::view::{Row, View};
@@ -50,7 +51,8 @@ impl Change {
     }
 }
 
-/// Compares two profiles method by method, by [`Method::key`]. The largest
+/// Compares two profiles method by method; they match as in
+/// [`merge`](crate::merge). The largest
 /// change of what [`Options::sort`] names comes first; of calls, where nothing
 /// was timed.
 ///
@@ -70,12 +72,13 @@ pub fn diff(
         return Err(MergeError::Timings);
     }
     let mut changes: Vec<Change> = Vec::new();
-    let mut places: HashMap<(&str, &str, &str, &str), usize> = HashMap::new();
+    let matching = Matching::of([before, after].into_iter());
+    let mut places: HashMap<Key<'_>, usize> = HashMap::new();
     // The later profile first, for its files and lines.
     for (profile, later) in [(after, true), (before, false)] {
         for row in View::new(profile, options).rows(Sort::SelfTime) {
             let method = &profile.methods[row.method as usize];
-            let place = *places.entry(method.key()).or_insert_with(|| {
+            let place = *places.entry(matching.key(method)).or_insert_with(|| {
                 changes.push(Change {
                     method: method.clone(),
                     name: String::new(),

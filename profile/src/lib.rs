@@ -46,6 +46,7 @@ pub mod diff;
 mod edges;
 pub mod figures;
 pub mod format;
+mod matching;
 mod merge;
 mod model;
 mod names;

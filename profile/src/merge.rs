@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use thiserror::Error;
 
+use crate::matching::{Key, Matching};
 use crate::model::{Header, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
 use crate::paths::Paths;
 
@@ -22,7 +23,8 @@ pub enum MergeError {
 }
 
 /// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
-/// their ids were; threads of the same kind and name are one tree; durations
+/// their ids were, and so are those of a class that each profile has in one
+/// loader only of some name, whatever the loader's ordinal; threads of the same kind and name are one tree; durations
 /// and memory are summed. Merging nothing gives an empty profile.
 ///
 /// # Errors
@@ -30,14 +32,15 @@ pub enum MergeError {
 /// Clocks or timing modes that cannot be added.
 pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
     let mut merged = Profile::default();
-    let mut methods: HashMap<MethodKey<'_>, u32> = HashMap::new();
+    let matching = Matching::of(profiles.iter());
+    let mut methods: HashMap<Key<'_>, u32> = HashMap::new();
     let mut threads: HashMap<(ThreadKind, &str), (usize, Paths)> = HashMap::new();
     for profile in profiles {
         let indexes: Vec<u32> = profile
             .methods
             .iter()
             .map(|method| {
-                *methods.entry(method.key()).or_insert_with(|| {
+                *methods.entry(matching.key(method)).or_insert_with(|| {
                     merged.methods.push(method.clone());
                     merged.methods.len() as u32 - 1
                 })
@@ -63,8 +66,6 @@ pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
     merged.header = header(profiles)?;
     Ok(merged)
 }
-
-type MethodKey<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 /// Lays `nodes` over `into`, path over path.
 fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[u32]) {

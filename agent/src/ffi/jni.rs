@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_uchar, c_void};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
-use crate::sys::{self, Boolean, Int, Long, MethodId, Object, Value, jni};
+use crate::sys::{self, Boolean, FieldId, Int, Long, MethodId, Object, Value, jni};
 
 /// A local or global reference, or null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,15 @@ pub(crate) struct StaticMethod {
 unsafe impl Send for StaticMethod {}
 // SAFETY: as above.
 unsafe impl Sync for StaticMethod {}
+
+/// A field of a class that is never unloaded.
+#[derive(Clone, Copy)]
+pub(crate) struct Field(FieldId);
+
+// SAFETY: field ids are valid on every thread as long as their class is loaded.
+unsafe impl Send for Field {}
+// SAFETY: as above.
+unsafe impl Sync for Field {}
 
 /// An argument of a call.
 #[derive(Clone, Copy)]
@@ -197,6 +206,52 @@ impl<'e> Jni<'e> {
         }
         let class = self.global(class)?;
         Ok(StaticMethod { class, method })
+    }
+
+    /// A field of the objects of a class that the VM never unloads.
+    pub(crate) fn field(
+        self,
+        class: Reference,
+        name: &CStr,
+        descriptor: &CStr,
+    ) -> Result<Field, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> FieldId;
+        // SAFETY: both strings end in a zero byte.
+        let field = unsafe {
+            self.function::<F>(jni::GET_FIELD_ID)(
+                self.env,
+                class.0,
+                name.as_ptr(),
+                descriptor.as_ptr(),
+            )
+        };
+        let field = self.unless_thrown(field)?;
+        if field.is_null() {
+            return Err(Thrown);
+        }
+        Ok(Field(field))
+    }
+
+    /// What an object's field of type `String` holds; `None` for null.
+    pub(crate) fn string_field(
+        self,
+        object: Reference,
+        field: Field,
+    ) -> Result<Option<String>, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, FieldId) -> Object;
+        // SAFETY: callers pass an object of the class they looked the field up
+        // in, and a field of objects.
+        let string =
+            unsafe { self.function::<F>(jni::GET_OBJECT_FIELD)(self.env, object.0, field.0) };
+        let string = self.unless_thrown(Reference(string))?;
+        (!string.is_null()).then(|| self.text(string)).transpose()
+    }
+
+    /// The class of an object.
+    pub(crate) fn class_of(self, object: Reference) -> Result<Reference, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object) -> Object;
+        // SAFETY: the object is not null.
+        self.reference(unsafe { self.function::<F>(jni::GET_OBJECT_CLASS)(self.env, object.0) })
     }
 
     /// Calls a static method that returns nothing.

@@ -17,6 +17,8 @@ pub type Boolean = c_uchar;
 pub type Object = *mut c_void;
 /// `jmethodID`.
 pub type MethodId = *mut c_void;
+/// `jfieldID`.
+pub type FieldId = *mut c_void;
 /// `jvmtiError`; 0 is success.
 pub type JvmtiError = c_int;
 
@@ -58,6 +60,8 @@ pub mod jni {
     pub const GET_OBJECT_CLASS: usize = 31;
     pub const GET_METHOD_ID: usize = 33;
     pub const CALL_OBJECT_METHOD_A: usize = 36;
+    pub const GET_FIELD_ID: usize = 94;
+    pub const GET_OBJECT_FIELD: usize = 95;
     pub const GET_STATIC_METHOD_ID: usize = 113;
     pub const CALL_STATIC_OBJECT_METHOD_A: usize = 116;
     pub const CALL_STATIC_BOOLEAN_METHOD_A: usize = 119;

@@ -67,6 +67,35 @@ public final class Loaders {
         }
     }
 
+    /** Its name is known without a call of what it overrides. */
+    static final class Named extends ClassLoader {
+        private final Path folder;
+
+        Named(String name, Path folder) {
+            super(name, Loaders.class.getClassLoader());
+            this.folder = folder;
+        }
+
+        @Override
+        protected Class<?> findClass(String name) throws ClassNotFoundException {
+            try {
+                byte[] bytes = Files.readAllBytes(folder.resolve(name.replace('.', '/') + ".class"));
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (IOException e) {
+                throw new ClassNotFoundException(name, e);
+            }
+        }
+
+        @Override
+        public String getName() {
+            if (folder != null) {
+                throw new IllegalStateException("called");
+            }
+            // The constructor asks.
+            return super.getName();
+        }
+    }
+
     static void run(ClassLoader loader, int times) throws Exception {
         Runnable plugin = (Runnable) loader.loadClass("plug.Plugin").getConstructor().newInstance();
         for (int i = 0; i < times; i++) {
@@ -128,6 +157,14 @@ public final class Loaders {
             case "child-first":
                 run(Loaders.class.getClassLoader(), 5);
                 run(new FolderFirst(b, Loaders.class.getClassLoader()), 7);
+                break;
+            case "named":
+                run(new Named("plugins", a), 1);
+                run(new Named("app", b), 2);
+                run(new Bundle(a), 3);
+                run(new Named("plugins", b), 4);
+                run(new Bundle(b), 5);
+                run(new Named("店", a), 6);
                 break;
             case "found":
                 Class<?> found = Class.forName("plug.Plugin");
