@@ -157,21 +157,14 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
 
 fn include_file(path: &str, filter: &mut Filter) -> Result<(), String> {
     let text = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
-    let mut is_empty = true;
-    for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if !line.is_empty() {
-            is_empty = false;
-            filter
-                .include(line)
-                .map_err(|error| format!("{path}:{}: {error}", number + 1))?;
-        }
-    }
+    let found = filter
+        .include_lines(&text)
+        .map_err(|(line, error)| format!("{path}:{line}: {error}"))?;
     // Without a pattern everything would be included, the JDK too.
-    if is_empty {
-        return Err(format!("{path}: there is no pattern in it"));
+    match found {
+        0 => Err(format!("{path}: there is no pattern in it")),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn told(error: PatternError) -> String {

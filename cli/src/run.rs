@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use loadhook_rewrite::Filter;
+use loadhook_rewrite::{Filter, pattern_lines};
 
 use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;
@@ -74,9 +74,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Write the profile so often too, as 10s: a killed JVM leaves the last one
-    #[arg(long, value_name = "TIME")]
-    snapshot_every: Option<String>,
+    /// Write the profile so often too, as 500ms, 10s or 5m, 100ms at least: a
+    /// killed JVM leaves the last one
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    snapshot_every: Option<u64>,
 
     /// List the methods that were left alone
     #[arg(long)]
@@ -91,24 +92,51 @@ pub(crate) struct RunArgs {
     command: Vec<String>,
 }
 
+/// A time as users write it: a whole number with its unit.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let factor = match unit {
+        "ms" => Some(1),
+        "s" => Some(1000),
+        "m" => Some(60_000),
+        _ => None,
+    };
+    let number = text.strip_suffix(unit).and_then(|n| n.parse::<u64>().ok());
+    let time = number
+        .zip(factor)
+        .and_then(|(n, factor)| n.checked_mul(factor));
+    time.filter(|time| *time >= 100)
+        .ok_or_else(|| "a time of at least 100ms, as 500ms, 10s, 5m, is expected".to_owned())
+}
+
 impl RunArgs {
     /// The agent's options: it writes `file` and notes in `manifest` that it
     /// did.
-    fn agent_options(&self, file: &Path, manifest: &Path) -> Result<String> {
+    fn agent_options(&self, files: &[IncludeFile], file: &Path, manifest: &Path) -> Result<String> {
         let mut items = Vec::new();
         let mut add = |key: &str, value: &str| {
             items.push(format!("{key}={value}"));
         };
-        for list in &self.include {
-            add("include", list);
+        // Each with its key: the agent takes what has an equals sign for an
+        // option else.
+        for pattern in self.include.iter().flat_map(|list| list.split(',')) {
+            add("include", pattern);
         }
-        for list in &self.exclude {
-            add("exclude", list);
+        for pattern in self.exclude.iter().flat_map(|list| list.split(',')) {
+            add("exclude", pattern);
         }
-        for file in &self.include_file {
-            // The JVM may be started elsewhere.
-            let file = std::path::absolute(file)?;
-            add("include-file", without_comma("--include-file", &file)?);
+        for file in files {
+            match file {
+                // The JVM may be started elsewhere.
+                IncludeFile::Named(file) => {
+                    add("include-file", without_comma("--include-file", file)?);
+                }
+                IncludeFile::Read(patterns) => {
+                    for pattern in patterns {
+                        add("include", pattern);
+                    }
+                }
+            }
         }
         // The JVM repeats what it finds in JAVA_TOOL_OPTIONS: no more than
         // differs from the agent's defaults.
@@ -125,7 +153,7 @@ impl RunArgs {
             add("max-nodes", &nodes.to_string());
         }
         if let Some(time) = &self.snapshot_every {
-            add("snapshot-every", time);
+            add("snapshot-every", &format!("{time}ms"));
         }
         for (key, is_set) in [
             ("all", self.all),
@@ -141,8 +169,9 @@ impl RunArgs {
         Ok(items.join(","))
     }
 
-    /// Finds the patterns' faults before the JVM starts.
-    fn check_patterns(&self) -> Result<()> {
+    /// Finds the patterns' faults before the JVM starts, and what it is told of
+    /// their files.
+    fn check_patterns(&self) -> Result<Vec<IncludeFile>> {
         let mut filter = Filter::new();
         for list in &self.include {
             filter.include(list).context("--include")?;
@@ -150,27 +179,35 @@ impl RunArgs {
         for list in &self.exclude {
             filter.exclude(list).context("--exclude")?;
         }
-        for file in &self.include_file {
-            check_include_file(file, &mut filter)?;
-        }
-        Ok(())
+        let read = |file: &PathBuf| IncludeFile::read(file, &mut filter);
+        self.include_file.iter().map(read).collect()
     }
 }
 
-fn check_include_file(file: &Path, filter: &mut Filter) -> Result<()> {
-    let name = file.display();
-    let text = fs::read_to_string(file).with_context(|| name.to_string())?;
-    let code = |line: &str| line.split('#').next().unwrap_or_default().trim().to_owned();
-    let lines = (1..).zip(text.lines().map(code));
-    let patterns: Vec<(u32, String)> = lines.filter(|(_, line)| !line.is_empty()).collect();
-    if patterns.is_empty() {
-        bail!("{name}: there is no pattern in it");
+/// A file of patterns that was found good.
+enum IncludeFile {
+    /// The agent reads it again.
+    Named(PathBuf),
+    /// The patterns of one that can be read once only, as a pipe.
+    Read(Vec<String>),
+}
+
+impl IncludeFile {
+    fn read(file: &Path, filter: &mut Filter) -> Result<IncludeFile> {
+        let name = file.display();
+        let text = fs::read_to_string(file).with_context(|| name.to_string())?;
+        let found = filter
+            .include_lines(&text)
+            .map_err(|(line, error)| anyhow::Error::new(error).context(format!("{name}:{line}")))?;
+        if found == 0 {
+            bail!("{name}: there is no pattern in it");
+        }
+        if fs::metadata(file).is_ok_and(|file| file.is_file()) {
+            return Ok(IncludeFile::Named(std::path::absolute(file)?));
+        }
+        let patterns = pattern_lines(&text).flat_map(|(_, line)| line.split(','));
+        Ok(IncludeFile::Read(patterns.map(str::to_owned).collect()))
     }
-    patterns.iter().try_for_each(|(number, line)| {
-        filter
-            .include(line)
-            .with_context(|| format!("{name}:{number}"))
-    })
 }
 
 /// The agent's options are a list with commas.
@@ -212,7 +249,7 @@ impl Target {
 
 /// Runs the command; its exit code is ours.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    args.check_patterns()?;
+    let include_files = args.check_patterns()?;
     let agent = launch::agent_path()?;
     let target = Target::new(&args.output, launch::is_java(&args.command))?;
     check_writable(&target.file).context("--output")?;
@@ -224,7 +261,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let launch = Launch {
         command: &args.command,
         agent: &agent,
-        options: &args.agent_options(&target.file, &manifest)?,
+        options: &args.agent_options(&include_files, &target.file, &manifest)?,
     };
     let status = match launch.run()? {
         Ended::With(status) => status,

@@ -240,6 +240,52 @@ fn methods_left_alone_are_listed_when_asked_for() {
     assert!(result.out.contains(name), "{}", result.out);
 }
 
+/// No option reaches the JVM as another one, or as one that stops it.
+#[test]
+fn options_are_whole_when_they_reach_the_agent() {
+    let folder = folder();
+    let wrong = [
+        "10",
+        "10s,timing=count",
+        "99ms",
+        "1h",
+        "s",
+        "",
+        "1.5s",
+        "999999999999999999m",
+    ];
+    for time in wrong {
+        let options = ["--snapshot-every", time];
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
+        result.expect(2, "", &["--snapshot-every", "a time of at least 100ms, as"]);
+    }
+    let options = ["--snapshot-every", "100ms", "-o", "x.pb.gz"];
+    done(&mut run(folder.path(), &options, &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
+
+    let options = [
+        "--include",
+        "a.B,c=d,timing=count",
+        "--exclude",
+        "e.F,all=true",
+    ];
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    let unmatched = ["a.B", "c=d", "timing=count", "e.F", "all=true"];
+    let unmatched = unmatched.map(|text| format!("no class matched `{text}`"));
+    result.expect(0, SERVED, &unmatched.each_ref().map(String::as_str));
+
+    // A pipe can be read once.
+    let shell = "exec \"$0\" run -o x.pb.gz --all --timing count --include-file <(printf 'shop.Shop$Order,a.B\\n#\\n') -- java -cp \"$1\" shop.Shop serve";
+    let mut command = in_environment(Path::new("bash"), folder.path());
+    command.args(["-c", shell]);
+    command
+        .arg(loadhook(folder.path(), &[]).get_program())
+        .arg(classes());
+    done(&mut command).expect(0, SERVED, &["no class matched `a.B`"]);
+    let profile = read(&folder.path().join("x.pb.gz"));
+    assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500);
+    assert_eq!(calls(&profile, "shop.Shop", "serve"), 0);
+}
+
 #[test]
 fn tables_fit_the_terminal() {
     let folder = folder();

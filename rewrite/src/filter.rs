@@ -314,6 +314,17 @@ fn class_fault(class: &str) -> Option<(usize, &'static str)> {
     None
 }
 
+/// The lines of a file that hold patterns, numbered from 1, without comments.
+pub fn pattern_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    fn code(line: &str) -> &str {
+        line.split('#').next().unwrap_or_default().trim()
+    }
+    (1..)
+        .zip(text.lines())
+        .map(|(number, line)| (number, code(line)))
+        .filter(|(_, line)| !line.is_empty())
+}
+
 /// What to instrument: everything included and not excluded.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
@@ -337,6 +348,20 @@ impl Filter {
             self.include.push(Pattern::parse(pattern)?);
         }
         Ok(())
+    }
+
+    /// Adds the patterns of a file to include: a list a line, `#` begins a
+    /// comment. How many lines had one.
+    ///
+    /// # Errors
+    /// At the first pattern that cannot be read, with its line's number.
+    pub fn include_lines(&mut self, text: &str) -> Result<usize, (usize, PatternError)> {
+        let mut found = 0;
+        for (number, line) in pattern_lines(text) {
+            self.include(line).map_err(|error| (number, error))?;
+            found += 1;
+        }
+        Ok(found)
     }
 
     /// Adds a comma-separated list of patterns to exclude.

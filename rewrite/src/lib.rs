@@ -116,7 +116,7 @@ pub mod text;
 
 pub use class::ClassFile;
 pub use error::{Error, ErrorKind, Place, Result};
-pub use filter::{Filter, Pattern, PatternError};
+pub use filter::{Filter, Pattern, PatternError, pattern_lines};
 pub use options::{CallShape, MethodNames, Options, UnknownCodeAttributes};
 pub use outcome::{LeftAlone, Outcome, Reason, Report, Uncovered};
 pub use rewriter::Rewriter;
