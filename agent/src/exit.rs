@@ -108,11 +108,11 @@ fn profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<Profile, St
     let tally = agent.hook.tally();
     profile.header.left_alone = tally
         .skipped
-        .into_iter()
-        .map(|(reason, count)| (reason.to_owned(), count))
+        .iter()
+        .map(|(reason, count)| ((*reason).to_owned(), *count))
         .collect();
     profile.header.unmatched = agent.hook.unmatched();
-    profile.header.notes = tally.explained;
+    profile.header.notes = tally.into_explained();
     Ok(profile)
 }
 

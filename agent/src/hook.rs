@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{ClassFile, Filter, Outcome, Probes, Rewriter, Selector};
+use loadhook_rewrite::{ClassFile, Filter, Outcome, Probes, Rewriter, Selector, symbol};
 
 use crate::below;
 use crate::options::Options;
@@ -56,6 +56,28 @@ pub(crate) struct Tally {
     pub(crate) skipped: BTreeMap<&'static str, u64>,
     /// `reason: class.method descriptor`, when asked for.
     pub(crate) explained: Vec<String>,
+    /// How many more there would be.
+    pub(crate) unexplained: u64,
+}
+
+impl Tally {
+    fn explain(&mut self, names: Vec<String>) {
+        let room = MOST_EXPLAINED.saturating_sub(self.explained.len());
+        self.unexplained += names.len().saturating_sub(room) as u64;
+        self.explained.extend(names.into_iter().take(room));
+    }
+
+    /// The methods left alone, as far as they were noted.
+    pub(crate) fn into_explained(self) -> Vec<String> {
+        let mut lines = self.explained;
+        if self.unexplained > 0 {
+            lines.push(format!(
+                "{} more methods left alone are not listed",
+                self.unexplained
+            ));
+        }
+        lines
+    }
 }
 
 impl Hook {
@@ -135,7 +157,7 @@ impl Hook {
             filter: &mut worker.filter,
             entry: None,
             chosen: Vec::new(),
-            trivial: 0,
+            trivial: Vec::new(),
         };
         let outcome = worker.rewriter.rewrite(bytes, &mut chooser, allocate);
         let Chooser {
@@ -146,7 +168,7 @@ impl Hook {
         } = chooser;
         match outcome {
             Ok(Outcome::Unchanged) => {
-                self.count(&worker.rewriter, bytes, trivial, false);
+                self.count(&worker.rewriter, bytes, &trivial, false);
                 None
             }
             Ok(Outcome::Rewritten(buffer)) => {
@@ -156,7 +178,7 @@ impl Hook {
                     let symbols = chosen.into_iter().map(|(_, symbol)| symbol).collect();
                     self.registry.define(entry, symbols);
                 }
-                self.count(&worker.rewriter, bytes, trivial, true);
+                self.count(&worker.rewriter, bytes, &trivial, true);
                 Some(buffer)
             }
             Err(error) => {
@@ -166,24 +188,24 @@ impl Hook {
         }
     }
 
-    fn count(&self, rewriter: &Rewriter, bytes: &[u8], trivial: u64, rewritten: bool) {
+    fn count(&self, rewriter: &Rewriter, bytes: &[u8], trivial: &[u16], rewritten: bool) {
         let report = rewriter.report();
-        let explained = match self.options.explain && !report.left_alone.is_empty() {
-            true => explain(rewriter, bytes),
+        let left_alone = || {
+            let trivial = trivial.iter().map(|method| ("trivial", *method));
+            let others = report.left_alone.iter();
+            trivial.chain(others.map(|left| (left.reason.word(), left.method)))
+        };
+        let explained = match self.options.explain {
+            true => explain(left_alone(), bytes),
             false => Vec::new(),
         };
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         tally.classes += u64::from(rewritten);
         tally.instrumented += u64::from(report.instrumented);
-        if trivial != 0 {
-            *tally.skipped.entry("trivial").or_default() += trivial;
+        for (reason, _) in left_alone() {
+            *tally.skipped.entry(reason).or_default() += 1;
         }
-        for left in &report.left_alone {
-            *tally.skipped.entry(left.reason.word()).or_default() += 1;
-        }
-        if tally.explained.len() < MOST_EXPLAINED {
-            tally.explained.extend(explained);
-        }
+        tally.explain(explained);
     }
 
     pub(crate) fn tally(&self) -> Tally {
@@ -203,24 +225,26 @@ impl Hook {
     }
 }
 
-fn explain(rewriter: &Rewriter, bytes: &[u8]) -> Vec<String> {
-    let Ok(class) = ClassFile::parse(bytes) else {
-        return Vec::new();
+/// Reasons and the names of the methods at these places of a class.
+fn explain(mut left_alone: impl Iterator<Item = (&'static str, u16)>, bytes: &[u8]) -> Vec<String> {
+    let mut names = Vec::new();
+    let Some(first) = left_alone.next() else {
+        return names;
     };
-    let left_alone = &rewriter.report().left_alone;
-    left_alone
-        .iter()
-        .filter_map(|left| {
-            let method = class.methods().nth(usize::from(left.method))?;
-            Some(format!(
-                "{}: {}.{}{}",
-                left.reason.word(),
-                loadhook_rewrite::symbol::java_name(class.name()),
-                String::from_utf8_lossy(method.name()),
-                String::from_utf8_lossy(method.descriptor()),
-            ))
-        })
-        .collect()
+    let Ok(class) = ClassFile::parse(bytes) else {
+        return names;
+    };
+    for (reason, method) in std::iter::once(first).chain(left_alone) {
+        if let Some(method) = class.methods().nth(usize::from(method)) {
+            names.push(format!(
+                "{reason}: {}.{}{}",
+                symbol::java_name(class.name()),
+                symbol::text(method.name()),
+                symbol::text(method.descriptor()),
+            ));
+        }
+    }
+    names
 }
 
 /// Chooses the methods of one class.
@@ -231,7 +255,8 @@ struct Chooser<'h> {
     entry: Option<Entry>,
     /// Position and symbol of each method chosen.
     chosen: Vec<(u16, Symbol)>,
-    trivial: u64,
+    /// Positions of those that are trivial.
+    trivial: Vec<u16>,
 }
 
 impl Selector for Chooser<'_> {
@@ -246,7 +271,7 @@ impl Selector for Chooser<'_> {
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
         if !self.hook.options.all && method.is_trivial(TRIVIAL) {
-            self.trivial += 1;
+            self.trivial.push(method.index());
             return Probes::default();
         }
         let (hook, loader) = (self.hook, self.origin.loader);
@@ -259,5 +284,25 @@ impl Selector for Chooser<'_> {
             timing: Some(id),
             ..Probes::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_is_cut_says_so() {
+        let names = |count: usize| vec![String::new(); count];
+        let mut tally = Tally::default();
+        tally.explain(names(MOST_EXPLAINED - 1));
+        tally.explain(names(1));
+        assert_eq!(tally.clone().into_explained().len(), MOST_EXPLAINED);
+        tally.explain(names(2));
+        tally.explain(names(5));
+        let lines = tally.into_explained();
+        let last = lines.last().map(String::as_str);
+        assert_eq!(last, Some("7 more methods left alone are not listed"));
+        assert_eq!(lines.len(), MOST_EXPLAINED + 1);
     }
 }

@@ -235,6 +235,11 @@ fn methods_left_alone_are_listed_when_asked_for() {
     let result = done(&mut run(folder.path(), &options, &["serve"]));
     result.expect(0, SERVED, &[left_alone, name]);
     assert_eq!(result.err.matches(name).count(), 1);
+    assert!(!result.err.contains("trivial"), "{}", result.err);
+    let trivial = ["-o", "y.pb.gz", "--explain"];
+    let result = done(&mut run(folder.path(), &trivial, &["serve"]));
+    let told = [name, "1 trivial", "\ntrivial: shop.Shop$Order.first()I\n"];
+    result.expect(0, SERVED, &told);
     let report = ["report", "x.pb.gz", "--explain"];
     let result = done(&mut loadhook(folder.path(), &report));
     assert!(result.out.contains(name), "{}", result.out);
