@@ -1,6 +1,7 @@
 //! The agent of this VM.
 
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 use crate::ffi::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
 use crate::ffi::jvmti::Jvmti;
@@ -16,6 +17,8 @@ pub(crate) struct Agent {
     pub(crate) loaders: Loaders,
     pub(crate) tracker: OnceLock<Tracker>,
     pub(crate) turns: Turns,
+    /// Whether a virtual thread has ended.
+    pub(crate) virtual_threads: AtomicBool,
 }
 
 /// The tracker's methods that the agent calls.

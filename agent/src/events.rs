@@ -62,6 +62,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         loaders: Loaders::default(),
         tracker: std::sync::OnceLock::new(),
         turns: Turns::default(),
+        virtual_threads: false.into(),
     })
 }
 

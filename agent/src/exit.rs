@@ -5,14 +5,15 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Once};
 
 use loadhook_profile::snapshot::{Decoder, SnapshotError};
-use loadhook_profile::{Method, Profile, Symbols};
+use loadhook_profile::{Method, Profile, Symbols, ThreadKind, ThreadTree};
 
 use crate::agent::{Agent, Tracker};
 use crate::ffi::jni::Jni;
-use crate::options::Options;
+use crate::options::{Clock, Options, Timing};
 use crate::tell;
 
 /// Says now, before the program runs, if the profile could not be written.
@@ -113,7 +114,21 @@ fn profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<Profile, St
         .collect();
     profile.header.unmatched = agent.hook.unmatched();
     profile.header.notes = tally.into_explained();
+    if has_untimed_threads(agent, &profile) {
+        let note = "virtual threads have no CPU time: their calls are counted, not timed";
+        profile.header.notes.insert(0, note.to_owned());
+    }
     Ok(profile)
+}
+
+/// Whether there were virtual threads, whose times would be their carriers'.
+/// Those that have ended are in groups with others.
+fn has_untimed_threads(agent: &Agent, profile: &Profile) -> bool {
+    let options = agent.hook.options();
+    let is_virtual = |thread: &ThreadTree| thread.kind == ThreadKind::Virtual;
+    options.clock == Clock::Cpu
+        && options.timing != Timing::Count
+        && (agent.virtual_threads.load(Ordering::Relaxed) || profile.threads.iter().any(is_virtual))
 }
 
 fn symbols(agent: &Agent) -> Symbols {

@@ -93,5 +93,16 @@ fn virtual_threads(feature: u32) -> Result<()> {
             .calls("VirtualThreads", VIRTUAL)?
             .sound(100_000)?;
     }
+    // Their times would be their carriers'.
+    let run = Program::new(feature, "VirtualThreads")
+        .options("timing=exact,clock=cpu")
+        .run()?;
+    let run = run.printed("", 0)?.calls("VirtualThreads", VIRTUAL)?;
+    let note = "virtual threads have no CPU time: their calls are counted, not timed";
+    ensure!(
+        run.profile.header.notes == [note],
+        "{:?}",
+        run.profile.header.notes
+    );
     Ok(())
 }

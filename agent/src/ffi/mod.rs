@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
 use self::jni::{Jni, Reference};
 use self::jvmti::{Jvmti, NO_CALLBACK};
@@ -103,7 +104,10 @@ fn callbacks() -> Callbacks {
     set(event::VM_INIT, vm_init as *const c_void);
     set(event::VM_DEATH, vm_death as *const c_void);
     set(event::THREAD_END, thread_end as *const c_void);
-    set(event::VIRTUAL_THREAD_END, thread_end as *const c_void);
+    set(
+        event::VIRTUAL_THREAD_END,
+        virtual_thread_end as *const c_void,
+    );
     set(
         event::CLASS_FILE_LOAD_HOOK,
         class_file_load_hook as *const c_void,
@@ -160,6 +164,20 @@ unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, thre
     unsafe {
         on_event(env, |agent, jni| {
             events::thread_end(agent, jni, Reference(thread))
+        })
+    }
+}
+
+unsafe extern "system" fn virtual_thread_end(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    thread: Object,
+) {
+    // SAFETY: the VM passes this thread's environment.
+    unsafe {
+        on_event(env, |agent, jni| {
+            agent.virtual_threads.store(true, Ordering::Relaxed);
+            events::thread_end(agent, jni, Reference(thread));
         })
     }
 }
