@@ -124,11 +124,11 @@ pub(crate) fn class_file_load(
     agent: &'static Agent,
     jni: Jni<'_>,
     loader: Reference,
-    name: &str,
+    name: &[u8],
     bytes: &[u8],
 ) -> Option<VmBuffer> {
     let options = agent.hook.options();
-    if !name.is_empty() && !options.filter.class_name(name.as_bytes()) {
+    if !name.is_empty() && !options.filter.class_name(name) {
         return None;
     }
     let origin = agent.loaders.origin(agent.jvmti, jni, loader, name);

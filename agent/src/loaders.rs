@@ -28,7 +28,7 @@ pub(crate) struct Loaders {
     /// Those that are none of the three.
     others: Mutex<Others>,
     /// By loader and package, whether it belongs to a module of the JDK.
-    jdk_packages: Mutex<HashMap<(u32, String), bool>>,
+    jdk_packages: Mutex<HashMap<(u32, Vec<u8>), bool>>,
 }
 
 /// Loaders of the program's own.
@@ -112,10 +112,10 @@ impl Loaders {
             given.filter(|name| !name.is_empty()).or_else(|| {
                 let class = jni.class_of(loader).ok()?;
                 let signature = jvmti.class_signature(class).ok()?;
-                let name = signature.strip_prefix('L')?.strip_suffix(';')?;
+                let name = signature.strip_prefix(b"L")?.strip_suffix(b";")?;
                 // A hidden class's has an address behind a dot.
-                let name = name.split('.').next()?;
-                Some(java_name(name.as_bytes()))
+                let name = name.split(|byte| *byte == b'.').next()?;
+                Some(java_name(name))
             })
         });
         found.flatten().unwrap_or_else(|| "loader".to_owned())
@@ -146,12 +146,12 @@ impl Loaders {
         jvmti: Jvmti,
         jni: Jni<'_>,
         loader: Reference,
-        name: &str,
+        name: &[u8],
     ) -> Origin {
         let number = self.number(jvmti, jni, loader);
         // Up to JDK 21 reflection generates classes, each in a loader of its own.
         let is_jdk = matches!(number, BOOT | PLATFORM)
-            || name.starts_with("jdk/internal/")
+            || name.starts_with(b"jdk/internal/")
             || self.in_jdk_module(jvmti, jni, loader, number, name);
         Origin {
             loader: number,
@@ -167,13 +167,14 @@ impl Loaders {
         jni: Jni<'_>,
         loader: Reference,
         number: u32,
-        name: &str,
+        name: &[u8],
     ) -> bool {
-        let Some((package, _)) = name.rsplit_once('/') else {
+        let slash = name.iter().rposition(|byte| *byte == b'/');
+        let Some(package) = slash.and_then(|slash| name.get(..slash)) else {
             return false;
         };
-        let key = (number, package.to_owned());
-        let known = |packages: &HashMap<(u32, String), bool>| packages.get(&key).copied();
+        let key = (number, package.to_vec());
+        let known = |packages: &HashMap<(u32, Vec<u8>), bool>| packages.get(&key).copied();
         let lock = || {
             self.jdk_packages
                 .lock()

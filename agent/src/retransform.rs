@@ -41,12 +41,12 @@ fn is_wanted(agent: &Agent, jni: Jni<'_>, class: Reference) -> bool {
     };
     // Neither arrays nor primitive types.
     let name = signature
-        .strip_prefix('L')
-        .and_then(|name| name.strip_suffix(';'));
+        .strip_prefix(b"L")
+        .and_then(|name| name.strip_suffix(b";"));
     let Some(name) = name else {
         return false;
     };
-    if !agent.hook.options().filter.class_name(name.as_bytes()) {
+    if !agent.hook.options().filter.class_name(name) {
         return false;
     }
     let Ok(loader) = agent.jvmti.class_loader(class) else {

@@ -114,6 +114,20 @@ fn patterns_choose() {
     assert_eq!(profile(&["--include-file", "in it"]), [0, 1500, 1500, 0]);
 }
 
+/// Class files have two surrogates for a character beyond the first plane.
+#[test]
+fn names_beyond_the_first_plane_are_names() {
+    let folder = folder();
+    for include in ["shop.Shop$𠮷野", "**::𠮟*", "𠮷野,*野"] {
+        let options = ["--include", include, "-o", "x.pb.gz"];
+        let result = done(&mut run(folder.path(), &options, &["wide"]));
+        result.expect(0, "", &["shop.Shop$𠮷野.𠮟る\n"]);
+        let profile = read(&folder.path().join("x.pb.gz"));
+        assert_eq!(calls(&profile, "shop.Shop$𠮷野", "𠮟る"), 1, "{include}");
+        assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 0, "{include}");
+    }
+}
+
 /// The same faults, wherever patterns go in.
 #[test]
 fn faults_in_patterns_are_pointed_at() {

@@ -17,6 +17,7 @@
 use std::fmt;
 
 use crate::class::{ClassFile, Member};
+use crate::symbol::modified_utf8;
 
 /// A pattern, and whether it ever matched.
 #[derive(Clone, Debug)]
@@ -60,7 +61,7 @@ impl fmt::Display for PatternError {
 
 impl std::error::Error for PatternError {}
 
-/// A sequence of literal bytes and wildcards.
+/// A sequence of literal bytes, as class files have them, and wildcards.
 #[derive(Clone, Debug)]
 struct Glob(Vec<Part>);
 
@@ -77,7 +78,7 @@ impl Glob {
     /// Compiles a class name; dots become the slashes of internal names.
     fn class(text: &str) -> Glob {
         let mut parts = Vec::new();
-        let mut bytes = text.bytes().peekable();
+        let mut bytes = modified_utf8(text).into_iter().peekable();
         while let Some(byte) = bytes.next() {
             parts.push(match byte {
                 b'*' if bytes.next_if_eq(&b'*').is_some() => Part::Any,
@@ -91,8 +92,8 @@ impl Glob {
 
     /// Compiles a method name or descriptor.
     fn text(text: &str) -> Glob {
-        let mut parts: Vec<Part> = text
-            .bytes()
+        let mut parts: Vec<Part> = modified_utf8(text)
+            .into_iter()
             .map(|byte| match byte {
                 b'*' => Part::Any,
                 byte => Part::Byte(byte),

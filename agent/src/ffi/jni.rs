@@ -4,6 +4,8 @@ use std::ffi::{CStr, CString, c_char, c_uchar, c_void};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
+use loadhook_rewrite::symbol;
+
 use crate::sys::{self, Boolean, FieldId, Int, Long, MethodId, Object, Value, jni};
 
 /// A local or global reference, or null.
@@ -432,7 +434,7 @@ impl<'e> Jni<'e> {
                 self.caught();
                 return Err(Thrown);
             }
-            let text = CStr::from_ptr(chars).to_string_lossy().into_owned();
+            let text = symbol::text(CStr::from_ptr(chars).to_bytes());
             self.function::<Release>(jni::RELEASE_STRING_UTF_CHARS)(self.env, string.0, chars);
             Ok(text)
         }

@@ -142,17 +142,16 @@ impl Jvmti {
             self.function::<F>(jvmti::GET_SYSTEM_PROPERTY)(self.env, name.as_ptr(), &mut value)
         };
         check(error).ok()?;
-        Some(self.take_string(value))
+        Some(String::from_utf8_lossy(&self.take_string(value)).into_owned())
     }
 
     /// Copies a string of the VM's and gives its memory back.
-    fn take_string(self, string: *mut c_char) -> String {
+    fn take_string(self, string: *mut c_char) -> Vec<u8> {
         if string.is_null() {
-            return String::new();
+            return Vec::new();
         }
         // SAFETY: JVM TI strings end in a zero byte.
-        let text = unsafe { CStr::from_ptr(string) };
-        let text = text.to_string_lossy().into_owned();
+        let text = unsafe { CStr::from_ptr(string) }.to_bytes().to_vec();
         self.deallocate(string.cast());
         text
     }
@@ -178,8 +177,8 @@ impl Jvmti {
         Ok(found)
     }
 
-    /// A class's descriptor: `Ljava/lang/String;`.
-    pub(crate) fn class_signature(self, class: Reference) -> Result<String> {
+    /// A class's descriptor, `Ljava/lang/String;`, in modified UTF-8.
+    pub(crate) fn class_signature(self, class: Reference) -> Result<Vec<u8>> {
         type F = unsafe extern "system" fn(
             Env,
             Object,
@@ -212,7 +211,7 @@ impl Jvmti {
 
     /// The named module that `package` of `loader` belongs to; null when it
     /// belongs to an unnamed one.
-    pub(crate) fn named_module(self, loader: Reference, package: &str) -> Option<Reference> {
+    pub(crate) fn named_module(self, loader: Reference, package: &[u8]) -> Option<Reference> {
         type F = unsafe extern "system" fn(Env, Object, *const c_char, *mut Object) -> JvmtiError;
         let package = CString::new(package).ok()?;
         let mut module: Object = null_mut();

@@ -202,10 +202,10 @@ unsafe extern "system" fn class_file_load_hook(
         // SAFETY: the VM promises `len` readable bytes for this call, and a
         // name that is null or ends in a zero byte.
         let (bytes, name) = unsafe {
-            let name = (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy());
+            let name = (!name.is_null()).then(|| CStr::from_ptr(name).to_bytes());
             (std::slice::from_raw_parts(data, len), name)
         };
-        let name = name.as_deref().unwrap_or_default();
+        let name = name.unwrap_or_default();
         if let Some(buffer) = events::class_file_load(agent, jni, Reference(loader), name, bytes) {
             let (start, len) = buffer.into_raw();
             // SAFETY: the VM's own places; set last, after all that can fail.

@@ -46,6 +46,15 @@ public final class Shop {
         }
     }
 
+    /** Beyond the first plane: class files have two surrogates for it. */
+    static final class 𠮷野 {
+        static void 𠮟る(int times) {
+            for (int i = 0; i < times; i++) {
+                new Order(i);
+            }
+        }
+    }
+
     @Timed
     static long serve(int orders) {
         long sum = 0;
@@ -75,6 +84,9 @@ public final class Shop {
                 break;
             case "child":
                 System.exit(child("serve"));
+                break;
+            case "wide":
+                𠮷野.𠮟る(3);
                 break;
             case "wait":
                 serve(10);

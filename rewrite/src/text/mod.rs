@@ -35,6 +35,7 @@ use names::Flags;
 use printer::{Indexes, Printer};
 
 pub use names::{Display, display, fnv_1a};
+pub(crate) use names::{Unit, next};
 pub use printer::Line;
 
 /// Writes the text of `class` to `out`; with `method`, only that of the

@@ -94,14 +94,15 @@ fn is_printable(c: char) -> bool {
         && !matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-enum Unit {
+/// What modified UTF-8 is made of.
+pub(crate) enum Unit {
     Char(char),
     Surrogate(u16),
     Byte(u8),
 }
 
 /// The first character of `bytes`, and what follows it.
-fn next(bytes: &[u8]) -> Option<(Unit, &[u8])> {
+pub(crate) fn next(bytes: &[u8]) -> Option<(Unit, &[u8])> {
     let (&first, behind) = bytes.split_first()?;
     let Some((unit, len)) = code_unit(bytes) else {
         return Some((Unit::Byte(first), behind));
