@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 
 /// What makes the JVM write an archive of classes: with an agent it stops, or
@@ -40,13 +41,16 @@ const WITH_VALUE: &[&str] = &[
 /// An option with which no agent is taken, and where it stands.
 ///
 /// `arguments` are those of `java`, where that is the program.
-pub(crate) fn refused(arguments: Option<&[String]>) -> Option<String> {
+pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
     let is_refused = |word: &String| REFUSED.iter().any(|option| word.starts_with(option));
-    let found = arguments.and_then(|arguments| own(arguments).into_iter().find(is_refused));
+    // No option that counts here has letters that could be lost.
+    let text = |argument: &OsString| argument.to_string_lossy().into_owned();
+    let arguments = arguments.map(|arguments| arguments.iter().map(text).collect::<Vec<_>>());
+    let found = arguments.and_then(|arguments| own(&arguments).into_iter().find(is_refused));
     found.or_else(|| {
         let variables = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
         variables.into_iter().find_map(|variable| {
-            let words: Vec<String> = words(&env::var(variable).ok()?).into();
+            let words: Vec<String> = words(&env::var_os(variable)?.to_string_lossy()).into();
             let words = match variable {
                 "JDK_JAVA_OPTIONS" => own(&words),
                 _ => words,

@@ -1,6 +1,7 @@
 //! Starting the user's command with the agent in its JVM.
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -38,14 +39,14 @@ pub(crate) fn print_agent_path() -> Result<()> {
 
 /// Whether a command is the Java launcher itself, which gets the agent as an
 /// argument. All others may start JVMs, and get it through the environment.
-pub(crate) fn is_java(command: &[String]) -> bool {
+pub(crate) fn is_java(command: &[OsString]) -> bool {
     let program = command.first().map(Path::new);
     program.is_some_and(|program| program.file_name().is_some_and(|name| name == "java"))
 }
 
 /// A command, and what to load into its JVM.
 pub(crate) struct Launch<'a> {
-    pub(crate) command: &'a [String],
+    pub(crate) command: &'a [OsString],
     pub(crate) agent: &'a Path,
     pub(crate) options: &'a str,
 }
@@ -65,6 +66,7 @@ impl Launch<'_> {
             bail!("no command");
         };
         let is_java = is_java(self.command);
+        let name = program.display();
         if let Some(refused) = java_options::refused(is_java.then_some(arguments)) {
             bail!("{refused}: the JVM takes no agent with this option");
         }
@@ -77,23 +79,24 @@ impl Launch<'_> {
         if is_java {
             command.arg(option).args(arguments);
         } else {
-            let mut tool_options = env::var("JAVA_TOOL_OPTIONS").unwrap_or_default();
+            // What is there may be in any encoding.
+            let mut tool_options = env::var_os("JAVA_TOOL_OPTIONS").unwrap_or_default();
             if !tool_options.is_empty() {
-                tool_options.push(' ');
+                tool_options.push(" ");
             }
-            tool_options.push_str(&java_options::quoted(&option));
+            tool_options.push(java_options::quoted(&option));
             command
                 .args(arguments)
                 .env("JAVA_TOOL_OPTIONS", tool_options);
             say!(
-                "loadhook: {program} is not java: the agent goes by JAVA_TOOL_OPTIONS into every JVM it starts"
+                "loadhook: {name} is not java: the agent goes by JAVA_TOOL_OPTIONS into every JVM it starts"
             );
         }
         let held = Held::new()?;
         let mut child = match command.spawn() {
             Ok(child) => child,
             Err(error) => {
-                say!("error: cannot start {program}: {error}");
+                say!("error: cannot start {name}: {error}");
                 return Ok(Ended::NotStarted(match error.kind() {
                     io::ErrorKind::NotFound => 127,
                     _ => 126,

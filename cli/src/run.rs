@@ -1,5 +1,6 @@
 //! `loadhook run`: a program under the agent, and the table at its end.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -89,7 +90,7 @@ pub(crate) struct RunArgs {
 
     /// The command to run: java and its arguments, or a script that starts it
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    command: Vec<OsString>,
 }
 
 /// A time as users write it: a whole number with its unit.

@@ -3,7 +3,9 @@
 
 mod common;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use common::{
@@ -444,6 +446,35 @@ fn what_is_lost_hides_nothing_else() {
     ];
     result.expect(0, SERVED, &told);
     assert_eq!(profiles(folder.path()), ["x.pb.gz"]);
+}
+
+/// Whatever encoding they are in, arguments and options arrive as they are.
+#[test]
+fn what_is_not_utf8_arrives() {
+    let folder = folder();
+    let latin = OsStr::from_bytes(b"caf\xe9");
+    let mut command = loadhook(
+        folder.path(),
+        &["run", "--", "sh", "-c", "printf %s \"$1\"", "sh"],
+    );
+    let output = command.arg(latin).output().expect("it starts");
+    assert_eq!(output.stdout, latin.as_bytes());
+
+    let line = "printf %s \"${JAVA_TOOL_OPTIONS%% *}\"";
+    let mut command = loadhook(folder.path(), &["run", "--", "sh", "-c", line]);
+    let option = OsStr::from_bytes(b"-Dname=caf\xe9");
+    let output = command.env("JAVA_TOOL_OPTIONS", option).output();
+    assert_eq!(output.expect("it starts").stdout, option.as_bytes());
+
+    let mut command = loadhook(
+        folder.path(),
+        &["run", "-o", "x.pb.gz", "--", "java", "-cp"],
+    );
+    command
+        .arg(classes())
+        .args(["shop.Shop", "serve"])
+        .arg(latin);
+    done(&mut command).expect(0, SERVED, &["profile: x.pb.gz"]);
 }
 
 #[test]
