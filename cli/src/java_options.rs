@@ -5,17 +5,42 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 
-/// What makes the JVM write an archive of classes: with an agent it stops, or
-/// archives nothing of what the agent changed.
-const REFUSED: &[&str] = &[
-    "-XX:ArchiveClassesAtExit",
-    "-XX:+AutoCreateSharedArchive",
-    "-XX:+RecordDynamicDumpInfo",
-    "-XX:AOTMode=create",
-    "-XX:AOTMode=record",
-    "-XX:AOTCacheOutput",
-    "-Xshare:dump",
-];
+/// What one option says about archives of classes: with an agent, a JVM that
+/// is to write one stops, or archives nothing of what the agent changed.
+struct Setting {
+    /// What a later option can take back.
+    what: &'static str,
+    /// Whether an archive is written.
+    writes: bool,
+}
+
+impl Setting {
+    fn of(word: &str) -> Option<Setting> {
+        let flags = ["AutoCreateSharedArchive", "RecordDynamicDumpInfo"];
+        let files = ["ArchiveClassesAtExit", "AOTCacheOutput"];
+        let modes = [
+            ("-XX:AOTMode=", &["create", "record"][..]),
+            ("-Xshare:", &["dump"]),
+        ];
+        let flag = flags.into_iter().find_map(|flag| {
+            let sign = word.strip_prefix("-XX:")?.strip_suffix(flag)?;
+            let writes = sign == "+";
+            (writes || sign == "-").then_some(Setting { what: flag, writes })
+        });
+        let file = || {
+            let option = word.strip_prefix("-XX:")?;
+            let what = files.into_iter().find(|file| option.starts_with(file))?;
+            Some(Setting { what, writes: true })
+        };
+        let mode = || {
+            modes.into_iter().find_map(|(what, refused)| {
+                let writes = refused.contains(&word.strip_prefix(what)?);
+                Some(Setting { what, writes })
+            })
+        };
+        flag.or_else(file).or_else(mode)
+    }
+}
 
 /// Options of the launcher whose value is the next argument.
 const WITH_VALUE: &[&str] = &[
@@ -42,23 +67,48 @@ const WITH_VALUE: &[&str] = &[
 ///
 /// `arguments` are those of `java`, where that is the program.
 pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
-    let is_refused = |word: &String| REFUSED.iter().any(|option| word.starts_with(option));
     // No option that counts here has letters that could be lost.
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
-    let arguments = arguments.map(|arguments| arguments.iter().map(text).collect::<Vec<_>>());
-    let found = arguments.and_then(|arguments| own(&arguments).into_iter().find(is_refused));
-    found.or_else(|| {
-        let variables = ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"];
-        variables.into_iter().find_map(|variable| {
-            let words: Vec<String> = words(&env::var_os(variable)?.to_string_lossy()).into();
-            let words = match variable {
-                "JDK_JAVA_OPTIONS" => own(&words),
-                _ => words,
-            };
-            let found = words.into_iter().find(is_refused)?;
-            Some(format!("{found} (in {variable})"))
-        })
-    })
+    let variable = |name: &str| -> Vec<String> {
+        let value = env::var_os(name).unwrap_or_default();
+        words(&value.to_string_lossy()).into()
+    };
+    let arguments: Vec<String> = arguments.unwrap_or_default().iter().map(text).collect();
+    // In the JVM's own order.
+    let all = [
+        (variable("JAVA_TOOL_OPTIONS"), " (in JAVA_TOOL_OPTIONS)"),
+        (own(&variable("JDK_JAVA_OPTIONS")), " (in JDK_JAVA_OPTIONS)"),
+        (own(&arguments), ""),
+        (variable("_JAVA_OPTIONS"), " (in _JAVA_OPTIONS)"),
+    ];
+    let placed = all.into_iter().flat_map(|(words, place)| {
+        let words = with_option_files(words).into_iter();
+        words.map(move |word| (word, place))
+    });
+    last_refused(placed).map(|(word, place)| word + place)
+}
+
+/// The first of the options that hold, each unless a later one takes it back.
+fn last_refused<P>(words: impl IntoIterator<Item = (String, P)>) -> Option<(String, P)> {
+    let mut refused: Vec<(&str, (String, P))> = Vec::new();
+    for word in words {
+        if let Some(Setting { what, writes }) = Setting::of(&word.0) {
+            refused.retain(|(known, _)| *known != what);
+            if writes {
+                refused.push((what, word));
+            }
+        }
+    }
+    refused.into_iter().next().map(|(_, word)| word)
+}
+
+/// The options, and in the place of files of options what is in these.
+fn with_option_files(options: Vec<String>) -> Vec<String> {
+    let read = |option: String| match option.strip_prefix("-XX:VMOptionsFile=") {
+        Some(file) => words(&fs::read_to_string(file).unwrap_or_default()).into(),
+        None => vec![option],
+    };
+    options.into_iter().flat_map(read).collect()
 }
 
 /// The arguments that are the JVM's, not the program's, with those of argument
@@ -147,9 +197,8 @@ mod tests {
 
     fn found(arguments: &[&str]) -> Option<String> {
         let arguments: Vec<String> = arguments.iter().map(|a| (*a).to_owned()).collect();
-        let own = own(&arguments);
-        own.into_iter()
-            .find(|word| REFUSED.iter().any(|option| word.starts_with(option)))
+        let own = with_option_files(own(&arguments)).into_iter();
+        last_refused(own.map(|word| (word, ()))).map(|(word, ())| word)
     }
 
     #[test]
@@ -187,6 +236,35 @@ mod tests {
         assert_eq!(found(&[&name, "-Xshare:dump"]), None);
         write("-cp");
         assert_eq!(found(&[&name, "-Xshare:dump", "Main"]), None);
+    }
+
+    #[test]
+    fn the_last_value_holds() {
+        let create = "-XX:+AutoCreateSharedArchive";
+        let not = "-XX:-AutoCreateSharedArchive";
+        let (record, off) = ("-XX:AOTMode=record", "-XX:AOTMode=off");
+        for (options, refused) in [
+            (&[create, not, "Main"][..], None),
+            (&[not, create, "Main"], Some(create)),
+            (&[create, not, record, "Main"], Some(record)),
+            (&[record, off, "-Xshare:dump", "-Xshare:auto", "Main"], None),
+            (&["-XX:-RecordDynamicDumpInfo", "Main"], None),
+            (&[record, "Main", off], Some(record)),
+        ] {
+            assert_eq!(found(options).as_deref(), refused, "{options:?}");
+        }
+    }
+
+    #[test]
+    fn files_of_options_are_read() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let option = format!("-XX:VMOptionsFile={}", file.path().display());
+        let archive = "-XX:ArchiveClassesAtExit=my x.jsa";
+        let text = "-Xmx64m\n-XX:ArchiveClassesAtExit='my x.jsa'\n";
+        std::fs::write(file.path(), text).expect("ours");
+        assert_eq!(found(&[&option, "Main"]).as_deref(), Some(archive));
+        assert_eq!(found(&["Main", &option]), None);
+        assert_eq!(found(&["-XX:VMOptionsFile=none", "Main"]), None);
     }
 
     #[test]
