@@ -158,9 +158,9 @@ enum Place {
     Device(PathBuf),
 }
 
-/// Follows links, so that a link stays one.
+/// Follows links, so that a link stays one, though it leads to nothing yet.
 fn place(file: &Path) -> io::Result<Place> {
-    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let target = fs::canonicalize(file).unwrap_or_else(|_| behind_links(file));
     let Ok(existing) = fs::metadata(&target) else {
         return Ok(Place::File(target));
     };
@@ -175,6 +175,22 @@ fn place(file: &Path) -> io::Result<Place> {
         // Opening a pipe waits for its reader.
         Err(io::Error::other("not a file"))
     }
+}
+
+/// Where links lead, though there be nothing yet.
+fn behind_links(file: &Path) -> PathBuf {
+    let mut target = file.to_owned();
+    // As many as Linux follows; none where something without a name is behind.
+    for _ in 0..40 {
+        match fs::read_link(&target) {
+            // An absolute one replaces all.
+            Ok(link) if fs::metadata(file).is_err() => {
+                target = target.parent().unwrap_or(Path::new("")).join(link);
+            }
+            _ => break,
+        }
+    }
+    target
 }
 
 /// Only the user's own: a profile tells what a program does. Nothing is

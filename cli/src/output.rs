@@ -1,9 +1,9 @@
 //! What is written: files whole or not at all, and messages.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
@@ -31,22 +31,39 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     if existing.is_ok_and(|existing| !existing.is_file()) {
         bail!("{}: not a file", name());
     }
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let target = behind_links(path);
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     // Made and gone again.
     tempfile::tempfile_in(folder).map(drop).with_context(name)
 }
 
+/// Where a path leads, though there be nothing yet.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut target = path.to_owned();
+    if fs::metadata(path).is_ok() {
+        // What has no name of its own stays as it is: a pipe behind
+        // /dev/stdout.
+        return fs::canonicalize(path).unwrap_or(target);
+    }
+    // As many as Linux follows.
+    for _ in 0..40 {
+        let Ok(link) = fs::read_link(&target) else {
+            break;
+        };
+        // An absolute one replaces all.
+        target = target.parent().unwrap_or(Path::new("")).join(link);
+    }
+    target
+}
+
 /// Writes `bytes` to a file beside `path` and renames it, so that a crash or
 /// a full disk leaves what was there. Makes the folders that are missing. A
-/// link stays one and a file keeps its permissions, a new one gets `mode`; a
-/// device or pipe is written to.
+/// link stays one. A new file gets `mode`; one that is there keeps its
+/// permissions, unless `mode` is [`PRIVATE`]. A device or pipe is written to.
 pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let name = || path.display().to_string();
-    let target = match fs::canonicalize(path) {
-        Ok(target) => target,
-        Err(_) => path.to_owned(),
-    };
+    let target = behind_links(path);
     let existing = fs::metadata(&target).ok();
     if existing
         .as_ref()
@@ -69,10 +86,13 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
             .truncate(true)
             .mode(mode)
             .open(beside)?;
-        file.write_all(bytes)?;
-        if let Some(existing) = existing {
+        if mode == PRIVATE {
+            // What an earlier process left there may be open to others.
+            file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        } else if let Some(existing) = existing {
             file.set_permissions(existing.permissions())?;
         }
+        file.write_all(bytes)?;
         drop(file);
         fs::rename(beside, &target)
     };
@@ -81,4 +101,61 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         let _ = fs::remove_file(beside);
     }
     written.with_context(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn mode(file: &Path) -> u32 {
+        let metadata = fs::metadata(file).expect("it was written");
+        metadata.permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn what_is_private_becomes_so() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("file");
+        for (wanted, expected) in [(USUAL, 0o640), (PRIVATE, 0o600)] {
+            fs::write(&file, "old").expect("ours");
+            fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("ours");
+            write_beside(&file, b"new", wanted).expect("it can be written");
+            assert_eq!(mode(&file), expected);
+        }
+    }
+
+    #[test]
+    fn a_link_to_a_pipe_is_written_to() {
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let path = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        write_beside(Path::new(&path), b"text", PRIVATE).expect("it can be written");
+        drop(writer);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).expect("UTF-8");
+        assert_eq!(text, "text");
+    }
+
+    #[test]
+    fn links_stay_links() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = |name: &str| folder.path().join(name);
+        fs::create_dir(path("sub")).expect("ours");
+        symlink("sub/second", path("first")).expect("ours");
+        symlink(path("sub/file"), path("sub/second")).expect("ours");
+        // Dangling, then not.
+        for text in ["one", "two"] {
+            check_writable(&path("first")).expect("it can be written");
+            write_beside(&path("first"), text.as_bytes(), PRIVATE).expect("it can be written");
+            assert_eq!(fs::read_to_string(path("sub/file")).expect("written"), text);
+            for link in ["first", "sub/second"] {
+                assert!(fs::read_link(path(link)).is_ok(), "{link}");
+            }
+        }
+        symlink("none/file", path("lost")).expect("ours");
+        assert!(check_writable(&path("lost")).is_err());
+    }
 }

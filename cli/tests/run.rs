@@ -614,6 +614,22 @@ fn files_that_cannot_be_written_are_told_before_the_start() {
 }
 
 #[test]
+fn a_link_to_nothing_yet_stays_a_link() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("kept")).expect("ours");
+    for name in ["x.pb.gz", "x.html"] {
+        std::os::unix::fs::symlink(format!("kept/{name}"), path(name)).expect("ours");
+    }
+    let options = ["-o", "x.pb.gz", "--html", "x.html"];
+    done(&mut run(folder.path(), &options, &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
+    for name in ["x.pb.gz", "x.html"] {
+        assert!(fs::read_link(path(name)).is_ok(), "{name}");
+        assert_eq!(mode(&path("kept").join(name)), 0o600, "{name}");
+    }
+}
+
+#[test]
 fn paths_with_blanks_and_quotes_work() {
     let folder = folder();
     let name = "it's \"mine\" é";
