@@ -3,6 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -67,12 +68,14 @@ fn note(options: &Options) {
     let Some(manifest) = &options.manifest else {
         return;
     };
-    let line = format!("{}\n", options.file.display());
+    // A name can have lines.
+    let mut name = options.file.as_os_str().as_bytes().to_vec();
+    name.push(0);
     let noted = OpenOptions::new()
         .append(true)
         .create(true)
         .open(manifest)
-        .and_then(|mut file| file.write_all(line.as_bytes()));
+        .and_then(|mut file| file.write_all(&name));
     // The command that waited for the list has ended, and took it along.
     let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
     if let Err(error) = noted

@@ -24,7 +24,7 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             killed JVM leaves the last one (at least 100ms)
   explain=true              keep the names of the methods left alone
   quiet=true                do not name the profile at exit
-  manifest=FILE             note the profile's name there, one a line
+  manifest=FILE             note the profile's name there, with a zero byte behind
 ";
 
 /// How calls are timed; the numbers are the tracker's.

@@ -57,6 +57,16 @@ fn behind_links(path: &Path) -> PathBuf {
     target
 }
 
+/// Whether two paths lead to one file, though there be nothing yet.
+pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| {
+        let target = std::path::absolute(behind_links(path)).ok()?;
+        let folder = fs::canonicalize(target.parent()?).ok()?;
+        Some(folder.join(target.file_name()?))
+    };
+    place(a).is_some_and(|a| Some(a) == place(b))
+}
+
 /// Writes `bytes` to a file beside `path` and renames it, so that a crash or
 /// a full disk leaves what was there. Makes the folders that are missing. A
 /// link stays one. A new file gets `mode`; one that is there keeps its

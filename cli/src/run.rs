@@ -1,7 +1,8 @@
 //! `loadhook run`: a program under the agent, and the table at its end.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,7 +12,7 @@ use loadhook_rewrite::{Filter, pattern_lines};
 
 use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;
-use crate::output::check_writable;
+use crate::output::{check_writable, is_same};
 
 /// How calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -257,6 +258,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     for path in target.whole.iter().chain(&args.html) {
         check_writable(path)?;
     }
+    if let Some(html) = &args.html
+        && is_same(html, target.whole.as_ref().unwrap_or(&target.file))
+    {
+        bail!(
+            "{}: the profile and the page cannot be one file",
+            html.display()
+        );
+    }
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     let manifest = scratch.path().join("profiles");
     let launch = Launch {
@@ -268,8 +277,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         Ended::With(status) => status,
         Ended::NotStarted(status) => return Ok(ExitCode::from(status)),
     };
-    let written = fs::read_to_string(&manifest).unwrap_or_default();
-    let profiles: Vec<PathBuf> = written.lines().map(PathBuf::from).collect();
+    let written = fs::read(&manifest).unwrap_or_default();
+    let names = written.split(|byte| *byte == 0).filter(|n| !n.is_empty());
+    let profiles: Vec<PathBuf> = names.map(|name| OsStr::from_bytes(name).into()).collect();
     outcome::show(args, &profiles, target.whole.as_deref());
     Ok(ExitCode::from(status))
 }

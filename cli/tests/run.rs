@@ -630,6 +630,33 @@ fn a_link_to_nothing_yet_stays_a_link() {
 }
 
 #[test]
+fn the_page_does_not_replace_the_profile() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("sub")).expect("ours");
+    std::os::unix::fs::symlink("one", folder.path().join("link")).expect("ours");
+    for html in ["one", "./one", "sub/../one", "link"] {
+        let result = done(&mut run(
+            folder.path(),
+            &["-o", "one", "--html", html],
+            &["serve"],
+        ));
+        result.expect(1, "", &["the profile and the page cannot be one file"]);
+        let options = ["run", "-o", "one", "--html", html, "--", "./no-java"];
+        let result = done(&mut loadhook(folder.path(), &options));
+        result.expect(1, "", &["the profile and the page cannot be one file"]);
+    }
+}
+
+#[test]
+fn names_with_lines_are_names() {
+    let folder = folder();
+    let options = ["-o", "two\nlines.pb.gz"];
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    result.expect(0, SERVED, &["shop.Shop serve\n", "\nprofile: "]);
+    assert_eq!(profiles(folder.path()), ["two\nlines.pb.gz"]);
+}
+
+#[test]
 fn paths_with_blanks_and_quotes_work() {
     let folder = folder();
     let name = "it's \"mine\" é";
