@@ -18,7 +18,7 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   timing=adaptive|exact|count   how calls are timed (default adaptive)
   clock=wall|cpu            what time they are charged (default wall)
   max-nodes=N               most nodes of the call tree (default 1000000)
-  file=FILE                 the profile; %p is the process id
+  file=FILE                 the profile; %p in its name is the process id
                             (default loadhook-%p.pb.gz)
   snapshot-every=TIME       write the profile every 500ms, 10s, 5m too, so that a
                             killed JVM leaves the last one (at least 100ms)
@@ -197,8 +197,11 @@ fn interval(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(millis))
 }
 
+/// `%p` in a file's name is the process id. The folders are as they are: the
+/// path may have been made absolute.
 fn expand(file: &str, process: u32) -> String {
-    file.replace("%p", &process.to_string())
+    let (folders, name) = file.split_at(file.rfind('/').map_or(0, |slash| slash + 1));
+    format!("{folders}{}", name.replace("%p", &process.to_string()))
 }
 
 #[cfg(test)]
@@ -219,6 +222,10 @@ mod tests {
         assert_eq!(parsed.filter.unmatched().count(), 4);
         assert_eq!(parsed.timing, Timing::Exact);
         assert_eq!(parsed.file, PathBuf::from("x-7"));
+        assert_eq!(
+            options("file=/100%pure/%p/%p-%p").file,
+            PathBuf::from("/100%pure/%p/7-7")
+        );
         assert_eq!(options("").file, PathBuf::from("loadhook-7.pb.gz"));
     }
 

@@ -67,7 +67,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     max_nodes: Option<u32>,
 
-    /// The profile to write; %p is the process id. Without it, a command that
+    /// The profile to write; %p in its name is the process id. Without it, a command that
     /// starts several JVMs gets one profile of all beside one of each
     #[arg(short, long, value_name = "FILE", default_value = "loadhook-%p.pb.gz")]
     output: PathBuf,
@@ -233,12 +233,13 @@ struct Target {
 impl Target {
     fn new(output: &Path, is_java: bool) -> Result<Target> {
         let file = std::path::absolute(output)?;
-        let text = utf8(&file)?;
-        if is_java || text.contains("%p") {
-            return Ok(Target { file, whole: None });
-        }
+        utf8(&file)?;
         let name = file.file_name().and_then(|name| name.to_str());
         let name = name.context("--output: a file is expected")?;
+        // In folders it stands for itself.
+        if is_java || name.contains("%p") {
+            return Ok(Target { file, whole: None });
+        }
         // Not at a leading dot, which is no extension's.
         let dot = name.char_indices().skip(1).find(|(_, char)| *char == '.');
         let (stem, extension) = name.split_at(dot.map_or(name.len(), |(at, _)| at));

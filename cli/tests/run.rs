@@ -656,6 +656,22 @@ fn names_with_lines_are_names() {
     assert_eq!(profiles(folder.path()), ["two\nlines.pb.gz"]);
 }
 
+/// `%p` in the name of a folder is not the process id.
+#[test]
+fn folders_are_as_they_are() {
+    let folder = folder();
+    let inner = folder.path().join("100%pure");
+    fs::create_dir(&inner).expect("ours");
+    done(&mut run(&inner, &["-o", "x.pb.gz"], &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
+    done(&mut run(&inner, &[], &["serve"])).expect(0, SERVED, &["profile: loadhook-"]);
+    assert_eq!(profiles(&inner).len(), 2);
+    script(&inner);
+    let options = ["run", "-o", "all.pb.gz", "--", "./twice"];
+    let told = ["profile of all: all.pb.gz"];
+    done(&mut loadhook(&inner, &options)).expect(7, SERVED, &told);
+    assert_eq!(profiles(&inner).len(), 5);
+}
+
 #[test]
 fn paths_with_blanks_and_quotes_work() {
     let folder = folder();
