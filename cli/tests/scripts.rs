@@ -1,0 +1,81 @@
+//! What the scripts say of a machine that lacks something, without installing
+//! anything.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    root.expect("a workspace").to_owned()
+}
+
+/// A shell in a folder that runs `line` behind `prerequisites.sh`: it finds
+/// `cargo` and these programs only. What it prints.
+fn shell(folder: &Path, programs: &[&str], target: &str, line: &str) -> String {
+    let bin = folder.join("bin");
+    let _ = fs::remove_dir_all(&bin);
+    fs::create_dir(&bin).expect("ours");
+    fs::write(bin.join("cargo"), "").expect("ours");
+    for program in programs {
+        let found = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(program));
+        let found = found.iter().find(|found| found.exists());
+        symlink(found.expect("installed"), bin.join(program)).expect("ours");
+    }
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(bin.join("cargo"), mode).expect("ours");
+    let root = root();
+    let script = format!(
+        "set -eu; . '{}/scripts/prerequisites.sh'; cd \"$root\"; {line}",
+        root.display()
+    );
+    let output = Command::new("/bin/sh")
+        // Its folder tells where the workspace is.
+        .args([
+            "-c",
+            &script,
+            &root.join("scripts/sh").display().to_string(),
+        ])
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", &bin)
+        .env("CARGO_TARGET_DIR", target)
+        .output()
+        .expect("a shell");
+    let text = [output.stdout, output.stderr].concat();
+    String::from_utf8(text).expect("UTF-8")
+}
+
+#[test]
+fn the_target_folder_stays_where_it_is() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let here = fs::canonicalize(folder.path()).expect("it is there");
+    let line = "echo \"$target $CARGO_TARGET_DIR\"";
+    let expect = |target: &str, absolute: &str| {
+        let said = shell(&here, &["dirname", "cc", "ld"], target, line);
+        assert_eq!(said, format!("{absolute} {absolute}\n"));
+    };
+    expect("built", &format!("{}/built", here.display()));
+    expect("/built", "/built");
+}
+
+#[test]
+fn what_is_missing_has_a_package() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let said = shell(folder.path(), &["dirname"], "/none", "echo all");
+    assert_eq!(
+        said,
+        "loadhook: cc not found: install gcc (no apt-get here)\n"
+    );
+    // A release that no machine has, and no python to fetch it.
+    let line = "need_runtime 12; echo all";
+    let said = shell(
+        folder.path(),
+        &["dirname", "cc", "ld", "grep"],
+        "/none",
+        line,
+    );
+    let expected = "loadhook: no JDK 12 found (JAVA_HOME_12, openjdk-12-jdk-headless): install python3 (no apt-get here)\n";
+    assert_eq!(said, expected);
+}
