@@ -264,8 +264,8 @@ impl Pattern {
     }
 
     /// Whether it names the method of this name and descriptor in the class of
-    /// this internal name; `None` for annotation patterns, which need more than
-    /// names.
+    /// this internal name, all in modified UTF-8; `None` for annotation
+    /// patterns, which need more than names.
     pub fn names(&self, class: &[u8], method: &[u8], descriptor: &[u8]) -> Option<bool> {
         match &self.subject {
             Subject::Annotation(_) => None,
