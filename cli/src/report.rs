@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use loadhook_profile::format::{Format, Options, Sort, pprof};
 use loadhook_profile::{Method, Profile, diff, printable};
+use loadhook_rewrite::symbol::modified_utf8;
 use loadhook_rewrite::{Pattern, PatternError};
 
 use crate::output::{PRIVATE, say, write_beside};
@@ -27,7 +28,7 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     sort: Option<Sort>,
 
-    /// At most this many methods
+    /// At most this many methods [default: all]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 
@@ -200,9 +201,9 @@ impl Focus {
     fn names(&self, method: &Method) -> bool {
         let class = method.class.replace('.', "/");
         let [class, name, descriptor] =
-            [&class, &*method.name, &*method.descriptor].map(str::as_bytes);
+            [&class, &*method.name, &*method.descriptor].map(modified_utf8);
         let mut patterns = self.0.iter();
-        patterns.any(|pattern| pattern.names(class, name, descriptor) == Some(true))
+        patterns.any(|pattern| pattern.names(&class, &name, &descriptor) == Some(true))
     }
 }
 

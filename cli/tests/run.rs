@@ -127,6 +127,16 @@ fn names_beyond_the_first_plane_are_names() {
         let profile = read(&folder.path().join("x.pb.gz"));
         assert_eq!(calls(&profile, "shop.Shop$𠮷野", "𠮟る"), 1, "{include}");
         assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 0, "{include}");
+        let report = [
+            "report",
+            "x.pb.gz",
+            "--format",
+            "collapsed",
+            "--focus",
+            include,
+        ];
+        let report = done(&mut loadhook(folder.path(), &report));
+        assert!(report.out.contains("𠮟る"), "{include}: {}", report.out);
     }
 }
 
