@@ -234,6 +234,34 @@ fn modules_share_a_tracker_in_a_jar() -> Result<()> {
     Ok(())
 }
 
+/// Of a sealed archive's package no other one may hold classes.
+#[test]
+fn sealed_archives_start_beside_others() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), false)?;
+    fs::write(folder.path().join("sealed.mf"), "Sealed: true\n")?;
+    for part in ["app", "lib"] {
+        fs::create_dir_all(folder.path().join(part))?;
+        fs::rename(
+            folder.path().join("modules").join(part),
+            folder.path().join(part).join(part),
+        )?;
+        let mut jar = Jdk::find(17)?.tool("jar")?;
+        jar.current_dir(folder.path());
+        let name = format!("{part}.jar");
+        jar.args(["--create", "--file", &name, "--manifest", "sealed.mf"]);
+        helpers::output(jar.args(["-C", part, "."]))?;
+    }
+    rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
+    for feature in JDKS {
+        let args = ["-cp", "out/app.jar:out/lib.jar", "app.Main"];
+        let (out, profiles) = run(feature, folder.path(), &args)?;
+        ensure!(out.starts_with("sum 501500 "), "{out}");
+        check_calls(&profiles)?;
+    }
+    Ok(())
+}
+
 /// A launcher's jar: classes in `BOOT-INF/classes`, a library in
 /// `BOOT-INF/lib`, stored, as the launcher maps it where it lies.
 #[test]

@@ -41,6 +41,7 @@ impl Unit {
 #[derive(Debug)]
 pub(crate) struct Units {
     tracker: Tracker,
+    is_sealed: bool,
     /// Tells this archive from all others.
     hash: Sha256,
     modules: BTreeSet<String>,
@@ -57,10 +58,12 @@ pub(crate) struct Assignment {
 
 impl Units {
     /// `content` tells this archive from others; `names` are all there are.
+    /// `is_sealed` says that no package may have classes from elsewhere.
     pub(crate) fn new<'n>(
         plan: &Plan,
         content: &[u8],
         names: impl Iterator<Item = &'n str>,
+        is_sealed: bool,
     ) -> Units {
         let hash = Sha256::new()
             .chain_update(env!("CARGO_PKG_VERSION"))
@@ -74,6 +77,7 @@ impl Units {
             .collect();
         Units {
             tracker: plan.tracker,
+            is_sealed,
             hash,
             modules,
             by_root: BTreeMap::new(),
@@ -125,9 +129,9 @@ impl Units {
             .chain_update(root)
             .finalize();
         let id: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        let is_module = self.modules.contains(root);
-        let package = match is_module {
-            // Two modules with one package do not start.
+        // Two modules with one package do not start, and a package of which
+        // one archive is sealed must not have classes of others.
+        let package = match self.modules.contains(root) || self.is_sealed {
             true => format!("loadhook/m{id}/"),
             false => "loadhook/".to_owned(),
         };
