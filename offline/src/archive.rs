@@ -5,9 +5,9 @@ use std::io::Write;
 use rawzip::ReaderAt;
 use rayon::prelude::*;
 
-use crate::manifest::{is_manifest, is_sealed, is_signature, without_digests};
 use crate::module_info::{self, Needs};
 use crate::plan::Tracker;
+use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::units::{Units, is_module_info, module_root};
 use crate::zip::{Archive, Entry, Output, Packed};
 use crate::{BATCH, Error, Offline, is_archive, is_class, tracker};
@@ -59,12 +59,7 @@ impl Offline<'_> {
         let mut job = Job {
             archive,
             prefix: format!("{name}!/"),
-            units: Units::new(
-                self.plan,
-                archive.directory(),
-                names.iter().copied(),
-                self.is_sealed(archive, &names),
-            ),
+            units: Units::new(self.plan, archive.directory(), names.iter().copied()),
             is_signed: names.iter().any(|name| is_signature(name)),
             output: Output::new(out, archive)?,
             depth,
@@ -165,13 +160,6 @@ impl Offline<'_> {
             job.progress(self, entry);
         }
         Ok(())
-    }
-
-    fn is_sealed<R: ReaderAt>(&self, archive: &Archive<R>, names: &[&str]) -> bool {
-        let manifest = names.iter().position(|name| is_manifest(name));
-        let manifest =
-            manifest.map(|at| archive.read(&archive.entries()[at], self.plan.most_entry));
-        manifest.is_some_and(|manifest| manifest.is_ok_and(|manifest| is_sealed(&manifest)))
     }
 
     /// An archive inside, rewritten; `None` if it stays as it was.

@@ -107,7 +107,7 @@ impl Offline<'_> {
     pub fn folder(&mut self, from: &Path, files: &[Found], to: Option<&Path>) -> Result<(), Error> {
         let names = || files.iter().map(|file| file.path.as_str());
         let content = self.fingerprint(from, files)?;
-        let mut units = Units::new(self.plan, &content, names(), false);
+        let mut units = Units::new(self.plan, &content, names());
         let mut batch = Vec::new();
         let mut bytes = 0;
         for file in files {

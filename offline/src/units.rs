@@ -21,8 +21,10 @@ pub(crate) struct Unit {
     pub(crate) id: String,
     /// The internal name of what its probes call.
     pub(crate) owner: String,
-    /// Of the tracker's classes, ended by a slash.
+    /// The part's own, ended by a slash.
     package: String,
+    /// That of the tracker's classes, if they are embedded.
+    tracker: String,
     pub(crate) ids: Ids,
     pub(crate) symbols: Vec<ClassSymbols>,
     pub(crate) left_alone: BTreeMap<&'static str, u64>,
@@ -30,7 +32,7 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// The package that a module gets, with dots for slashes.
+    /// The package that a module gets.
     pub(crate) fn package(&self) -> &str {
         self.package.trim_end_matches('/')
     }
@@ -41,7 +43,6 @@ impl Unit {
 #[derive(Debug)]
 pub(crate) struct Units {
     tracker: Tracker,
-    is_sealed: bool,
     /// Tells this archive from all others.
     hash: Sha256,
     modules: BTreeSet<String>,
@@ -58,12 +59,10 @@ pub(crate) struct Assignment {
 
 impl Units {
     /// `content` tells this archive from others; `names` are all there are.
-    /// `is_sealed` says that no package may have classes from elsewhere.
     pub(crate) fn new<'n>(
         plan: &Plan,
         content: &[u8],
         names: impl Iterator<Item = &'n str>,
-        is_sealed: bool,
     ) -> Units {
         let hash = Sha256::new()
             .chain_update(env!("CARGO_PKG_VERSION"))
@@ -77,7 +76,6 @@ impl Units {
             .collect();
         Units {
             tracker: plan.tracker,
-            is_sealed,
             hash,
             modules,
             by_root: BTreeMap::new(),
@@ -129,14 +127,16 @@ impl Units {
             .chain_update(root)
             .finalize();
         let id: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        // Two modules with one package do not start, and a package of which
-        // one archive is sealed must not have classes of others.
-        let package = match self.modules.contains(root) || self.is_sealed {
-            true => format!("loadhook/m{id}/"),
-            false => "loadhook/".to_owned(),
-        };
+        // A package of its own: a package must not have classes of a second
+        // archive where one is sealed or signed.
+        let package = format!("loadhook/a{id}/");
         Unit {
-            owner: format!("{package}P{id}"),
+            owner: format!("{package}Part"),
+            tracker: match self.modules.contains(root) {
+                // Two modules with one package do not start.
+                true => package.clone(),
+                false => "loadhook/".to_owned(),
+            },
             package,
             id,
             ids: Ids::default(),
@@ -181,7 +181,7 @@ impl Units {
                 continue;
             }
             let package = match self.tracker {
-                Tracker::Embed => unit.package.as_str(),
+                Tracker::Embed => unit.tracker.as_str(),
                 Tracker::Jar | Tracker::None => "loadhook/",
             };
             let classes = match self.tracker {

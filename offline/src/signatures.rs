@@ -1,4 +1,4 @@
-//! Manifests: what they say of signatures and seals (JAR specification).
+//! Signed archives: what is a signature, and manifests without digests.
 
 /// Whether an entry is a signature's, as the JDK tells (JAR specification,
 /// "Signed JAR File").
@@ -23,19 +23,6 @@ pub(crate) fn is_manifest(name: &str) -> bool {
 fn strip_meta_inf(name: &str) -> Option<&str> {
     let (folder, rest) = name.split_at_checked("META-INF/".len())?;
     folder.eq_ignore_ascii_case("META-INF/").then_some(rest)
-}
-
-/// Whether all packages of an archive with this manifest are sealed: their
-/// classes must come from it.
-pub(crate) fn is_sealed(manifest: &[u8]) -> bool {
-    let main = sections(manifest).into_iter().next().unwrap_or_default();
-    attributes(main).into_iter().any(|attribute| {
-        let value = attribute
-            .splitn(2, |byte| *byte == b':')
-            .nth(1)
-            .unwrap_or_default();
-        key(attribute) == "sealed" && value.trim_ascii().eq_ignore_ascii_case(b"true")
-    })
 }
 
 /// The manifest without the digests of entries; sections that held nothing
@@ -151,14 +138,6 @@ mod tests {
         }
         assert!(is_manifest("META-INF/Manifest.mf"));
         assert!(!is_manifest("META-INF/é"));
-    }
-
-    #[test]
-    fn seals_of_all_packages_are_in_the_main_section() {
-        assert!(is_sealed(b"Manifest-Version: 1.0\r\nSealed: True\r\n\r\n"));
-        assert!(!is_sealed(b"A: b\n\nName: c/\nSealed: true\n\n"));
-        assert!(!is_sealed(b"Sealed: false\n"));
-        assert!(!is_sealed(b""));
     }
 
     #[test]
