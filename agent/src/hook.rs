@@ -3,7 +3,8 @@
 //! Takes bytes and an allocator and knows nothing of JVM TI, so that other
 //! hooks can feed it: JVMPI's `CLASS_LOAD_HOOK` with its `malloc_f`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
@@ -39,6 +40,9 @@ pub(crate) struct Hook {
     pub(crate) registry: Registry,
     idle: Mutex<Vec<Worker>>,
     tally: Mutex<Tally>,
+    /// Loaders and hashed names of the classes that the tally has.
+    counted: Mutex<HashSet<(u32, u64)>>,
+    hasher: RandomState,
 }
 
 /// What one thread needs to instrument a class.
@@ -88,6 +92,8 @@ impl Hook {
             registry: Registry::new(),
             idle: Mutex::default(),
             tally: Mutex::default(),
+            counted: Mutex::default(),
+            hasher: RandomState::new(),
         }
     }
 
@@ -158,17 +164,21 @@ impl Hook {
             entry: None,
             chosen: Vec::new(),
             trivial: Vec::new(),
+            is_new: false,
         };
         let outcome = worker.rewriter.rewrite(bytes, &mut chooser, allocate);
         let Chooser {
             entry,
             mut chosen,
             trivial,
+            is_new,
             ..
         } = chooser;
         match outcome {
             Ok(Outcome::Unchanged) => {
-                self.count(&worker.rewriter, bytes, &trivial, false);
+                if is_new {
+                    self.count(&worker.rewriter, bytes, &trivial, false);
+                }
                 None
             }
             Ok(Outcome::Rewritten(buffer)) => {
@@ -178,7 +188,9 @@ impl Hook {
                     let symbols = chosen.into_iter().map(|(_, symbol)| symbol).collect();
                     self.registry.define(entry, symbols);
                 }
-                self.count(&worker.rewriter, bytes, &trivial, true);
+                if is_new {
+                    self.count(&worker.rewriter, bytes, &trivial, true);
+                }
                 Some(buffer)
             }
             Err(error) => {
@@ -186,6 +198,13 @@ impl Hook {
                 None
             }
         }
+    }
+
+    /// Whether a class is seen for the first time: it comes again with each
+    /// retransformation.
+    fn is_new(&self, loader: u32, name: &[u8]) -> bool {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.insert((loader, self.hasher.hash_one(name)))
     }
 
     fn count(&self, rewriter: &Rewriter, bytes: &[u8], trivial: &[u16], rewritten: bool) {
@@ -257,11 +276,15 @@ struct Chooser<'h> {
     chosen: Vec<(u16, Symbol)>,
     /// Positions of those that are trivial.
     trivial: Vec<u16>,
+    /// Whether the class was not here before.
+    is_new: bool,
 }
 
 impl Selector for Chooser<'_> {
     fn class(&mut self, class: &ClassFile<'_>) -> bool {
-        !below::has_class(class.name()) && self.filter.class(class)
+        let is_wanted = !below::has_class(class.name()) && self.filter.class(class);
+        self.is_new = is_wanted && self.hook.is_new(self.origin.loader, class.name());
+        is_wanted
     }
 
     fn wants(&mut self, method: &Member<'_, '_>) -> bool {
@@ -290,6 +313,30 @@ impl Selector for Chooser<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::{self, Request};
+
+    #[test]
+    fn a_class_that_comes_again_counts_once() {
+        let Ok(Request::Run(options)) = options::parse("file=unused", 1) else {
+            panic!("an option");
+        };
+        let hook = Hook::new(*options, crate::tracker::NAME);
+        let greeter = include_bytes!("../../rewrite/doc/Greeter.class");
+        let from = |loader| Origin {
+            loader,
+            is_jdk: false,
+        };
+        for _ in 0..3 {
+            let instrumented = hook.instrument(from(3), greeter, |len| Some(vec![0; len]));
+            assert!(instrumented.is_some());
+        }
+        let once = hook.tally();
+        assert_eq!((once.classes, once.skipped["trivial"]), (1, 1));
+        hook.instrument(from(4), greeter, |len| Some(vec![0; len]));
+        let twice = hook.tally();
+        assert_eq!((twice.classes, twice.skipped["trivial"]), (2, 2));
+        assert_eq!(twice.instrumented, 2 * once.instrumented);
+    }
 
     #[test]
     fn a_list_that_is_cut_says_so() {
