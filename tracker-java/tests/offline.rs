@@ -580,7 +580,11 @@ fn a_tracker_a_loader() -> Result<()> {
         for (name, note) in files.iter().zip([Some(2), Some(3), None]) {
             let profile = run.profile(name)?;
             check_work(&profile, 1)?;
-            let note = note.map(|number| format!("tracker {number} of this process"));
+            let note = note.map(|number| {
+                format!(
+                    "tracker {number} of this process: paths end where another one's code begins"
+                )
+            });
             ensure!(profile.header.notes == note.into_iter().collect::<Vec<_>>());
             ensure!(
                 profile

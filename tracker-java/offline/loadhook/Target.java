@@ -34,7 +34,7 @@ final class Target {
 
     void write() throws IOException {
         File place = place();
-        String note = tracker < 2 ? null : "tracker " + tracker + " of this process";
+        String note = tracker < 2 ? null : "tracker " + tracker + " of this process: paths end where another one's code begins";
         if (place.exists() && !place.isFile()) {
             device(place, note);
             return;
