@@ -282,7 +282,10 @@ struct Chooser<'h> {
 
 impl Selector for Chooser<'_> {
     fn class(&mut self, class: &ClassFile<'_>) -> bool {
-        let is_wanted = !below::has_class(class.name()) && self.filter.class(class);
+        // The tracker of a program that was rewritten on disk is no more the
+        // program's own than ours is.
+        let is_tracker = class.name().starts_with(b"loadhook/") || below::has_class(class.name());
+        let is_wanted = !is_tracker && self.filter.class(class);
         self.is_new = is_wanted && self.hook.is_new(self.origin.loader, class.name());
         is_wanted
     }

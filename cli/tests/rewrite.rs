@@ -211,6 +211,48 @@ fn what_cannot_be_read_is_kept_and_named() -> Result<()> {
     ensure!(fs::read(folder.path().join("a.jar"))? == fs::read(folder.path().join("b.jar"))?);
     let strict = ["rewrite", "a.jar", "-o", "c.jar", "--strict"];
     done(&mut loadhook(folder.path(), &strict)).expect(1, "", &["error: a.jar!/"]);
+    ensure!(
+        names(folder.path())? == ["a.jar", "b.jar"],
+        "written all the same"
+    );
+    Ok(())
+}
+
+/// What would be lost, or would not run, is refused before anything is written.
+#[test]
+fn outputs_that_cannot_be_are_refused() -> Result<()> {
+    let folder = folder();
+    jar(folder.path(), "a.jar")?;
+    jar(folder.path(), "b.jar")?;
+    let refused = |args: &[&str], said: &str| {
+        let mut all = vec!["rewrite"];
+        all.extend(args);
+        done(&mut loadhook(folder.path(), &all)).expect(1, "", &["error: ", said]);
+    };
+    let before = fs::read(folder.path().join("a.jar"))?;
+    for tracker in ["jar:out/b.jar", "jar:./a.jar"] {
+        let args = ["a.jar", "b.jar", "-o", "out", "--tracker", tracker];
+        refused(&args, "the tracker would take the place of");
+    }
+    let class = classes().join("shop/Shop.class");
+    let class = class.to_str().context("a path")?;
+    refused(
+        &["a.jar", class, "-o", "out"],
+        "a class file alone cannot carry a tracker",
+    );
+    let place = classes();
+    let place = place.to_str().context("a path")?;
+    refused(&[place, "-o", place], "a folder is not rewritten in place");
+    ensure!(!folder.path().join("out").exists());
+    ensure!(
+        std::process::Command::new("mkfifo")
+            .arg(folder.path().join("pipe"))
+            .status()?
+            .success()
+    );
+    refused(&["a.jar", "-o", "pipe"], "pipe: not a file");
+    ensure!(!fs::metadata(folder.path().join("pipe"))?.is_file());
+    ensure!(fs::read(folder.path().join("a.jar"))? == before);
     Ok(())
 }
 

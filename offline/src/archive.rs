@@ -87,11 +87,9 @@ impl Offline<'_> {
                 _ => Step::Copy,
             };
             let is_large = matches!(step, Step::Inside);
-            bytes += if matches!(step, Step::Class) {
-                entry.size()
-            } else {
-                0
-            };
+            if matches!(step, Step::Class) {
+                bytes = entry.size().saturating_add(bytes);
+            }
             batch.push((at, names[at], step));
             if bytes >= BATCH || is_large {
                 self.batch(&mut job, &batch)?;

@@ -24,6 +24,9 @@ pub enum Error {
     /// Classes call a tracker already.
     #[error("{0} carries probes already: --skip-instrumented keeps such classes as they are")]
     Instrumented(String),
+    /// Something cannot be read, and the plan is strict.
+    #[error("{0}")]
+    Unreadable(String),
     /// A class that was named itself is none.
     #[error("{0}")]
     NoClass(loadhook_rewrite::Error),

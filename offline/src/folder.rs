@@ -91,11 +91,20 @@ impl Offline<'_> {
         let mut out = BufWriter::with_capacity(1 << 20, beside(to)?);
         if self.archive(name, FileReader::from(file), len, &mut out)? {
             let out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+            self.check_strictness()?;
             self.progress.check()?;
             keep(out, from, to)
         } else {
+            self.check_strictness()?;
             drop(out);
             copy(from, to)
+        }
+    }
+
+    fn check_strictness(&self) -> Result<(), Error> {
+        match self.tally.unreadable.first() {
+            Some(line) if self.plan.strict => Err(Error::Unreadable(line.clone())),
+            _ => Ok(()),
         }
     }
 
@@ -171,6 +180,7 @@ impl Offline<'_> {
             .map(|file| (file.path.as_str(), fs::read(from.join(&file.path))))
             .collect();
         let rewritten = self.classes(units, "", &read)?;
+        self.check_strictness()?;
         if let Some(to) = to {
             read.par_iter()
                 .zip(rewritten)
@@ -223,6 +233,9 @@ impl Offline<'_> {
 
 /// A file that is gone unless it is kept, in the same folder.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    if fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
+        return Err(at(path, &io::Error::other("not a file")));
+    }
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());

@@ -21,6 +21,9 @@ pub struct Plan {
     pub strip_signatures: bool,
     /// Keep classes that carry probes already, instead of failing.
     pub skip_instrumented: bool,
+    /// Fail where a class or archive inside cannot be read, instead of keeping
+    /// it as it is.
+    pub strict: bool,
     /// The largest class or archive inside an archive that is unpacked, in
     /// bytes. Larger ones stay as they are.
     pub most_entry: u64,
@@ -52,6 +55,7 @@ impl Plan {
             tracker: Tracker::Embed,
             strip_signatures: false,
             skip_instrumented: false,
+            strict: false,
             most_entry: 512 << 20,
             seed: String::new(),
         }

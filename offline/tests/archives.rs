@@ -101,6 +101,29 @@ proptest! {
     }
 
     #[test]
+    fn sizes_that_cannot_be_are_no_sizes(
+        spec in common::specs(),
+        size in prop_oneof![
+            (0..200_u64).prop_map(|less| u64::MAX - less),
+            Just(1 << 63),
+            Just(u64::from(u32::MAX)),
+        ],
+    ) {
+        let mut bytes = made(&spec).bytes;
+        // The fields of zip64 with both sizes, in either record.
+        let field = [1, 0, 16, 0];
+        let found: Vec<usize> = (0..bytes.len().saturating_sub(20))
+            .filter(|at| bytes[*at..].starts_with(&field))
+            .collect();
+        for at in found {
+            for place in [at + 4, at + 12] {
+                bytes[place..place + 8].copy_from_slice(&size.to_le_bytes());
+            }
+            let _ = rewrite(&plan(Tracker::None), &bytes);
+        }
+    }
+
+    #[test]
     fn damaged_archives_are_refused_or_read(
         spec in common::specs(),
         faults in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),

@@ -73,7 +73,14 @@ fn input(from: &Path, output: &Path, several: bool) -> Result<Input> {
             bail!("{} is a folder, {} a file", name(), to.display());
         }
         let (real_from, real_to) = (real(from)?, real(&to)?);
-        if real_to.starts_with(&real_from) && real_to != real_from {
+        if real_to == real_from {
+            // Classes half of which call a tracker that is not there yet.
+            bail!(
+                "{}: a folder is not rewritten in place: an interruption would leave it half done",
+                name()
+            );
+        }
+        if real_to.starts_with(&real_from) {
             bail!("{} lies inside {}", to.display(), name());
         }
         let mut left_out = |path: &Path| {
@@ -103,7 +110,7 @@ fn is_zip(path: &Path) -> bool {
 }
 
 /// The canonical path of something that may not exist yet.
-fn real(path: &Path) -> Result<PathBuf> {
+pub(super) fn real(path: &Path) -> Result<PathBuf> {
     let mut missing = Vec::new();
     let mut path = std::path::absolute(path)?;
     loop {

@@ -167,10 +167,7 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
         writeln!(std::io::stdout(), "{:#}", summary::json(tally, &unmatched))?;
     }
     if !args.quiet {
-        summary::print(args, tally, &unmatched, started.elapsed());
-    }
-    if args.strict && !tally.unreadable.is_empty() {
-        bail!("{}", tally.unreadable[0]);
+        summary::print(args, &plan, tally, &unmatched, started.elapsed());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -189,8 +186,11 @@ impl RewriteArgs {
             .iter()
             .find(|input| matches!(input.kind, Kind::Class));
         let tracker = match (&self.tracker, single) {
-            (None | Some(Tracker::None), Some(_)) => loadhook_offline::Tracker::None,
-            (Some(_), Some(class)) => bail!(
+            (Some(Tracker::None), Some(_)) => loadhook_offline::Tracker::None,
+            (None, Some(_)) if inputs.iter().all(|input| matches!(input.kind, Kind::Class)) => {
+                loadhook_offline::Tracker::None
+            }
+            (_, Some(class)) => bail!(
                 "{}: a class file alone cannot carry a tracker: give its folder, or --tracker none",
                 class.from.display()
             ),
@@ -198,6 +198,16 @@ impl RewriteArgs {
             (Some(Tracker::Jar(_)), None) => loadhook_offline::Tracker::Jar,
             (None | Some(Tracker::Embed), None) => loadhook_offline::Tracker::Embed,
         };
+        if let Some(Tracker::Jar(path)) = &self.tracker {
+            let is_same = |other: &PathBuf| inputs::real(other).ok() == inputs::real(path).ok();
+            if let Some(input) = inputs.iter().find(|i| is_same(&i.to) || is_same(&i.from)) {
+                bail!(
+                    "{}: the tracker would take the place of {}",
+                    path.display(),
+                    input.from.display()
+                );
+            }
+        }
         let of_objects = has(ProbeFamily::Alloc) || has(ProbeFamily::Object);
         if of_objects && tracker != loadhook_offline::Tracker::None {
             bail!("our tracker takes no allocation probes yet: give yours with --tracker none");
@@ -210,6 +220,7 @@ impl RewriteArgs {
         plan.tracker = tracker;
         plan.strip_signatures = self.strip_signatures;
         plan.skip_instrumented = self.skip_instrumented;
+        plan.strict = self.strict;
         plan.most_entry = self.max_entry << 20;
         plan.seed = format!(
             "{:?}",
@@ -228,9 +239,12 @@ impl RewriteArgs {
         };
         match done {
             // These name what they are about.
-            Err(error @ (Error::Signed(_) | Error::Instrumented(_) | Error::Interrupted)) => {
-                Err(error.into())
-            }
+            Err(
+                error @ (Error::Signed(_)
+                | Error::Instrumented(_)
+                | Error::Unreadable(_)
+                | Error::Interrupted),
+            ) => Err(error.into()),
             other => other.context(name),
         }
     }

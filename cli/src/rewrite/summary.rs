@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use loadhook_offline::Tally;
+use loadhook_offline::{Plan, Tally};
 use serde_json::{Value, json};
 
 use super::{RewriteArgs, Tracker};
@@ -15,7 +15,13 @@ pub(super) fn json(tally: &Tally, unmatched: &[String]) -> Value {
     json
 }
 
-pub(super) fn print(args: &RewriteArgs, tally: &Tally, unmatched: &[String], took: Duration) {
+pub(super) fn print(
+    args: &RewriteArgs,
+    plan: &Plan,
+    tally: &Tally,
+    unmatched: &[String],
+    took: Duration,
+) {
     let megabytes = tally.class_bytes as f64 / 1e6;
     say!(
         "{} of {} classes rewritten, {} of {} methods instrumented; {megabytes:.1} MB of classes in {:.1} s, {:.0} MB/s",
@@ -57,11 +63,8 @@ pub(super) fn print(args: &RewriteArgs, tally: &Tally, unmatched: &[String], too
     } else if tally.rewritten != 0 {
         match &args.tracker {
             Some(Tracker::Jar(path)) => say!("put {} on the class path too", path.display()),
-            Some(Tracker::None) => {
-                say!("the rewritten classes call loadhook.Tracker, which you provide")
-            }
-            None if tally.archives == 0 && tally.classes == 1 => {
-                say!("the rewritten class calls loadhook.Tracker, which you provide");
+            _ if plan.tracker == loadhook_offline::Tracker::None => {
+                say!("the rewritten classes call loadhook.Tracker, which you provide");
             }
             _ => {}
         }

@@ -208,7 +208,7 @@ impl<R: ReaderAt> Archive<R> {
             return Err(damaged().into());
         }
         let len = LOCAL_LEN + usize::from(u2(&header, 26)) + usize::from(u2(&header, 28));
-        if entry.local.start + len as u64 + entry.facts.compressed > entry.local.end {
+        if entry.facts.compressed.saturating_add(len as u64) > entry.stored_size() {
             return Err(damaged().into());
         }
         header.resize(len, 0);
@@ -238,7 +238,7 @@ impl<R: ReaderAt> Archive<R> {
             return Err(invalid(&format!("larger than {most} bytes")));
         }
         // No more than deflate can do, lest a few bytes take all memory.
-        if entry.facts.size / 1033 > entry.facts.compressed + 64 {
+        if entry.facts.size / 1033 > entry.facts.compressed.saturating_add(64) {
             return Err(invalid("damaged: it cannot be that long"));
         }
         let header = self.local_header(entry).map_err(io::Error::other)?;
@@ -282,7 +282,7 @@ fn delimit(entries: &mut [Entry], end: u64) -> Result<(), ZipError> {
         let entry = &mut entries[at];
         entry.local.end = next;
         next = entry.local.start;
-        let least = LOCAL_LEN as u64 + entry.facts.compressed;
+        let least = entry.facts.compressed.saturating_add(LOCAL_LEN as u64);
         if entry.local.end - entry.local.start < least {
             let what = "it overlaps another one";
             return Err(ZipError::Damaged { what, entry: at });
