@@ -234,6 +234,48 @@ fn modules_share_a_tracker_in_a_jar() -> Result<()> {
     Ok(())
 }
 
+/// Hashes of other modules, and an index of packages, fit no more.
+#[test]
+fn hashes_and_indexes_do_not_keep_it_from_starting() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), true)?;
+    let jdk = Jdk::find(17)?;
+    jar(folder.path(), "app.jar", &folder.path().join("modules/app"))?;
+    let mut tool = jdk.tool("jar")?;
+    tool.current_dir(folder.path())
+        .args(["--create", "--file", "lib.jar"]);
+    tool.args(["--hash-modules", "app", "--module-path", "."]);
+    helpers::output(tool.args(["-C", "modules/lib", "."]))?;
+    rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
+    for feature in JDKS {
+        let (_, profiles) = run(feature, folder.path(), &["-p", "out", "-m", "app/app.Main"])?;
+        check_calls(&profiles)?;
+    }
+
+    modules(folder.path(), false)?;
+    fs::write(
+        folder.path().join("mf"),
+        "Class-Path: lib2.jar\nMain-Class: app.Main\n",
+    )?;
+    for (part, more) in [("lib", None), ("app", Some("mf"))] {
+        let name = format!("{part}2.jar");
+        let mut tool = jdk.tool("jar")?;
+        tool.current_dir(folder.path())
+            .args(["--create", "--file", &name]);
+        tool.args(more.iter().flat_map(|manifest| ["--manifest", manifest]));
+        helpers::output(tool.args(["-C", "modules", part]))?;
+    }
+    let mut tool = jdk.tool("jar")?;
+    helpers::output(tool.current_dir(folder.path()).args(["-i", "app2.jar"]))?;
+    let args = ["rewrite", "--all", "app2.jar", "lib2.jar", "-o", "out2"];
+    done(&mut loadhook(folder.path(), &args)).expect(0, "", &["INDEX.LIST removed: app2.jar"]);
+    for feature in JDKS {
+        let (_, profiles) = run(feature, folder.path(), &["-jar", "out2/app2.jar"])?;
+        check_calls(&profiles)?;
+    }
+    Ok(())
+}
+
 /// Of a sealed archive's package no other one may hold classes.
 #[test]
 fn sealed_archives_start_beside_others() -> Result<()> {

@@ -15,6 +15,10 @@ use crate::{BATCH, Error, Offline, is_archive, is_class, tracker};
 /// Archives in archives in archives: an application's libraries are two deep.
 const DEEPEST: u32 = 4;
 
+/// Which packages are in which archive, as loaders up to JDK 17 believe: one
+/// that does not list ours hides it. It only makes loading quicker.
+const INDEX: &str = "META-INF/INDEX.LIST";
+
 /// What becomes of an entry.
 enum Step {
     Copy,
@@ -81,6 +85,10 @@ impl Offline<'_> {
             let step = match names[at] {
                 name if strips && is_signature(name) => Step::Drop,
                 name if strips && is_manifest(name) => Step::Manifest,
+                INDEX if self.rewrites_any(archive, "") => {
+                    self.tally.unindexed.push(name.to_owned());
+                    Step::Drop
+                }
                 name if is_module_info(name) => Step::ModuleInfo,
                 name if is_class(name) => Step::Class,
                 name if is_archive(name) && depth < DEEPEST => Step::Inside,

@@ -1,6 +1,8 @@
 //! Changing a module's description: one package more, or one module more that
 //! it reads.
 
+use std::ops::Range;
+
 use loadhook_rewrite::{ClassFile, Error, Place};
 
 /// Constant tags (JVMS §4.4).
@@ -20,7 +22,9 @@ pub(crate) struct Needs<'a> {
 /// The description with what a part needs.
 ///
 /// A list of packages is optional (JVMS §4.7.26); where there is one, it is
-/// all packages there are, so that ours has to be in it.
+/// all packages there are, so that ours has to be in it. Hashes of other modules
+/// (the JDK's own attribute `ModuleHashes`) are dropped: those may be rewritten
+/// too, and a module that was hashed otherwise does not start.
 pub(crate) fn changed(bytes: &[u8], needs: Needs<'_>) -> Result<Vec<u8>, Error> {
     let class = ClassFile::parse(bytes)?;
     let pool = class.pool();
@@ -28,11 +32,13 @@ pub(crate) fn changed(bytes: &[u8], needs: Needs<'_>) -> Result<Vec<u8>, Error> 
         next: pool.count(),
         bytes: Vec::new(),
     };
-    // Where to put what, from the front on.
-    let mut patches: Vec<(usize, Vec<u8>)> = Vec::new();
+    // What to put in the place of what, from the front on.
+    let mut patches: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
+    let mut first = None;
     let mut out = bytes.to_vec();
     for attribute in class.attributes() {
         let attribute = attribute?;
+        let first = *first.get_or_insert(attribute.offset);
         let name = pool.utf8(attribute.name_index)?;
         let start = attribute.offset + 6;
         let (count_at, entry_len, entry) = match (name, needs.requires) {
@@ -45,6 +51,12 @@ pub(crate) fn changed(bytes: &[u8], needs: Needs<'_>) -> Result<Vec<u8>, Error> 
                 // Flags and version are 0.
                 (6, 6, [module.to_be_bytes(), [0; 2], [0; 2]].concat())
             }
+            (b"ModuleHashes", _) => {
+                let count = u16::from_be_bytes([out[first - 2], out[first - 1]]);
+                put2(&mut out, first - 2, count - 1);
+                patches.push((attribute.offset..start + attribute.info.len(), Vec::new()));
+                continue;
+            }
             _ => continue,
         };
         let mut reader = attribute.reader(Place::Class);
@@ -55,10 +67,10 @@ pub(crate) fn changed(bytes: &[u8], needs: Needs<'_>) -> Result<Vec<u8>, Error> 
         put2(&mut out, start + count_at, count + 1);
         let len = (attribute.info.len() + entry.len()) as u32;
         out[start - 4..start].copy_from_slice(&len.to_be_bytes());
-        patches.push((start + end, entry));
+        patches.push((start + end..start + end, entry));
     }
-    for (at, entry) in patches.into_iter().rev() {
-        out.splice(at..at, entry);
+    for (place, entry) in patches.into_iter().rev() {
+        out.splice(place, entry);
     }
     out.splice(pool.end()..pool.end(), constants.bytes);
     put2(&mut out, 8, constants.next);

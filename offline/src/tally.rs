@@ -55,6 +55,8 @@ pub struct Tally {
     pub already_instrumented: u64,
     /// Archives whose signatures were removed.
     pub unsigned: Vec<String>,
+    /// Archives whose index of packages was removed, since it would hide ours.
+    pub unindexed: Vec<String>,
     /// What the ids stand for, if asked for.
     pub methods: Vec<Identified>,
     /// See [`Tally::methods`].
@@ -80,6 +82,7 @@ impl Tally {
         self.unreadable.extend(other.unreadable);
         self.already_instrumented += other.already_instrumented;
         self.unsigned.extend(other.unsigned);
+        self.unindexed.extend(other.unindexed);
         self.methods.extend(other.methods);
         self.sites.extend(other.sites);
     }

@@ -55,6 +55,7 @@ pub(super) fn print(
     list("covered only in part", &tally.uncovered, most);
     list("unreadable, kept as it was", &tally.unreadable, most);
     list("signature removed", &tally.unsigned, most);
+    list("INDEX.LIST removed", &tally.unindexed, most);
     for pattern in unmatched {
         say!("warning: the pattern {pattern} matched nothing");
     }
