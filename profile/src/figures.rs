@@ -1,7 +1,7 @@
 //! What a user reads: times with the probes' cost taken out, never negative,
 //! that add up.
 //!
-//! With `inside`, `outside` and `read` from [`ProbeCosts`], for a node `n`:
+//! With `inside`, `outside` and `read` from [`ProbeCosts`](crate::ProbeCosts), for a node `n`:
 //!
 //! ```text
 //! self(n)   = all(n) − child(n) − inside · calls(n) − Σ over the calls c made from n of more(c)
