@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::format::units::{self, Unit};
+use crate::format::units::{self, UNKNOWN, Unit};
 use crate::format::{Options, Sort};
 use crate::matching::{Key, Matching};
 use crate::model::{Method, Timing};
@@ -27,14 +27,16 @@ pub struct Change {
 }
 
 /// What a method cost in one profile.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Exact.
     pub calls: u64,
-    /// Nanoseconds.
-    pub self_ns: f64,
-    /// Nanoseconds.
-    pub total_ns: f64,
+    /// Nanoseconds; `None` if no call was timed, though others' were.
+    pub self_ns: Option<f64>,
+    /// Nanoseconds; `None` as of `self_ns`.
+    pub total_ns: Option<f64>,
+    /// Total time a call, of those with known times.
+    pub mean_ns: Option<f64>,
     /// Standard error of `self_ns`.
     pub self_error_ns: f64,
     /// Standard error of `total_ns`.
@@ -42,6 +44,21 @@ pub struct Cost {
     /// Whether `total_ns` is what it took at most: in a recursion calls of the
     /// method may have run inside each other.
     pub total_is_bound: bool,
+}
+
+impl Default for Cost {
+    /// What a method costs that is not called.
+    fn default() -> Self {
+        Cost {
+            calls: 0,
+            self_ns: Some(0.0),
+            total_ns: Some(0.0),
+            mean_ns: Some(0.0),
+            self_error_ns: 0.0,
+            total_error_ns: 0.0,
+            total_is_bound: false,
+        }
+    }
 }
 
 impl Change {
@@ -101,7 +118,7 @@ pub fn diff(
     }
     let quantity = Quantity::of(options.sort, a.timing);
     changes.sort_by(|a, b| {
-        let sizes = [a, b].map(|change| quantity.growth(change).abs());
+        let sizes = [a, b].map(|change| quantity.growth(change).unwrap_or(0.0).abs());
         let sizes = match options.sort {
             Sort::Name => std::cmp::Ordering::Equal,
             _ => sizes[1].total_cmp(&sizes[0]),
@@ -120,8 +137,9 @@ pub fn diff(
 fn cost(row: &Row) -> Cost {
     Cost {
         calls: row.calls,
-        self_ns: row.self_ns,
-        total_ns: row.total_ns,
+        self_ns: row.own_ns(),
+        total_ns: row.whole_ns(),
+        mean_ns: row.mean_ns(),
         self_error_ns: row.self_error_ns(),
         total_error_ns: row.total_error_ns(),
         total_is_bound: row.total_is_bound,
@@ -157,12 +175,12 @@ impl Quantity {
         }
     }
 
-    fn value(self, cost: &Cost) -> f64 {
+    fn value(self, cost: &Cost) -> Option<f64> {
         match self {
             Quantity::SelfTime => cost.self_ns,
             Quantity::Total => cost.total_ns,
-            Quantity::Calls => cost.calls as f64,
-            Quantity::Mean => cost.total_ns / cost.calls.max(1) as f64,
+            Quantity::Calls => Some(cost.calls as f64),
+            Quantity::Mean => cost.mean_ns,
         }
     }
 
@@ -184,15 +202,15 @@ impl Quantity {
         }
     }
 
-    fn growth(self, change: &Change) -> f64 {
-        self.value(&change.after) - self.value(&change.before)
+    fn growth(self, change: &Change) -> Option<f64> {
+        Some(self.value(&change.after)? - self.value(&change.before)?)
     }
 
     /// Whether values differ by no more than twice the standard error of
     /// their difference.
-    fn is_noise(self, change: &Change) -> bool {
+    fn is_noise(self, change: &Change, growth: f64) -> bool {
         let error = self.error(&change.before).hypot(self.error(&change.after));
-        self.growth(change).abs() <= 2.0 * error
+        growth.abs() <= 2.0 * error
     }
 }
 
@@ -211,7 +229,8 @@ pub fn write(
 ) -> io::Result<()> {
     let quantity = Quantity::of(options.sort, timing);
     let values = |c: &Change| [quantity.value(&c.before), quantity.value(&c.after)];
-    let unit = Unit::for_largest(changes.iter().flat_map(values).fold(0.0, f64::max));
+    let known = changes.iter().flat_map(values).flatten();
+    let unit = Unit::for_largest(known.fold(0.0, f64::max));
     let counts = quantity == Quantity::Calls;
     let number = |value: f64| match counts {
         true => units::decimal(value, 0),
@@ -241,21 +260,28 @@ pub fn write(
     for change in changes {
         let [before, after] = values(change);
         let grown = quantity.growth(change);
-        let mark = match quantity.is_noise(change) && before != after {
-            true => "~",
-            false => "",
-        };
-        let growth = format!("{mark}{}", signed(grown, number(grown.abs())));
-        let percent = match 100.0 * grown / before {
-            percent if percent.is_finite() => format!("{percent:+.1}"),
-            _ if after > 0.0 => "new".to_owned(),
+        let growth = grown.map(|grown| {
+            let is_noise = grown != 0.0 && quantity.is_noise(change, grown);
+            let mark = if is_noise { "~" } else { "" };
+            format!("{mark}{}", signed(grown, number(grown.abs())))
+        });
+        let growth = growth.unwrap_or_else(|| UNKNOWN.to_owned());
+        let percent = match grown
+            .zip(before)
+            .map(|(grown, before)| 100.0 * grown / before)
+        {
+            Some(percent) if percent.is_finite() => format!("{percent:+.1}"),
+            Some(_) if after > Some(0.0) => "new".to_owned(),
             _ => String::new(),
         };
         let calls = change.calls();
         let digits = units::count(u64::try_from(calls.unsigned_abs()).unwrap_or(u64::MAX));
         let calls = signed(calls as f64, digits);
-        let [before, after] = [(before, &change.before), (after, &change.after)]
-            .map(|(value, cost)| format!("{}{}", quantity.most(cost), number(value)));
+        let [before, after] =
+            [(before, &change.before), (after, &change.after)].map(|(value, cost)| {
+                let number = |value| format!("{}{}", quantity.most(cost), number(value));
+                value.map_or_else(|| UNKNOWN.to_owned(), number)
+            });
         let cells = [&before, &after, &growth, &percent, &calls];
         let name = shorten(&change.name, left);
         writeln!(out, "{}{name}", numbers(cells.map(String::as_str)))?;
@@ -273,13 +299,14 @@ pub fn write_json(
     [before, after]: [&Profile; 2],
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let whole = |ns: f64| ns.round() as u64;
     let cost = |cost: &Cost| {
         json!({
             "calls": cost.calls,
-            "self_ns": cost.self_ns.round() as u64,
-            "total_ns": cost.total_ns.round() as u64,
-            "self_error_ns": cost.self_error_ns.round() as u64,
-            "total_error_ns": cost.total_error_ns.round() as u64,
+            "self_ns": cost.self_ns.map(whole),
+            "total_ns": cost.total_ns.map(whole),
+            "self_error_ns": cost.self_ns.map(|_| whole(cost.self_error_ns)),
+            "total_error_ns": cost.total_ns.map(|_| whole(cost.total_error_ns)),
             "total_is_bound": cost.total_is_bound,
         })
     };

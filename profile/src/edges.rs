@@ -14,6 +14,14 @@ pub(crate) struct Edge {
     pub(crate) total_ns: f64,
     /// As of [`Row`](crate::view::Row).
     pub(crate) total_is_bound: bool,
+    untimed: bool,
+}
+
+impl Edge {
+    /// `total_ns` where anything is known of it.
+    pub(crate) fn whole_ns(&self) -> Option<f64> {
+        (!self.untimed || self.total_ns > 0.0).then_some(self.total_ns)
+    }
 }
 
 type Ends = (Option<u32>, u32);
@@ -38,8 +46,10 @@ fn add(tree: &Tree, edges: &mut BTreeMap<Ends, Edge>) {
             calls: 0,
             total_ns: 0.0,
             total_is_bound: false,
+            untimed: true,
         });
         edge.calls = edge.calls.saturating_add(entry.calls);
+        edge.untimed &= entry.figure.untimed;
         match entry.figure.recursion {
             Some(recursion) => folded
                 .entry((recursion, ends))

@@ -30,8 +30,9 @@
 //! the better known. The sum of all self times is then the sum of the
 //! roots' totals, and no callee exceeds its caller.
 //!
-//! **A node that was never timed** (it overflowed, or was entered and not yet
-//! left) has no time of its own; its callees' time is taken from its caller's.
+//! **A node that was never timed** (it overflowed, was entered and not yet left,
+//! or is a virtual thread's, by the CPU clock) has no time of its own; its
+//! callees' time is taken from its caller's.
 
 use crate::model::{Header, Node, Timing};
 
@@ -56,6 +57,21 @@ pub struct Figure {
     /// Whether calls made at or below this node went back to one above it: its
     /// total holds time that was spent elsewhere in the recursion.
     pub goes_back: bool,
+    /// Whether none of its calls was timed, though others' were: `self_ns` is
+    /// unknown and reads 0, `total_ns` is what is known of its callees.
+    pub untimed: bool,
+}
+
+impl Figure {
+    /// `self_ns` where it is known.
+    pub(crate) fn own_ns(&self) -> Option<f64> {
+        (!self.untimed).then_some(self.self_ns)
+    }
+
+    /// `total_ns` where anything is known of it.
+    pub(crate) fn whole_ns(&self) -> Option<f64> {
+        (!self.untimed || self.total_ns > 0.0).then_some(self.total_ns)
+    }
 }
 
 /// The figures of a tree, one a node. All times are 0 in [`Timing::Count`].
@@ -72,6 +88,7 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
         let recursive = node.all_ns > node.outermost_ns;
         let above = node.parent.and_then(|p| figures[p as usize].recursion);
         figures[at].recursion = above.or(recursive.then_some(at as u32));
+        figures[at].untimed = node.timed == 0;
         errors(nodes, at, header.timing, &mut figures);
     }
     let own = own_times(nodes, header, &figures);

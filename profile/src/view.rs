@@ -50,6 +50,8 @@ pub(crate) struct Entry {
 pub(crate) struct Row {
     pub(crate) method: u32,
     pub(crate) calls: u64,
+    /// The calls at nodes with known times.
+    pub(crate) timed_calls: u64,
     pub(crate) self_ns: f64,
     pub(crate) total_ns: f64,
     self_variance: f64,
@@ -150,6 +152,10 @@ impl<'p> View<'p> {
                     entries.push(Entry {
                         parent,
                         method: entry.method,
+                        figure: Figure {
+                            untimed: true,
+                            ..Figure::default()
+                        },
                         ..Entry::default()
                     });
                 }
@@ -160,6 +166,7 @@ impl<'p> View<'p> {
                 sum.figure.self_variance += entry.figure.self_variance;
                 sum.figure.total_variance += entry.figure.total_variance;
                 sum.figure.estimated |= entry.figure.estimated;
+                sum.figure.untimed &= entry.figure.untimed;
             }
         }
         let name = match &self.trees[..] {
@@ -191,7 +198,7 @@ impl<'p> View<'p> {
             Sort::SelfTime => row.self_ns,
             Sort::Total => row.total_ns,
             Sort::Calls => row.calls as f64,
-            Sort::Mean => row.mean_ns(),
+            Sort::Mean => row.mean_ns().unwrap_or(0.0),
             Sort::Name => 0.0,
         };
         rows.sort_by(|a, b| {
@@ -274,10 +281,21 @@ impl Entry {
 }
 
 impl Row {
-    /// Total time a call; recursive calls count as calls, so that of a
-    /// recursive method this is less than an outermost call takes.
-    pub(crate) fn mean_ns(&self) -> f64 {
-        self.total_ns / self.calls.max(1) as f64
+    /// `self_ns` where it is known.
+    pub(crate) fn own_ns(&self) -> Option<f64> {
+        (self.timed_calls > 0).then_some(self.self_ns)
+    }
+
+    /// `total_ns` where anything is known of it.
+    pub(crate) fn whole_ns(&self) -> Option<f64> {
+        (self.timed_calls > 0 || self.total_ns > 0.0).then_some(self.total_ns)
+    }
+
+    /// Total time a call, of those with known times; recursive calls count as
+    /// calls, so that of a recursive method this is less than an outermost call
+    /// takes.
+    pub(crate) fn mean_ns(&self) -> Option<f64> {
+        (self.timed_calls > 0).then(|| self.total_ns / self.timed_calls as f64)
     }
 
     /// The mark of a total, hence mean, that is a bound.
@@ -401,6 +419,9 @@ impl Tree {
                     } = self.entries[at as usize];
                     let row = &mut rows[method as usize];
                     row.calls = row.calls.saturating_add(calls);
+                    if !figure.untimed {
+                        row.timed_calls = row.timed_calls.saturating_add(calls);
+                    }
                     row.self_ns += figure.self_ns;
                     row.self_variance += figure.self_variance;
                     row.estimated |= figure.estimated;

@@ -254,3 +254,33 @@ fn large_and_empty_profiles_open() {
     let empty = run(&page(&Profile::default()), ready);
     assert_eq!(empty, "true No instrumented method was called");
 }
+
+/// Virtual threads by the CPU clock: no zeros where nothing was timed.
+#[test]
+fn what_was_not_timed_has_dashes() {
+    let mut profile = common::small();
+    for node in &mut profile.threads[1].nodes {
+        *node = loadhook_profile::Node {
+            timed: 0,
+            ..common::node(node.parent, node.method, node.calls, [0, 0, 0])
+        };
+    }
+    let script = r#"
+        const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
+        const named = (rows, name) => cells([...document.querySelectorAll(rows)].find((row) => row.textContent.includes(name)));
+        const seen = [];
+        show('methods');
+        seen.push(named('#rows tr', 'lambda$main$0'), named('#rows tr', 'Server.handle'));
+        details(methods.name.findIndex((name) => name.includes('lambda$main$0')));
+        seen.push(document.getElementById('details-facts').textContent);
+        seen.push(cells(document.querySelector('#callees tr')));
+        show('tree');
+        seen.push(named('#tree-rows tr', 'lambda$main$0'));
+        show('flame');
+        chooseThread(1);
+        seen.push(document.getElementById('path').textContent, boxes.length);
+        seen.push(describe(0));
+        return seen.join('\n');
+    "#;
+    insta::assert_snapshot!(run(&page(&profile), script));
+}

@@ -78,22 +78,28 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
         "rows": {
             "method": rows.iter().map(|row| row.method).collect::<Vec<_>>(),
             "calls": rows.iter().map(|row| row.calls).collect::<Vec<_>>(),
-            "self": rows.iter().map(|row| row.self_ns.round() as u64).collect::<Vec<_>>(),
-            "total": rows.iter().map(|row| row.total_ns.round() as u64).collect::<Vec<_>>(),
+            "self": rows.iter().map(|row| whole(row.own_ns())).collect::<Vec<_>>(),
+            "total": rows.iter().map(|row| whole(row.whole_ns())).collect::<Vec<_>>(),
             "error": rows.iter().map(|row| row.self_error_ns().round() as u64).collect::<Vec<_>>(),
             "estimated": rows.iter().map(|row| u8::from(row.estimated)).collect::<Vec<_>>(),
             "bound": rows.iter().map(|row| u8::from(row.total_is_bound)).collect::<Vec<_>>(),
+            "mean": rows.iter().map(|row| whole(row.mean_ns())).collect::<Vec<_>>(),
         },
         "edges": {
             "caller": edges.iter().map(|edge| edge.caller.map_or(-1, i64::from)).collect::<Vec<_>>(),
             "callee": edges.iter().map(|edge| edge.callee).collect::<Vec<_>>(),
             "calls": edges.iter().map(|edge| edge.calls).collect::<Vec<_>>(),
-            "total": edges.iter().map(|edge| edge.total_ns.round() as u64).collect::<Vec<_>>(),
+            "total": edges.iter().map(|edge| whole(edge.whole_ns())).collect::<Vec<_>>(),
             "bound": edges.iter().map(|edge| u8::from(edge.total_is_bound)).collect::<Vec<_>>(),
         },
         "threads": threads,
         "threadsText": view.threads(),
     })
+}
+
+/// Whole nanoseconds, or null.
+fn whole(ns: Option<f64>) -> Option<u64> {
+    ns.map(|ns| ns.round() as u64)
 }
 
 /// The nodes that stay.
@@ -149,8 +155,8 @@ fn thread(tree: &Tree, heaviest: &mut Heaviest) -> serde_json::Value {
         "parent": kept.iter().map(|entry| parent(entry.parent)).collect::<Vec<_>>(),
         "method": kept.iter().map(|entry| entry.method).collect::<Vec<_>>(),
         "calls": kept.iter().map(|entry| entry.calls).collect::<Vec<_>>(),
-        "self": kept.iter().map(|entry| entry.figure.self_ns.round() as u64).collect::<Vec<_>>(),
-        "total": kept.iter().map(|entry| entry.figure.total_ns.round() as u64).collect::<Vec<_>>(),
+        "self": kept.iter().map(|entry| whole(entry.figure.own_ns())).collect::<Vec<_>>(),
+        "total": kept.iter().map(|entry| whole(entry.figure.whole_ns())).collect::<Vec<_>>(),
         "below": kept.iter().map(|entry| entry.below.round() as u64).collect::<Vec<_>>(),
         "estimated": kept.iter().map(|entry| u8::from(entry.figure.estimated)).collect::<Vec<_>>(),
     })

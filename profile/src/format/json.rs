@@ -62,11 +62,11 @@ struct JsonMethod<'a> {
     file: Option<&'a str>,
     line: Option<u32>,
     calls: u64,
-    self_ns: u64,
-    total_ns: u64,
+    self_ns: Option<u64>,
+    total_ns: Option<u64>,
     estimated: bool,
-    self_error_ns: u64,
-    total_error_ns: u64,
+    self_error_ns: Option<u64>,
+    total_error_ns: Option<u64>,
     total_is_bound: bool,
 }
 
@@ -79,9 +79,14 @@ struct JsonNode<'a> {
     method: &'a str,
     descriptor: &'a str,
     calls: u64,
-    self_ns: u64,
-    total_ns: u64,
+    self_ns: Option<u64>,
+    total_ns: Option<u64>,
     estimated: bool,
+}
+
+/// Whole nanoseconds.
+fn whole(ns: f64) -> u64 {
+    ns.round() as u64
 }
 
 impl Serialize for Threads<'_, '_> {
@@ -106,11 +111,11 @@ impl Serialize for Methods<'_, '_> {
                 file: method.file.as_deref(),
                 line: method.line,
                 calls: row.calls,
-                self_ns: row.self_ns.round() as u64,
-                total_ns: row.total_ns.round() as u64,
+                self_ns: row.own_ns().map(whole),
+                total_ns: row.whole_ns().map(whole),
                 estimated: row.estimated,
-                self_error_ns: row.self_error_ns().round() as u64,
-                total_error_ns: row.total_error_ns().round() as u64,
+                self_error_ns: row.own_ns().map(|_| whole(row.self_error_ns())),
+                total_error_ns: row.whole_ns().map(|_| whole(row.total_error_ns())),
                 total_is_bound: row.total_is_bound,
             }
         }))
@@ -137,8 +142,8 @@ impl Serialize for Tree<'_, '_> {
                     method: &method.name,
                     descriptor: &method.descriptor,
                     calls: entry.calls,
-                    self_ns: entry.figure.self_ns.round() as u64,
-                    total_ns: entry.figure.total_ns.round() as u64,
+                    self_ns: entry.figure.own_ns().map(whole),
+                    total_ns: entry.figure.whole_ns().map(whole),
                     estimated: entry.figure.estimated,
                 }
             })

@@ -128,19 +128,24 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         columns.extend([column("calls %", cells(&share)), calls]);
         return columns;
     }
-    let share = |row: &Row| format!("{:.1} %", view.percent(row.self_ns));
+    let known = |time: Option<f64>, text: &dyn Fn(f64) -> String| match time {
+        Some(time) => text(time),
+        None => units::UNKNOWN.to_owned(),
+    };
+    let share = |row: &Row| known(row.own_ns(), &|ns| format!("{:.1} %", view.percent(ns)));
     columns.push(column("self %", cells(&share)));
     let times = |title: &str,
                  spare: [u8; 2],
                  most: fn(&Row) -> &'static str,
-                 time: fn(&Row) -> f64,
+                 time: fn(&Row) -> Option<f64>,
                  error: fn(&Row) -> f64| {
-        let unit = Unit::for_largest(rows.iter().map(time).fold(0.0, f64::max));
+        let unit = Unit::for_largest(rows.iter().filter_map(time).fold(0.0, f64::max));
         let number = |row: &Row| {
             let mark = if row.estimated { "~" } else { "" };
-            format!("{}{mark}{}", most(row), unit.number(time(row)))
+            let number = |ns| format!("{}{mark}{}", most(row), unit.number(ns));
+            known(time(row), &number)
         };
-        let error = |row: &Row| match 100.0 * error(row) / time(row).max(1.0) {
+        let error = |row: &Row| match 100.0 * error(row) / time(row).unwrap_or(0.0).max(1.0) {
             percent if row.estimated && percent > 999.0 => ">999 %".to_owned(),
             percent if row.estimated && percent > NOTABLE_ERROR => format!("{percent:.0} %"),
             _ => String::new(),
@@ -158,14 +163,14 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         "self",
         [0, 3],
         |_| "",
-        |row| row.self_ns,
+        Row::own_ns,
         Row::self_error_ns,
     ));
     columns.extend(times(
         "total",
         [1, 4],
         Row::most,
-        |row| row.total_ns,
+        Row::whole_ns,
         Row::total_error_ns,
     ));
     columns.push(calls);
@@ -173,7 +178,10 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         spare: 2,
         ..column(
             "mean",
-            cells(&|row| format!("{}{}", row.most(), units::time(row.mean_ns()))),
+            cells(&|row| {
+                let mean = |ns| format!("{}{}", row.most(), units::time(ns));
+                known(row.mean_ns(), &mean)
+            }),
         )
     });
     columns

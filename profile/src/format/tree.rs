@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::Options;
-use super::units::{self, Unit};
+use super::units::{self, UNKNOWN, Unit};
 use crate::model::Profile;
 use crate::view::{Entry, Step, View};
 
@@ -114,12 +114,15 @@ impl<'v, 'p> Columns<'v, 'p> {
             return writeln!(out, "{share:>6.1}% {calls:>15}  {branch}{name}");
         }
         let mark = if entry.figure.estimated { "~" } else { "" };
-        let [total, own] = [entry.figure.total_ns, entry.figure.self_ns]
-            .map(|ns| format!("{mark}{}", self.unit.number(ns)));
-        let share = self.view.percent(entry.figure.total_ns);
+        let whole = entry.figure.whole_ns();
+        let number = |ns| format!("{mark}{}", self.unit.number(ns));
+        let [total, own] =
+            [whole, entry.figure.own_ns()].map(|ns| ns.map_or(UNKNOWN.to_owned(), number));
+        let share = |ns| format!("{:.1}%", self.view.percent(ns));
+        let share = whole.map_or(UNKNOWN.to_owned(), share);
         writeln!(
             out,
-            "{share:>6.1}% {total:>12} {own:>12} {calls:>15}  {branch}{name}"
+            "{share:>7} {total:>12} {own:>12} {calls:>15}  {branch}{name}"
         )
     }
 }

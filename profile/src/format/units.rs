@@ -1,5 +1,8 @@
 //! Numbers as people read them.
 
+/// Stands for a time that is not known.
+pub(crate) const UNKNOWN: &str = "–";
+
 /// A unit of time, chosen once a column so that its numbers compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unit {

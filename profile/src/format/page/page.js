@@ -14,7 +14,9 @@ const fixed = [0, 1, 2].map((digits) =>
 const callsText = (calls) => `${grouped.format(calls)} ${calls === 1 ? "call" : "calls"}`;
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
+/** Of null, which is what nobody timed, a dash. */
 function time(ns) {
+  if (ns === null) return "–";
   const [name, size] = UNITS.find(([, size]) => ns >= 0.9995 * size) ?? UNITS[3];
   const value = ns / size;
   const digits = size === 1 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
@@ -27,9 +29,9 @@ function bytes(size) {
   return `${fixed[1].format(size / unit)} ${name}`;
 }
 
-const percent = (part) => `${(data.whole ? (100 * part) / data.whole : 0).toFixed(1)} %`;
+const percent = (part) => (part === null ? "–" : `${(data.whole ? (100 * part) / data.whole : 0).toFixed(1)} %`);
 const weight = (value) => (counts ? callsText(value) : time(value));
-const mark = (estimated) => (estimated ? "~" : "");
+const marked = (estimated, ns) => (estimated && ns !== null ? "~" : "") + time(ns);
 const most = (bound) => (bound ? "≤" : "");
 const lower = methods.name.map((name) => name.toLowerCase());
 
@@ -75,7 +77,7 @@ function share(part) {
 let tree;
 
 function build(threads) {
-  const made = { parent: [], method: [], calls: [], self: [], total: [], below: [], estimated: [] };
+  const made = { parent: [], method: [], calls: [], timed: [], self: [], total: [], below: [], estimated: [] };
   const sums = ["calls", "self", "total", "below"];
   const paths = new Map();
   for (const thread of threads) {
@@ -90,9 +92,14 @@ function build(threads) {
         made.parent.push(parent);
         made.method.push(thread.method[at]);
         made.estimated.push(0);
-        for (const column of sums) made[column].push(0);
+        made.timed.push(0);
+        for (const column of sums) made[column].push(null);
       }
-      for (const column of sums) made[column][place] += thread[column][at];
+      for (const column of sums) {
+        const part = thread[column][at];
+        if (part !== null) made[column][place] += part;
+      }
+      if (thread.self[at] !== null) made.timed[place] += thread.calls[at];
       made.estimated[place] |= thread.estimated[at];
       places.push(place);
     }
@@ -220,7 +227,8 @@ function zoom(node) {
   hideTip();
   const names = [];
   for (let at = node; at !== -1; at = tree.parent[at]) names.unshift(short(tree.method[at]));
-  $("path").textContent = names.join(" › ") || "Click a frame to zoom; ctrl-click to see its method.";
+  const advice = tree.whole ? "Click a frame to zoom; ctrl-click to see its method." : "None of these calls was timed.";
+  $("path").textContent = names.join(" › ") || advice;
   draw();
 }
 
@@ -228,11 +236,11 @@ function describe(node) {
   const method = tree.method[node];
   const lines = [methods.name[method]];
   if (!counts) {
-    const estimated = mark(tree.estimated[node]);
-    lines.push(`total ${estimated}${time(tree.total[node])} (${percent(tree.total[node])})`);
-    lines.push(`self ${estimated}${time(tree.self[node])} (${percent(tree.self[node])})`);
-    const called = tree.calls[node];
-    lines.push(`${callsText(called)}, mean ${time(called ? tree.total[node] / called : 0)}`);
+    const estimated = tree.estimated[node];
+    lines.push(`total ${marked(estimated, tree.total[node])} (${percent(tree.total[node])})`);
+    lines.push(`self ${marked(estimated, tree.self[node])} (${percent(tree.self[node])})`);
+    const timed = tree.timed[node];
+    lines.push(`${callsText(tree.calls[node])}, mean ${time(timed ? tree.total[node] / timed : null)}`);
   } else {
     lines.push(`${callsText(tree.calls[node])}, ${weight(tree.below[node])} at and below`);
   }
@@ -294,15 +302,15 @@ const STEP = 200;
 const hasErrors = rows.error.some((error, at) => rows.estimated[at] && error > rows.self[at] / 20);
 const TIMES = [
   { title: "self %", value: (at) => rows.self[at], cell: (at) => share(rows.self[at]) },
-  { title: "self", value: (at) => rows.self[at], cell: (at) => mark(rows.estimated[at]) + time(rows.self[at]) },
+  { title: "self", value: (at) => rows.self[at], cell: (at) => marked(rows.estimated[at], rows.self[at]) },
   ...(hasErrors ? [{ title: "±", minor: true, value: errorOf, cell: (at) => (errorOf(at) > 5 ? errorOf(at) > 999 ? ">999 %" : `${Math.round(errorOf(at))} %` : "") }] : []),
-  { title: "total", value: (at) => rows.total[at], cell: (at) => most(rows.bound[at]) + mark(rows.estimated[at]) + time(rows.total[at]) },
+  { title: "total", value: (at) => rows.total[at], cell: (at) => most(rows.bound[at]) + marked(rows.estimated[at], rows.total[at]) },
 ];
 // Minor columns give way on narrow screens.
 const COLUMNS = [
   ...(counts ? [{ title: "calls %", value: (at) => rows.calls[at], cell: (at) => share(rows.calls[at]) }] : TIMES),
   { title: "calls", value: (at) => rows.calls[at], cell: (at) => grouped.format(rows.calls[at]) },
-  ...(counts ? [] : [{ title: "mean", minor: true, value: mean, cell: (at) => most(rows.bound[at]) + time(mean(at)) }]),
+  ...(counts ? [] : [{ title: "mean", minor: true, value: (at) => rows.mean[at], cell: (at) => most(rows.bound[at]) + time(rows.mean[at]) }]),
   { title: "method", value: (at) => methods.name[rows.method[at]], cell: (at) => nameOf(rows.method[at]) },
 ];
 let order = null; // { column, down }; null is the order written
@@ -310,10 +318,6 @@ let shownRows = STEP;
 
 function errorOf(at) {
   return rows.estimated[at] ? (100 * rows.error[at]) / Math.max(rows.self[at], 1) : 0;
-}
-
-function mean(at) {
-  return rows.total[at] / Math.max(rows.calls[at], 1);
 }
 
 function methodTable() {
@@ -367,12 +371,12 @@ function treeHead() {
 function treeRow(node, level) {
   const callees = tree.calleesOf(node);
   const row = element("tr", { "aria-level": level + 1, tabindex: 0 });
-  const estimated = mark(tree.estimated[node]);
+  const estimated = tree.estimated[node];
   if (counts) row.append(share(tree.below[node]));
   else row.append(
     share(tree.total[node]),
-    element("td", { text: estimated + time(tree.total[node]) }),
-    element("td", { text: estimated + time(tree.self[node]) }),
+    element("td", { text: marked(estimated, tree.total[node]) }),
+    element("td", { text: marked(estimated, tree.self[node]) }),
   );
   row.append(element("td", { text: grouped.format(tree.calls[node]) }));
   const twisty = element("span", { class: "twisty", text: callees.length ? "▸" : "" });
@@ -476,9 +480,9 @@ function details(method) {
   if (at >= 0) {
     facts.push(callsText(rows.calls[at]));
     if (!counts) {
-      const estimated = mark(rows.estimated[at]);
-      facts.push(`self ${estimated}${time(rows.self[at])} (${percent(rows.self[at])})`);
-      facts.push(`total ${most(rows.bound[at])}${estimated}${time(rows.total[at])} (${percent(rows.total[at])})`);
+      const estimated = rows.estimated[at];
+      facts.push(`self ${marked(estimated, rows.self[at])} (${percent(rows.self[at])})`);
+      facts.push(`total ${most(rows.bound[at])}${marked(estimated, rows.total[at])} (${percent(rows.total[at])})`);
     }
   }
   if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
@@ -564,7 +568,7 @@ $("search").addEventListener("input", () => {
 
 function chooseThread(at) {
   tree = build(at < 0 ? data.threads : [data.threads[at]]);
-  zoomed = -1;
+  zoom(-1);
   search($("search").value);
 }
 

@@ -1,0 +1,162 @@
+//! What was counted and not timed, while other calls were: virtual threads by
+//! the CPU clock. Their times are not 0 but unknown, in every format.
+
+mod common;
+
+use common::node;
+use loadhook_profile::diff::{diff, write, write_json};
+use loadhook_profile::format::{Format, Options, Sort};
+use loadhook_profile::{Clock, Method, Node, Profile, ThreadKind, ThreadTree, Timing};
+use serde_json::Value;
+
+/// A method called in both kinds of threads, and one of virtual ones only.
+fn profile() -> Profile {
+    let untimed = |parent, method, calls| Node {
+        timed: 0,
+        ..node(parent, method, calls, [0, 0, 0])
+    };
+    let mut profile = common::tree_of(
+        &["main", "step", "serve"],
+        vec![
+            node(None, 0, 1, [10_000, 10_000, 8_000]),
+            node(Some(0), 1, 100, [8_000, 8_000, 0]),
+        ],
+    );
+    profile.header.timing = Timing::Exact;
+    profile.header.clock = Clock::Cpu;
+    profile.threads.push(ThreadTree {
+        name: "(virtual threads)".into(),
+        id: None,
+        kind: ThreadKind::Virtual,
+        nodes: vec![untimed(None, 2, 7), untimed(Some(0), 1, 700)],
+    });
+    profile
+}
+
+fn text(format: Format, options: &Options<'_>) -> String {
+    let mut text = Vec::new();
+    let written = format.write(&profile(), options, &mut text);
+    written.expect("a vector takes all");
+    String::from_utf8(text).expect("UTF-8")
+}
+
+fn cells(text: &str, method: &str) -> Vec<String> {
+    let line = text.lines().find(|line| line.ends_with(method));
+    let line = line.unwrap_or_else(|| panic!("no {method} in {text}"));
+    line.split("  ")
+        .map(|cell| cell.trim().to_owned())
+        .filter(|cell| !cell.is_empty())
+        .collect()
+}
+
+#[test]
+fn tables_have_dashes() {
+    let table = text(Format::Table, &Options::default());
+    assert_eq!(
+        cells(&table, "X.serve"),
+        ["3", "–", "–", "–", "7", "–", "X.serve"]
+    );
+    // 8,000 ns of the hundred calls that were timed.
+    assert_eq!(
+        cells(&table, "X.step"),
+        ["1", "80.0 %", "8,000", "8.0", "800", "80 ns", "X.step"]
+    );
+}
+
+#[test]
+fn trees_have_dashes() {
+    let tree = text(
+        Format::Tree,
+        &Options {
+            min_percent: 0.0,
+            ..Options::default()
+        },
+    );
+    assert_eq!(cells(&tree, "X.serve"), ["–", "–", "–", "7", "X.serve"]);
+    let below = tree.lines().last().expect("a line");
+    assert!(
+        below.contains(" –  ") && below.ends_with("700  └ X.step"),
+        "{tree}"
+    );
+}
+
+#[test]
+fn json_has_null() {
+    let json: Value = serde_json::from_str(&text(Format::Json, &Options::default())).expect("JSON");
+    let find = |list: &str, method: &str, calls: u64| {
+        let mut all = json[list].as_array().expect("a list").iter();
+        let found = all.find(|one| one["method"] == method && one["calls"] == calls);
+        found
+            .unwrap_or_else(|| panic!("{method} in {json}"))
+            .clone()
+    };
+    let serve = find("methods", "serve", 7);
+    for field in ["self_ns", "total_ns", "self_error_ns", "total_error_ns"] {
+        assert_eq!(serve[field], Value::Null, "{serve}");
+    }
+    assert_eq!(find("methods", "step", 800)["self_ns"], 8_000);
+    for (method, calls) in [("serve", 7), ("step", 700)] {
+        let node = find("tree", method, calls);
+        assert_eq!(node["self_ns"], Value::Null, "{node}");
+        assert_eq!(node["total_ns"], Value::Null, "{node}");
+    }
+    assert_eq!(find("tree", "step", 100)["total_ns"], 8_000);
+}
+
+/// Of what only called what was timed the least is known, and shown.
+#[test]
+fn callees_times_are_known() {
+    let mut half = profile();
+    half.threads[1].nodes[1] = node(Some(0), 1, 700, [5_000, 5_000, 0]);
+    let mut table = Vec::new();
+    let written = Format::Table.write(&half, &Options::default(), &mut table);
+    written.expect("a vector takes all");
+    let table = String::from_utf8(table).expect("UTF-8");
+    assert_eq!(
+        cells(&table, "X.serve"),
+        ["3", "–", "–", "5.0", "7", "–", "X.serve"]
+    );
+}
+
+#[test]
+fn differences_have_dashes() {
+    let [mut before, after] = [profile(), profile()];
+    // Timed there: what it grew by is unknown.
+    before.threads[1].nodes[0] = node(None, 2, 7, [600, 600, 0]);
+    let options = Options {
+        sort: Sort::SelfTime,
+        ..Options::default()
+    };
+    let changes = diff(&before, &after, &options).expect("one clock");
+    let mut table = Vec::new();
+    write(&changes, Timing::Exact, &options, &mut table).expect("a vector takes all");
+    let table = String::from_utf8(table).expect("UTF-8");
+    assert_eq!(cells(&table, "X.serve"), ["600", "–", "–", "0", "X.serve"]);
+    let mut json = Vec::new();
+    write_json(&changes, [&before, &after], &mut json).expect("a vector takes all");
+    let json: Value = serde_json::from_slice(&json).expect("JSON");
+    let serve = json["methods"].as_array().expect("a list").iter();
+    let serve = serve.clone().find(|one| one["method"] == "serve");
+    let serve = serve.expect("it is there");
+    assert_eq!(serve["before"]["self_ns"], 600);
+    assert_eq!(serve["after"]["self_ns"], Value::Null);
+    // Not called is not unknown.
+    let gone = Method::new("X", "serve", "()V");
+    let mut without = profile();
+    without.threads.pop();
+    let changes = diff(&without, &profile(), &options).expect("one clock");
+    let serve = changes.iter().find(|c| c.method.name == gone.name);
+    assert_eq!(serve.expect("it is there").before.self_ns, Some(0.0));
+}
+
+/// A count has no times at all, as its header says.
+#[test]
+fn counts_are_not_concerned() {
+    let mut counted = profile();
+    counted.header.timing = Timing::Count;
+    let mut json = Vec::new();
+    let written = Format::Json.write(&counted, &Options::default(), &mut json);
+    written.expect("a vector takes all");
+    let json: Value = serde_json::from_slice(&json).expect("JSON");
+    assert_eq!(json["methods"][0]["self_ns"], 0, "{json}");
+}
