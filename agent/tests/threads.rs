@@ -98,6 +98,12 @@ fn virtual_threads(feature: u32) -> Result<()> {
         .options("timing=exact,clock=cpu")
         .run()?;
     let run = run.printed("", 0)?.calls("VirtualThreads", VIRTUAL)?;
+    // Apart from threads of their name that have them.
+    for thread in &run.profile.threads {
+        let timed = thread.nodes.iter().any(|node| node.timed > 0);
+        let is_virtual = thread.name.ends_with("(virtual)");
+        ensure!(timed != is_virtual, "{}", thread.name);
+    }
     let note = "virtual threads have no CPU time: their calls are counted, not timed";
     ensure!(
         run.profile.header.notes == [note],

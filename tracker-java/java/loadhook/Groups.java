@@ -45,7 +45,10 @@ final class Groups {
     /** All that may find no memory, so that adding this path does not. */
     static void prepare(Path path) {
         if (path.end != Tree.STRIDE) {
-            into = TREES[find(withoutNumbers(path.thread.getName()))];
+            String name = withoutNumbers(path.thread.getName());
+            // Calls that have no times, where others of that name would have them.
+            boolean untimed = path.mode != Timing.mode;
+            into = TREES[find(untimed ? name.concat(" (virtual)") : name)];
             reading = new Reading(path);
         }
     }
