@@ -103,6 +103,10 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         return;
     }
     agent.loaders.find(jni);
+    if options.snapshot_every.is_some() {
+        // Before anything has probes: its constructor is no call of the program's.
+        periodic::start(agent, jni);
+    }
     if let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
         tell::once(&format!(
             "the VM offers no class-load hook ({error}); nothing is instrumented"
@@ -114,9 +118,6 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         let _ = agent.jvmti.notify(event, true);
     }
     retransform::loaded_classes(agent, jni);
-    if options.snapshot_every.is_some() {
-        periodic::start(agent, jni);
-    }
 }
 
 /// `ClassFileLoadHook`.

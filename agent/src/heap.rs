@@ -17,11 +17,10 @@ pub(crate) struct Heap {
 impl Heap {
     pub(crate) fn find(jni: Jni<'_>) -> Result<Self, Thrown> {
         let budget = jni.find_class(c"java/lang/$LoadhookBudget")?;
-        let system = jni.find_class(c"java/lang/System")?;
         Ok(Heap {
             free: jni.static_method(budget, c"free", c"()J")?,
             has_room: jni.static_method(budget, c"hasRoom", c"(J)Z")?,
-            collect: jni.static_method(system, c"gc", c"()V")?,
+            collect: jni.static_method(budget, c"collect", c"()V")?,
         })
     }
 

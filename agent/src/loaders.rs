@@ -25,6 +25,9 @@ pub(crate) struct Loaders {
     app: OnceLock<Reference>,
     /// `ClassLoader.name`. Not the method: programs can override that.
     name: OnceLock<Field>,
+    /// `Module.name`. Not the method: where it is instrumented, a call of ours
+    /// would be one of the program's.
+    module_name: OnceLock<Field>,
     /// Those that are none of the three.
     others: Mutex<Others>,
     /// By loader and package, whether it belongs to a module of the JDK.
@@ -42,14 +45,20 @@ struct Others {
 }
 
 impl Loaders {
-    /// Finds the loaders that every VM has, and where loaders have their names.
+    /// Finds the loaders that every VM has, and where loaders and modules have
+    /// their names.
     pub(crate) fn find(&self, jni: Jni<'_>) {
-        let name = jni.framed(|| {
-            let class = jni.find_class(c"java/lang/ClassLoader")?;
-            jni.field(class, c"name", c"Ljava/lang/String;")
-        });
-        if let Some(Ok(name)) = name {
-            let _ = self.name.set(name);
+        for (place, class) in [
+            (&self.name, c"java/lang/ClassLoader"),
+            (&self.module_name, c"java/lang/Module"),
+        ] {
+            let field = jni.framed(|| {
+                let class = jni.find_class(class)?;
+                jni.field(class, c"name", c"Ljava/lang/String;")
+            });
+            if let Some(Ok(field)) = field {
+                let _ = place.set(field);
+            }
         }
         for (place, getter) in [
             (&self.platform, c"getPlatformClassLoader"),
@@ -185,7 +194,7 @@ impl Loaders {
         }
         let module_name = jni.framed(|| {
             let module = jvmti.named_module(loader, package)?;
-            jni.call_string(module, c"getName").ok()
+            jni.string_field(module, *self.module_name.get()?).ok()?
         });
         let is_jdk = module_name
             .flatten()

@@ -50,7 +50,6 @@ const JNI: &[(&str, usize)] = &[
     ("NewObjectA", jni::NEW_OBJECT_A),
     ("GetObjectClass", jni::GET_OBJECT_CLASS),
     ("GetMethodID", jni::GET_METHOD_ID),
-    ("CallObjectMethodA", jni::CALL_OBJECT_METHOD_A),
     ("GetFieldID", jni::GET_FIELD_ID),
     ("GetObjectField", jni::GET_OBJECT_FIELD),
     ("GetStaticMethodID", jni::GET_STATIC_METHOD_ID),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 
-use world::{Program, classes, compiled, expect, sources};
+use world::{Program, calls, classes, compiled, expect, sources};
 
 mod world;
 
@@ -166,9 +166,35 @@ fn named_modules(feature: u32) -> Result<()> {
     )
 }
 
+/// What the agent wants to know of modules it reads without running their
+/// methods: `getName` is called as often whatever else is instrumented. (The VM
+/// itself calls others for a module of which a class is transformed.)
+fn modules_are_not_called(feature: u32) -> Result<()> {
+    let modules = modules()?;
+    let text = |name: &str| modules.join(name).display().to_string();
+    let run = |include: &str| -> Result<_> {
+        let mut program = Program::new(feature, &modules, &[])?
+            .options(&format!("all=true,quiet=true,include={include}"));
+        program.jvm = vec![
+            "-p".to_owned(),
+            format!("{}:{}", text("world.app"), text("world.lib")),
+        ];
+        program.main = ["-m", "world.app/app.Main", &text("world.layer")]
+            .map(str::to_owned)
+            .to_vec();
+        let calls = calls(&program.unchanged()?);
+        let names = calls.get("java.lang.Module.getName").copied();
+        names.with_context(|| format!("{calls:#?}"))
+    };
+    let alone = run("java.lang.Module")?;
+    let beside = run("java.lang.Module,app.*,lib.*,layer.*")?;
+    ensure!(alone == beside, "{alone} alone, {beside} beside others");
+    Ok(())
+}
+
 fn all(feature: u32) -> Result<()> {
     type Check = fn(u32) -> Result<()>;
-    let checks: [(&str, Check); 7] = [
+    let checks: [(&str, Check); 8] = [
         ("several", several),
         ("named", named),
         ("parallel", parallel),
@@ -176,6 +202,7 @@ fn all(feature: u32) -> Result<()> {
         ("bootstrap", bootstrap),
         ("unload", unload),
         ("named_modules", named_modules),
+        ("modules_are_not_called", modules_are_not_called),
     ];
     for (name, check) in checks {
         check(feature).with_context(|| format!("JDK {feature}: {name}"))?;

@@ -392,37 +392,6 @@ impl<'e> Jni<'e> {
         self.reference(unsafe { self.function::<F>(jni::NEW_STRING_UTF)(self.env, text.as_ptr()) })
     }
 
-    /// Calls a method without arguments that returns a string.
-    pub(crate) fn call_string(self, object: Reference, name: &CStr) -> Result<String, Thrown> {
-        type GetClass = unsafe extern "system" fn(Env, Object) -> Object;
-        type GetMethod =
-            unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> MethodId;
-        type Call = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
-        // SAFETY: the descriptor says no arguments and a string.
-        let string = unsafe {
-            let class = self.function::<GetClass>(jni::GET_OBJECT_CLASS)(self.env, object.0);
-            let method = self.function::<GetMethod>(jni::GET_METHOD_ID)(
-                self.env,
-                class,
-                name.as_ptr(),
-                c"()Ljava/lang/String;".as_ptr(),
-            );
-            let method = self.unless_thrown(method)?;
-            if method.is_null() {
-                return Err(Thrown);
-            }
-            let none: [Value; 0] = [];
-            self.function::<Call>(jni::CALL_OBJECT_METHOD_A)(
-                self.env,
-                object.0,
-                method,
-                none.as_ptr(),
-            )
-        };
-        let string = self.reference(string)?;
-        self.text(string)
-    }
-
     fn text(self, string: Reference) -> Result<String, Thrown> {
         type Get = unsafe extern "system" fn(Env, Object, *mut Boolean) -> *const c_char;
         type Release = unsafe extern "system" fn(Env, Object, *const c_char);

@@ -59,7 +59,6 @@ pub mod jni {
     pub const NEW_OBJECT_A: usize = 30;
     pub const GET_OBJECT_CLASS: usize = 31;
     pub const GET_METHOD_ID: usize = 33;
-    pub const CALL_OBJECT_METHOD_A: usize = 36;
     pub const GET_FIELD_ID: usize = 94;
     pub const GET_OBJECT_FIELD: usize = 95;
     pub const GET_STATIC_METHOD_ID: usize = 113;
