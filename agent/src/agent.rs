@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
+use thiserror::Error;
+
 use crate::ffi::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
 use crate::ffi::jvmti::Jvmti;
 use crate::heap::Heap;
@@ -32,6 +34,21 @@ pub(crate) struct Tracker {
     pub(crate) heap: Heap,
 }
 
+/// Why there is no snapshot.
+#[derive(Clone, Copy, Debug, Error)]
+pub(crate) enum NoSnapshot {
+    #[error("the tracker failed")]
+    Failed,
+    #[error("a thread that is suspended holds the tracker's lock")]
+    Locked,
+}
+
+impl From<Thrown> for NoSnapshot {
+    fn from(_: Thrown) -> Self {
+        NoSnapshot::Failed
+    }
+}
+
 /// Words fetched at a time; more than the longest record has.
 const BUFFER: i32 = 1 << 13;
 
@@ -40,7 +57,7 @@ impl Tracker {
     pub(crate) fn find(jni: Jni<'_>, class: Reference) -> Result<Self, Thrown> {
         Ok(Tracker {
             configure: jni.static_method(class, c"configure", c"(III)V")?,
-            begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()V")?,
+            begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()Z")?,
             snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
             buffer: jni.global(jni.new_long_array(BUFFER)?)?,
@@ -70,17 +87,19 @@ impl Tracker {
         &self,
         jni: Jni<'_>,
         mut take: impl FnMut(&[i64]),
-    ) -> Result<(), Thrown> {
+    ) -> Result<(), NoSnapshot> {
         let done = jni.framed(|| {
             let mut words = vec![0; BUFFER as usize];
-            jni.call_void(self.begin_snapshot, &[])?;
+            if !jni.call_boolean(self.begin_snapshot, &[])? {
+                return Err(NoSnapshot::Locked);
+            }
             loop {
                 let count = jni.call_int(self.snapshot, &[Argument::Object(self.buffer)])?;
                 let Some(part) = usize::try_from(count)
                     .ok()
                     .and_then(|count| words.get_mut(..count))
                 else {
-                    return Err(Thrown);
+                    return Err(NoSnapshot::Failed);
                 };
                 if part.is_empty() {
                     return Ok(());
@@ -89,6 +108,6 @@ impl Tracker {
                 take(part);
             }
         });
-        done.unwrap_or(Err(Thrown))
+        done.unwrap_or(Err(NoSnapshot::Failed))
     }
 }

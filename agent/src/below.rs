@@ -20,7 +20,16 @@ const METHODS: &[Methods] = &[
     ),
     (
         "java/util/concurrent/atomic/AtomicInteger",
-        &["<clinit>()V", "getAndDecrement()I", "getAndIncrement()I"],
+        &[
+            "<clinit>()V",
+            "compareAndSet(II)Z",
+            "getAndDecrement()I",
+            "getAndIncrement()I",
+        ],
+    ),
+    (
+        "java/util/concurrent/atomic/AtomicLong",
+        &["<clinit>()V", "getAndIncrement()J"],
     ),
     (
         "jdk/internal/misc/Unsafe",
@@ -31,17 +40,19 @@ const METHODS: &[Methods] = &[
             "arrayBaseOffset(Ljava/lang/Class;)J",
             "arrayIndexScale(Ljava/lang/Class;)I",
             "getAndAddInt(Ljava/lang/Object;JI)I",
+            "getAndAddLong(Ljava/lang/Object;JJ)J",
             "getUnsafe()Ljdk/internal/misc/Unsafe;",
             "objectFieldOffset(Ljava/lang/Class;Ljava/lang/String;)J",
             "runtimeSetup()V",
             "weakCompareAndSetInt(Ljava/lang/Object;JII)Z",
+            "weakCompareAndSetLong(Ljava/lang/Object;JJJ)Z",
         ],
     ),
     ("jdk/internal/misc/UnsafeConstants", &["<clinit>()V"]),
 ];
 
-/// What moves threads from and to carriers: a probe that has to wait for the
-/// tracker's lock in the midst of that would be moved itself.
+/// What moves threads from and to carriers: a method's probes would meet
+/// different threads at its entry and at its end.
 const CARRIERS: &[&str] = &["java/lang/VirtualThread", "jdk/internal/vm/"];
 
 /// Whether no method of a class may be instrumented.

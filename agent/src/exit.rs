@@ -94,7 +94,7 @@ fn profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<Profile, St
                 fault = decoder.push(words).err();
             }
         })
-        .map_err(|_| "the tracker failed".to_owned())?;
+        .map_err(|error| error.to_string())?;
     if let Some(fault) = fault {
         return Err(fault.to_string());
     }

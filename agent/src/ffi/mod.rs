@@ -11,6 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
 
 use self::jni::{Jni, Reference};
 use self::jvmti::{Jvmti, NO_CALLBACK};
@@ -247,4 +249,21 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_tickAddress(
 ) -> Long {
     let start = |agent: &Agent| ticker::start(agent.hook.options(), now);
     catch_unwind(AssertUnwindSafe(|| AGENT.get().map_or(0, start))).unwrap_or(0)
+}
+
+/// Where a thread waits for the tracker's lock: a moment, the longer the more
+/// such moments there were before.
+///
+/// # Safety
+/// Called by the VM for `java.lang.$Loadhook.nap(int)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_nap(
+    _env: *mut c_void,
+    _class: Object,
+    before: Int,
+) {
+    match before {
+        ..100 => thread::yield_now(),
+        _ => thread::sleep(Duration::from_millis(1)),
+    }
 }

@@ -146,7 +146,8 @@ final class Calibration {
         path.clear();
         Stack.isShallowerThan(0);
         Groups.withoutNumbers("thread-1");
-        Snapshot snapshot = new Snapshot();
+        Lock.nap(0);
+        Snapshot snapshot = new Snapshot(Threads.beginSnapshot());
         snapshot.fill(new long[4096]);
         snapshot.end();
     }

@@ -22,9 +22,8 @@ final class Snapshot {
     private Reading reading;
     private int node;
 
-    /** Begins one: from now on ended threads wait for its end. */
-    Snapshot() {
-        Path[] paths = Threads.beginSnapshot();
+    /** Of {@link Threads#beginSnapshot}, since which ended threads wait for its end. */
+    Snapshot(Path[] paths) {
         int platform = 0;
         for (int at = 0; at < paths.length; at++) {
             platform += paths[at].virtual ? 0 : 1;

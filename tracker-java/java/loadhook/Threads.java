@@ -1,5 +1,7 @@
 package loadhook;
 
+import java.util.concurrent.atomic.AtomicLong;
+
 /**
  * Finds a thread's path, and keeps the paths of all threads.
  *
@@ -15,13 +17,9 @@ final class Threads {
     /** Where most probes find their path; never null, so that a probe need not ask. */
     static final Path[] CACHE = new Path[SLOTS];
 
-    private static final Object LOCK = new Object();
     private static final int MOST_POOLED = 64;
 
-    /** The thread that is in the registry, so that probes which it meets there do nothing. */
-    private static volatile Thread inside;
-
-    /** The thread that reads a snapshot, likewise. */
+    /** The thread that reads a snapshot: probes that it meets meanwhile do nothing. */
     private static volatile Thread reader;
 
     private static Path[] chains = new Path[256];
@@ -32,8 +30,8 @@ final class Threads {
     private static int pooled;
     /** Paths that ended while a snapshot reads them, or while the heap was full. */
     private static Path ended;
-    private static boolean snapshot;
-    private static long untracked;
+    private static volatile boolean snapshot;
+    private static final AtomicLong UNTRACKED = new AtomicLong();
     /** So that two threads that begin at once draw differently, and a test draws the same. */
     static long seed;
 
@@ -54,7 +52,7 @@ final class Threads {
 
     /** The path of the current thread, which the cache does not have; null if it may have none now. */
     static Path find(Thread thread) {
-        if (inside == thread || reader == thread) {
+        if (isOurs(thread)) {
             return null;
         }
         Path path = chained(thread);
@@ -73,11 +71,14 @@ final class Threads {
 
     /** A call that has no path: counted, unless it is one of our own. */
     static void missed(Thread thread) {
-        if (inside != thread && reader != thread && chained(thread) == null && isComplete(thread)) {
-            synchronized (LOCK) {
-                untracked++;
-            }
+        if (!isOurs(thread) && chained(thread) == null && isComplete(thread)) {
+            UNTRACKED.getAndIncrement();
         }
+    }
+
+    /** Whether probes that the thread meets now are not the program's. */
+    private static boolean isOurs(Thread thread) {
+        return Lock.holder == thread || reader == thread;
     }
 
     /** Without the lock, so what is not found may be there all the same. */
@@ -105,20 +106,25 @@ final class Threads {
         return path;
     }
 
-    /** The thread's path, if it has one already, or one of the pool, or the new one. */
-    @Guarded
+    /** The thread's path, if it has one already, or one of the pool, or the new one; null without the lock. */
     private static Path register(Thread thread, Path made) {
-        synchronized (LOCK) {
-            inside = thread;
-            try {
-                Path path = chained(thread);
-                return path != null ? path : add(thread, made);
-            } catch (OutOfMemoryError error) {
-                return null;
-            } finally {
-                inside = null;
-            }
+        if (!Lock.take(thread)) {
+            return null;
         }
+        try {
+            return registered(thread, made);
+        } catch (OutOfMemoryError error) {
+            return null;
+        } finally {
+            Lock.holder = null;
+            Lock.given++;
+        }
+    }
+
+    @Guarded
+    private static Path registered(Thread thread, Path made) {
+        Path path = chained(thread);
+        return path != null ? path : add(thread, made);
     }
 
     /** A virtual thread is one of very many, and shallow. */
@@ -185,21 +191,23 @@ final class Threads {
         chains = wider;
     }
 
-    /** A thread's end, told by itself or by the JVM. */
+    /** A thread's end, told by itself or by the JVM; without the lock the next look at the threads finds it. */
     static void end(Thread thread) {
-        synchronized (LOCK) {
-            inside = Thread.currentThread();
-            try {
-                Path path = chained(thread);
-                if (path != null) {
-                    if (thread == inside) {
-                        path.finish();
-                    }
-                    end(path);
+        Thread current = Thread.currentThread();
+        if (!Lock.take(current)) {
+            return;
+        }
+        try {
+            Path path = chained(thread);
+            if (path != null) {
+                if (thread == current) {
+                    path.finish();
                 }
-            } finally {
-                inside = null;
+                end(path);
             }
+        } finally {
+            Lock.holder = null;
+            Lock.given++;
         }
     }
 
@@ -256,25 +264,27 @@ final class Threads {
     }
 
     /**
-     * Runs probes on a path that is nobody's, put where the cache has the current thread's; how long they take.
+     * Runs probes on a path that is nobody's, put where the cache has the current thread's; how long they take, for ever
+     * without the lock.
      *
-     * Inside, so that where another thread takes that place they do nothing: else they would be calls of the program's.
+     * With it, so that where another thread takes that place they do nothing: else they would be calls of the program's.
      */
     static long probes(Path scratch) {
         Thread thread = Thread.currentThread();
         scratch.thread = thread;
         scratch.owner = thread;
         int slot = slot(thread);
-        synchronized (LOCK) {
-            inside = thread;
-            Path before = CACHE[slot];
-            CACHE[slot] = scratch;
-            try {
-                return Calibration.batch(Calibration.PROBES);
-            } finally {
-                CACHE[slot] = before;
-                inside = null;
-            }
+        if (!Lock.take(thread)) {
+            return Long.MAX_VALUE;
+        }
+        Path before = CACHE[slot];
+        CACHE[slot] = scratch;
+        try {
+            return Calibration.batch(Calibration.PROBES);
+        } finally {
+            CACHE[slot] = before;
+            Lock.holder = null;
+            Lock.given++;
         }
     }
 
@@ -285,12 +295,18 @@ final class Threads {
         Thread thread = Thread.currentThread();
         reader = thread;
         // With the lock, so that what is there is found.
-        synchronized (LOCK) {
+        boolean locked = Lock.take(thread);
+        try {
             Path path = chained(thread);
             if (path != null) {
                 path.owner = null;
             }
             return path;
+        } finally {
+            if (locked) {
+                Lock.holder = null;
+                Lock.given++;
+            }
         }
     }
 
@@ -301,43 +317,49 @@ final class Threads {
         reader = null;
     }
 
-    /** The paths of living threads, and of those that could not be merged; none of them is given to another thread before {@link #endSnapshot}. */
+    /**
+     * The paths of living threads, and of those that could not be merged; none of them is given to another thread before
+     * {@link #endSnapshot}. Null without the lock.
+     */
     static Path[] beginSnapshot() {
-        synchronized (LOCK) {
-            inside = Thread.currentThread();
-            try {
-                mergeEnded();
-                sweep(inside);
-                int waiting = 0;
-                for (Path path = ended; path != null; path = path.next) {
-                    waiting++;
-                }
-                Path[] paths = new Path[live + waiting];
-                snapshot = true;
-                int count = 0;
-                for (Path path = ended; path != null; path = path.next) {
+        Thread current = Thread.currentThread();
+        if (!Lock.take(current)) {
+            return null;
+        }
+        try {
+            mergeEnded();
+            sweep(current);
+            int waiting = 0;
+            for (Path path = ended; path != null; path = path.next) {
+                waiting++;
+            }
+            Path[] paths = new Path[live + waiting];
+            snapshot = true;
+            int count = 0;
+            for (Path path = ended; path != null; path = path.next) {
+                paths[count++] = path;
+            }
+            for (int chain = 0; chain < chains.length; chain++) {
+                for (Path path = chains[chain]; path != null; path = path.next) {
                     paths[count++] = path;
                 }
-                for (int chain = 0; chain < chains.length; chain++) {
-                    for (Path path = chains[chain]; path != null; path = path.next) {
-                        paths[count++] = path;
-                    }
-                }
-                return paths;
-            } finally {
-                inside = null;
             }
+            return paths;
+        } finally {
+            Lock.holder = null;
+            Lock.given++;
         }
     }
 
     static void endSnapshot() {
-        synchronized (LOCK) {
-            inside = Thread.currentThread();
+        // Without the lock the next one to end merges what has ended.
+        snapshot = false;
+        if (Lock.take(Thread.currentThread())) {
             try {
-                snapshot = false;
                 mergeEnded();
             } finally {
-                inside = null;
+                Lock.holder = null;
+                Lock.given++;
             }
         }
     }
@@ -358,16 +380,22 @@ final class Threads {
 
     /** Calls of threads for which there was no room. */
     static long untracked() {
-        return untracked;
+        return UNTRACKED.get();
     }
 
+    /** Of what is no thread's; without the lock not all of it. */
     static long bytes() {
-        synchronized (LOCK) {
-            long bytes = 4L * (SLOTS + chains.length);
-            for (Path path = pool; path != null; path = path.next) {
-                bytes += path.bytes();
+        long bytes = 4L * (SLOTS + chains.length);
+        if (Lock.take(Thread.currentThread())) {
+            try {
+                for (Path path = pool; path != null; path = path.next) {
+                    bytes += path.bytes();
+                }
+            } finally {
+                Lock.holder = null;
+                Lock.given++;
             }
-            return bytes;
         }
+        return bytes;
     }
 }

@@ -115,14 +115,25 @@ public final class Tracker {
      */
     static native long tickAddress(long now);
 
-    /** Begins a snapshot; one that was not read to its end is given up. */
-    public static synchronized void beginSnapshot() {
+    /**
+     * Lets other threads run for a moment, the longer the more naps there were before; the agent's. A native method is
+     * never instrumented, and leaves a virtual thread where it is.
+     */
+    static native void nap(int before);
+
+    /**
+     * Begins a snapshot; one that was not read to its end is given up.
+     *
+     * @return false if there is none, since the thread that has the registry's lock does not give it back
+     */
+    public static synchronized boolean beginSnapshot() {
         Path own = Threads.leave();
         try {
             endSnapshot();
             // A tenth of what the program has run, since the loop has to be compiled; of a program of a moment nothing.
             Calibration.run(Math.min((System.nanoTime() - startNanos) / 10 - 20000000, 200000000));
             snapshot = begun();
+            return snapshot != null;
         } finally {
             Threads.comeBack(own);
         }
@@ -146,9 +157,13 @@ public final class Tracker {
     }
 
     private static Snapshot begun() {
+        Path[] paths = Threads.beginSnapshot();
+        if (paths == null) {
+            return null;
+        }
         Snapshot made = null;
         try {
-            made = new Snapshot();
+            made = new Snapshot(paths);
             return made;
         } finally {
             if (made == null) {

@@ -75,6 +75,7 @@ public final class Parts {
     private static void start(Class<?> part) {
         Path own = null;
         try {
+            Lock.nap = new ShortNap();
             own = Threads.leave();
             Settings settings = Settings.read(part);
             int clock = settings.clock == Clock.CPU && settings.timing != Timing.COUNT ? cpu() : settings.clock;

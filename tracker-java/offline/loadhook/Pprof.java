@@ -81,7 +81,9 @@ final class Pprof {
     private void threads() throws IOException {
         long[] words = new long[4096];
         boolean first = true;
-        Tracker.beginSnapshot();
+        if (!Tracker.beginSnapshot()) {
+            throw new IOException("a suspended thread holds the tracker's lock");
+        }
         try {
             for (int end = Tracker.snapshot(words); end != 0; end = Tracker.snapshot(words)) {
                 int at = 0;

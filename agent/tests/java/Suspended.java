@@ -1,0 +1,89 @@
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.concurrent.CountDownLatch;
+
+/** A thread that holds the tracker's lock does not run. */
+public final class Suspended {
+    private static Class<?> lock;
+
+    static void leaf() {
+    }
+
+    /** By a thread of its own that has not met a probe. */
+    static void works() throws InterruptedException {
+        Thread thread = new Thread(Suspended::leaf);
+        thread.start();
+        thread.join();
+    }
+
+    private static Field field(String name) throws Exception {
+        Field field = lock.getDeclaredField(name);
+        field.setAccessible(true);
+        return field;
+    }
+
+    /** As if it was suspended as soon as it has the lock; gives it back when {@code end} comes. */
+    static Thread holder(CountDownLatch end) throws Exception {
+        CountDownLatch held = new CountDownLatch(1);
+        Method take = lock.getDeclaredMethod("take", Thread.class);
+        take.setAccessible(true);
+        Field holder = field("holder");
+        Field given = field("given");
+        Thread thread = new Thread(() -> {
+            try {
+                take.invoke(null, Thread.currentThread());
+                held.countDown();
+                end.await();
+                holder.set(null, null);
+                given.setInt(null, given.getInt(null) + 1);
+            } catch (Exception e) {
+                throw new IllegalStateException(e);
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        held.await();
+        return thread;
+    }
+
+    /** Suspends threads that begin until one holds the lock then. */
+    @SuppressWarnings({"deprecation", "removal"})
+    static void suspend() throws Exception {
+        Field holder = field("holder");
+        for (long turn = 0;; turn++) {
+            Thread thread = new Thread(Suspended::leaf);
+            thread.setDaemon(true);
+            thread.start();
+            for (long wait = turn % 1000; wait > 0; wait--) {
+                holder.get(null);
+            }
+            thread.suspend();
+            if (holder.get(null) == thread) {
+                return;
+            }
+            thread.resume();
+            thread.join();
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        leaf();
+        lock = Class.forName("java.lang.$LoadhookLock");
+        CountDownLatch end = new CountDownLatch(1);
+        Thread thread = null;
+        if (args[0].equals("suspend")) {
+            suspend();
+        } else {
+            thread = holder(end);
+        }
+        works();
+        System.out.println("works");
+        if (args[0].equals("exit")) {
+            System.exit(7);
+        } else if (args[0].equals("give")) {
+            end.countDown();
+            thread.join();
+            works();
+        }
+    }
+}

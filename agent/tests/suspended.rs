@@ -1,0 +1,52 @@
+//! A debugger, or `Thread.suspend`, stops a thread in the midst of the tracker: the program goes on without it, and ends.
+
+use anyhow::{Result, ensure};
+
+mod support;
+use support::{Program, finish};
+
+on_each_jdk!(the_program_ends it_goes_on_afterwards);
+on_jdks!(really_suspended: on_11 11, on_17 17);
+
+fn program(feature: u32, mode: &str) -> Program {
+    Program::new(feature, "Suspended")
+        .options("include=Suspended::works*,include=Suspended::leaf")
+        .jvm(&["--add-opens=java.base/java.lang=ALL-UNNAMED"])
+        .args(&[mode])
+}
+
+/// Ends with this code, all its output written, one line of ours, and no profile.
+fn ends(feature: u32, mode: &str, code: i32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("profile.pb.gz");
+    let output = finish(&mut program(feature, mode).command(&file)?)?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let line = "loadhook: no profile: a thread that is suspended holds the tracker's lock\n";
+    ensure!(
+        output.stdout == b"works\n" && output.status.code() == Some(code) && stderr == line,
+        "JDK {feature}, {mode}: {output:?}"
+    );
+    ensure!(!file.exists(), "half a profile");
+    Ok(())
+}
+
+fn the_program_ends(feature: u32) -> Result<()> {
+    ends(feature, "return", 0)?;
+    ends(feature, "exit", 7)
+}
+
+fn really_suspended(feature: u32) -> Result<()> {
+    ends(feature, "suspend", 0)
+}
+
+/// The calls of the thread that went without are told; later ones are counted as ever.
+fn it_goes_on_afterwards(feature: u32) -> Result<()> {
+    let run = program(feature, "give").run()?;
+    let calls = "
+        - > works 2
+        - > leaf 2";
+    run.printed("works\n", 0)?.calls("Suspended", calls)?;
+    let lost = run.profile.header.overflowed_calls;
+    ensure!(lost == 1, "{}: {lost} calls lost", run.name);
+    Ok(())
+}
