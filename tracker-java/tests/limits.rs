@@ -106,6 +106,19 @@ fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
     Ok(200)
 }
 
+/// Counts are exact wherever the thread is stopped that a snapshot reads.
+#[test]
+fn counts_are_whole_in_the_midst_of_a_grant() -> Result<()> {
+    let program = Program::new("Nothing")?.with("loadhook/Torn.java")?;
+    for timing in [ADAPTIVE, EXACT, COUNT] {
+        let output = helpers::output(program.java(17, &[])?.args(["loadhook.Torn", timing]))?;
+        let grants: u32 = output.trim().parse()?;
+        println!("{timing}: {grants} grants");
+        ensure!(grants > 300, "{timing}: {grants} grants");
+    }
+    Ok(())
+}
+
 #[test]
 fn paths_heal() -> Result<()> {
     let program = Program::new("Nothing")?.with("loadhook/Heal.java")?;

@@ -17,8 +17,8 @@ class Path extends TimedTree {
     /** Half of the calls that are not for the callee foreseen are for one of so many behind it. */
     private static final int FAR = 5;
 
-    /** More frames than any stack holds, and fewer than a row can count. */
-    private static final int MOST_FRAMES = 1 << 22;
+    /** The double of it is more frames than most stacks hold, and no more than a row can count. */
+    private static final int MOST_FRAMES = 1 << 20;
 
     /** The thread, or null while it is inside something slow, so that probes met there are not for this path. */
     Thread owner;
@@ -239,7 +239,7 @@ class Path extends TimedTree {
         long frame = frame(node) | 1;
         long signed = rows[node + WORK] < CALL ? weight : -weight;
         long start = Clock.now();
-        grant(node, block);
+        grantBlock(node, block);
         // No call from here on.
         int at = 2 * stamped++;
         stamps[at] = start;
@@ -250,11 +250,9 @@ class Path extends TimedTree {
 
     /** A call whose turn it was to be timed; in count mode that comes every 256 calls. */
     private void enterUntimed(int node) {
-        int left = mode == Timing.COUNT ? LEFT : 0;
         long frame = frame(node);
+        grant(node, mode == Timing.COUNT ? LEFT : 0);
         // No call from here on.
-        times[2 * node + GRANTED] += 1 + left;
-        rows[node + WORK] += CALL + left;
         back[depth + 1] = frame;
         depth++;
     }
@@ -266,7 +264,7 @@ class Path extends TimedTree {
         }
         long frame = frame(node) | 1;
         // No call from here on.
-        times[2 * node + GRANTED]++;
+        times[2 * node + GRANTED] += CALL;
         int at = 2 * stamped++;
         stamps[at] = method;
         stamps[at + 1] = 0;
@@ -280,7 +278,7 @@ class Path extends TimedTree {
         int node = overflow();
         long frame = frame(node) | 1;
         // No call from here on.
-        times[2 * node + GRANTED]++;
+        times[2 * node + GRANTED] += CALL;
         if (beyond++ == 0) {
             back[depth + 1] = frame;
             depth++;
@@ -453,7 +451,7 @@ class Path extends TimedTree {
         }
         for (int frame = 1; frame <= kept; frame++) {
             int node = node(back[frame]);
-            rows[node + WORK] = rows[node + WORK] & LEFT | CALL;
+            rows[node + WORK] = rows[node + WORK] & CALL - 1 | CALL;
         }
         depth = kept;
         stamped = keptStamps / 2;

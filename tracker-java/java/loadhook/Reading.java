@@ -57,18 +57,31 @@ final class Reading {
         return (int) (times[2 * node + Tree.LINK] >> 32);
     }
 
-    /** A block that is granted in between changes both words. */
+    /**
+     * A grant changes two words, in no order that could be relied on, and the thread may be stopped between them. Where
+     * one is ahead, the call that the grant is for is not counted yet, and none were left before it.
+     */
     long calls(int node) {
-        long calls = 0;
+        long granted = 0;
+        int work = 0;
         for (int tries = 0; tries < TRIES && tree.end != 0; tries++) {
-            int left = left(node);
-            long granted = times[2 * node + Tree.GRANTED];
-            calls = granted - left;
-            if (tree.end != 0 && left(node) <= left && times[2 * node + Tree.GRANTED] == granted) {
+            granted = times[2 * node + Tree.GRANTED];
+            if (tree.end != 0) {
+                work = rows[node + Tree.WORK];
+            }
+            if (tree.end != 0 && times[2 * node + Tree.GRANTED] == granted) {
                 break;
             }
         }
-        return calls;
+        long calls = Tree.granted(granted);
+        switch ((work & Tree.GRANTS) - ((int) granted & Tree.GRANTS) & Tree.GRANTS) {
+            case 0:
+                return calls - (work & Tree.LEFT);
+            case Tree.GRANT:
+                return calls;
+            default:
+                return calls - 1 - (granted & Tree.LEFT);
+        }
     }
 
     private int left(int node) {

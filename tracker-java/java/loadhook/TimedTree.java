@@ -14,23 +14,22 @@ class TimedTree extends Tree {
         return period((int) times[2 * node + LINK]);
     }
 
-    /** Draws which call is timed behind this one. How many calls come between, LEFT at most; for {@link #grant}. */
+    /** Draws which call is timed behind this one. How many calls come between, LEFT at most; for {@link #grantBlock}. */
     final long nextBlock(int node) {
         long[] times = this.times;
         int at = 2 * node;
-        int period = Timing.period(mode, times[at + GRANTED], times[at + TIMED], times[at + RECENT]);
+        int period = Timing.period(mode, granted(times[at + GRANTED]), times[at + TIMED], times[at + RECENT]);
         int skipped = period == 1 ? 0 : draw(period);
         int left = rest((int) times[at + LINK]) + skipped;
         return (long) left << 32 | block(period, period - 1 - skipped);
     }
 
-    /** Counts a call and those that {@link #nextBlock} says. Calls nothing. */
-    final void grant(int node, long next) {
-        int left = (int) (next >> 32);
+    /** Counts a call and those that {@link #nextBlock} says. */
+    final void grantBlock(int node, long next) {
+        grant(node, (int) (next >> 32));
+        // No call from here on.
         int at = 2 * node;
-        times[at + GRANTED] += left + 1;
         times[at + LINK] = times[at + LINK] & 0xFFFFFFFF00000000L | next & 0xFFFFFFFFL;
-        rows[node + WORK] += left + CALL;
     }
 
     /** One of {@code period} numbers from 0 on, each as likely. */

@@ -19,12 +19,16 @@ class Tree {
     static final int LAST = 1;
     // and of its caller's children the one called behind it the last time, since code repeats itself; 0 if there is none,
     static final int NEXT = 2;
-    // calls under way and, in the lowest byte, calls until the next one with more to do than count.
+    // calls under way; two bits of the number of grants; in the lowest byte calls left of the last one: until the next
+    // grant a call counts down one word and no other.
     static final int WORK = 3;
     static final int LEFT = 0xFF;
-    static final int CALL = LEFT + 1;
+    static final int GRANT = LEFT + 1;
+    static final int GRANTS = 3 * GRANT;
+    static final int CALL = 4 * GRANT;
 
-    // Of the times: calls plus LEFT, so that a call counts down one word and no other,
+    // Of the times: all calls granted; below CALL as in WORK, but with what the grant left at first. So whoever sees one
+    // word from before a grant and the other from behind it can tell, see Reading.calls,
     static final int GRANTED = 0;
     // how many were timed, and the weighted sums of their nanoseconds: of all, of those not inside another call of the
     // node, and of the calls made from this node,
@@ -209,7 +213,7 @@ class Tree {
         times[2 * node + LINK] = (long) from << 32 | block(1, 0);
         if (mode == Timing.COUNT) {
             rows[node + WORK] = LEFT;
-            times[2 * node + GRANTED] = LEFT;
+            times[2 * node + GRANTED] = (long) LEFT * CALL + LEFT;
         }
         end = node + STRIDE;
     }
@@ -269,10 +273,23 @@ class Tree {
         return block & 0xFF;
     }
 
+    /** Counts a call of a node that has none left, and as many behind it as are to be left. Calls nothing. */
+    final void grant(int node, int left) {
+        int work = rows[node + WORK];
+        int low = work + GRANT & GRANTS | left;
+        long granted = times[2 * node + GRANTED] & -CALL;
+        times[2 * node + GRANTED] = granted + (long) (left + 1) * CALL + low;
+        rows[node + WORK] = (work & -CALL) + CALL | low;
+    }
+
+    static long granted(long word) {
+        return word / CALL;
+    }
+
     // Sums.
 
     final long calls(int node) {
-        return times[2 * node + GRANTED] - (rows[node + WORK] & LEFT);
+        return granted(times[2 * node + GRANTED]) - (rows[node + WORK] & LEFT);
     }
 
     /** Adds what another tree holds, as read; {@code map} has room for its nodes, or is null: all becomes overflow. */
@@ -292,7 +309,7 @@ class Tree {
             }
             long[] times = this.times;
             int at = 2 * to;
-            times[at + GRANTED] += source.calls(node);
+            times[at + GRANTED] += source.calls(node) * CALL;
             times[at + TIMED] += source.value(node, TIMED);
             times[at + ALL] += source.value(node, ALL);
             times[at + OUTERMOST] += source.value(node, OUTERMOST);

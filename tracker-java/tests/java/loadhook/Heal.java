@@ -36,7 +36,7 @@ public final class Heal {
         Tracker.exit(0);
         depth(0);
         for (int node = 0; node < path.end; node += Tree.STRIDE) {
-            is(0, path.rows[node + Tree.WORK] & ~Tree.LEFT, "active " + node);
+            is(0, path.rows[node + Tree.WORK] / Tree.CALL, "active " + node);
         }
         is(0, path.stamped, "stamped");
         is(0, path.marked, "marked");
