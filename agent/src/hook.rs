@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Filter, Outcome, Probes, Rewriter, Selector, symbol};
@@ -39,6 +39,8 @@ pub(crate) struct Hook {
     tracker: &'static str,
     pub(crate) registry: Registry,
     idle: Mutex<Vec<Worker>>,
+    /// Patterns that have named nothing yet, on any thread.
+    unmatched: Mutex<Vec<String>>,
     tally: Mutex<Tally>,
     /// Loaders and hashed names of the classes that the tally has.
     counted: Mutex<HashSet<(u32, u64)>>,
@@ -49,6 +51,8 @@ pub(crate) struct Hook {
 struct Worker {
     rewriter: Rewriter,
     filter: Filter,
+    /// How many of its patterns have named nothing yet.
+    unmatched: usize,
 }
 
 /// What became of all methods together.
@@ -86,7 +90,9 @@ impl Tally {
 
 impl Hook {
     pub(crate) fn new(options: Options, tracker: &'static str) -> Self {
+        let patterns = options.filter.unmatched().map(|p| p.text().to_owned());
         Hook {
+            unmatched: Mutex::new(patterns.collect()),
             options,
             tracker,
             registry: Registry::new(),
@@ -142,6 +148,7 @@ impl Hook {
                 ..loadhook_rewrite::Options::default()
             }),
             filter: self.options.filter.clone(),
+            unmatched: self.options.filter.unmatched().count(),
         })
     }
 
@@ -157,16 +164,22 @@ impl Hook {
         bytes: &[u8],
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Option<B> {
+        let Worker {
+            rewriter,
+            filter,
+            unmatched,
+        } = worker;
         let mut chooser = Chooser {
             hook: self,
             origin,
-            filter: &mut worker.filter,
+            filter,
+            unmatched,
             entry: None,
             chosen: Vec::new(),
             trivial: Vec::new(),
             is_new: false,
         };
-        let outcome = worker.rewriter.rewrite(bytes, &mut chooser, allocate);
+        let outcome = rewriter.rewrite(bytes, &mut chooser, allocate);
         let Chooser {
             entry,
             mut chosen,
@@ -177,19 +190,20 @@ impl Hook {
         match outcome {
             Ok(Outcome::Unchanged) => {
                 if is_new {
-                    self.count(&worker.rewriter, bytes, &trivial, false);
+                    self.count(rewriter, bytes, &trivial, false);
                 }
                 None
             }
             Ok(Outcome::Rewritten(buffer)) => {
-                let left_alone = &worker.rewriter.report().left_alone;
-                chosen.retain(|(index, _)| !left_alone.iter().any(|left| left.method == *index));
+                let left_alone = rewriter.report().left_alone.iter();
+                let left_alone: HashSet<u16> = left_alone.map(|left| left.method).collect();
+                chosen.retain(|(index, _)| !left_alone.contains(index));
                 if let Some(entry) = entry {
                     let symbols = chosen.into_iter().map(|(_, symbol)| symbol).collect();
                     self.registry.define(entry, symbols);
                 }
                 if is_new {
-                    self.count(&worker.rewriter, bytes, &trivial, true);
+                    self.count(rewriter, bytes, &trivial, true);
                 }
                 Some(buffer)
             }
@@ -234,13 +248,13 @@ impl Hook {
 
     /// The patterns that matched nothing on any thread.
     pub(crate) fn unmatched(&self) -> Vec<String> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let all = self.options.filter.unmatched().map(|p| p.text().to_owned());
-        all.filter(|text| {
-            idle.iter()
-                .all(|worker| worker.filter.unmatched().any(|p| p.text() == text))
-        })
-        .collect()
+        self.lock_unmatched().clone()
+    }
+
+    fn lock_unmatched(&self) -> MutexGuard<'_, Vec<String>> {
+        self.unmatched
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -253,8 +267,9 @@ fn explain(mut left_alone: impl Iterator<Item = (&'static str, u16)>, bytes: &[u
     let Ok(class) = ClassFile::parse(bytes) else {
         return names;
     };
+    let methods: Vec<_> = class.methods().collect();
     for (reason, method) in std::iter::once(first).chain(left_alone) {
-        if let Some(method) = class.methods().nth(usize::from(method)) {
+        if let Some(method) = methods.get(usize::from(method)) {
             names.push(format!(
                 "{reason}: {}.{}{}",
                 symbol::java_name(class.name()),
@@ -271,6 +286,7 @@ struct Chooser<'h> {
     hook: &'h Hook,
     origin: Origin,
     filter: &'h mut Filter,
+    unmatched: &'h mut usize,
     entry: Option<Entry>,
     /// Position and symbol of each method chosen.
     chosen: Vec<(u16, Symbol)>,
@@ -280,19 +296,34 @@ struct Chooser<'h> {
     is_new: bool,
 }
 
+impl Chooser<'_> {
+    /// Notes which patterns have matched: at once, since a worker may be lost
+    /// to a panic, or busy when the program ends.
+    fn note_matched(&mut self) {
+        let left = self.filter.unmatched().count();
+        if left != *self.unmatched {
+            *self.unmatched = left;
+            let is_left = |text: &String| self.filter.unmatched().any(|p| p.text() == text);
+            self.hook.lock_unmatched().retain(is_left);
+        }
+    }
+}
+
 impl Selector for Chooser<'_> {
     fn class(&mut self, class: &ClassFile<'_>) -> bool {
         // The tracker of a program that was rewritten on disk is no more the
         // program's own than ours is.
         let is_tracker = class.name().starts_with(b"loadhook/") || below::has_class(class.name());
         let is_wanted = !is_tracker && self.filter.class(class);
+        self.note_matched();
         self.is_new = is_wanted && self.hook.is_new(self.origin.loader, class.name());
         is_wanted
     }
 
     fn wants(&mut self, method: &Member<'_, '_>) -> bool {
-        self.filter.method(method)
-            && !below::has_method(method.class().name(), method.name(), method.descriptor())
+        let passes = self.filter.method(method);
+        self.note_matched();
+        passes && !below::has_method(method.class().name(), method.name(), method.descriptor())
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
@@ -339,6 +370,28 @@ mod tests {
         let twice = hook.tally();
         assert_eq!((twice.classes, twice.skipped["trivial"]), (2, 2));
         assert_eq!(twice.instrumented, 2 * once.instrumented);
+    }
+
+    /// Whatever becomes of the class, and while it is under way.
+    #[test]
+    fn a_pattern_that_matched_once_has_matched() {
+        let text = "file=unused,include=Greeter,include=Greeter::greet,include=not.There";
+        let Ok(Request::Run(options)) = options::parse(text, 1) else {
+            panic!("an option");
+        };
+        let hook = Hook::new(*options, crate::tracker::NAME);
+        let greeter = include_bytes!("../../rewrite/doc/Greeter.class");
+        let origin = Origin {
+            loader: 3,
+            is_jdk: false,
+        };
+        assert_eq!(hook.unmatched().len(), 3);
+        let none = hook.instrument(origin, greeter, |_| -> Option<Vec<u8>> {
+            assert_eq!(hook.unmatched(), ["not.There"], "busy");
+            panic!("in the midst of it");
+        });
+        assert!(none.is_none());
+        assert_eq!(hook.unmatched(), ["not.There"], "lost");
     }
 
     #[test]
