@@ -31,6 +31,7 @@ pub(crate) struct ClassSymbols {
     /// As Java writes it: `com.example.Service`.
     pub(crate) name: String,
     pub(crate) source_file: Option<String>,
+    /// By id.
     pub(crate) methods: Vec<Symbol>,
 }
 
@@ -143,9 +144,11 @@ impl Registry {
     /// Adds the methods of a class that were instrumented.
     pub(crate) fn define(&self, entry: Entry, methods: Vec<Symbol>) {
         if let Some((_, class)) = self.lock().all.get_mut(entry.index) {
+            let known = &mut class.methods;
             for method in methods {
-                if !class.methods.iter().any(|known| known.id == method.id) {
-                    class.methods.push(method);
+                // They come in the order of their ids, mostly each once.
+                if let Err(at) = known.binary_search_by_key(&method.id, |known| known.id) {
+                    known.insert(at, method);
                 }
             }
         }
