@@ -14,9 +14,9 @@ final class Lock {
     private static final int SPINS = 200;
     /**
      * The first hundred only let other threads run, later ones take a millisecond each. Not a time, since a JVM may be
-     * stopped as a whole.
+     * stopped as a whole. Longer than the largest tree takes to be merged on a machine that is overloaded.
      */
-    private static final int NAPS = 1600;
+    private static final int NAPS = 10000;
 
     private static final AtomicInteger TAKEN = new AtomicInteger();
     /** Written by the holder. */
@@ -37,9 +37,16 @@ final class Lock {
     /** Waits for the lock if need be; false if it is not to be had. */
     static boolean take(Thread thread) {
         int tries = 0;
+        int before = given;
         while (!isFree()) {
             if (stuck) {
                 return false;
+            }
+            int now = given;
+            if (now != before) {
+                // It goes from hand to hand, only not to this one.
+                before = now;
+                tries = 0;
             }
             if (tries >= SPINS) {
                 nap(tries - SPINS);
