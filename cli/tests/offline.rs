@@ -85,6 +85,33 @@ fn check_calls(profiles: &[Profile]) -> Result<()> {
     Ok(())
 }
 
+/// All calls are in one profile, and those across archives are where they
+/// were made.
+fn check_one(profiles: &[Profile]) -> Result<()> {
+    let [profile] = profiles else {
+        anyhow::bail!("{} profiles", profiles.len());
+    };
+    check_calls(profiles)?;
+    let main = profile.threads.iter().flat_map(|thread| {
+        let name = |at: u32| &*profile.methods[thread.nodes[at as usize].method as usize].name;
+        let nodes = 0..thread.nodes.len() as u32;
+        nodes.map(move |at| (thread.nodes[at as usize].parent.map(name), name(at)))
+    });
+    let mut across = 0;
+    for (parent, name) in main {
+        let expected: &[&str] = match name {
+            "twice" => &["main"],
+            "increment" => &["twice", "lambda$main$0"],
+            _ => continue,
+        };
+        let parent = parent.context("a caller")?;
+        ensure!(expected.contains(&parent), "{name} below {parent}");
+        across += 1;
+    }
+    ensure!(across >= 2);
+    Ok(())
+}
+
 #[test]
 fn a_jar_counts_by_itself() -> Result<()> {
     let folder = folder();
@@ -135,7 +162,7 @@ fn a_folder_counts_by_itself() -> Result<()> {
 }
 
 /// Two modules with one package do not start: each has a tracker in a package
-/// of its own, and writes its own profile.
+/// of its own, and the first one counts for both.
 #[test]
 fn modules_start_together() -> Result<()> {
     let folder = folder();
@@ -154,14 +181,80 @@ fn modules_start_together() -> Result<()> {
             let args = ["-p", path, "-m", "app/app.Main"];
             let (out, profiles) = run(feature, folder.path(), &args)?;
             ensure!(out == "sum 501500 in module app and module lib\n", "{out}");
-            ensure!(profiles.len() == 2, "{path}: {} profiles", profiles.len());
-            check_calls(&profiles)?;
+            check_one(&profiles)?;
         }
-        // On the class path each finds its own, too.
-        let args = ["-cp", "out/app.jar:out/lib.jar", "app.Main"];
-        let (_, profiles) = run(feature, folder.path(), &args)?;
-        check_calls(&profiles)?;
+        for path in ["out/app.jar:out/lib.jar", "out/lib.jar:out/app.jar"] {
+            let (_, profiles) = run(feature, folder.path(), &["-cp", path, "app.Main"])?;
+            check_one(&profiles)?;
+        }
     }
+    Ok(())
+}
+
+/// Without a description, too, archives are modules where they are put on a
+/// module path, and have the same packages everywhere.
+#[test]
+fn automatic_modules_start_together() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), false)?;
+    let at = |name: &str| folder.path().join(name);
+    let jdk = Jdk::find(17)?;
+    for module in ["app", "lib"] {
+        fs::create_dir(at(module))?;
+        fs::rename(at("modules").join(module), at(module).join(module))?;
+        fs::write(at("mf"), format!("Automatic-Module-Name: {module}\n"))?;
+        let name = format!("{module}.jar");
+        let mut tool = jdk.tool("jar")?;
+        tool.current_dir(folder.path());
+        tool.args(["--create", "--file", &name, "--manifest", "mf"]);
+        helpers::output(tool.args(["-C", module, "."]))?;
+    }
+    let mut javac = jdk.javac()?;
+    javac.arg("-cp").arg(at("app")).arg("-d").arg(at("start"));
+    helpers::output(javac.args(java_files(&sources("plain"))?))?;
+    jar(folder.path(), "start.jar", &at("start"))?;
+    rewrite(
+        folder.path(),
+        &["app.jar", "lib.jar", "start.jar", "-o", "out"],
+    );
+    for feature in JDKS {
+        let args = ["-p", "out/app.jar:out/lib.jar", "-m", "app/app.Main"];
+        let (out, profiles) = run(feature, folder.path(), &args)?;
+        ensure!(out == "sum 501500 in module app and module lib\n", "{out}");
+        check_one(&profiles)?;
+        for jars in [["app", "lib", "start"], ["start", "app", "lib"]] {
+            let path = jars.map(|jar| format!("out/{jar}.jar")).join(":");
+            let (_, profiles) = run(feature, folder.path(), &["-cp", &path, "start.Start"])?;
+            check_one(&profiles)?;
+            let name = |at: u32| &*profiles[0].methods[at as usize].name;
+            let is_below = |thread: &loadhook_profile::ThreadTree| {
+                thread.nodes.iter().any(|node| {
+                    let parent = node.parent.map(|at| thread.nodes[at as usize].method);
+                    name(node.method) == "main" && parent.is_some_and(|at| name(at) == "main")
+                })
+            };
+            ensure!(profiles[0].threads.iter().any(is_below), "start calls app");
+        }
+    }
+    Ok(())
+}
+
+/// Archives with trackers in loaders that do not know each other: the parts of
+/// one run are one profile.
+#[test]
+fn parts_of_a_run_are_merged() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), false)?;
+    rewrite(folder.path(), &["modules", "-o", "out"]);
+    let launcher = folder.path().join("Two.java");
+    fs::write(
+        &launcher,
+        "import java.net.*; public class Two { public static void main(String[] a) throws Exception { \
+         for (int n = 0; n < 2; n++) { new URLClassLoader(new URL[] {new java.io.File(a[0]).toURI().toURL()}) \
+         .loadClass(\"app.Main\").getMethod(\"main\", String[].class).invoke(null, (Object) a); } } }",
+    )?;
+    let (_, profiles) = run(17, folder.path(), &["Two.java", "out/"])?;
+    ensure!(profiles.len() == 2);
     // The parts of one run are one profile.
     let [first, second] = &common::profiles(folder.path())[..] else {
         anyhow::bail!("two profiles expected");
@@ -170,11 +263,13 @@ fn modules_start_together() -> Result<()> {
     let merged = done(&mut loadhook(folder.path(), &merge));
     let json: serde_json::Value = serde_json::from_str(&merged.out).context(merged.err)?;
     let twice = json["methods"].as_array().context("methods")?;
-    ensure!(
-        twice
-            .iter()
-            .any(|method| method["method"] == "twice" && method["calls"] == 1000)
-    );
+    let twice = twice.iter().filter(|method| method["method"] == "twice");
+    let calls: Vec<_> = twice.map(|method| &method["calls"]).collect();
+    ensure!(calls == [1000, 1000], "one of each loader: {calls:?}");
+    let merge = ["report", "--merge", first, second];
+    let merged = done(&mut loadhook(folder.path(), &merge));
+    let note = "2 trackers in this process";
+    ensure!(merged.out.matches(note).count() == 1, "{}", merged.out);
     Ok(())
 }
 
@@ -234,6 +329,50 @@ fn modules_share_a_tracker_in_a_jar() -> Result<()> {
     Ok(())
 }
 
+/// An image holds no automatic modules, hence none of the tracker's.
+#[test]
+fn images_are_linked_of_rewritten_modules() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), true)?;
+    for module in ["app", "lib"] {
+        let place = folder.path().join("modules").join(module);
+        jar(folder.path(), &format!("{module}.jar"), &place)?;
+    }
+    rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "embedded"]);
+    let shared = [
+        "app.jar",
+        "lib.jar",
+        "-o",
+        "shared",
+        "--tracker",
+        "jar:shared/tracker.jar",
+    ];
+    rewrite(folder.path(), &shared);
+    for feature in JDKS {
+        for path in ["embedded", "shared"] {
+            let image = folder.path().join(format!("{path}{feature}"));
+            let mut jlink = Jdk::find(feature)?.tool("jlink")?;
+            jlink.current_dir(folder.path());
+            jlink.args(["--module-path", path, "--add-modules", "app", "--output"]);
+            helpers::output(jlink.arg(&image))?;
+            for old in profiles(folder.path()) {
+                fs::remove_file(folder.path().join(old))?;
+            }
+            let mut java = std::process::Command::new(image.join("bin/java"));
+            java.current_dir(folder.path()).args(["-m", "app/app.Main"]);
+            let out = helpers::output(&mut java)?;
+            ensure!(out == "sum 501500 in module app and module lib\n", "{out}");
+            let found = profiles(folder.path());
+            let found: Vec<Profile> = found
+                .iter()
+                .map(|file| read(&folder.path().join(file)))
+                .collect();
+            check_one(&found).with_context(|| format!("{path} {feature}"))?;
+        }
+    }
+    Ok(())
+}
+
 /// Hashes of other modules, and an index of packages, fit no more.
 #[test]
 fn hashes_and_indexes_do_not_keep_it_from_starting() -> Result<()> {
@@ -247,9 +386,28 @@ fn hashes_and_indexes_do_not_keep_it_from_starting() -> Result<()> {
     tool.args(["--hash-modules", "app", "--module-path", "."]);
     helpers::output(tool.args(["-C", "modules/lib", "."]))?;
     rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
+    // Also of a module that stays otherwise.
+    let args = [
+        "rewrite",
+        "--all",
+        "--include",
+        "app.**",
+        "app.jar",
+        "lib.jar",
+        "-o",
+        "some",
+    ];
+    let said = ["hashes of other modules removed: lib.jar"];
+    done(&mut loadhook(folder.path(), &args)).expect(0, "", &said);
     for feature in JDKS {
         let (_, profiles) = run(feature, folder.path(), &["-p", "out", "-m", "app/app.Main"])?;
         check_calls(&profiles)?;
+        let (_, profiles) = run(
+            feature,
+            folder.path(),
+            &["-p", "some", "-m", "app/app.Main"],
+        )?;
+        ensure!(profiles.len() == 1 && calls(&profiles[0], "app.Main", "increment") == 2000);
     }
 
     modules(folder.path(), false)?;

@@ -5,12 +5,12 @@ use std::io::Write;
 use rawzip::ReaderAt;
 use rayon::prelude::*;
 
-use crate::module_info::{self, Needs};
+use crate::module_info;
 use crate::plan::Tracker;
 use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::units::{Units, is_module_info, module_root};
 use crate::zip::{Archive, Entry, Output, Packed};
-use crate::{BATCH, Error, Offline, is_archive, is_class, tracker};
+use crate::{BATCH, Error, Offline, is_archive, is_class};
 
 /// Archives in archives in archives: an application's libraries are two deep.
 const DEEPEST: u32 = 4;
@@ -63,7 +63,12 @@ impl Offline<'_> {
         let mut job = Job {
             archive,
             prefix: format!("{name}!/"),
-            units: Units::new(self.plan, archive.directory(), names.iter().copied()),
+            units: Units::new(
+                self.plan,
+                archive.directory(),
+                names.iter().copied(),
+                self.manifest(archive, &names).as_deref(),
+            ),
             is_signed: names.iter().any(|name| is_signature(name)),
             output: Output::new(out, archive)?,
             depth,
@@ -205,16 +210,32 @@ impl Offline<'_> {
         self.tally.other_files += 1;
         let root = module_root(name);
         let is_rewritten = || self.rewrites_any(job.archive, root);
-        let Some(unit) = job.units.module(root, is_rewritten) else {
-            return Ok(None);
-        };
-        let needs = Needs {
-            package: unit.package(),
-            requires: (self.plan.tracker == Tracker::Jar).then_some(tracker::MODULE),
-        };
-        let bytes = job.archive.read(entry, self.plan.most_entry)?;
+        let unit = job.units.module(root, is_rewritten);
+        let needs = unit.map(|unit| unit.needs(self.plan.tracker));
+        let read = job.archive.read(entry, self.plan.most_entry);
+        if needs.is_none() {
+            let is_free = self.plan.tracker != Tracker::None
+                && (!job.is_signed || self.plan.strip_signatures);
+            let changed = read.ok().filter(|_| is_free).and_then(|bytes| {
+                let changed = module_info::changed(&bytes, None).ok()?;
+                (changed != bytes).then_some(changed)
+            });
+            return Ok(changed.map(|changed| {
+                let name = job.prefix.trim_end_matches("!/");
+                self.tally.unhashed.push(name.to_owned());
+                Packed::new(&changed, entry.method())
+            }));
+        }
+        let bytes = read?;
         let changed = module_info::changed(&bytes, needs).map_err(Error::NoClass)?;
         Ok((changed != bytes).then(|| Packed::new(&changed, entry.method())))
+    }
+
+    /// The archive's manifest; none that cannot be read.
+    fn manifest<R: ReaderAt>(&self, archive: &Archive<R>, names: &[&str]) -> Option<Vec<u8>> {
+        let at = names.iter().position(|name| is_manifest(name))?;
+        let entry = &archive.entries()[at];
+        archive.read(entry, self.plan.most_entry).ok()
     }
 
     /// Whether any class below a root will be rewritten: its module's

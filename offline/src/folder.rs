@@ -9,10 +9,9 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::module_info::{self, Needs};
-use crate::plan::Tracker;
+use crate::module_info;
 use crate::units::{Units, is_module_info, module_root};
-use crate::{BATCH, Error, Offline, is_archive, is_class, tracker};
+use crate::{BATCH, Error, Offline, is_archive, is_class};
 
 /// A file below a folder: its path with slashes, and its length in bytes.
 #[derive(Clone, Debug)]
@@ -116,7 +115,7 @@ impl Offline<'_> {
     pub fn folder(&mut self, from: &Path, files: &[Found], to: Option<&Path>) -> Result<(), Error> {
         let names = || files.iter().map(|file| file.path.as_str());
         let content = self.fingerprint(from, files)?;
-        let mut units = Units::new(self.plan, &content, names());
+        let mut units = Units::new(self.plan, &content, names(), None);
         let mut batch = Vec::new();
         let mut bytes = 0;
         for file in files {
@@ -209,11 +208,7 @@ impl Offline<'_> {
         let bytes = fs::read(&source)?;
         let unit = units.rewritten_module(module_root(name));
         let changed = unit.and_then(|unit| {
-            let needs = Needs {
-                package: unit.package(),
-                requires: (self.plan.tracker == Tracker::Jar).then_some(tracker::MODULE),
-            };
-            module_info::changed(&bytes, needs).ok()
+            module_info::changed(&bytes, Some(unit.needs(self.plan.tracker))).ok()
         });
         write(&to.join(name), &changed.unwrap_or(bytes), Some(&source))
     }

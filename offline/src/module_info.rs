@@ -3,35 +3,97 @@
 
 use std::ops::Range;
 
-use loadhook_rewrite::{ClassFile, Error, Place};
+use loadhook_rewrite::{ClassFile, Error, Place as Section};
 
 /// Constant tags (JVMS §4.4).
 const UTF8: u8 = 1;
+const CLASS: u8 = 7;
 const MODULE: u8 = 19;
 const PACKAGE: u8 = 20;
 
+/// The first version of class files with modules.
+const JAVA_9: u16 = 53;
+const ACC_MODULE: u16 = 0x8000;
+/// How a module is required (JVMS §4.7.25): by the JVM's own rule, and when
+/// compiling only.
+const MANDATED: u16 = 0x8000;
+const STATIC_PHASE: u16 = 0x0040;
+
 /// What a part needs of the module it is put into.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Needs<'a> {
     /// A package that the module has now, with slashes.
     pub(crate) package: &'a str,
-    /// A module that it has to read.
-    pub(crate) requires: Option<&'a str>,
+    /// Where its tracker is.
+    pub(crate) tracker: Place<'a>,
 }
 
-/// The description with what a part needs.
+/// Where a module's part has its tracker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place<'a> {
+    /// In the same package, which other modules' parts may come to share.
+    Package,
+    /// In this module, which has to be read.
+    Module(&'a str),
+}
+
+/// The description of the tracker's own module, which exports `package`.
 ///
-/// A list of packages is optional (JVMS §4.7.26); where there is one, it is
+/// It reads `jdk.unsupported` since without it threads are found slowly before
+/// JDK 19, and `java.management` if it is there, for `clock=cpu`.
+pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
+    let mut constants = Constants {
+        next: 1,
+        bytes: Vec::new(),
+    };
+    let this = constants.named(CLASS, "module-info");
+    let attribute = constants.utf8("Module");
+    let module = constants.named(MODULE, module);
+    let requires = [
+        (constants.named(MODULE, "java.base"), MANDATED),
+        (constants.named(MODULE, "jdk.unsupported"), 0),
+        (constants.named(MODULE, "java.management"), STATIC_PHASE),
+    ];
+    let package = constants.named(PACKAGE, package);
+    // Name, flags and version; what is required; one export to all; no
+    // modules opened to, services used or provided.
+    let mut info = vec![module, 0, 0, requires.len() as u16];
+    info.extend(
+        requires
+            .iter()
+            .flat_map(|(module, flags)| [*module, *flags, 0]),
+    );
+    info.extend([1, package, 0, 0, 0, 0, 0]);
+    let info: Vec<u8> = info.iter().flat_map(|value| value.to_be_bytes()).collect();
+
+    let mut out = 0xCAFE_BABE_u32.to_be_bytes().to_vec();
+    let put = |out: &mut Vec<u8>, values: &[u16]| {
+        out.extend(values.iter().flat_map(|value| value.to_be_bytes()));
+    };
+    put(&mut out, &[0, JAVA_9, constants.next]);
+    out.extend(constants.bytes);
+    // No superclass, interfaces, fields or methods; one attribute.
+    put(&mut out, &[ACC_MODULE, this, 0, 0, 0, 0, 1, attribute]);
+    out.extend((info.len() as u32).to_be_bytes());
+    out.extend(info);
+    out
+}
+
+/// The description with what a part needs, if there is one.
+///
+/// The package of an embedded tracker is exported, since a class loader's
+/// archives share one tracker. A list of packages is optional (JVMS §4.7.26); where there is one, it is
 /// all packages there are, so that ours has to be in it. Hashes of other modules
 /// (the JDK's own attribute `ModuleHashes`) are dropped: those may be rewritten
 /// too, and a module that was hashed otherwise does not start.
-pub(crate) fn changed(bytes: &[u8], needs: Needs<'_>) -> Result<Vec<u8>, Error> {
+pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>, Error> {
     let class = ClassFile::parse(bytes)?;
     let pool = class.pool();
     let mut constants = Constants {
         next: pool.count(),
         bytes: Vec::new(),
     };
+    let needs = needs.map(|needs| (constants.named(PACKAGE, needs.package), needs.tracker));
     // What to put in the place of what, from the front on.
     let mut patches: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
     let mut first = None;
@@ -39,17 +101,25 @@ pub(crate) fn changed(bytes: &[u8], needs: Needs<'_>) -> Result<Vec<u8>, Error> 
     for attribute in class.attributes() {
         let attribute = attribute?;
         let first = *first.get_or_insert(attribute.offset);
-        let name = pool.utf8(attribute.name_index)?;
         let start = attribute.offset + 6;
-        let (count_at, entry_len, entry) = match (name, needs.requires) {
-            (b"ModulePackages", _) => {
-                let package = constants.named(PACKAGE, needs.package);
-                (0, 2, package.to_be_bytes().to_vec())
-            }
-            (b"Module", Some(module)) => {
-                let module = constants.named(MODULE, module);
-                // Flags and version are 0.
-                (6, 6, [module.to_be_bytes(), [0; 2], [0; 2]].concat())
+        let mut reader = attribute.reader(Section::Class);
+        let entry = match (pool.utf8(attribute.name_index)?, needs) {
+            (b"ModulePackages", Some((package, _))) => package.to_be_bytes().to_vec(),
+            (b"Module", Some((package, tracker))) => {
+                reader.skip(6)?;
+                match tracker {
+                    Place::Module(module) => {
+                        let module = constants.named(MODULE, module);
+                        // Flags and version are 0.
+                        [module.to_be_bytes(), [0; 2], [0; 2]].concat()
+                    }
+                    Place::Package => {
+                        let requires = reader.u2()?;
+                        reader.skip(6 * usize::from(requires))?;
+                        // Flags are 0, and so is the number of modules it is meant for: for all.
+                        [package.to_be_bytes(), [0; 2], [0; 2]].concat()
+                    }
+                }
             }
             (b"ModuleHashes", _) => {
                 let count = u16::from_be_bytes([out[first - 2], out[first - 1]]);
@@ -59,15 +129,13 @@ pub(crate) fn changed(bytes: &[u8], needs: Needs<'_>) -> Result<Vec<u8>, Error> 
             }
             _ => continue,
         };
-        let mut reader = attribute.reader(Place::Class);
-        reader.skip(count_at)?;
+        // One more at the beginning of a table, behind its count.
+        let count_at = reader.offset();
         let count = reader.u2()?;
-        reader.skip(entry_len * usize::from(count))?;
-        let end = reader.offset() - start;
-        put2(&mut out, start + count_at, count + 1);
+        put2(&mut out, count_at, count + 1);
         let len = (attribute.info.len() + entry.len()) as u32;
         out[start - 4..start].copy_from_slice(&len.to_be_bytes());
-        patches.push((start + end..start + end, entry));
+        patches.push((reader.offset()..reader.offset(), entry));
     }
     for (place, entry) in patches.into_iter().rev() {
         out.splice(place, entry);
@@ -90,12 +158,18 @@ struct Constants {
 impl Constants {
     /// A constant that is nothing but a name.
     fn named(&mut self, tag: u8, name: &str) -> u16 {
-        self.bytes.push(UTF8);
-        self.bytes.extend((name.len() as u16).to_be_bytes());
-        self.bytes.extend(name.bytes());
+        let name = self.utf8(name);
         self.bytes.push(tag);
-        self.bytes.extend(self.next.to_be_bytes());
-        self.next += 2;
+        self.bytes.extend(name.to_be_bytes());
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn utf8(&mut self, text: &str) -> u16 {
+        self.bytes.push(UTF8);
+        self.bytes.extend((text.len() as u16).to_be_bytes());
+        self.bytes.extend(text.bytes());
+        self.next += 1;
         self.next - 1
     }
 }

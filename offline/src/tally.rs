@@ -57,6 +57,8 @@ pub struct Tally {
     pub unsigned: Vec<String>,
     /// Archives whose index of packages was removed, since it would hide ours.
     pub unindexed: Vec<String>,
+    /// Modules that stay but for the hashes of others, which may change.
+    pub unhashed: Vec<String>,
     /// What the ids stand for, if asked for.
     pub methods: Vec<Identified>,
     /// See [`Tally::methods`].
@@ -83,6 +85,7 @@ impl Tally {
         self.already_instrumented += other.already_instrumented;
         self.unsigned.extend(other.unsigned);
         self.unindexed.extend(other.unindexed);
+        self.unhashed.extend(other.unhashed);
         self.methods.extend(other.methods);
         self.sites.extend(other.sites);
     }

@@ -2,6 +2,7 @@
 
 use loadhook_tracker::renamed;
 
+use crate::module_info;
 use crate::symbols;
 use crate::units::Unit;
 use crate::zip::{Archive, Output};
@@ -47,8 +48,10 @@ pub fn jar() -> std::io::Result<Vec<u8>> {
     let archive = Archive::open(empty, len).map_err(std::io::Error::other)?;
     let mut out = Vec::new();
     let mut output = Output::new(&mut out, &archive)?;
-    let manifest = format!("Manifest-Version: 1.0\r\nAutomatic-Module-Name: {MODULE}\r\n\r\n");
-    output.add("META-INF/MANIFEST.MF", manifest.as_bytes())?;
+    output.add("META-INF/MANIFEST.MF", b"Manifest-Version: 1.0\r\n\r\n")?;
+    let package = PREFIX.trim_end_matches('/');
+    let description = module_info::of_tracker(MODULE, package);
+    output.add("module-info.class", &description)?;
     for (name, content) in classes(PREFIX) {
         output.add(&name, &content)?;
     }

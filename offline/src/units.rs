@@ -5,12 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use sha2::{Digest, Sha256};
 
 use crate::classes::{Done, Facts, Ids};
+use crate::module_info::{self, Needs};
 use crate::plan::{Plan, Tracker};
 use crate::symbols::ClassSymbols;
 use crate::tally::Tally;
 use crate::tracker::{self, File};
 
 const MODULE_INFO: &str = "module-info.class";
+/// In the manifest of what is a module without a description.
+const MODULE_NAME: &[u8] = b"Automatic-Module-Name:";
+/// Names the package of a tracker that is not in `loadhook`, for others' parts
+/// to find it.
+const TRACKER: &str = "META-INF/loadhook/tracker";
 /// Versions of classes in an archive for several of Java.
 const VERSIONS: &str = "META-INF/versions/";
 
@@ -33,8 +39,19 @@ pub(crate) struct Unit {
 
 impl Unit {
     /// The package that a module gets.
-    pub(crate) fn package(&self) -> &str {
+    fn package(&self) -> &str {
         self.package.trim_end_matches('/')
+    }
+
+    /// What the description of its module has to say.
+    pub(crate) fn needs(&self, tracker: Tracker) -> Needs<'_> {
+        Needs {
+            package: self.package(),
+            tracker: match tracker {
+                Tracker::Jar => module_info::Place::Module(tracker::MODULE),
+                Tracker::Embed | Tracker::None => module_info::Place::Package,
+            },
+        }
     }
 }
 
@@ -58,11 +75,13 @@ pub(crate) struct Assignment {
 }
 
 impl Units {
-    /// `content` tells this archive from others; `names` are all there are.
+    /// `content` tells this archive from others; `names` are all there are,
+    /// `manifest` is its own.
     pub(crate) fn new<'n>(
         plan: &Plan,
         content: &[u8],
         names: impl Iterator<Item = &'n str>,
+        manifest: Option<&[u8]>,
     ) -> Units {
         let hash = Sha256::new()
             .chain_update(env!("CARGO_PKG_VERSION"))
@@ -73,6 +92,11 @@ impl Units {
         let modules = names
             .filter(|name| is_module_info(name))
             .map(|name| module_root(name).to_owned())
+            .chain(
+                manifest
+                    .filter(|text| names_module(text))
+                    .map(|_| String::new()),
+            )
             .collect();
         Units {
             tracker: plan.tracker,
@@ -184,11 +208,16 @@ impl Units {
                 Tracker::Embed => unit.tracker.as_str(),
                 Tracker::Jar | Tracker::None => "loadhook/",
             };
-            let classes = match self.tracker {
+            let mut all = match self.tracker {
                 Tracker::Embed => tracker::classes(package),
                 Tracker::Jar | Tracker::None => Vec::new(),
             };
-            let all = classes.into_iter().chain(tracker::part(unit, package));
+            all.extend(tracker::part(unit, package));
+            if package == unit.package {
+                let name = unit.package().replace('/', ".");
+                all.push((TRACKER.to_owned(), name.into_bytes()));
+            }
+            let all = all.into_iter();
             files.extend(all.map(|(name, content)| (format!("{root}{name}"), content)));
         }
         files
@@ -206,6 +235,17 @@ pub(crate) fn module_root(path: &str) -> &str {
     unversioned(path.strip_suffix(MODULE_INFO).unwrap_or(path))
 }
 
+/// Whether a manifest's main section, which an empty line ends, gives its
+/// archive a name as a module.
+fn names_module(manifest: &[u8]) -> bool {
+    manifest
+        .split(|byte| *byte == b'\n')
+        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.get(..MODULE_NAME.len()))
+        .any(|name| name.eq_ignore_ascii_case(MODULE_NAME))
+}
+
 /// The root that the versions of classes for several releases share.
 fn unversioned(root: &str) -> &str {
     let Some((before, behind)) = root.rsplit_once(VERSIONS) else {
@@ -220,7 +260,23 @@ fn unversioned(root: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::unversioned;
+    use super::{names_module, unversioned};
+
+    #[test]
+    fn a_manifest_names_a_module_in_its_main_section() {
+        let named: &[&[u8]] = &[
+            b"Manifest-Version: 1.0\r\nAutomatic-Module-Name: a.b\r\n\r\n",
+            b"automatic-module-name: a\n",
+        ];
+        let not: &[&[u8]] = &[
+            b"",
+            b"Manifest-Version: 1.0\r\n\r\nName: x\r\nAutomatic-Module-Name: a\r\n",
+            b"Manifest-Version: 1.0\n\nAutomatic-Module-Name: a\n",
+            b"X: y\n Automatic-Module-Name: a\n",
+        ];
+        assert!(named.iter().all(|manifest| names_module(manifest)));
+        assert!(!not.iter().any(|manifest| names_module(manifest)));
+    }
 
     #[test]
     fn versions_belong_to_the_root() {

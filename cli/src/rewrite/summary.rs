@@ -56,6 +56,7 @@ pub(super) fn print(
     list("unreadable, kept as it was", &tally.unreadable, most);
     list("signature removed", &tally.unsigned, most);
     list("INDEX.LIST removed", &tally.unindexed, most);
+    list("hashes of other modules removed", &tally.unhashed, most);
     for pattern in unmatched {
         say!("warning: the pattern {pattern} matched nothing");
     }

@@ -1,61 +1,153 @@
 package loadhook;
 
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+
 /**
  * What the probes of an archive call that was rewritten offline. Each archive has a copy under a name of its own, with its id
  * and the number of its method ids in place of {@code loadhook:archive}.
  *
- * An archive's ids count from 0. The tracker's are these and a base, which the JIT folds.
+ * An archive's ids count from 0; the tracker's are these and a base. A static initialiser would let the JIT fold that, and there
+ * is none: where the stack is about to end the JVM cannot run one, and the class, and the program, would be broken for good. For
+ * the same reason nothing is called before it is sure that there is stack for all of it, or classes of the JDK might break.
  */
 public final class Part {
-    /** Negative without a tracker: the probes do nothing, then. */
-    private static final int BASE = base();
+    /** A base if nothing is counted. */
+    private static final int OFF = -1;
+
+    /** What the start of a tracker takes of the stack, and as much again, is less than so many frames of {@link #descend}. */
+    private static final int FRAMES = 200;
+
+    private static final String TOLD = "loadhook archives are not counted";
+
+    /** 0 until the tracker is asked. Less than {@link #OFF}, and negated, if the tracker is one of another package. */
+    private static volatile int base;
 
     private Part() {
     }
 
-    private static int base() {
-        try {
-            return Parts.register(Part.class, "loadhook:archive");
-        } catch (Throwable error) {
-            // Nothing may come out of a static initialiser: the program would see it in place of its own work.
-            return -1;
+    /** See {@link Tracker#enter}; likewise the others. */
+    public static void enter(int method) {
+        int base = Part.base;
+        if (base > 0) {
+            Tracker.enter(base + method);
+        } else if (base != OFF) {
+            enterElsewhere(method);
         }
     }
 
-    /** See {@link Tracker#enter}; likewise the others. */
-    public static void enter(int method) {
-        if (BASE >= 0) {
-            Tracker.enter(BASE + method);
+    /** Only here: whatever a method's other probes are, its entry comes before. */
+    private static void enterElsewhere(int method) {
+        int base = found();
+        if (base > 0) {
+            Tracker.enter(base + method);
+        } else if (base < OFF) {
+            Elsewhere.ENTER.accept(method - base);
         }
     }
 
     public static void exit(int method) {
-        if (BASE >= 0) {
-            Tracker.exit(BASE + method);
+        int base = Part.base;
+        if (base > 0) {
+            Tracker.exit(base + method);
+        } else if (base < OFF) {
+            Elsewhere.EXIT.accept(method - base);
         }
     }
 
     public static void construct(int method, int key, int other) {
-        if (BASE >= 0) {
-            Tracker.construct(BASE + method, key, other);
+        int base = Part.base;
+        if (base > 0) {
+            Tracker.construct(base + method, key, other);
+        } else if (base < OFF) {
+            Elsewhere.CONSTRUCT.applyAsInt(method - base, key << 16 | other);
         }
     }
 
     public static void constructed(int method) {
-        if (BASE >= 0) {
-            Tracker.constructed(BASE + method);
+        int base = Part.base;
+        if (base > 0) {
+            Tracker.constructed(base + method);
+        } else if (base < OFF) {
+            Elsewhere.CONSTRUCTED.accept(method - base);
         }
     }
 
     public static void ended(int method, int key) {
-        if (BASE >= 0) {
-            Tracker.ended(BASE + method, key);
+        int base = Part.base;
+        if (base > 0) {
+            Tracker.ended(base + method, key);
+        } else if (base < OFF) {
+            Elsewhere.ENDED.applyAsInt(method - base, key);
         }
     }
 
     public static void caught(int method) {
-        if (BASE >= 0) {
-            Tracker.caught(BASE + method);
+        int base = Part.base;
+        if (base > 0) {
+            Tracker.caught(base + method);
+        } else if (base < OFF) {
+            Elsewhere.CAUGHT.accept(method - base);
         }
+    }
+
+    /** The base, asked for now if it is not known and there is stack enough; else a later probe asks. */
+    private static int found() {
+        int found = base;
+        if (found == 0 && hasStack()) {
+            found = ask("loadhook:archive");
+            if (found != 0) {
+                base = found;
+            }
+        }
+        return found;
+    }
+
+    private static int ask(String archive) {
+        try {
+            return Parts.register(Part.class, archive, Parts.VERSION);
+        } catch (Throwable error) {
+            // Of a missing tracker, or an older or newer one. It is no fault of the program's.
+            tell(error);
+            return OFF;
+        }
+    }
+
+    /** There may be no tracker that could tell it. Once in a process, which may have hundreds of archives. */
+    private static void tell(Throwable error) {
+        try {
+            if (System.getProperty(TOLD) == null) {
+                System.setProperty(TOLD, "told");
+                String line = "loadhook: archives are not counted, their tracker is missing or of another version: " + error + "\n";
+                // Not closed: it is the process's.
+                new FileOutputStream(FileDescriptor.err).write(line.getBytes("UTF-8"));
+            }
+        } catch (Throwable another) {
+            // There is nobody to tell.
+        }
+    }
+
+    private static boolean hasStack() {
+        try {
+            descend(FRAMES,
+                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+                    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+            return true;
+        } catch (StackOverflowError error) {
+            return false;
+        }
+    }
+
+    /** So many frames of 300 to 600 bytes, whether compiled or not. */
+    private static int descend(int frames,
+            int a0, int a1, int a2, int a3, int a4, int a5, int a6, int a7, int a8, int a9, int a10, int a11, int a12,
+            int a13, int a14, int a15, int a16, int a17, int a18, int a19, int a20, int a21, int a22, int a23, int a24,
+            int a25, int a26, int a27, int a28, int a29, int a30, int a31, int a32, int a33, int a34, int a35, int a36,
+            int a37, int a38, int a39, int a40, int a41, int a42, int a43, int a44, int a45, int a46, int a47, int a48,
+            int a49, int a50, int a51, int a52, int a53, int a54, int a55, int a56, int a57, int a58, int a59) {
+        return frames == 0 ? a0 : descend(frames - 1,
+                a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18, a19, a20, a21, a22, a23,
+                a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, a36, a37, a38, a39, a40, a41, a42, a43, a44, a45,
+                a46, a47, a48, a49, a50, a51, a52, a53, a54, a55, a56, a57, a58, a59, a0);
     }
 }

@@ -6,42 +6,55 @@ import java.util.concurrent.locks.LockSupport;
 
 /** The archives that share this tracker. The first one starts it. */
 public final class Parts {
+    /**
+     * Of what parts call here and of the probes. The compiler copies it into parts, which so tell the one they were made for: in
+     * one loader there may be archives of several versions of Loadhook.
+     */
+    public static final int VERSION = 1;
+
     private static final int NONE = 0;
     private static final int STARTING = 1;
     private static final int RUNNING = 2;
     private static final int OFF = 3;
+    /** Its archive uses a tracker of another package. */
+    private static final int ELSEWHERE = 4;
+
+    /** The least base: {@link Part} has a meaning for the numbers below, negated. */
+    private static final int FIRST = 2;
 
     /** How long a thread waits for another one that starts the tracker, in nanoseconds. */
     private static final long PATIENCE = 1000000000;
 
     private static final Object LOCK = new Object();
     private static final List<Symbols> ARCHIVES = new ArrayList<Symbols>();
-    private static int next;
+    private static int next = FIRST;
     private static volatile int state;
-    private static Thread starter;
+    private static volatile Thread starter;
+    /** What parts get in that state. */
+    private static int elsewhere;
     private static Exit exit;
 
     private Parts() {
     }
 
     /**
-     * The number to add to an archive's ids, negative if it is not to count. Called while {@code part} is initialised.
+     * The number to add to an archive's ids; negated, if it is another tracker's that it is to use; -1 if it is not to count;
+     * 0 if it has to ask later.
      *
      * @param archive its id and the number of its ids
+     * @param version the one that the part was made for
      */
-    public static int register(Class<?> part, String archive) {
-        int base;
+    public static int register(Class<?> part, String archive, int version) {
+        if (version != VERSION) {
+            throw new IllegalArgumentException("version " + VERSION + " found, not " + version);
+        }
         boolean first;
-        // Nothing foreign is called in here: it could wait for a class that another thread initialises, which waits here.
+        // Nothing foreign is called in here: it could wait for another thread, which waits here.
         synchronized (LOCK) {
-            int space = archive.indexOf(' ');
-            int ids = Integer.parseInt(archive.substring(space + 1));
-            base = next;
-            if (ids > Integer.MAX_VALUE - base) {
-                return -1;
+            if (starter == Thread.currentThread()) {
+                // A probe in what is called from here.
+                return 0;
             }
-            next = base + ids;
-            ARCHIVES.add(new Symbols(part, archive.substring(0, space), base, ids));
             first = state == NONE;
             if (first) {
                 state = STARTING;
@@ -49,11 +62,48 @@ public final class Parts {
             }
         }
         if (first) {
-            start(part);
+            start(part, archive);
         } else {
             await();
         }
-        return state == OFF ? -1 : base;
+        switch (state) {
+            case NONE:
+                return 0;
+            case OFF:
+                return -1;
+            case ELSEWHERE:
+                return elsewhere;
+            default:
+                return add(part, archive);
+        }
+    }
+
+    /**
+     * As {@link #register} for a part that is not linked with this tracker: its base, and if that is positive the probes to
+     * call. Null if it is of another version.
+     */
+    public static Object[] join(Class<?> part, String archive, int version) {
+        return version == VERSION ? Shared.probes(register(part, archive, version)) : null;
+    }
+
+    /** Where an archive's ids begin, which two threads may ask at once. */
+    private static int add(Class<?> part, String archive) {
+        synchronized (LOCK) {
+            for (Symbols symbols : ARCHIVES) {
+                if (symbols.part == part) {
+                    return symbols.base;
+                }
+            }
+            int space = archive.indexOf(' ');
+            int ids = Integer.parseInt(archive.substring(space + 1));
+            int base = next;
+            if (ids > Integer.MAX_VALUE - base) {
+                return -1;
+            }
+            next = base + ids;
+            ARCHIVES.add(new Symbols(part, archive.substring(0, space), base, ids));
+            return base;
+        }
     }
 
     /** The archives so far. */
@@ -66,17 +116,25 @@ public final class Parts {
     /** Writes the profile now: for programs that end by {@code Runtime.halt}, and those with {@code dump-on-exit=false}. */
     public static void dump() {
         Exit exit = Parts.exit;
-        if (exit != null) {
+        if (state == ELSEWHERE) {
+            Trackers.dump();
+        } else if (exit != null) {
             exit.run();
         }
     }
 
     /** What is called from here may be instrumented; it is not the program that calls it. */
-    private static void start(Class<?> part) {
+    private static void start(Class<?> part, String archive) {
         Path own = null;
         try {
             Lock.nap = new ShortNap();
             own = Threads.leave();
+            int joined = Trackers.join(part, archive);
+            if (joined != Trackers.OWN) {
+                elsewhere = -joined;
+                state = joined == 0 ? NONE : ELSEWHERE;
+                return;
+            }
             Settings settings = Settings.read(part);
             int clock = settings.clock == Clock.CPU && settings.timing != Timing.COUNT ? cpu() : settings.clock;
             Tracker.configure(settings.timing, clock, settings.maxNodes);
@@ -92,7 +150,7 @@ public final class Parts {
         } catch (Throwable error) {
             Tell.failure("nothing is counted", error);
         } finally {
-            if (state != RUNNING) {
+            if (state == STARTING) {
                 state = OFF;
             }
             starter = null;

@@ -14,9 +14,9 @@ import java.security.CodeSource;
 final class Symbols {
     private static final String FIRST_LINE = "loadhook symbols 1";
 
-    private final Class<?> part;
+    final Class<?> part;
     private final String archive;
-    private final int base;
+    final int base;
     private final int ids;
 
     Symbols(Class<?> part, String archive, int base, int ids) {

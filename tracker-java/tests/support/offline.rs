@@ -99,6 +99,10 @@ pub fn rewrite(
         _ => in_package(text, package),
     });
     write(&folder.join(format!("{part}.class")), &copy)?;
+    if package != PACKAGE {
+        let resource = folder.join("META-INF/loadhook/tracker");
+        write(&resource, package.replace('/', ".").as_bytes())?;
+    }
     let resource = folder.join(format!("META-INF/loadhook/{id}.symbols"));
     write(&resource, symbols.text.as_bytes())
 }

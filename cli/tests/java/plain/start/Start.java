@@ -1,0 +1,11 @@
+package start;
+
+/** In a jar that is no module. */
+public final class Start {
+    private Start() {
+    }
+
+    public static void main(String[] arguments) {
+        app.Main.main(arguments);
+    }
+}

@@ -1,0 +1,60 @@
+package loadhook;
+
+import java.util.function.IntBinaryOperator;
+import java.util.function.IntConsumer;
+
+/** This tracker's probes for archives that are not linked with it, by types that the JDK has: packages and modules do not matter. */
+final class Shared {
+    private Shared() {
+    }
+
+    /** x */
+    static Object[] probes(int base) {
+        return new Object[] {base, new Enter(), new Exit(), new Caught(), new Constructed(), new Construct(), new Ended()};
+    }
+
+    static final class Enter implements IntConsumer {
+        @Override
+        public void accept(int method) {
+            Tracker.enter(method);
+        }
+    }
+
+    static final class Exit implements IntConsumer {
+        @Override
+        public void accept(int method) {
+            Tracker.exit(method);
+        }
+    }
+
+    static final class Caught implements IntConsumer {
+        @Override
+        public void accept(int method) {
+            Tracker.caught(method);
+        }
+    }
+
+    static final class Constructed implements IntConsumer {
+        @Override
+        public void accept(int method) {
+            Tracker.constructed(method);
+        }
+    }
+
+    static final class Construct implements IntBinaryOperator {
+        /** {@code keys}: its own in the upper half, the other in the lower. */
+        @Override
+        public int applyAsInt(int method, int keys) {
+            Tracker.construct(method, keys >>> 16, keys & 0xFFFF);
+            return 0;
+        }
+    }
+
+    static final class Ended implements IntBinaryOperator {
+        @Override
+        public int applyAsInt(int method, int key) {
+            Tracker.ended(method, key);
+            return 0;
+        }
+    }
+}

@@ -1,0 +1,88 @@
+package loadhook;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.InputStreamReader;
+import java.lang.reflect.Method;
+import java.net.URL;
+import java.net.URLConnection;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Finds the tracker that all archives of a class loader share, whatever package each has one in: the one in {@code loadhook} if
+ * the loader knows it, else the first that a resource names.
+ */
+final class Trackers {
+    /** The name of {@link Parts} where nobody renamed it. */
+    private static final String USUAL = "loadhook.Parts";
+
+    /** In each archive that has a tracker in another package: that package. */
+    private static final String RESOURCE = "META-INF/loadhook/tracker";
+
+    /** No base: the tracker to use is this one. */
+    static final int OWN = -1;
+
+    /** What {@link Elsewhere} is made of, before it is initialised. */
+    static Object[] probes;
+
+    private static Class<?> elsewhere;
+
+    private Trackers() {
+    }
+
+    /** The base that the shared tracker gives a part, 0 if it has to ask later; {@link #OWN} also where none understands. */
+    static int join(Class<?> part, String archive) {
+        ClassLoader loader = Trackers.class.getClassLoader();
+        String own = Parts.class.getName();
+        if (loader == null || own.equals(USUAL)) {
+            return OWN;
+        }
+        try {
+            Class<?> parts = shared(loader);
+            if (parts == null || parts == Parts.class) {
+                return OWN;
+            }
+            Method join = parts.getMethod("join", Class.class, String.class, int.class);
+            Object[] found = (Object[]) join.invoke(null, part, archive, Parts.VERSION);
+            int base = found == null ? OWN : (Integer) found[0];
+            if (base > 0) {
+                probes = found;
+                elsewhere = parts;
+                Elsewhere.prepare();
+            }
+            return base < 0 ? OWN : base;
+        } catch (Throwable error) {
+            // Of a version without this method, or not to be reached: each has its own tracker, then.
+            return OWN;
+        }
+    }
+
+    /** See {@link Parts#dump}. */
+    static void dump() {
+        try {
+            elsewhere.getMethod("dump").invoke(null);
+        } catch (Exception error) {
+            Tell.failure("no profile", error);
+        }
+    }
+
+    private static Class<?> shared(ClassLoader loader) throws IOException, ClassNotFoundException {
+        try {
+            return Class.forName(USUAL, true, loader);
+        } catch (ClassNotFoundException error) {
+            URL resource = loader.getResource(RESOURCE);
+            return resource == null ? null : Class.forName(content(resource) + ".Parts", true, loader);
+        }
+    }
+
+    private static String content(URL resource) throws IOException {
+        URLConnection connection = resource.openConnection();
+        // Else the archive stays open, and its loader's owner cannot replace it.
+        connection.setUseCaches(false);
+        try (InputStream in = connection.getInputStream();
+                BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {
+            return reader.readLine();
+        }
+    }
+}

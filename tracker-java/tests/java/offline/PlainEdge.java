@@ -1,0 +1,66 @@
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.File;
+import java.io.InputStreamReader;
+import java.net.URLConnection;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Properties;
+import java.util.concurrent.locks.LockSupport;
+import java.util.zip.GZIPOutputStream;
+
+/** Meets its first probe so many frames from the end of its stack, and goes on. */
+public class PlainEdge {
+    static int at;
+    /** How far the stack's end is, on the way back from there. */
+    static int frames;
+
+    public static void main(String[] args) throws Exception {
+        at = Integer.parseInt(args[0]);
+        // So that nothing is missing down there but what the probe needs.
+        Class.forName("Edge");
+        Class.forName("edge.Named");
+        down();
+        Edge.calls = 0;
+        for (int n = 0; n < 1000; n++) {
+            Edge.touch();
+        }
+        Thread thread = new Thread(Edge::touch);
+        thread.start();
+        thread.join();
+        library();
+        System.out.println(Edge.calls + " calls");
+    }
+
+    static void down() {
+        try {
+            down();
+        } catch (StackOverflowError error) {
+            frames = 0;
+        }
+        if (frames++ == at) {
+            try {
+                Edge.touch();
+            } catch (StackOverflowError error) {
+                // As the end is near.
+            }
+        }
+    }
+
+    /** What a tracker may have touched before the program did, and broken. */
+    private static void library() throws Exception {
+        new Properties().load(new InputStreamReader(new ByteArrayInputStream("a=b".getBytes()), StandardCharsets.UTF_8));
+        new GZIPOutputStream(new ByteArrayOutputStream()).finish();
+        PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
+        File file = File.createTempFile("edge", "");
+        file.deleteOnExit();
+        Files.delete(file.toPath());
+        URLConnection connection = PlainEdge.class.getResource("PlainEdge.class").openConnection();
+        connection.getInputStream().close();
+        LockSupport.parkNanos(1);
+        System.getenv("PATH");
+        Class.forName("java.lang.ProcessHandle").getMethod("current").invoke(null);
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> { }, "hook"));
+    }
+}

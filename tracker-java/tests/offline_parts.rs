@@ -1,0 +1,224 @@
+//! How the archives of a program find the tracker that counts for them.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use support::offline::{self, Run, calls};
+use tempfile::TempDir;
+
+const JDKS: [u32; 2] = [17, 25];
+
+/// `Alpha` and `Beta`, which call each other, in archives of their own, each with a tracker in one of the packages.
+fn two(packages: [&str; 2]) -> Result<[TempDir; 2]> {
+    let sources = ["Alpha", "Beta"].map(|name| support::java(&format!("offline/{name}.java")));
+    let folders = [tempfile::tempdir()?, tempfile::tempdir()?];
+    let parts = [("Alpha", "aaaaaaaaaaaaaaaa"), ("Beta", "bbbbbbbbbbbbbbbb")];
+    for ((folder, package), (class, id)) in folders.iter().zip(packages).zip(parts) {
+        support::compile(folder.path(), &sources)?;
+        let other = if class == "Alpha" { "Beta" } else { "Alpha" };
+        fs::remove_file(folder.path().join(format!("{other}.class")))?;
+        offline::tracker(folder.path(), package)?;
+        offline::rewrite(folder.path(), id, package, |_| true)?;
+    }
+    Ok(folders)
+}
+
+fn class_path(folders: &[TempDir; 2], swapped: bool) -> PathBuf {
+    let [first, second] = folders.each_ref().map(|folder| folder.path().display());
+    match swapped {
+        false => format!("{first}:{second}").into(),
+        true => format!("{second}:{first}").into(),
+    }
+}
+
+fn check_edges(profile: &Profile) -> Result<()> {
+    for (caller, method, expected) in [
+        ("", "Alpha.main", 1),
+        ("Alpha.main", "Alpha.one", 11),
+        ("Alpha.main", "Alpha.<init>", 1),
+        ("Alpha.one", "Beta.two", 20),
+        ("Beta.two", "Beta.three", 20),
+        ("Beta.two", "Alpha.back", 20),
+    ] {
+        let found = calls(profile, caller, method);
+        ensure!(found == expected, "{caller} {method} {found}");
+    }
+    ensure!(profile.calls() == 73, "{}", profile.calls());
+    Ok(())
+}
+
+/// Whichever packages their trackers are in, and whichever comes first.
+#[test]
+fn archives_of_a_loader_share_a_tracker() -> Result<()> {
+    for packages in [
+        ["loadhook/aa", "loadhook/ab"],
+        ["loadhook/aa", "loadhook"],
+        ["loadhook", "loadhook/ab"],
+        ["loadhook", "loadhook"],
+    ] {
+        let folders = two(packages)?;
+        for jdk in JDKS {
+            for swapped in [false, true] {
+                let path = class_path(&folders, swapped);
+                let run = Run::new(jdk, &["-Xverify:all"], &path, &["Alpha"])?;
+                let context = || format!("{jdk} {packages:?} {swapped}");
+                check_edges(&run.only().with_context(context)?).with_context(context)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The constructors' probes take their keys along.
+#[test]
+fn constructors_of_an_archive_with_another_tracker() -> Result<()> {
+    let usual = tempfile::tempdir()?;
+    offline::tracker(usual.path(), offline::PACKAGE)?;
+    let other = tempfile::tempdir()?;
+    offline::tracker(other.path(), "loadhook/aa")?;
+    offline::archive(
+        other.path(),
+        &["../Constructors"],
+        "0123456789abcdef",
+        "loadhook/aa",
+    )?;
+    let alone = tempfile::tempdir()?;
+    offline::tracker(alone.path(), offline::PACKAGE)?;
+    offline::archive(
+        alone.path(),
+        &["../Constructors"],
+        "0123456789abcdef",
+        offline::PACKAGE,
+    )?;
+    let all = |profile: &Profile| {
+        let mut edges: Vec<String> = Vec::new();
+        for thread in &profile.threads {
+            for node in &thread.nodes {
+                let name = |at: u32| profile.methods[at as usize].key();
+                let parent = node.parent.map(|at| name(thread.nodes[at as usize].method));
+                edges.push(format!("{parent:?} {:?} {}", name(node.method), node.calls));
+            }
+        }
+        edges.sort();
+        edges
+    };
+    for jdk in JDKS {
+        let expected = Run::new(jdk, &[], alone.path(), &["Constructors"])?;
+        let path: PathBuf = format!("{}:{}", other.path().display(), usual.path().display()).into();
+        let found = Run::new(jdk, &[], &path, &["Constructors"])?;
+        ensure!(found.stdout == expected.stdout, "{}", found.stdout);
+        let (found, expected) = (all(&found.only()?), all(&expected.only()?));
+        ensure!(
+            expected.len() > 5 && found == expected,
+            "{found:#?} {expected:#?}"
+        );
+    }
+    Ok(())
+}
+
+/// Makes the tracker in a folder one of another version.
+fn age(folder: &Path) -> Result<()> {
+    let file = folder.join("loadhook/Parts.class");
+    let mut class = fs::read(&file)?;
+    // iload_2, iconst_1, if_icmp…: a version that is asked for, and ours.
+    let mut places = 0;
+    for at in 0..class.len() - 2 {
+        if class[at..at + 2] == [0x1c, 0x04] && matches!(class[at + 2], 0x9f | 0xa0) {
+            class[at + 1] = 0x05;
+            places += 1;
+        }
+    }
+    ensure!(places == 2, "{places} places that check the version");
+    Ok(fs::write(file, class)?)
+}
+
+/// What is no tracker of ours is not called: told once, and the program does what it does.
+#[test]
+fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
+    let folders = two([offline::PACKAGE, offline::PACKAGE])?;
+    age(folders[0].path())?;
+    age(folders[1].path())?;
+    let path = class_path(&folders, false);
+    for jdk in JDKS {
+        let run = Run::new(jdk, &[], &path, &["Alpha"])?;
+        ensure!(
+            run.code == Some(0) && run.files()?.is_empty(),
+            "{}",
+            run.stderr
+        );
+        let [told] = &run.told[..] else {
+            anyhow::bail!("{}", run.stderr);
+        };
+        ensure!(told.contains("of another version"), "{told}");
+    }
+    // Of a version in which what parts call was not there.
+    for folder in &folders {
+        let none =
+            "public final class Parts { public static int register(Class<?> part) { return 1; } }";
+        let source = folder.path().join("Parts.java");
+        fs::write(&source, format!("package loadhook; {none}"))?;
+        support::compile(folder.path(), &[source])?;
+    }
+    for jdk in JDKS {
+        let run = Run::new(jdk, &[], &path, &["Alpha"])?;
+        ensure!(
+            run.code == Some(0) && run.files()?.is_empty(),
+            "{}",
+            run.stderr
+        );
+        ensure!(run.told.len() == 1, "{}", run.stderr);
+    }
+    // An archive with a tracker of its own uses that.
+    let folders = two([offline::PACKAGE, "loadhook/ab"])?;
+    age(folders[0].path())?;
+    let path = class_path(&folders, false);
+    for jdk in JDKS {
+        let run = Run::new(jdk, &[], &path, &["Alpha"])?;
+        ensure!(run.told.len() == 1, "{}", run.stderr);
+        let profile = run.profile("loadhook-%p.pb.gz")?;
+        ensure!(calls(&profile, "", "Beta.two") == 20 && profile.calls() == 40);
+    }
+    Ok(())
+}
+
+/// A part that starts there, or classes that it is the first to use, would be broken for the rest of the run.
+#[test]
+fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    offline::tracker(folder.path(), offline::PACKAGE)?;
+    let sources = ["Edge", "PlainEdge", "edge/Named"];
+    offline::archive(
+        folder.path(),
+        &sources,
+        "0123456789abcdef",
+        offline::PACKAGE,
+    )?;
+    for jdk in JDKS {
+        let mut counted = 0;
+        for at in [0, 1, 10, 40, 100, 200, 300, 450, 1000, 4000] {
+            for jvm in ["-Xint", "-Xcomp"] {
+                // What recurs; all methods would take seconds.
+                let only = "-XX:CompileCommand=compileonly,*::d*";
+                let jvm = [jvm, "-XX:CompileCommand=quiet", only];
+                let arguments = ["PlainEdge", &at.to_string()];
+                let run = Run::new(jdk, &jvm, folder.path(), &arguments)?;
+                ensure!(
+                    run.code == Some(0) && run.stdout.ends_with("1001 calls\n"),
+                    "{jdk} {jvm:?} {at}: {}{}",
+                    run.stdout,
+                    run.stderr
+                );
+                let found = calls(&run.only()?, "", "Edge.touch");
+                ensure!(found == 1001 || found == 1002, "{jdk} {at}: {found}");
+                counted += found - 1001;
+            }
+        }
+        println!("{jdk}: {counted} first calls counted");
+        ensure!(counted > 0 && counted < 20);
+    }
+    Ok(())
+}
