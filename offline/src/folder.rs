@@ -1,7 +1,9 @@
-//! Rewriting the classes and archives of a folder into another one.
+//! Rewriting the classes and archives of a folder.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rawzip::FileReader;
@@ -10,62 +12,65 @@ use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
 use crate::module_info;
+use crate::plan::Tracker;
+use crate::tree::{Staged, Take, at};
 use crate::units::{Units, is_module_info, module_root};
-use crate::{BATCH, Error, Offline, is_archive, is_class};
+use crate::{BATCH, Error, Offline, is_archive, is_class, tree};
 
-/// A file below a folder: its path with slashes, and its length in bytes.
+/// A file below a folder.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Behind the folder.
-    pub path: String,
+    path: PathBuf,
     /// In bytes.
     pub len: u64,
 }
 
-/// The files below a folder, in the order of their paths. `left_out` is told of
-/// links to folders, which could lead in circles, and of what is no file.
+impl Found {
+    /// The path behind the folder, with slashes. One that is no UTF-8 is that
+    /// of no class.
+    fn name(&self) -> Cow<'_, str> {
+        self.path.to_string_lossy()
+    }
+}
+
+/// The files below a folder, in the order of their paths. Links are no files;
+/// `left_out` is told of those that lead out of the folder, of which nothing is
+/// rewritten, and of pipes and their like.
 ///
 /// # Errors
-/// When a folder cannot be read, or a name is no UTF-8.
+/// When a folder cannot be read.
 pub fn find(folder: &Path, left_out: &mut dyn FnMut(&Path)) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
-    collect(folder, "", &mut found, left_out)?;
-    found.sort_by(|a, b| a.path.cmp(&b.path));
+    let real = fs::canonicalize(folder).map_err(|error| at(folder, &error))?;
+    collect(&real, Path::new(""), &mut found, left_out)?;
+    found.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
     Ok(found)
 }
 
 fn collect(
     folder: &Path,
-    below: &str,
+    below: &Path,
     found: &mut Vec<Found>,
     left_out: &mut dyn FnMut(&Path),
 ) -> io::Result<()> {
     let here = folder.join(below);
     for entry in fs::read_dir(&here).map_err(|error| at(&here, &error))? {
         let entry = entry.map_err(|error| at(&here, &error))?;
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else {
-            return Err(at(&entry.path(), &io::Error::other("its name is no UTF-8")));
-        };
-        let path = format!("{below}{name}");
+        let path = below.join(entry.file_name());
         let kind = entry.file_type()?;
-        let metadata = fs::metadata(entry.path()).ok();
         if kind.is_dir() {
-            collect(folder, &format!("{path}/"), found, left_out)?;
-        } else if let Some(metadata) = metadata.filter(fs::Metadata::is_file) {
-            found.push(Found {
-                path,
-                len: metadata.len(),
-            });
+            collect(folder, &path, found, left_out)?;
+        } else if kind.is_file() {
+            let len = entry.metadata()?.len();
+            found.push(Found { path, len });
         } else {
-            left_out(&entry.path());
+            let inside = |real: PathBuf| real.starts_with(folder);
+            if !kind.is_symlink() || fs::canonicalize(entry.path()).is_ok_and(|to| !inside(to)) {
+                left_out(&entry.path());
+            }
         }
     }
     Ok(())
-}
-
-fn at(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 impl Offline<'_> {
@@ -81,23 +86,34 @@ impl Offline<'_> {
         from: &Path,
         to: Option<&Path>,
     ) -> Result<(), Error> {
-        let file = File::open(from)?;
-        let len = file.metadata()?.len();
         let Some(to) = to else {
+            let file = File::open(from)?;
+            let len = file.metadata()?.len();
             self.archive(name, FileReader::from(file), len, io::sink())?;
             return Ok(());
         };
-        let mut out = BufWriter::with_capacity(1 << 20, beside(to)?);
-        if self.archive(name, FileReader::from(file), len, &mut out)? {
-            let out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-            self.check_strictness()?;
-            self.progress.check()?;
-            keep(out, from, to)
-        } else {
-            self.check_strictness()?;
-            drop(out);
-            copy(from, to)
+        if !self.archive_into(name, from, to)? && !is_same(from, to) {
+            let out = beside(to)?;
+            tree::copy(from, out.path()).map_err(|error| at(from, &error))?;
+            keep(out, from, to)?;
         }
+        Ok(())
+    }
+
+    /// Writes the archive that becomes of one; whether there is any change, else
+    /// nothing is written.
+    fn archive_into(&mut self, name: &str, from: &Path, to: &Path) -> Result<bool, Error> {
+        let file = File::open(from)?;
+        let len = file.metadata()?.len();
+        let mut out = BufWriter::with_capacity(1 << 20, beside(to)?);
+        let changed = self.archive(name, FileReader::from(file), len, &mut out)?;
+        self.check_strictness()?;
+        self.progress.check()?;
+        if changed {
+            let out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+            keep(out, from, to)?;
+        }
+        Ok(changed)
     }
 
     fn check_strictness(&self) -> Result<(), Error> {
@@ -107,21 +123,39 @@ impl Offline<'_> {
         }
     }
 
-    /// Rewrites the classes and archives among `files` below `from` into `to`,
-    /// or nowhere.
+    /// Rewrites the classes and archives among `files` below `from` into the
+    /// folder `to`, which may be the same, or nowhere. The folder is written
+    /// beside and takes its place as a whole; what else `to` had stays in it.
     ///
     /// # Errors
-    /// See [`Error`]; files that were written before stay.
+    /// See [`Error`].
     pub fn folder(&mut self, from: &Path, files: &[Found], to: Option<&Path>) -> Result<(), Error> {
-        let names = || files.iter().map(|file| file.path.as_str());
+        let Some(to) = to else {
+            return self.changes(from, files, None);
+        };
+        let mut staged = Staged::beside(to)?;
+        let into = staged.path().to_owned();
+        self.changes(from, files, Some(&into))?;
+        let check = || self.progress.check();
+        if is_same(from, to) {
+            staged.fill(from, Take::Files, &check)?;
+        } else {
+            staged.fill(from, Take::Copies, &check)?;
+            if to.exists() {
+                staged.fill(to, Take::Files, &check)?;
+            }
+        }
+        Ok(staged.publish()?)
+    }
+
+    /// Writes what changes.
+    fn changes(&mut self, from: &Path, files: &[Found], to: Option<&Path>) -> Result<(), Error> {
+        let names: Vec<Cow<'_, str>> = files.iter().map(Found::name).collect();
         let content = self.fingerprint(from, files)?;
-        let mut units = Units::new(self.plan, &content, names(), None);
+        let mut units = Units::new(self.plan, &content, names.iter().map(|name| &**name), None);
         let mut batch = Vec::new();
         let mut bytes = 0;
-        for file in files {
-            let name = file.path.as_str();
-            let source = from.join(name);
-            let target = to.map(|to| to.join(name));
+        for (file, name) in files.iter().zip(&names) {
             if is_class(name) && !is_module_info(name) {
                 batch.push(file);
                 bytes += file.len;
@@ -134,31 +168,30 @@ impl Offline<'_> {
             }
             self.progress.check()?;
             if is_archive(name) {
-                match self.archive_file(name, &source, target.as_deref()) {
+                let source = from.join(&file.path);
+                let done = match to {
+                    Some(to) => self
+                        .archive_into(name, &source, &to.join(&file.path))
+                        .map(|_| ()),
+                    None => self.archive_file(name, &source, None),
+                };
+                match done {
                     Err(Error::Zip(error)) => {
                         self.tally.unreadable.push(format!("{name}: {error}"));
-                        target
-                            .as_deref()
-                            .map_or(Ok(()), |target| copy(&source, target))?;
                     }
                     other => other?,
                 }
                 continue;
             }
             self.tally.other_files += 1;
-            if !is_module_info(name) {
-                target
-                    .as_deref()
-                    .map_or(Ok(()), |target| copy(&source, target))?;
-            }
             self.progress.advance(file.len);
         }
         self.class_files(&mut units, from, &batch, to)?;
         let Some(to) = to else {
             return Ok(());
         };
-        for name in names().filter(|name| is_module_info(name)) {
-            self.module_info_file(&mut units, from, to, name)?;
+        for name in names.iter().filter(|name| is_module_info(name)) {
+            self.module_info_file(&units, from, to, name)?;
         }
         for (name, content) in units.files() {
             write(&to.join(name), &content, None)?;
@@ -174,22 +207,24 @@ impl Offline<'_> {
         to: Option<&Path>,
     ) -> Result<(), Error> {
         self.progress.check()?;
+        let names: Vec<Cow<'_, str>> = files.iter().map(|file| file.name()).collect();
         let read: Vec<(&str, io::Result<Vec<u8>>)> = files
             .par_iter()
-            .map(|file| (file.path.as_str(), fs::read(from.join(&file.path))))
+            .zip(&names)
+            .map(|(file, name)| (&**name, fs::read(from.join(&file.path))))
             .collect();
         let rewritten = self.classes(units, "", &read)?;
         self.check_strictness()?;
         if let Some(to) = to {
-            read.par_iter()
+            files
+                .par_iter()
                 .zip(rewritten)
-                .try_for_each(|((name, bytes), rewritten)| {
-                    let (source, target) = (from.join(name), to.join(name));
-                    match (rewritten, bytes) {
-                        (Some(rewritten), _) => write(&target, &rewritten, Some(&source)),
-                        (None, Ok(_)) => copy(&source, &target),
-                        (None, Err(error)) => Err(at(&source, error).into()),
+                .try_for_each(|(file, rewritten)| match rewritten {
+                    Some(bytes) => {
+                        let source = from.join(&file.path);
+                        write(&to.join(&file.path), &bytes, Some(&source))
                     }
+                    None => Ok(()),
                 })?;
         }
         self.progress
@@ -199,28 +234,38 @@ impl Offline<'_> {
 
     fn module_info_file(
         &mut self,
-        units: &mut Units,
+        units: &Units,
         from: &Path,
         to: &Path,
         name: &str,
     ) -> Result<(), Error> {
-        let source = from.join(name);
-        let bytes = fs::read(&source)?;
+        if self.plan.tracker == Tracker::None {
+            return Ok(());
+        }
         let unit = units.rewritten_module(module_root(name));
-        let changed = unit.and_then(|unit| {
-            module_info::changed(&bytes, Some(unit.needs(self.plan.tracker))).ok()
-        });
-        write(&to.join(name), &changed.unwrap_or(bytes), Some(&source))
+        let needs = unit.map(|unit| unit.needs(self.plan.tracker));
+        let source = from.join(name);
+        let bytes = fs::read(&source).map_err(|error| at(&source, &error))?;
+        match module_info::changed(&bytes, needs) {
+            Ok(changed) if changed != bytes => {
+                if needs.is_none() {
+                    self.tally.unhashed.push(name.to_owned());
+                }
+                write(&to.join(name), &changed, Some(&source))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Tells a folder's classes from others.
     fn fingerprint(&self, from: &Path, files: &[Found]) -> Result<Vec<u8>, Error> {
         let mut hash = Sha256::new();
-        for file in files.iter().filter(|file| is_class(&file.path)) {
+        for file in files.iter().filter(|file| is_class(&file.name())) {
             self.progress.check()?;
-            hash.update(file.path.as_bytes());
+            hash.update(file.path.as_os_str().as_bytes());
             hash.update([0]);
-            hash.update(fs::read(from.join(&file.path))?);
+            let path = from.join(&file.path);
+            hash.update(fs::read(&path).map_err(|error| at(&path, &error))?);
         }
         Ok(hash.finalize().to_vec())
     }
@@ -269,15 +314,7 @@ fn write(to: &Path, content: &[u8], like: Option<&Path>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Copies a file that stays as it is.
-fn copy(from: &Path, to: &Path) -> Result<(), Error> {
-    let same =
-        fs::canonicalize(to).is_ok_and(|to| fs::canonicalize(from).is_ok_and(|from| from == to));
-    if same {
-        return Ok(());
-    }
-    let mut out = beside(to)?;
-    let mut source = File::open(from).map_err(|error| at(from, &error))?;
-    io::copy(&mut source, &mut out).map_err(|error| at(to, &error))?;
-    keep(out, from, to)
+/// Whether both are one file or folder, which is there.
+fn is_same(a: &Path, b: &Path) -> bool {
+    fs::canonicalize(a).is_ok_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
 }

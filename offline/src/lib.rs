@@ -21,6 +21,7 @@ mod signatures;
 mod symbols;
 mod tally;
 mod tracker;
+mod tree;
 mod units;
 pub mod zip;
 

@@ -33,7 +33,8 @@ impl Input {
     }
 }
 
-pub(super) fn inputs(from: &[PathBuf], output: &Path) -> Result<Vec<Input>> {
+/// `quiet`: nothing is told but errors.
+pub(super) fn inputs(from: &[PathBuf], output: &Path, quiet: bool) -> Result<Vec<Input>> {
     let several = from.len() > 1;
     if several && output.is_file() {
         bail!(
@@ -44,7 +45,7 @@ pub(super) fn inputs(from: &[PathBuf], output: &Path) -> Result<Vec<Input>> {
     let mut targets: HashMap<PathBuf, &Path> = HashMap::new();
     let mut inputs = Vec::new();
     for from in from {
-        let input = input(from, output, several)?;
+        let input = input(from, output, several, quiet)?;
         if let Some(other) = targets.insert(input.to.clone(), from) {
             bail!(
                 "{} and {} would both be written to {}",
@@ -58,7 +59,7 @@ pub(super) fn inputs(from: &[PathBuf], output: &Path) -> Result<Vec<Input>> {
     Ok(inputs)
 }
 
-fn input(from: &Path, output: &Path, several: bool) -> Result<Input> {
+fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input> {
     let name = || from.display().to_string();
     let metadata = fs::metadata(from).with_context(name)?;
     let is_folder = several
@@ -73,21 +74,16 @@ fn input(from: &Path, output: &Path, several: bool) -> Result<Input> {
             bail!("{} is a folder, {} a file", name(), to.display());
         }
         let (real_from, real_to) = (real(from)?, real(&to)?);
-        if real_to == real_from {
-            // Classes half of which call a tracker that is not there yet.
-            bail!(
-                "{}: a folder is not rewritten in place: an interruption would leave it half done",
-                name()
-            );
-        }
-        if real_to.starts_with(&real_from) {
+        if real_to != real_from && real_to.starts_with(&real_from) {
             bail!("{} lies inside {}", to.display(), name());
         }
         let mut left_out = |path: &Path| {
-            say!(
-                "left out: {}: a link to a folder, or no file",
-                path.display()
-            );
+            if !quiet {
+                say!(
+                    "not rewritten: {}: a link out of the folder, or no file",
+                    path.display()
+                );
+            }
         };
         Kind::Folder(find(from, &mut left_out)?)
     } else if is_zip(from) {

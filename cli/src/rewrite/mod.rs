@@ -4,6 +4,7 @@ mod inputs;
 mod progress;
 mod summary;
 
+use std::env;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -133,7 +134,7 @@ pub(crate) struct RewriteArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
-    let inputs = inputs::inputs(&args.inputs, &args.output)?;
+    let inputs = inputs::inputs(&args.inputs, &args.output, args.quiet)?;
     let plan = args.plan(&inputs)?;
     if let Some(jobs) = args.jobs {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs));
@@ -235,7 +236,15 @@ impl RewriteArgs {
         let done = match &input.kind {
             Kind::Class => return self.rewrite_class(offline, &name, &input.from, to),
             Kind::Archive => offline.archive_file(&name, &input.from, to),
-            Kind::Folder(files) => offline.folder(&input.from, files, to),
+            Kind::Folder(files) => {
+                let here = env::current_dir();
+                let done = offline.folder(&input.from, files, to);
+                // If it was in there it is in the old one now, which is gone.
+                if let Ok(here) = here {
+                    let _ = env::set_current_dir(here);
+                }
+                done
+            }
         };
         match done {
             // These name what they are about.

@@ -1,0 +1,301 @@
+//! `loadhook rewrite` on folders: what is no rewritten class stays as it is,
+//! and the folder is there whole or not at all.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File, FileTimes, Permissions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result, ensure};
+use common::{classes, done, folder, loadhook};
+
+/// What a name in a folder stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Thing {
+    Folder(u32),
+    Link(PathBuf),
+    /// Content, permissions, and when it was changed.
+    File(Vec<u8>, u32, SystemTime),
+}
+
+fn things(folder: &Path) -> Result<BTreeMap<PathBuf, Thing>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(below) = folders.pop() {
+        for entry in fs::read_dir(folder.join(&below))? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            let path = below.join(entry.file_name());
+            let mode = metadata.permissions().mode() & 0o7777;
+            let thing = if metadata.is_dir() {
+                folders.push(path.clone());
+                Thing::Folder(mode)
+            } else if metadata.is_symlink() {
+                Thing::Link(fs::read_link(entry.path())?)
+            } else {
+                Thing::File(fs::read(entry.path())?, mode, metadata.modified()?)
+            };
+            found.insert(path, thing);
+        }
+    }
+    Ok(found)
+}
+
+fn set(path: &Path, mode: u32, seconds: u64) -> Result<()> {
+    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+    File::open(path)?.set_times(FileTimes::new().set_modified(then))?;
+    Ok(fs::set_permissions(path, Permissions::from_mode(mode))?)
+}
+
+/// The program's classes among files, folders and links of all kinds.
+fn odd(folder: &Path) -> Result<PathBuf> {
+    let place = folder.join("app");
+    fs::create_dir_all(place.join("shop"))?;
+    for class in fs::read_dir(classes().join("shop"))? {
+        let class = class?;
+        fs::copy(class.path(), place.join("shop").join(class.file_name()))?;
+    }
+    fs::create_dir_all(place.join("empty/in/empty"))?;
+    fs::write(place.join("run.sh"), "#!/bin/sh\n")?;
+    set(&place.join("run.sh"), 0o750, 1_000_000_000)?;
+    fs::write(place.join("read-only"), "kept")?;
+    set(&place.join("read-only"), 0o444, 1_100_000_000)?;
+    fs::write(place.join(OsStr::from_bytes(b"caf\xe9.txt")), "latin")?;
+    fs::write(folder.join("outside"), "not ours")?;
+    symlink("run.sh", place.join("inside"))?;
+    symlink("shop", place.join("classes"))?;
+    symlink("../outside", place.join("out"))?;
+    symlink("nothing", place.join("dangling"))?;
+    fs::create_dir(place.join("closed"))?;
+    fs::write(place.join("closed/file"), "kept")?;
+    set(&place.join("closed"), 0o555, 1_200_000_000)?;
+    Ok(place)
+}
+
+/// What stays is equal, and what does not are classes and what is added.
+fn check(before: &BTreeMap<PathBuf, Thing>, after: &BTreeMap<PathBuf, Thing>) -> Result<()> {
+    let mut rewritten = 0;
+    for (path, thing) in before {
+        let now = after
+            .get(path)
+            .with_context(|| format!("{path:?} is gone"))?;
+        match (thing, now) {
+            (Thing::File(was, mode, _), Thing::File(is, now, _))
+                if path
+                    .extension()
+                    .is_some_and(|extension| extension == "class") =>
+            {
+                ensure!(mode == now, "{path:?}: {mode:o} {now:o}");
+                rewritten += u32::from(was != is);
+            }
+            _ => ensure!(thing == now, "{path:?}: {thing:?} {now:?}"),
+        }
+    }
+    ensure!(rewritten >= 2, "{rewritten} classes rewritten");
+    for path in after.keys().filter(|path| !before.contains_key(*path)) {
+        let ours = ["loadhook", "META-INF"].map(Path::new);
+        ensure!(ours.iter().any(|ours| path.starts_with(ours)), "{path:?}");
+    }
+    Ok(())
+}
+
+/// What is left beside, by name.
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+#[test]
+fn what_is_no_class_stays() -> Result<()> {
+    let folder = folder();
+    let place = odd(folder.path())?;
+    let before = things(&place)?;
+    let args = ["rewrite", "--all", "app", "-o", "new"];
+    done(&mut loadhook(folder.path(), &args)).expect(
+        0,
+        "",
+        &["not rewritten: ", "out: a link out of the folder"],
+    );
+    check(&before, &things(&folder.path().join("new"))?)?;
+    ensure!(things(&place)? == before, "the input is as it was");
+    let inode = |path: &str| Ok::<_, anyhow::Error>(fs::metadata(folder.path().join(path))?.ino());
+    ensure!(
+        inode("app/read-only")? != inode("new/read-only")?,
+        "one file with two names"
+    );
+
+    // In its own place, also named by a link, and from within.
+    symlink("app", folder.path().join("link"))?;
+    let args = ["rewrite", "--all", "app", "-o", "link"];
+    done(&mut loadhook(folder.path(), &args)).expect(0, "", &[]);
+    check(&before, &things(&place)?)?;
+    let is_link = fs::symlink_metadata(folder.path().join("link"))?.is_symlink();
+    ensure!(is_link, "a link stays one");
+    ensure!(fs::read(folder.path().join("outside"))? == b"not ours");
+    ensure!(names(folder.path())? == ["app", "link", "new", "outside"]);
+    Ok(())
+}
+
+/// What else is in the place stays there, and nothing is written through its
+/// links.
+#[test]
+fn a_folder_that_is_there() -> Result<()> {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    odd(folder.path())?;
+    for place in ["there/shop", "there/other/empty", "elsewhere"] {
+        fs::create_dir_all(at(place))?;
+    }
+    fs::write(at("there/other/file"), "kept")?;
+    set(&at("there/other/file"), 0o640, 1_300_000_000)?;
+    fs::write(at("there/run.sh"), "old")?;
+    fs::remove_dir(at("there/shop"))?;
+    symlink("../elsewhere", at("there/shop"))?;
+    let args = ["rewrite", "app", "-o", "there"];
+    done(&mut loadhook(folder.path(), &args)).expect(1, "", &["shop: a folder in one place"]);
+    ensure!(fs::read(at("there/run.sh"))? == b"old", "it is as it was");
+    fs::remove_file(at("there/shop"))?;
+    symlink("../outside", at("there/inside"))?;
+    done(&mut loadhook(folder.path(), &args)).expect(0, "", &[]);
+    ensure!(fs::read(at("outside"))? == b"not ours");
+    ensure!(fs::read_dir(at("elsewhere"))?.next().is_none());
+    let found = things(&at("there"))?;
+    let then = SystemTime::UNIX_EPOCH + Duration::from_secs(1_300_000_000);
+    let kept = Thing::File(b"kept".to_vec(), 0o640, then);
+    ensure!(found.get(Path::new("other/file")) == Some(&kept));
+    ensure!(matches!(
+        found.get(Path::new("other/empty")),
+        Some(Thing::Folder(_))
+    ));
+    ensure!(fs::read(at("there/run.sh"))? == b"#!/bin/sh\n");
+
+    // The input may be in there; its place may not be in the input.
+    let args = ["rewrite", "there/shop", "-o", "there"];
+    let before = things(&at("there/shop"))?;
+    done(&mut loadhook(folder.path(), &args)).expect(1, "", &["carries probes already"]);
+    fs::create_dir(at("around"))?;
+    fs::rename(at("app"), at("around/app"))?;
+    let args = ["rewrite", "around/app", "-o", "around"];
+    done(&mut loadhook(folder.path(), &args)).expect(0, "", &[]);
+    ensure!(things(&at("there/shop"))? == before);
+    ensure!(at("around/app/shop/Shop.class").is_file() && at("around/shop/Shop.class").is_file());
+    let args = ["rewrite", "around/app", "-o", "around/app/out"];
+    done(&mut loadhook(folder.path(), &args)).expect(1, "", &["lies inside"]);
+    Ok(())
+}
+
+/// So much that there is time for what comes in between.
+fn many(folder: &Path) -> Result<PathBuf> {
+    let place = odd(folder)?;
+    let class = fs::read(classes().join("shop/Shop.class"))?;
+    for n in 0..60 {
+        let copy = place.join(format!("c{n}/shop"));
+        fs::create_dir_all(&copy)?;
+        fs::write(copy.join("Shop.class"), &class)?;
+    }
+    Ok(place)
+}
+
+/// In place, too: at every moment the folder is the old one or the new one.
+#[test]
+fn a_kill_leaves_the_old_folder_or_the_new_one() -> Result<()> {
+    let folder = folder();
+    let place = many(folder.path())?;
+    let copy = |from: &str, to: &str| -> Result<()> {
+        let _ = fs::remove_dir_all(folder.path().join(to));
+        let status = Command::new("cp")
+            .current_dir(folder.path())
+            .args(["-a", from, to])
+            .status()?;
+        ensure!(status.success());
+        Ok(())
+    };
+    copy("app", "old")?;
+    let before = things(&place)?;
+    let args = ["rewrite", "app", "-o", "app", "--quiet"];
+    let started = std::time::Instant::now();
+    let quiet = done(&mut loadhook(folder.path(), &args));
+    ensure!(quiet.expect(0, "", &[]).err.is_empty(), "{}", quiet.err);
+    let mut latest = started.elapsed();
+    let contents = |things: &BTreeMap<PathBuf, Thing>| -> Vec<(PathBuf, Option<Vec<u8>>)> {
+        let content = |thing: &Thing| match thing {
+            Thing::File(content, ..) => Some(content.clone()),
+            _ => None,
+        };
+        things
+            .iter()
+            .map(|(path, thing)| (path.clone(), content(thing)))
+            .collect()
+    };
+    let after = contents(&things(&place)?);
+    let mut killed = 0;
+    for part in (0..12).cycle() {
+        copy("old", "app")?;
+        let mut child = loadhook(folder.path(), &args)
+            .stdin(Stdio::null())
+            .spawn()?;
+        thread::sleep(latest * part / 12);
+        child.kill()?;
+        match child.wait()?.success() {
+            // Too late, as fast as the machine is now.
+            true => latest = latest * 3 / 4,
+            false => killed += 1,
+        }
+        let found = things(&place)?;
+        ensure!(
+            found == before || contents(&found) == after,
+            "neither old nor new after {part}"
+        );
+        if killed == 12 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn an_interrupt_leaves_no_half_folder() -> Result<()> {
+    let folder = folder();
+    many(folder.path())?;
+    let mut delay = Duration::from_millis(20);
+    for _ in 0..100 {
+        let args = ["rewrite", "app", "-o", "new", "--quiet"];
+        let mut child = loadhook(folder.path(), &args)
+            .stderr(Stdio::null())
+            .spawn()?;
+        thread::sleep(delay);
+        let pid = child.id().to_string();
+        ensure!(
+            Command::new("kill")
+                .args(["-INT", &pid])
+                .status()?
+                .success()
+        );
+        match child.wait()?.code() {
+            Some(130) => {
+                ensure!(
+                    names(folder.path())? == ["app", "outside"],
+                    "something is left"
+                );
+                return Ok(());
+            }
+            // Before it listened, or after it had done.
+            None => delay = delay * 3 / 2,
+            Some(0) => delay = delay * 3 / 4,
+            Some(code) => anyhow::bail!("exit code {code}"),
+        }
+        let _ = fs::remove_dir_all(folder.path().join("new"));
+    }
+    anyhow::bail!("never interrupted in time")
+}
