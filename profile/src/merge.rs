@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use thiserror::Error;
 
 use crate::matching::{Key, Matching};
-use crate::model::{Header, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
+use crate::model::{Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
 use crate::paths::Paths;
 
 /// Profiles whose times cannot be added.
@@ -23,16 +23,57 @@ pub enum MergeError {
 }
 
 /// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
-/// their ids were, and so are those of a class that each profile has in one
-/// loader only of some name, whatever the loader's ordinal; threads of the same kind and name are one tree; durations
-/// and memory are summed. Merging nothing gives an empty profile.
+/// their ids were; threads of the same kind and name are one tree; memory is summed.
+///
+/// Profiles of one [`process`](Header::process) are its parts: it ran once, as long as
+/// from the first start to the last end. Of several processes durations are
+/// summed, and methods of a class that each has in one loader only of some name are one
+/// whatever the loader's ordinal. Merging nothing gives an empty profile.
 ///
 /// # Errors
 ///
 /// Clocks or timing modes that cannot be added.
 pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
+    let mut processes: Vec<Vec<&Profile>> = Vec::new();
+    for profile in profiles {
+        let process = &profile.header.process;
+        let is_it = |parts: &&mut Vec<&Profile>| {
+            !process.is_empty() && parts.iter().any(|part| part.header.process == *process)
+        };
+        match processes.iter_mut().find(is_it) {
+            Some(parts) => parts.push(profile),
+            None => processes.push(vec![profile]),
+        }
+    }
+    let whole: Vec<Profile> = processes
+        .iter()
+        .filter(|parts| parts.len() > 1)
+        .map(|parts| add(parts, Method::key, Sort::Parts))
+        .collect::<Result<_, _>>()?;
+    let alone = processes.iter().filter(|parts| parts.len() == 1).flatten();
+    let all: Vec<&Profile> = alone.copied().chain(&whole).collect();
+    if let [only] = all[..] {
+        return Ok(only.clone());
+    }
+    let matching = Matching::of(all.iter().copied());
+    add(&all, |method| matching.key(method), Sort::Runs)
+}
+
+/// What profiles are to each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// Of one process at the same time.
+    Parts,
+    /// Of processes of their own.
+    Runs,
+}
+
+fn add<'p>(
+    profiles: &[&'p Profile],
+    key: impl Fn(&'p Method) -> Key<'p>,
+    sort: Sort,
+) -> Result<Profile, MergeError> {
     let mut merged = Profile::default();
-    let matching = Matching::of(profiles.iter());
     let mut methods: HashMap<Key<'_>, u32> = HashMap::new();
     let mut threads: HashMap<(ThreadKind, &str), (usize, Paths)> = HashMap::new();
     for profile in profiles {
@@ -40,7 +81,7 @@ pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
             .methods
             .iter()
             .map(|method| {
-                *methods.entry(matching.key(method)).or_insert_with(|| {
+                *methods.entry(key(method)).or_insert_with(|| {
                     merged.methods.push(method.clone());
                     merged.methods.len() as u32 - 1
                 })
@@ -63,7 +104,7 @@ pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
             add_tree(&mut into.nodes, &thread.nodes, paths, &indexes);
         }
     }
-    merged.header = header(profiles)?;
+    merged.header = header(profiles, sort)?;
     Ok(merged)
 }
 
@@ -92,7 +133,7 @@ fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[
     }
 }
 
-fn header(profiles: &[Profile]) -> Result<Header, MergeError> {
+fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
     let Some(first) = profiles.first() else {
         return Ok(Header::default());
     };
@@ -104,6 +145,7 @@ fn header(profiles: &[Profile]) -> Result<Header, MergeError> {
     };
     let mut left_alone: HashMap<&str, u64> = HashMap::new();
     let mut noted: HashSet<&String> = HashSet::new();
+    let mut last_end = 0;
     for Profile { header, .. } in profiles {
         if header.clock != merged.clock {
             return Err(MergeError::Clocks);
@@ -115,6 +157,7 @@ fn header(profiles: &[Profile]) -> Result<Header, MergeError> {
         }
         merged.start_epoch_millis = merged.start_epoch_millis.min(header.start_epoch_millis);
         merged.duration_ns = merged.duration_ns.saturating_add(header.duration_ns);
+        last_end = last_end.max(end(header));
         merged.tracker_bytes = merged.tracker_bytes.saturating_add(header.tracker_bytes);
         merged.overflowed_calls = merged
             .overflowed_calls
@@ -122,10 +165,18 @@ fn header(profiles: &[Profile]) -> Result<Header, MergeError> {
         let new = header.notes.iter().filter(|note| noted.insert(note));
         merged.notes.extend(new.cloned());
         for (reason, count) in &header.left_alone {
-            // The same program leaves the same methods alone each time.
-            let most = left_alone.entry(reason).or_default();
-            *most = (*most).max(*count);
+            let methods = left_alone.entry(reason).or_default();
+            *methods = match sort {
+                // Each is of other archives.
+                Sort::Parts => methods.saturating_add(*count),
+                // The same program leaves the same methods alone each time.
+                Sort::Runs => (*methods).max(*count),
+            };
         }
+    }
+    if sort == Sort::Parts {
+        let start = u128::try_from(merged.start_epoch_millis).unwrap_or(0) * 1_000_000;
+        merged.duration_ns = u64::try_from(last_end.saturating_sub(start)).unwrap_or(u64::MAX);
     }
     merged.left_alone = left_alone
         .into_iter()
@@ -148,11 +199,23 @@ fn header(profiles: &[Profile]) -> Result<Header, MergeError> {
     merged.command = distinct(profiles, |header| &header.command);
     merged.jvm = distinct(profiles, |header| &header.jvm);
     merged.version = distinct(profiles, |header| &header.version);
+    if profiles
+        .iter()
+        .all(|p| p.header.process == first.header.process)
+    {
+        merged.process.clone_from(&first.header.process);
+    }
     Ok(merged)
 }
 
+/// When the measurement ended, in nanoseconds since 1970.
+fn end(header: &Header) -> u128 {
+    let start = u128::try_from(header.start_epoch_millis).unwrap_or(0);
+    start * 1_000_000 + u128::from(header.duration_ns)
+}
+
 /// The mean costs of a probe, by calls.
-fn costs(profiles: &[Profile]) -> ProbeCosts {
+fn costs(profiles: &[&Profile]) -> ProbeCosts {
     // One call more each, so that profiles without any have a mean too.
     let weights: Vec<f64> = profiles.iter().map(|p| p.calls() as f64 + 1.0).collect();
     let mean = |cost: fn(&ProbeCosts) -> u64| {
@@ -178,10 +241,78 @@ fn push_new(into: &mut Vec<String>, from: &[String]) {
 }
 
 /// The distinct texts of all headers, joined.
-fn distinct(profiles: &[Profile], text: fn(&Header) -> &String) -> String {
+fn distinct(profiles: &[&Profile], text: fn(&Header) -> &String) -> String {
     let mut texts = Vec::new();
     for profile in profiles {
         push_new(&mut texts, std::slice::from_ref(text(&profile.header)));
     }
     texts.join(" + ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `loader` had called of `a.A`, from `start` on, in seconds.
+    fn part(process: &str, loader: &str, start: i64, seconds: u64) -> Profile {
+        let method = Method {
+            loader: loader.into(),
+            ..Method::new("a.A", "run", "()V")
+        };
+        Profile {
+            header: Header {
+                process: process.to_owned(),
+                start_epoch_millis: start * 1000,
+                duration_ns: seconds * 1_000_000_000,
+                left_alone: [("native".to_owned(), 3)].into(),
+                notes: vec!["2 trackers".to_owned()],
+                ..Header::default()
+            },
+            methods: vec![method],
+            threads: vec![ThreadTree {
+                name: "main".into(),
+                id: Some(1),
+                kind: ThreadKind::Platform,
+                nodes: vec![Node {
+                    calls: seconds,
+                    ..Node::default()
+                }],
+            }],
+        }
+    }
+
+    #[test]
+    fn parts_of_a_process_are_one_run() {
+        let parts = [part("7-1", "l", 100, 20), part("7-1", "l#2", 110, 30)];
+        let whole = merge(&parts).expect("of one kind");
+        let header = &whole.header;
+        assert_eq!(header.start_epoch_millis, 100_000);
+        assert_eq!(header.duration_ns, 40_000_000_000, "from 100 to 140");
+        assert_eq!(header.process, "7-1");
+        assert_eq!(header.left_alone["native"], 6, "of different archives");
+        assert_eq!(header.notes.len(), 1);
+        assert_eq!(whole.threads[0].id, Some(1));
+        // The ordinal tells loaders of a process apart, and the class is in both.
+        let loaders: Vec<&str> = whole.methods.iter().map(|m| &*m.loader).collect();
+        assert_eq!(loaders, ["l", "l#2"]);
+        // A part can be merged later, too.
+        let later = merge(&[whole.clone(), part("7-1", "l", 130, 20)]).expect("of one kind");
+        assert_eq!(later.header.duration_ns, 50_000_000_000);
+        assert_eq!((later.methods.len(), later.calls()), (2, 70));
+    }
+
+    #[test]
+    fn processes_are_added() {
+        let one = [part("7-1", "l", 100, 20), part("7-1", "l#2", 110, 30)];
+        let other = part("7-2", "l", 100, 5);
+        let all = merge(&[&one[..], &[other]].concat()).expect("of one kind");
+        assert_eq!(all.header.duration_ns, 45_000_000_000);
+        assert_eq!(all.header.process, "");
+        assert_eq!(all.header.left_alone["native"], 6);
+        // Of unknown ones each is one of its own.
+        let unknown = [part("", "l", 100, 20), part("", "l#2", 100, 20)];
+        let both = merge(&unknown).expect("of one kind");
+        assert_eq!(both.header.duration_ns, 40_000_000_000);
+        assert_eq!(both.methods.len(), 1, "as the order of loaders may differ");
+    }
 }

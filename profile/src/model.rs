@@ -51,7 +51,7 @@ pub struct Header {
     /// Start of the measurement, milliseconds since 1970 (UTC).
     pub start_epoch_millis: i64,
     /// Wall time from start to snapshot, in nanoseconds; of merged profiles the
-    /// sum.
+    /// sum over the processes.
     pub duration_ns: u64,
     /// Memory the tracker held in the program's heap, in bytes.
     pub tracker_bytes: u64,
@@ -65,6 +65,9 @@ pub struct Header {
     pub jvm: String,
     /// The version of Loadhook that measured; empty if unknown.
     pub version: String,
+    /// What the measured process is called, and no other one; several profiles
+    /// of one are its parts. Empty if unknown, or of several.
+    pub process: String,
     /// How many methods were not instrumented, by reason.
     pub left_alone: BTreeMap<String, u64>,
     /// Patterns that no class matched.

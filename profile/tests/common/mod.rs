@@ -121,6 +121,7 @@ pub(crate) fn small() -> Profile {
             command: "java -jar shop.jar --greeting '</script><b>&amp;'".to_owned(),
             jvm: "OpenJDK 64-Bit Server VM 25.0.3".to_owned(),
             version: "0.1.0".to_owned(),
+            process: "4711-1700000000000-5".into(),
             left_alone: [("code too large", 2), ("trivial", 1_345)]
                 .map(|(reason, methods)| (reason.to_owned(), methods))
                 .into(),

@@ -17,6 +17,7 @@ final class Header {
     final long outsidePicos;
     final long clockPicos;
     final List<String> notes = new ArrayList<String>();
+    String process = "";
 
     private final String clock;
     private final long startMillis;
@@ -122,6 +123,7 @@ final class Header {
         json.text("command", command);
         json.text("jvm", jvm);
         json.text("version", Version.TEXT);
+        json.text("process", process);
         json.begin("left_alone");
         for (Map.Entry<String, Long> reason : leftAlone.entrySet()) {
             json.number(reason.getKey(), reason.getValue());

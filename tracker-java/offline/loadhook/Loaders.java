@@ -3,36 +3,49 @@ package loadhook;
 import java.util.IdentityHashMap;
 import java.util.Map;
 
-/** What a profile calls class loaders: as the agent does. */
+/**
+ * What profiles call class loaders: by their classes, and all but the first of a class with an ordinal, {@code a.Loader#2}. No two
+ * loaders of a process have one name, whichever tracker they belong to.
+ */
 final class Loaders {
-    private static final int FIRST_OTHER = 3;
+    /** Kept, so that a second profile has the same names. */
+    private static final Map<ClassLoader, String> NAMES = new IdentityHashMap<ClassLoader, String>();
 
-    private final Map<ClassLoader, String> names = new IdentityHashMap<ClassLoader, String>();
-    private int next = FIRST_OTHER;
+    private Loaders() {
+    }
 
-    Loaders() {
+    static synchronized String name(ClassLoader loader) {
+        if (loader == null) {
+            return "";
+        }
+        if (NAMES.isEmpty()) {
+            common();
+        }
+        String name = NAMES.get(loader);
+        if (name == null) {
+            String className = loader.getClass().getName();
+            int number = ThisProcess.nextLoader(className);
+            if (number == 0) {
+                // Nobody to agree with.
+                number = NAMES.size();
+            }
+            name = number == 1 ? className : className + "#" + number;
+            NAMES.put(loader, name);
+        }
+        return name;
+    }
+
+    private static void common() {
         try {
             ClassLoader app = ClassLoader.getSystemClassLoader();
             ClassLoader platform = app;
             while (platform.getParent() != null) {
                 platform = platform.getParent();
             }
-            names.put(platform, "platform");
-            names.put(app, "app");
+            NAMES.put(platform, "platform");
+            NAMES.put(app, "app");
         } catch (SecurityException error) {
-            // Numbers, then.
+            // By their classes, then.
         }
-    }
-
-    String name(ClassLoader loader) {
-        if (loader == null) {
-            return "";
-        }
-        String name = names.get(loader);
-        if (name == null) {
-            name = "loader-" + next++;
-            names.put(loader, name);
-        }
-        return name;
     }
 }

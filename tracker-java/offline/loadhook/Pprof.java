@@ -57,19 +57,19 @@ final class Pprof {
         }
     }
 
-    /** Writes what was counted so far. {@code note} is for the user, or null. */
-    static void write(OutputStream file, String note) throws IOException {
+    /** Writes what was counted so far. {@code note} is for the user, or null; {@code process} is where. */
+    static void write(OutputStream file, String note, String process) throws IOException {
         Gzip gzip = new Gzip(file);
         Wire out = new Wire(gzip);
         Pprof pprof = new Pprof(out);
         pprof.threads();
+        pprof.header.process = process;
         if (note != null) {
             pprof.header.notes.add(note);
         }
         Room.ask((long) METHOD_BYTES * pprof.methods.rows());
-        Loaders loaders = new Loaders();
         for (Symbols symbols : Parts.archives()) {
-            symbols.read(pprof.methods, loaders.name(symbols.loader()), pprof.header);
+            symbols.read(pprof.methods, Loaders.name(symbols.loader()), pprof.header);
         }
         pprof.methods.write(out);
         pprof.header.write(out, pprof.strings);

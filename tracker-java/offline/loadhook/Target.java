@@ -20,21 +20,27 @@ final class Target {
 
     private final String file;
     private final boolean append;
+    private final String process = ThisProcess.name();
     /** Which tracker of this process this one is. */
-    private final int tracker;
+    private final int tracker = ThisProcess.nextTracker();
 
     /** {@code append}: no profile of an earlier run is replaced. */
     Target(String file, boolean append) {
-        String name = file.contains("%p") ? file.replace("%p", ThisProcess.id()) : file;
         // Now: a program can change what it is relative to.
-        this.file = new File(name).getAbsolutePath();
-        tracker = ThisProcess.nextTracker();
+        File whole = new File(file).getAbsoluteFile();
+        // Not in the folder's: that is there, or not.
+        String name = whole.getName();
+        name = name.contains("%p") ? name.replace("%p", ThisProcess.id()) : name;
+        this.file = new File(whole.getParentFile(), name).getPath();
         this.append = append || tracker == 0;
     }
 
     void write() throws IOException {
         File place = place();
-        String note = tracker < 2 ? null : "tracker " + tracker + " of this process: paths end where another one's code begins";
+        int trackers = ThisProcess.trackers();
+        // The same for all of them, so that merged profiles have it once.
+        String note = trackers < 2 ? null
+                : trackers + " trackers in this process, each with a profile: a path ends where another one's code begins";
         if (place.exists() && !place.isFile()) {
             device(place, note);
             return;
@@ -42,8 +48,11 @@ final class Target {
         File beside = new File(place + "." + ThisProcess.id() + ".tmp");
         try {
             create(beside);
-            try (OutputStream out = new BufferedOutputStream(new FileOutputStream(beside))) {
-                Pprof.write(out, note);
+            try (FileOutputStream to = new FileOutputStream(beside); OutputStream out = new BufferedOutputStream(to)) {
+                Pprof.write(out, note, process);
+                out.flush();
+                // Else a crash of the machine may leave a name without its bytes.
+                to.getFD().sync();
             }
             if (append) {
                 add(beside);
@@ -108,7 +117,7 @@ final class Target {
     }
 
     /** {@code /dev/null} and its like: written to, never replaced. Opening a pipe would wait for its reader. */
-    private static void device(File place, String note) throws IOException {
+    private void device(File place, String note) throws IOException {
         if (place.isDirectory()) {
             throw new IOException("is a directory");
         }
@@ -117,7 +126,7 @@ final class Target {
             throw new IOException("not a file");
         }
         try (OutputStream out = new FileOutputStream(place)) {
-            Pprof.write(out, note);
+            Pprof.write(out, note, process);
         }
     }
 

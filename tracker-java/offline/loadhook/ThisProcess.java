@@ -8,6 +8,7 @@ import java.lang.management.ManagementFactory;
 final class ThisProcess {
     /** The same object for all of them, whoever loaded them, and so is the property of this name. */
     private static final String TRACKERS = "loadhook trackers of this process";
+    private static final String NAME = "loadhook name of this process";
 
     private ThisProcess() {
     }
@@ -40,16 +41,54 @@ final class ThisProcess {
         }
     }
 
-    /** A number for one more tracker, from 1 on; 0 where a security manager forbids to agree on it. */
-    static int nextTracker() {
+    /** What no other process is called, here or elsewhere; empty where a security manager forbids to agree on it. */
+    static String name() {
         synchronized (TRACKERS) {
             try {
-                int number = Integer.parseInt(System.getProperty(TRACKERS, "0")) + 1;
-                System.setProperty(TRACKERS, Integer.toString(number));
+                String name = System.getProperty(NAME);
+                if (name == null) {
+                    name = id() + "-" + System.currentTimeMillis() + "-" + System.nanoTime();
+                    System.setProperty(NAME, name);
+                }
+                return name;
+            } catch (RuntimeException error) {
+                return "";
+            }
+        }
+    }
+
+    /** How many trackers there are so far; 0 if nobody knows. */
+    static int trackers() {
+        return count(TRACKERS);
+    }
+
+    /** A number for one more tracker, from 1 on; 0 where a security manager forbids to agree on it. */
+    static int nextTracker() {
+        return next(TRACKERS);
+    }
+
+    /** A number for one more loader of this class, likewise. */
+    static int nextLoader(String className) {
+        return next("loadhook loaders " + className);
+    }
+
+    private static int next(String property) {
+        synchronized (TRACKERS) {
+            try {
+                int number = count(property) + 1;
+                System.setProperty(property, Integer.toString(number));
                 return number;
             } catch (RuntimeException error) {
                 return 0;
             }
+        }
+    }
+
+    private static int count(String property) {
+        try {
+            return Integer.parseInt(System.getProperty(property, "0"));
+        } catch (RuntimeException error) {
+            return 0;
         }
     }
 }
