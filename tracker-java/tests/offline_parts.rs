@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::Profile;
+use loadhook_profile::{Profile, ThreadKind};
 use support::offline::{self, Run, calls};
 use tempfile::TempDir;
 
@@ -219,6 +219,22 @@ fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
         }
         println!("{jdk}: {counted} first calls counted");
         ensure!(counted > 0 && counted < 20);
+    }
+    Ok(())
+}
+
+/// What hangs on a thread is not to live as long as its calls are told.
+#[test]
+fn ended_threads_can_go() -> Result<()> {
+    let folder = offline::work(&["PlainWeak"])?;
+    for jdk in JDKS {
+        let run = Run::new(jdk, &["-Xmx64m"], folder.path(), &["PlainWeak"])?;
+        ensure!(run.stdout == "0 loaders left\n", "{jdk}: {}", run.stdout);
+        let profile = run.only()?;
+        let found = calls(&profile, "Work.work", "Work.outer");
+        ensure!(found == 20_000, "{found}");
+        let ended = profile.threads.iter().find(|t| &*t.name == "brief-#");
+        ensure!(ended.context("its name")?.kind == ThreadKind::Ended);
     }
     Ok(())
 }

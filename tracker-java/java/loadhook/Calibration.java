@@ -60,7 +60,7 @@ final class Calibration {
             all.clock = Math.min(all.clock, clock);
             more = System.nanoTime() < end;
             // Nothing but the last compiler makes two calls vanish.
-            if (8 * nothing < clock) {
+            if (8 * nothing < clock && Ids.areKnown()) {
                 best.round(clock);
             } else if (more || interpreted) {
                 all.round(clock);

@@ -45,7 +45,7 @@ final class Groups {
     /** All that may find no memory, so that adding this path does not. */
     static void prepare(Path path) {
         if (path.end != Tree.STRIDE) {
-            String name = withoutNumbers(path.thread.getName());
+            String name = withoutNumbers(path.name());
             // Calls that have no times, where others of that name would have them.
             boolean untimed = path.mode != Timing.mode;
             into = TREES[find(untimed ? name.concat(" (virtual)") : name)];

@@ -25,6 +25,11 @@ final class Ids {
         return TID < 0 ? UNKNOWN : Memory.UNSAFE.getLong(thread, TID);
     }
 
+    /** What a probe, which has the id, knows a path's owner by; where all threads have one id, no id. */
+    static long owner(Thread thread) {
+        return areKnown() ? of(thread) : 0;
+    }
+
     static boolean areKnown() {
         return FINAL_METHOD || TID >= 0;
     }

@@ -1,5 +1,7 @@
 package loadhook;
 
+import java.lang.ref.WeakReference;
+
 /**
  * A thread's tree and where the thread is in it: the methods under way, from the outermost on.
  *
@@ -20,10 +22,19 @@ class Path extends TimedTree {
     /** The double of it is more frames than most stacks hold, and no more than a row can count. */
     private static final int MOST_FRAMES = 1 << 20;
 
-    /** The thread, or null while it is inside something slow, so that probes met there are not for this path. */
-    Thread owner;
+    /** Of {@link #owner}: no thread's id. */
+    static final long NOBODY = -1;
 
-    Thread thread;
+    /**
+     * The thread's {@link Ids#owner}, or {@link #NOBODY} while it is inside something slow, so that probes met there are not for
+     * this path.
+     */
+    long owner = NOBODY;
+
+    /** Weak, since nobody may tell us of its end: what hangs on a thread is not to live as long as its calls. */
+    WeakReference<Thread> thread;
+    /** What it was called when it was seen last. */
+    String name;
     long id;
     boolean virtual;
     /** The next one in the registry's chain, or in the pool. */
@@ -362,8 +373,8 @@ class Path extends TimedTree {
     // Room, made before anything is written.
 
     private boolean deepen() {
-        Thread thread = owner;
-        owner = null;
+        long thread = owner;
+        owner = NOBODY;
         try {
             if (Stack.isWorthALook(depth) && Stack.isShallowerThan(depth)) {
                 keepOneOfEach();
@@ -458,6 +469,25 @@ class Path extends TimedTree {
         marked = keptMarks / 3;
     }
 
+    /** Its thread, or null if that has ended and is gone. */
+    final Thread thread() {
+        WeakReference<Thread> thread = this.thread;
+        return thread == null ? null : thread.get();
+    }
+
+    final boolean isOf(Thread thread) {
+        return thread() == thread;
+    }
+
+    /** What its thread is called, or was. */
+    final String name() {
+        Thread thread = thread();
+        if (thread != null) {
+            name = thread.getName();
+        }
+        return name;
+    }
+
     /** Whether its arrays are hardly larger than a new one's. */
     final boolean isSmall() {
         int[] marks = this.marks;
@@ -477,6 +507,6 @@ class Path extends TimedTree {
     @Override
     long bytes() {
         int[] marks = this.marks;
-        return super.bytes() + 144 + 8L * back.length + 8L * stamps.length + (marks == null ? 0 : 4L * marks.length);
+        return super.bytes() + 200 + 8L * back.length + 8L * stamps.length + (marks == null ? 0 : 4L * marks.length);
     }
 }

@@ -42,7 +42,7 @@ final class Reading {
             reading.take(before);
             // Calls in both were under way all the time between, so the values do not contain them.
             int same = before.agree(new Frames(path));
-            if (Clock.kind == Clock.WALL || path.thread == Thread.currentThread()) {
+            if (Clock.kind == Clock.WALL || path.isOf(Thread.currentThread())) {
                 reading.addUnderWay(before, same, Clock.now());
             }
         }

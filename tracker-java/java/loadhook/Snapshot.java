@@ -41,7 +41,7 @@ final class Snapshot {
                 virtual.add(reading, Groups.mapFor(reading));
             } else {
                 long id = Ids.areKnown() ? path.id : -1;
-                sections[count++] = new Section(Section.LIVE, id, path.thread.getName(), path);
+                sections[count++] = new Section(Section.LIVE, id, path.name(), path);
             }
         }
         if (anyVirtual) {

@@ -1,5 +1,6 @@
 package loadhook;
 
+import java.lang.ref.WeakReference;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -46,8 +47,8 @@ final class Threads {
     private Threads() {
     }
 
-    static int slot(Thread thread) {
-        return (int) Ids.of(thread) & SLOTS - 1;
+    static int slot(long id) {
+        return (int) id & SLOTS - 1;
     }
 
     /** The path of the current thread, which the cache does not have; null if it may have none now. */
@@ -59,12 +60,12 @@ final class Threads {
         if (path == null) {
             path = register(thread);
         }
-        if (path == null || path.owner == null) {
+        if (path == null || path.owner == Path.NOBODY) {
             return null;
         }
         // Two threads that share a slot shall not take it from each other at every probe.
         if ((path.misses++ & 15) == 0) {
-            CACHE[slot(thread)] = path;
+            CACHE[slot(path.id)] = path;
         }
         return path;
     }
@@ -84,8 +85,9 @@ final class Threads {
     /** Without the lock, so what is not found may be there all the same. */
     private static Path chained(Thread thread) {
         Path[] chains = Threads.chains;
-        Path path = chains[(int) Ids.of(thread) & chains.length - 1];
-        while (path != null && path.thread != thread) {
+        long id = Ids.of(thread);
+        Path path = chains[(int) id & chains.length - 1];
+        while (path != null && (path.id != id || !Ids.areKnown() && !path.isOf(thread))) {
             path = path.next;
         }
         return path;
@@ -153,11 +155,12 @@ final class Threads {
         if (live > chains.length && Budget.hasRoom(8L * chains.length)) {
             spread(new Path[2 * chains.length]);
         }
+        if (made == null && (pool == null || !Budget.hasRoomForPath())) {
+            return null;
+        }
+        WeakReference<Thread> weakly = new WeakReference<Thread>(thread);
         Path path = made;
         if (path == null) {
-            if (pool == null) {
-                return null;
-            }
             path = pool;
             pool = path.next;
             pooled--;
@@ -169,8 +172,9 @@ final class Threads {
         long id = Ids.of(thread);
         int chain = (int) id & chains.length - 1;
         path.id = id;
-        path.thread = thread;
-        path.owner = thread;
+        path.thread = weakly;
+        path.name = thread.getName();
+        path.owner = Ids.owner(thread);
         path.next = chains[chain];
         chains[chain] = path;
         live++;
@@ -216,7 +220,8 @@ final class Threads {
         for (int chain = 0; chain < chains.length; chain++) {
             for (Path path = chains[chain]; path != null;) {
                 Path next = path.next;
-                if (path.thread != current && !path.thread.isAlive()) {
+                Thread thread = path.thread();
+                if (thread != current && (thread == null || !thread.isAlive())) {
                     end(path);
                 }
                 path = next;
@@ -236,11 +241,11 @@ final class Threads {
             before.next = path.next;
         }
         live--;
-        int slot = slot(path.thread);
+        int slot = slot(path.id);
         if (CACHE[slot] == path) {
             CACHE[slot] = NOBODYS;
         }
-        path.owner = null;
+        path.owner = Path.NOBODY;
         path.next = ended;
         ended = path;
         if (!snapshot) {
@@ -252,6 +257,7 @@ final class Threads {
         boolean small = path.isSmall();
         boolean whole = Groups.add(path, small);
         path.thread = null;
+        path.name = null;
         path.next = null;
         if (whole) {
             path.clear();
@@ -271,9 +277,8 @@ final class Threads {
      */
     static long probes(Path scratch) {
         Thread thread = Thread.currentThread();
-        scratch.thread = thread;
-        scratch.owner = thread;
-        int slot = slot(thread);
+        scratch.owner = Ids.owner(thread);
+        int slot = slot(Ids.of(thread));
         if (!Lock.take(thread)) {
             return Long.MAX_VALUE;
         }
@@ -299,7 +304,7 @@ final class Threads {
         try {
             Path path = chained(thread);
             if (path != null) {
-                path.owner = null;
+                path.owner = Path.NOBODY;
             }
             return path;
         } finally {
@@ -312,7 +317,7 @@ final class Threads {
 
     static void comeBack(Path path) {
         if (path != null) {
-            path.owner = path.thread;
+            path.owner = Ids.owner(reader);
         }
         reader = null;
     }

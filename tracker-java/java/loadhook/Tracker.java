@@ -17,8 +17,9 @@ public final class Tracker {
 
     private static Path path() {
         Thread thread = Thread.currentThread();
-        Path path = Threads.CACHE[Threads.slot(thread)];
-        return path.owner == thread ? path : Threads.find(thread);
+        long id = Ids.of(thread);
+        Path path = Threads.CACHE[Threads.slot(id)];
+        return path.owner == id ? path : Threads.find(thread);
     }
 
     /** A method's entry. */
