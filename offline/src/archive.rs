@@ -144,6 +144,7 @@ impl Offline<'_> {
             let entry = &archive.entries()[*at];
             let content = match step {
                 Step::Drop => {
+                    job.output.leave_out(archive, *at)?;
                     job.progress(self, entry);
                     continue;
                 }

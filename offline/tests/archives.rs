@@ -41,9 +41,63 @@ fn read(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(all)
 }
 
+/// Checks that everything before the directory but the classes' records is
+/// there, byte for byte, and nothing else. Where the directory begins.
+fn check_locals(spec: &Spec, locals: &[Vec<u8>], out: &[u8]) -> Result<usize> {
+    let mut rest = out
+        .strip_prefix(&spec.prefix[..])
+        .context("the prefix is gone")?;
+    for (entry, local) in spec.entries.iter().zip(locals) {
+        let len = match entry.is_class() {
+            true => rewritten_len(rest)?,
+            false if rest.starts_with(local) => local.len(),
+            false => anyhow::bail!("{entry:?} is not as it was"),
+        };
+        let behind = rest[len..].strip_prefix(&entry.gap[..]);
+        rest = behind.with_context(|| format!("what lies behind {entry:?} is gone"))?;
+    }
+    Ok(out.len() - rest.len())
+}
+
+/// How long a local record is; it has no descriptor.
+fn rewritten_len(record: &[u8]) -> Result<usize> {
+    ensure!(record.starts_with(b"PK\x03\x04"), "no local record");
+    ensure!(record[6] & 8 == 0, "a descriptor is told of");
+    let u2 = |at: usize| usize::from(u16::from_le_bytes([record[at], record[at + 1]]));
+    let packed = u32::from_le_bytes(record[18..22].try_into()?);
+    Ok(30 + u2(26) + u2(28) + packed as usize)
+}
+
+/// Checks what follows the directory's records, which `rest` begins with: all
+/// as it was but for lengths and places.
+fn check_ending(spec: &Spec, before: &[u8], mut rest: &[u8]) -> Result<()> {
+    for _ in &spec.entries {
+        ensure!(rest.starts_with(b"PK\x01\x02"), "no directory");
+        let part = |at: usize| usize::from(u16::from_le_bytes([rest[at], rest[at + 1]]));
+        rest = &rest[46 + part(28) + part(30) + part(32)..];
+    }
+    ensure!(rest.len() == before.len(), "{rest:?} behind the directory");
+    let gap = spec.ending.gap.len();
+    ensure!(rest[..gap] == before[..gap], "the gap is gone");
+    // Numbers of entries, but not lengths and places, which have changed.
+    let end = rest.len() - spec.comment.len() - spec.ending.trailer.len() - 22;
+    ensure!(rest[end..end + 12] == before[end..end + 12]);
+    ensure!(rest[end + 20..] == before[end + 20..], "comment or trailer");
+    if end != gap {
+        ensure!(rest[gap..gap + 40] == before[gap..gap + 40], "zip64's end");
+        let more = gap + 56..end - 20;
+        ensure!(rest[more.clone()] == before[more], "zip64's end");
+    }
+    Ok(())
+}
+
 /// What must be true of every archive that can be read.
 fn check(spec: &Spec) -> Result<()> {
-    let Made { bytes, locals } = made(spec);
+    let Made {
+        bytes,
+        locals,
+        directory: directory_end,
+    } = made(spec);
     let (out, tally) = rewrite(&plan(Tracker::None), &bytes)?;
     ensure!(tally.unreadable.is_empty(), "{:?}", tally.unreadable);
     let classes = spec.entries.iter().filter(|entry| entry.is_class()).count();
@@ -53,21 +107,10 @@ fn check(spec: &Spec) -> Result<()> {
         tally.rewritten
     );
 
-    ensure!(out.starts_with(&spec.prefix), "the prefix is gone");
-    ensure!(out.ends_with(&spec.comment), "the comment is gone");
-    let mut at = 0;
-    for (entry, local) in spec.entries.iter().zip(&locals) {
-        if entry.is_class() {
-            continue;
-        }
-        // Byte for byte, in the old order.
-        let found = out[at..]
-            .windows(local.len())
-            .position(|piece| piece == local);
-        at += found.with_context(|| format!("{entry:?} is not as it was"))? + local.len();
-    }
+    let directory = check_locals(spec, &locals, &out)?;
+    check_ending(spec, &bytes[directory_end..], &out[directory..])?;
     // The other reader knows each name once.
-    if !spec.has_duplicates() {
+    if !spec.has_duplicates() && spec.ending.gap.is_empty() {
         let (before, after) = (read(&bytes)?, read(&out)?);
         ensure!(before.len() == after.len());
         for ((name, content), (other, found)) in before.iter().zip(&after) {

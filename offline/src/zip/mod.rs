@@ -9,6 +9,8 @@
 //! times, comments, extra fields, attributes and whatever stood between them.
 
 mod deflate;
+mod descriptor;
+mod ending;
 mod read;
 mod record;
 mod write;

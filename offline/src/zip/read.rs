@@ -1,13 +1,14 @@
 //! Reading an archive's directory, and entries.
 
-use std::io::{self, Read};
+use std::io;
 use std::ops::Range;
 
 use rawzip::{ReaderAt, ZipLocator};
 use thiserror::Error;
 
-use super::record::{DIRECTORY, DIRECTORY_LEN, Facts, LOCAL, LOCAL_LEN, u2};
-use super::{DEFLATED, STORED, deflate};
+use super::ending::Ending;
+use super::record::{DIRECTORY, DIRECTORY_LEN, Facts, HAS_DESCRIPTOR, LOCAL, LOCAL_LEN, u2, u4};
+use super::{DEFLATED, STORED, deflate, descriptor};
 
 /// What an archive may be like at most before it is refused.
 const MOST_ENTRIES: u64 = 4 << 20;
@@ -46,12 +47,12 @@ pub enum ZipError {
 pub struct Archive<R> {
     pub(super) source: R,
     pub(super) entries: Vec<Entry>,
-    /// The directory as it stands in the file.
+    /// The directory's records as they stand in the file.
     directory: Vec<u8>,
     pub(super) directory_offset: u64,
     /// What lies before the place that offsets count from: a launcher script.
     pub(super) base: u64,
-    pub(super) comment: Vec<u8>,
+    pub(super) ending: Ending,
 }
 
 /// An entry of the directory.
@@ -114,8 +115,9 @@ impl<R: ReaderAt> Archive<R> {
                 bytes,
             });
         }
-        let mut comment = Vec::new();
-        located.comment().read_to_end(&mut comment)?;
+        let eocd_offset = located.eocd_offset();
+        let mut end = vec![0; (len - eocd_offset) as usize];
+        source.read_exact_at(&mut end, eocd_offset)?;
 
         let mut entries = Vec::new();
         let mut base = 0;
@@ -123,31 +125,34 @@ impl<R: ReaderAt> Archive<R> {
         source.read_exact_at(&mut directory, directory_offset)?;
         if hint == 0 && !directory.starts_with(&DIRECTORY) {
             // Of nothing behind a launcher script, its place cannot be told.
-            let directory_offset = located.eocd_offset();
-            let directory = Vec::new();
             return Ok(Archive {
                 source,
                 entries,
-                directory,
-                directory_offset,
+                directory: Vec::new(),
+                directory_offset: eocd_offset,
                 base,
-                comment,
+                ending: Ending::new(Vec::new(), eocd_offset, 0, end),
             });
         }
         let mut records = located.entries(&mut buffer);
-        while let Some(record) = records.next_entry().map_err(no_archive)? {
+        let mut records_end = 0;
+        loop {
+            let record = match records.next_entry() {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                // Something else stands between it and its end record.
+                Err(_) if entries.len() as u64 == hint => break,
+                Err(error) => return Err(no_archive(error)),
+            };
             let damaged = |what| ZipError::Damaged {
                 what,
                 entry: entries.len(),
             };
             let at = record.central_directory_offset() - directory_offset;
             let record_range = range(&directory, at as usize).ok_or(damaged("no record"))?;
+            records_end = record_range.end;
             let offset = record.local_header_offset();
-            let written = u32::from_le_bytes(
-                directory[record_range.start + 42..record_range.start + 46]
-                    .try_into()
-                    .expect("four bytes"),
-            );
+            let written = u4(&directory, record_range.start + 42);
             if written != u32::MAX {
                 base = offset - u64::from(written);
             }
@@ -167,13 +172,16 @@ impl<R: ReaderAt> Archive<R> {
             });
         }
         delimit(&mut entries, directory_offset)?;
+        let behind = directory.split_off(records_end);
+        directory.shrink_to_fit();
+        let at = records_end as u64;
         Ok(Archive {
             source,
             entries,
             directory,
             directory_offset,
             base,
-            comment,
+            ending: Ending::new(behind, directory_offset + at, at, end),
         })
     }
 
@@ -221,6 +229,18 @@ impl<R: ReaderAt> Archive<R> {
             return Err(io::Error::new(io::ErrorKind::InvalidData, other).into());
         }
         Ok(header)
+    }
+
+    /// Where the entry's data and their descriptor end, and what belongs to
+    /// nothing begins. `header` is its local header.
+    pub(super) fn data_end(&self, entry: &Entry, header: &[u8]) -> io::Result<u64> {
+        let end = entry.local.start + header.len() as u64 + entry.facts.compressed;
+        if u2(header, 6) & HAS_DESCRIPTOR == 0 {
+            return Ok(end);
+        }
+        let mut behind = vec![0; (entry.local.end - end).min(descriptor::LONGEST as u64) as usize];
+        self.source.read_exact_at(&mut behind, end)?;
+        Ok(end + descriptor::len(&behind, entry.facts) as u64)
     }
 
     /// The content of an entry of at most `most` bytes, which is checked

@@ -13,34 +13,43 @@ pub(super) const LOCAL: [u8; 4] = *b"PK\x03\x04";
 pub(super) const LOCAL_LEN: usize = 30;
 pub(super) const DIRECTORY: [u8; 4] = *b"PK\x01\x02";
 pub(super) const DIRECTORY_LEN: usize = 46;
-const END: [u8; 4] = *b"PK\x05\x06";
-const END64: [u8; 4] = *b"PK\x06\x06";
-const LOCATOR64: [u8; 4] = *b"PK\x06\x07";
 
 /// The extra field with what does not fit into 32 bits.
 const ZIP64: u16 = 1;
 /// Readers must know of zip64.
-const VERSION_ZIP64: u16 = 45;
-const HAS_DESCRIPTOR: u16 = 1 << 3;
+pub(super) const VERSION_ZIP64: u16 = 45;
+pub(super) const HAS_DESCRIPTOR: u16 = 1 << 3;
 /// The name is UTF-8.
 pub(super) const UTF8: u16 = 1 << 11;
 
-const MAX32: u64 = u32::MAX as u64;
+pub(super) const MAX32: u64 = u32::MAX as u64;
 
 pub(super) fn u2(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-fn put2(bytes: &mut [u8], at: usize, value: u16) {
+pub(super) fn u4(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+pub(super) fn u8(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+pub(super) fn put2(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_le_bytes());
 }
 
-fn put4(bytes: &mut [u8], at: usize, value: u32) {
+pub(super) fn put4(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
+pub(super) fn put8(bytes: &mut [u8], at: usize, value: u64) {
+    bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+}
+
 /// What stands for a number that may be in the zip64 field.
-fn short(value: u64) -> u32 {
+pub(super) fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
@@ -88,7 +97,7 @@ pub(super) fn directory(old: &[u8], facts: Facts, is_new: bool, offset: u64) -> 
     let comment = &old[DIRECTORY_LEN + name + extra..];
     let old_extra = &old[DIRECTORY_LEN + name..DIRECTORY_LEN + name + extra];
 
-    let fits = u64::from(u32::from_le_bytes([old[42], old[43], old[44], old[45]])) < MAX32;
+    let fits = u64::from(u4(old, 42)) < MAX32;
     if !is_new && fits && offset < MAX32 {
         let mut record = old.to_vec();
         put4(&mut record, 42, short(offset));
@@ -146,39 +155,6 @@ pub(super) fn fresh_directory(name: &[u8]) -> Vec<u8> {
     put2(&mut record, 28, name.len() as u16);
     record.extend(name);
     record
-}
-
-/// The end records. `start` and `len` are of the directory, `end` is where
-/// these records go, all as offsets of the file; `base` is what the offsets
-/// written in the file lack.
-pub(super) fn end(entries: u64, start: u64, len: u64, base: u64, comment: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let offset = start - base;
-    let max16 = u64::from(u16::MAX);
-    if entries >= max16 || len >= MAX32 || offset >= MAX32 {
-        out.extend(END64);
-        out.extend(44_u64.to_le_bytes());
-        out.extend(VERSION_ZIP64.to_le_bytes());
-        out.extend(VERSION_ZIP64.to_le_bytes());
-        out.extend([0; 8]);
-        for value in [entries, entries, len, offset] {
-            out.extend(value.to_le_bytes());
-        }
-        out.extend(LOCATOR64);
-        out.extend([0; 4]);
-        out.extend((offset + len).to_le_bytes());
-        out.extend(1_u32.to_le_bytes());
-    }
-    out.extend(END);
-    out.extend([0; 4]);
-    let count = entries.min(max16) as u16;
-    out.extend(count.to_le_bytes());
-    out.extend(count.to_le_bytes());
-    out.extend(short(len).to_le_bytes());
-    out.extend(short(offset).to_le_bytes());
-    out.extend((comment.len() as u16).to_le_bytes());
-    out.extend(comment);
-    out
 }
 
 /// Extra fields but for that of zip64. What is not a field at all stays.

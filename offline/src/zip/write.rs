@@ -38,7 +38,6 @@ pub struct Output<W> {
     out: W,
     at: u64,
     base: u64,
-    comment: Vec<u8>,
     /// By their numbers in the old directory; those left out have none.
     old: Vec<Option<(u64, Option<Facts>)>>,
     /// Records of new entries.
@@ -55,7 +54,6 @@ impl<W: Write> Output<W> {
             out,
             at: 0,
             base: archive.base,
-            comment: archive.comment.clone(),
             old: vec![None; archive.entries.len()],
             new: Vec::new(),
         };
@@ -90,7 +88,30 @@ impl<W: Write> Output<W> {
             .local_header(&archive.entries[entry])
             .map_err(io::Error::other)?;
         self.put(&record::local(&header, packed.facts))?;
-        self.put(&packed.data)
+        self.put(&packed.data)?;
+        self.copy_gap(archive, entry, &header)
+    }
+
+    /// Leaves an entry out, but not what stands behind it and belongs to none.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn leave_out<R: ReaderAt>(&mut self, archive: &Archive<R>, entry: usize) -> io::Result<()> {
+        let header = archive
+            .local_header(&archive.entries[entry])
+            .map_err(io::Error::other)?;
+        self.copy_gap(archive, entry, &header)
+    }
+
+    fn copy_gap<R: ReaderAt>(
+        &mut self,
+        archive: &Archive<R>,
+        entry: usize,
+        header: &[u8],
+    ) -> io::Result<()> {
+        let entry = &archive.entries[entry];
+        let from = archive.data_end(entry, header)?;
+        self.copy_range(&archive.source, from, entry.local.end)
     }
 
     /// Adds an entry that was not there.
@@ -110,7 +131,8 @@ impl<W: Write> Output<W> {
         self.put(&packed.data)
     }
 
-    /// Writes the directory. What was neither copied nor replaced is gone.
+    /// Writes the directory and what follows it. What was neither copied nor
+    /// replaced is not in it.
     ///
     /// # Errors
     /// Those of writing.
@@ -137,7 +159,8 @@ impl<W: Write> Output<W> {
             self.put(&record)?;
             entries += 1;
         }
-        let end = record::end(entries, start, self.at - start, self.base, &self.comment);
+        let records = self.at - start;
+        let end = archive.ending.written(entries, start, records, self.base);
         self.put(&end)?;
         self.out.flush()?;
         Ok(self.out)

@@ -47,7 +47,23 @@ pub(crate) struct Spec {
     pub(crate) entries: Vec<EntrySpec>,
     /// Whether the directory has another order than the entries.
     pub(crate) reversed: bool,
+    pub(crate) ending: EndingSpec,
     pub(crate) comment: Vec<u8>,
+}
+
+/// What follows the directory, besides the end record and the comment.
+#[derive(Clone, Debug)]
+pub(crate) struct EndingSpec {
+    /// Between the directory and the end records, and whether the directory's
+    /// length counts it in.
+    pub(crate) gap: Vec<u8>,
+    pub(crate) counted: bool,
+    /// The end record of zip64, needed or not, with data of its own.
+    pub(crate) zip64: Option<Vec<u8>>,
+    /// Whether the plain end record refers to that of zip64.
+    pub(crate) refers: bool,
+    /// Behind everything.
+    pub(crate) trailer: Vec<u8>,
 }
 
 impl Spec {
@@ -61,6 +77,8 @@ impl Spec {
 pub(crate) struct Made {
     pub(crate) bytes: Vec<u8>,
     pub(crate) locals: Vec<Vec<u8>>,
+    /// Where the directory's records end.
+    pub(crate) directory: usize,
 }
 
 pub(crate) fn made(spec: &Spec) -> Made {
@@ -81,16 +99,60 @@ pub(crate) fn made(spec: &Spec) -> Made {
     }
     let start = bytes.len();
     bytes.extend(records.concat());
-    let len = (bytes.len() - start) as u32;
-    let count = (records.len() as u16).to_le_bytes();
-    bytes.extend(b"PK\x05\x06\0\0\0\0");
-    bytes.extend(count);
-    bytes.extend(count);
-    bytes.extend(len.to_le_bytes());
-    bytes.extend(((start - base) as u32).to_le_bytes());
-    bytes.extend((spec.comment.len() as u16).to_le_bytes());
-    bytes.extend(&spec.comment);
-    Made { bytes, locals }
+    let directory = bytes.len();
+    bytes.extend(&spec.ending.gap);
+    // Where both the offsets and the length lack something, the directory
+    // cannot be found.
+    let len = match spec.ending.counted || base != 0 {
+        true => bytes.len() - start,
+        false => directory - start,
+    };
+    let end = end_of(spec, records.len(), len, start, base, bytes.len());
+    bytes.extend(end);
+    Made {
+        bytes,
+        locals,
+        directory,
+    }
+}
+
+/// The end records, which begin at `at`, and all behind them.
+fn end_of(spec: &Spec, count: usize, len: usize, start: usize, base: usize, at: usize) -> Vec<u8> {
+    let mut end = Vec::new();
+    let (mut count, mut len, mut offset) = (count as u16, len as u32, (start - base) as u32);
+    // Its places count from the first byte. Of an archive without entries
+    // nothing is ever written.
+    let zip64 = spec.ending.zip64.as_ref();
+    let zip64 = zip64.filter(|_| base == 0 && count != 0);
+    if let Some(more) = zip64 {
+        end.extend(b"PK\x06\x06");
+        end.extend((44 + more.len() as u64).to_le_bytes());
+        end.extend([62, 3, 45, 0]);
+        end.extend([0; 8]);
+        let values = [
+            u64::from(count),
+            u64::from(count),
+            len.into(),
+            offset.into(),
+        ];
+        end.extend(values.into_iter().flat_map(u64::to_le_bytes));
+        end.extend(more);
+        end.extend(b"PK\x06\x07\0\0\0\0");
+        end.extend((at as u64).to_le_bytes());
+        end.extend(1_u32.to_le_bytes());
+        if spec.ending.refers {
+            (count, len, offset) = (u16::MAX, u32::MAX, u32::MAX);
+        }
+    }
+    end.extend(b"PK\x05\x06\0\0\0\0");
+    end.extend(count.to_le_bytes());
+    end.extend(count.to_le_bytes());
+    end.extend(len.to_le_bytes());
+    end.extend(offset.to_le_bytes());
+    end.extend((spec.comment.len() as u16).to_le_bytes());
+    end.extend(&spec.comment);
+    end.extend(&spec.ending.trailer);
+    end
 }
 
 impl EntrySpec {
@@ -243,6 +305,30 @@ fn entries() -> impl Strategy<Value = EntrySpec> {
     )
 }
 
+fn endings() -> impl Strategy<Value = EndingSpec> {
+    let bytes = || {
+        prop_oneof![
+            3 => Just(Vec::new()),
+            1 => prop::collection::vec(1..40_u8, 1..30),
+        ]
+    };
+    // What a signed directory has there (APPNOTE.TXT, 4.3.13).
+    let gaps = prop_oneof![
+        4 => bytes(),
+        1 => Just(b"PK\x05\x05\x03\0abc".to_vec()),
+    ];
+    let zip64 = prop::option::weighted(0.3, bytes());
+    (gaps, any::<bool>(), zip64, any::<bool>(), bytes()).prop_map(
+        |(gap, counted, zip64, refers, trailer)| EndingSpec {
+            gap,
+            counted,
+            zip64,
+            refers,
+            trailer,
+        },
+    )
+}
+
 pub(crate) fn specs() -> impl Strategy<Value = Spec> {
     let prefixes =
         prop_oneof![3 => Just(Vec::new()), 1 => Just(b"#!/bin/sh\nexec java -jar $0\n".to_vec())];
@@ -252,13 +338,17 @@ pub(crate) fn specs() -> impl Strategy<Value = Spec> {
         any::<bool>(),
         prop::collection::vec(entries(), 0..9),
         any::<bool>(),
+        endings(),
         comments,
     )
-        .prop_map(|(prefix, shifted, entries, reversed, comment)| Spec {
-            prefix,
-            shifted,
-            entries,
-            reversed,
-            comment,
-        })
+        .prop_map(
+            |(prefix, shifted, entries, reversed, ending, comment)| Spec {
+                prefix,
+                shifted,
+                entries,
+                reversed,
+                ending,
+                comment,
+            },
+        )
 }

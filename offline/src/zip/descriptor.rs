@@ -1,0 +1,55 @@
+//! Data descriptors: what writers of streams put behind an entry's data, since
+//! they did not know it before (APPNOTE.TXT, 4.3.9).
+
+use super::record::Facts;
+
+const SIGNATURE: [u8; 4] = *b"PK\x07\x08";
+/// With a signature and the sizes of zip64.
+pub(super) const LONGEST: usize = 24;
+
+/// How long the descriptor is that `behind` an entry's data begins with. It may
+/// have a signature or not, and nothing tells how long its sizes are; so it is
+/// one of what the directory says, or there is none, 0.
+pub(super) fn len(behind: &[u8], facts: Facts) -> usize {
+    let short = [facts.compressed, facts.size].map(|size| (size as u32).to_le_bytes());
+    let long = [facts.compressed, facts.size].map(u64::to_le_bytes);
+    let crc = facts.crc.to_le_bytes();
+    let forms = [
+        [&SIGNATURE[..], &crc, &long.concat()].concat(),
+        [&SIGNATURE[..], &crc, &short.concat()].concat(),
+        [&crc[..], &long.concat()].concat(),
+        [&crc[..], &short.concat()].concat(),
+    ];
+    let found = forms.iter().find(|form| behind.starts_with(form));
+    found.map_or(0, Vec::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_told_from_what_follows() {
+        let facts = Facts {
+            method: 8,
+            crc: 0x0102_0304,
+            compressed: 5,
+            size: 6,
+        };
+        let crc: &[u8] = &[4, 3, 2, 1];
+        let (short, long) = ([5, 0, 0, 0, 6, 0, 0, 0], [5, 0, 0, 0, 0, 0, 0, 0]);
+        let long = [&long[..], &[6, 0, 0, 0, 0, 0, 0, 0]].concat();
+        for (form, expected) in [
+            (vec![crc, &short], 12),
+            (vec![b"PK\x07\x08", crc, &short], 16),
+            (vec![crc, &long], 20),
+            (vec![b"PK\x07\x08", crc, &long], 24),
+            (vec![b"PK\x07\x08", &short], 0),
+            (vec![b"PK\x03\x04"], 0),
+            (vec![], 0),
+        ] {
+            let with_gap = [&form.concat()[..], b"gap"].concat();
+            assert_eq!(len(&with_gap, facts), expected, "{with_gap:?}");
+        }
+    }
+}
