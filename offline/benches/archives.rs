@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_offline::{Offline, Plan, Progress, Tracker};
+use loadhook_offline::{Detail, Offline, Plan, Progress, Tracker};
 use loadhook_rewrite::Filter;
 use loadhook_tests::jdk::Jdk;
 use loadhook_tests::{helpers, paths};
@@ -111,7 +111,11 @@ impl Bench {
         let out = self.folder.path().join("ours.jar");
         let start = Instant::now();
         pool.install(|| {
-            Offline::new(&plan, false, &progress).archive_file("in", archive, Some(&out))
+            Offline::new(&plan, Detail::default(), &progress).archive_file(
+                "in",
+                archive,
+                Some(&out),
+            )
         })?;
         Ok(start.elapsed().as_secs_f64())
     }

@@ -1,23 +1,23 @@
 //! Rewriting archives, and those inside them.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use rawzip::ReaderAt;
 use rayon::prelude::*;
 
+use crate::ahead::{Ahead, INDEX};
+use crate::budget::{self, Budget};
 use crate::module_info;
 use crate::plan::Tracker;
+use crate::printable::printable;
 use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::units::{Units, is_module_info, module_root};
-use crate::zip::{Archive, Entry, Output, Packed};
+use crate::zip::{Archive, DEFLATED, Entry, Output, Packed, Spool};
 use crate::{BATCH, Error, Offline, is_archive, is_class};
 
 /// Archives in archives in archives: an application's libraries are two deep.
 const DEEPEST: u32 = 4;
-
-/// Which packages are in which archive, as loaders up to JDK 17 believe: one
-/// that does not list ours hides it. It only makes loading quicker.
-const INDEX: &str = "META-INF/INDEX.LIST";
 
 /// What becomes of an entry.
 enum Step {
@@ -30,10 +30,13 @@ enum Step {
     Drop,
 }
 
+/// An entry's number and name, and what becomes of it.
+type Planned<'n> = (usize, &'n str, Step);
+
 impl Offline<'_> {
     /// Rewrites an archive of `len` bytes into `out`; `name` names it in
-    /// messages. Whether anything changed: if not, what `out` holds is the same
-    /// archive, though not always to the byte.
+    /// messages. Whether any class changed: if not, what `out` holds is worth
+    /// nothing.
     ///
     /// # Errors
     /// See [`Error`]; `out` is not whole then.
@@ -45,7 +48,11 @@ impl Offline<'_> {
         out: impl Write,
     ) -> Result<bool, Error> {
         let archive = Archive::open(source, len)?;
-        self.entries(name, &archive, out, 0)
+        let most = self.plan.most_total;
+        self.budget = most.map_or_else(|| Budget::usual(len), Budget::new);
+        let changed = self.entries(&printable(name.as_bytes()), &archive, out, 0)?;
+        self.budget = Budget::unlimited();
+        Ok(changed)
     }
 
     fn entries<R: ReaderAt + Sync>(
@@ -55,31 +62,30 @@ impl Offline<'_> {
         out: impl Write,
         depth: u32,
     ) -> Result<bool, Error> {
-        let names: Vec<&str> = archive
+        let names: Vec<Option<&str>> = archive
             .entries()
             .iter()
-            .map(|entry| text(archive, entry))
+            .map(|entry| std::str::from_utf8(archive.name(entry)).ok())
             .collect();
+        let known = || names.iter().copied().flatten();
+        let prefix = format!("{name}!/");
+        let manifest = self.main_manifest(archive, &names);
+        let manifest = manifest.as_deref();
+        let mut units = Units::new(self.plan, archive.directory(), known(), manifest);
+        let ahead = self.look_ahead(archive, &names, &prefix, &mut units);
         let mut job = Job {
             archive,
-            prefix: format!("{name}!/"),
-            units: Units::new(
-                self.plan,
-                archive.directory(),
-                names.iter().copied(),
-                self.manifest(archive, &names).as_deref(),
-            ),
-            is_signed: names.iter().any(|name| is_signature(name)),
+            name,
+            prefix,
+            units,
+            ahead,
+            is_signed: known().any(is_signature),
             output: Output::new(out, archive)?,
             depth,
             changed: false,
+            unreadable_manifest: None,
         };
         self.tally.archives += 1;
-        let strips = job.is_signed && self.plan.strip_signatures;
-        if strips {
-            self.tally.unsigned.push(name.to_owned());
-            job.changed = true;
-        }
 
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_by_key(|at| archive.entries()[*at].offset());
@@ -88,22 +94,17 @@ impl Offline<'_> {
         for at in order {
             let entry = &archive.entries()[at];
             let step = match names[at] {
-                name if strips && is_signature(name) => Step::Drop,
-                name if strips && is_manifest(name) => Step::Manifest,
-                INDEX if self.rewrites_any(archive, "") => {
-                    self.tally.unindexed.push(name.to_owned());
-                    Step::Drop
+                Some(name) => self.step(&job, name),
+                None => {
+                    self.check_unnamed(&job, entry);
+                    Step::Copy
                 }
-                name if is_module_info(name) => Step::ModuleInfo,
-                name if is_class(name) => Step::Class,
-                name if is_archive(name) && depth < DEEPEST => Step::Inside,
-                _ => Step::Copy,
             };
             let is_large = matches!(step, Step::Inside);
             if matches!(step, Step::Class) {
                 bytes = entry.size().saturating_add(bytes);
             }
-            batch.push((at, names[at], step));
+            batch.push((at, names[at].unwrap_or_default(), step));
             if bytes >= BATCH || is_large {
                 self.batch(&mut job, &batch)?;
                 batch.clear();
@@ -111,40 +112,61 @@ impl Offline<'_> {
             }
         }
         self.batch(&mut job, &batch)?;
-        self.finish(job, &names)
+        self.finish(job, known())
+    }
+
+    fn step<R, W>(&mut self, job: &Job<'_, R, W>, name: &str) -> Step {
+        let strips = job.is_signed && self.plan.strip_signatures;
+        match name {
+            name if strips && is_signature(name) => Step::Drop,
+            name if strips && is_manifest(name) => Step::Manifest,
+            INDEX if job.ahead.outdates_index => {
+                self.tally.unindexed.push(job.name.to_owned());
+                Step::Drop
+            }
+            name if is_module_info(name) => Step::ModuleInfo,
+            name if is_class(name) => Step::Class,
+            name if is_archive(name) && job.depth < DEEPEST => Step::Inside,
+            name if is_archive(name) => {
+                let name = job.shown(name);
+                let line = format!("{name}: it lies in {DEEPEST} archives inside the outermost");
+                self.tally.left_out.push(line);
+                Step::Copy
+            }
+            _ => Step::Copy,
+        }
+    }
+
+    /// Tells of an entry that no JVM finds: its name is no UTF-8.
+    fn check_unnamed<R: ReaderAt, W>(&mut self, job: &Job<'_, R, W>, entry: &Entry) {
+        let name = job.archive.name(entry);
+        let end = String::from_utf8_lossy(name);
+        if is_class(&end) || is_archive(&end) {
+            let line = format!("{}{}: its name is no UTF-8", job.prefix, printable(name));
+            self.tally.left_out.push(line);
+        }
     }
 
     fn batch<R: ReaderAt + Sync, W: Write>(
         &mut self,
         job: &mut Job<'_, R, W>,
-        batch: &[(usize, &str, Step)],
+        batch: &[Planned<'_>],
     ) -> Result<(), Error> {
         self.progress.check()?;
         let archive = job.archive;
-        let most = self.plan.most_entry;
-        let classes: Vec<&(usize, &str, Step)> = batch
-            .iter()
-            .filter(|(_, _, step)| matches!(step, Step::Class))
-            .collect();
-        let read: Vec<(&str, std::io::Result<Vec<u8>>)> = classes
-            .par_iter()
-            .map(|(at, name, _)| (*name, archive.read(&archive.entries()[*at], most)))
-            .collect();
-        let rewritten = self.classes(&mut job.units, &job.prefix, &read)?;
-        drop(read);
-        let packed: Vec<Option<Packed>> = rewritten
-            .into_par_iter()
-            .zip(&classes)
-            .map(|(bytes, (at, _, _))| Some(Packed::new(&bytes?, archive.entries()[*at].method())))
-            .collect();
-        let mut packed = packed.into_iter();
-
+        let mut packed = self.batch_classes(job, batch)?.into_iter();
         for (at, name, step) in batch {
             self.progress.check()?;
             let entry = &archive.entries()[*at];
             let content = match step {
                 Step::Drop => {
-                    job.output.leave_out(archive, *at)?;
+                    let left_out = job.output.leave_out(archive, *at);
+                    left_out.map_err(|fault| job.unreadable(name, fault))?;
+                    job.progress(self, entry);
+                    continue;
+                }
+                Step::Manifest => {
+                    self.manifest(job, *at, name)?;
                     job.progress(self, entry);
                     continue;
                 }
@@ -153,16 +175,12 @@ impl Offline<'_> {
                     self.tally.other_files += 1;
                     None
                 }
-                Step::Manifest => {
-                    let manifest = archive.read(entry, most)?;
-                    Some(Packed::new(&without_digests(&manifest), entry.method()))
-                }
                 Step::Inside => self.inside(job, entry, name)?,
                 Step::ModuleInfo => self.module_info(job, entry, name)?,
             };
             if let Some(packed) = content {
                 if job.is_signed && !self.plan.strip_signatures {
-                    return Err(Error::Signed(job.prefix.trim_end_matches("!/").to_owned()));
+                    return Err(Error::Signed(job.name.to_owned()));
                 }
                 job.changed = true;
                 job.output.replace(archive, *at, &packed)?;
@@ -174,35 +192,90 @@ impl Offline<'_> {
         Ok(())
     }
 
+    /// What becomes of the classes in a batch, all at once.
+    fn batch_classes<R: ReaderAt + Sync, W>(
+        &mut self,
+        job: &mut Job<'_, R, W>,
+        batch: &[Planned<'_>],
+    ) -> Result<Vec<Option<Packed>>, Error> {
+        let most = self.plan.most_entry;
+        let classes: Vec<(&Entry, &str)> = batch
+            .iter()
+            .filter(|(_, _, step)| matches!(step, Step::Class))
+            .map(|(at, name, _)| (&job.archive.entries()[*at], *name))
+            .collect();
+        for (entry, _) in &classes {
+            if entry.size() <= most {
+                self.budget.take(entry.unpacked_at_most(), job.name)?;
+            }
+        }
+        let read: Vec<(&str, std::io::Result<Vec<u8>>)> = classes
+            .par_iter()
+            .map(|(entry, name)| (*name, job.archive.read(entry, most)))
+            .collect();
+        let rewritten = self.classes(&mut job.units, &job.prefix, &read)?;
+        drop(read);
+        let packed = rewritten.into_par_iter().zip(&classes);
+        Ok(packed
+            .map(|(bytes, (entry, _))| Some(Packed::new(&bytes?, entry.method())))
+            .collect())
+    }
+
     /// An archive inside, rewritten; `None` if it stays as it was.
-    fn inside<R: ReaderAt + Sync, W: Write>(
+    fn inside<R: ReaderAt + Sync, W>(
         &mut self,
         job: &Job<'_, R, W>,
         entry: &Entry,
         name: &str,
     ) -> Result<Option<Packed>, Error> {
-        let name = format!("{}{name}", job.prefix);
-        let content = match job.archive.read(entry, self.plan.most_entry) {
-            Ok(content) => content,
-            Err(error) => {
-                self.tally.unreadable.push(format!("{name}: {error}"));
-                return Ok(None);
-            }
+        let most = self.plan.most_entry;
+        let name = job.shown(name);
+        let unpacked = match entry.size() <= most {
+            true => entry.unpacked_at_most(),
+            false => 0,
         };
-        let len = content.len() as u64;
-        let inner = match Archive::open(content, len) {
+        self.budget.take(budget::ROOT + unpacked, &name)?;
+        let inner = match job.archive.content(entry, most) {
+            Ok(content) => Archive::open(content, entry.size()).map_err(|e| e.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let inner = match inner {
             Ok(inner) => inner,
-            Err(error) => {
-                self.tally.unreadable.push(format!("{name}: {error}"));
+            Err(fault) => {
+                self.tally.unreadable.push(format!("{name}: {fault}"));
                 return Ok(None);
             }
         };
-        let mut out = Vec::new();
-        let changed = self.entries(&name, &inner, &mut out, job.depth + 1)?;
-        Ok(changed.then(|| Packed::new(&out, entry.method())))
+        let mut out = Spool::new();
+        if !self.entries(&name, &inner, &mut out, job.depth + 1)? {
+            return Ok(None);
+        }
+        Ok(Some(Packed::spooled(out, entry.method())?))
     }
 
-    fn module_info<R: ReaderAt + Sync, W: Write>(
+    /// The manifest of an archive of which the signature is removed.
+    fn manifest<R: ReaderAt, W: Write>(
+        &mut self,
+        job: &mut Job<'_, R, W>,
+        at: usize,
+        name: &str,
+    ) -> Result<(), Error> {
+        self.tally.other_files += 1;
+        let entry = &job.archive.entries()[at];
+        match job.archive.read(entry, self.plan.most_entry) {
+            Ok(manifest) => {
+                let packed = Packed::new(&without_digests(&manifest), entry.method());
+                job.output.replace(job.archive, at, &packed)?;
+            }
+            Err(fault) => {
+                job.unreadable_manifest = Some(job.unreadable(name, fault));
+                job.output.copy(job.archive, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn module_info<R: ReaderAt, W>(
         &mut self,
         job: &mut Job<'_, R, W>,
         entry: &Entry,
@@ -210,58 +283,77 @@ impl Offline<'_> {
     ) -> Result<Option<Packed>, Error> {
         self.tally.other_files += 1;
         let root = module_root(name);
-        let is_rewritten = || self.rewrites_any(job.archive, root);
-        let unit = job.units.module(root, is_rewritten);
-        let needs = unit.map(|unit| unit.needs(self.plan.tracker));
-        let read = job.archive.read(entry, self.plan.most_entry);
-        if needs.is_none() {
-            let is_free = self.plan.tracker != Tracker::None
-                && (!job.is_signed || self.plan.strip_signatures);
-            let changed = read.ok().filter(|_| is_free).and_then(|bytes| {
-                let changed = module_info::changed(&bytes, None).ok()?;
-                (changed != bytes).then_some(changed)
-            });
-            return Ok(changed.map(|changed| {
-                let name = job.prefix.trim_end_matches("!/");
-                self.tally.unhashed.push(name.to_owned());
-                Packed::new(&changed, entry.method())
-            }));
+        let is_rewritten = || job.ahead.modules.contains(root);
+        let needs_ours = job.units.module(root, is_rewritten).is_some();
+        // The hashes of other modules may be wrong by now, see `module_info`.
+        let is_free = !job.is_signed || self.plan.strip_signatures;
+        if !needs_ours && (self.plan.tracker == Tracker::None || !is_free) {
+            return Ok(None);
         }
-        let bytes = read?;
-        let changed = module_info::changed(&bytes, needs).map_err(Error::NoClass)?;
-        Ok((changed != bytes).then(|| Packed::new(&changed, entry.method())))
+        let bytes = match job.archive.read(entry, self.plan.most_entry) {
+            Err(fault) if needs_ours => return Err(job.unreadable(name, fault)),
+            Err(_) => return Ok(None),
+            Ok(bytes) => bytes,
+        };
+        let unit = job.units.module(root, || needs_ours);
+        let needs = unit.map(|unit| unit.needs(self.plan.tracker));
+        let changed = match module_info::changed(&bytes, needs) {
+            Err(fault) if needs_ours => return Err(job.unreadable(name, fault)),
+            Err(_) => return Ok(None),
+            Ok(changed) => changed,
+        };
+        if changed == bytes {
+            return Ok(None);
+        }
+        if !needs_ours {
+            self.tally.unhashed.push(job.name.to_owned());
+        }
+        Ok(Some(Packed::new(&changed, entry.method())))
     }
 
     /// The archive's manifest; none that cannot be read.
-    fn manifest<R: ReaderAt>(&self, archive: &Archive<R>, names: &[&str]) -> Option<Vec<u8>> {
-        let at = names.iter().position(|name| is_manifest(name))?;
+    fn main_manifest<R: ReaderAt>(
+        &self,
+        archive: &Archive<R>,
+        names: &[Option<&str>],
+    ) -> Option<Vec<u8>> {
+        let at = names
+            .iter()
+            .position(|name| name.is_some_and(is_manifest))?;
         let entry = &archive.entries()[at];
         archive.read(entry, self.plan.most_entry).ok()
     }
 
-    /// Whether any class below a root will be rewritten: its module's
-    /// description comes before them.
-    fn rewrites_any<R: ReaderAt>(&self, archive: &Archive<R>, root: &str) -> bool {
-        archive.entries().iter().any(|entry| {
-            let name = text(archive, entry);
-            if !is_class(name) || is_module_info(name) || !name.starts_with(root) {
-                return false;
-            }
-            let read = archive.read(entry, self.plan.most_entry);
-            read.is_ok_and(|bytes| self.workshop.rewrites(&bytes))
-        })
-    }
-
-    fn finish<R: ReaderAt + Sync, W: Write>(
+    fn finish<'n, R: ReaderAt + Sync, W: Write>(
         &mut self,
         mut job: Job<'_, R, W>,
-        names: &[&str],
+        names: impl Iterator<Item = &'n str>,
     ) -> Result<bool, Error> {
-        for (name, content) in job.units.files() {
+        if job.changed && job.is_signed && self.plan.strip_signatures {
+            if let Some(error) = job.unreadable_manifest {
+                return Err(error);
+            }
+            self.tally.unsigned.push(job.name.to_owned());
+        }
+        let files = job.units.files();
+        let symbols = job.units.into_symbols()?;
+        let added = files.iter().map(|(name, _)| name);
+        let added = added.chain(symbols.iter().map(|(name, _)| name));
+        let mut absent: HashSet<String> = added.cloned().collect();
+        for name in names {
             // Those of an earlier time are the same.
-            if !names.contains(&name.as_str()) {
-                job.output.add(&name, &content)?;
-                job.changed = true;
+            absent.remove(name);
+        }
+        for (name, content) in &files {
+            if absent.contains(name) {
+                job.output.add(name, content)?;
+            }
+        }
+        for (name, symbols) in symbols {
+            self.budget.take(budget::ROOT, job.name)?;
+            if absent.contains(&name) {
+                let packed = Packed::spooled(symbols, DEFLATED)?;
+                job.output.add_packed(&name, &packed)?;
             }
         }
         job.output.finish(job.archive)?;
@@ -272,13 +364,17 @@ impl Offline<'_> {
 /// An archive being rewritten.
 struct Job<'a, R, W> {
     archive: &'a Archive<R>,
+    name: &'a str,
     /// Before entries' names in messages.
     prefix: String,
     units: Units,
+    ahead: Ahead,
     is_signed: bool,
     output: Output<W>,
     depth: u32,
     changed: bool,
+    /// It keeps the archive from being changed.
+    unreadable_manifest: Option<Error>,
 }
 
 impl<R, W> Job<'_, R, W> {
@@ -287,9 +383,13 @@ impl<R, W> Job<'_, R, W> {
             offline.progress.advance(entry.stored_size());
         }
     }
-}
 
-/// A name that is no UTF-8 is none that we look for.
-fn text<'a, R: ReaderAt>(archive: &'a Archive<R>, entry: &Entry) -> &'a str {
-    std::str::from_utf8(archive.name(entry)).unwrap_or("?")
+    /// An entry's name in messages.
+    fn shown(&self, name: &str) -> String {
+        format!("{}{}", self.prefix, printable(name.as_bytes()))
+    }
+
+    fn unreadable(&self, name: &str, fault: impl std::fmt::Display) -> Error {
+        Error::Unreadable(format!("{}: {fault}", self.shown(name)))
+    }
 }

@@ -1,6 +1,6 @@
 //! Rewriting single classes, on all cores at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use loadhook_rewrite::class::Member;
@@ -10,9 +10,9 @@ use loadhook_rewrite::{
     ClassFile, Filter, Options, Outcome, Probes, Rewriter, Selector, Site, symbol,
 };
 
-use crate::plan::Plan;
-use crate::symbols::{ClassSymbols, MethodSymbol};
-use crate::tally::{Identified, Tally};
+use crate::plan::{Plan, Tracker};
+use crate::symbols;
+use crate::tally::{Detail, Identified, Tally};
 
 /// Up to this many instructions a method without call and loop is trivial:
 /// it costs less than its probes.
@@ -28,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) name: Vec<u8>,
     /// How many ids its methods and its allocations take.
     pub(crate) ids: Ids,
+    /// About how many bytes its symbols take.
+    pub(crate) symbols: u64,
     /// Whether it calls a tracker already, or is a part of one.
     pub(crate) is_instrumented: bool,
 }
@@ -50,12 +52,13 @@ impl Ids {
 }
 
 /// What became of a class.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Done {
     /// `None` when it stays as it was.
     pub(crate) bytes: Option<Vec<u8>>,
     pub(crate) is_rewritten: bool,
-    pub(crate) symbols: Option<ClassSymbols>,
+    /// Its lines among its unit's symbols.
+    pub(crate) symbols: String,
     /// Methods left out or alone, by reason.
     pub(crate) left_alone: BTreeMap<&'static str, u64>,
     pub(crate) tally: Tally,
@@ -64,8 +67,7 @@ pub(crate) struct Done {
 /// Rewrites classes by one plan.
 pub(crate) struct Workshop<'p> {
     plan: &'p Plan,
-    /// Whether to name what the ids stand for.
-    pub(crate) remember: bool,
+    detail: Detail,
     idle: Mutex<Vec<Worker>>,
 }
 
@@ -75,10 +77,10 @@ struct Worker {
 }
 
 impl<'p> Workshop<'p> {
-    pub(crate) fn new(plan: &'p Plan, remember: bool) -> Self {
+    pub(crate) fn new(plan: &'p Plan, detail: Detail) -> Self {
         Workshop {
             plan,
-            remember,
+            detail,
             idle: Mutex::default(),
         }
     }
@@ -94,6 +96,10 @@ impl<'p> Workshop<'p> {
             let codes = class.methods().filter_map(|method| method.code().ok()?);
             ids.sites = codes.map(|code| sites(&code)).sum();
         }
+        let symbols = class
+            .methods()
+            .map(|method| (method.name().len() + method.descriptor().len()) as u64)
+            .sum();
         let pool = class.pool();
         let is_ours = |name: &[u8]| name.starts_with(PACKAGE) || name == b"java/lang/$Loadhook";
         let calls_ours = (1..pool.count()).any(|index| {
@@ -103,6 +109,7 @@ impl<'p> Workshop<'p> {
         Ok(Facts {
             name: class.name().to_vec(),
             ids,
+            symbols,
             is_instrumented: calls_ours,
         })
     }
@@ -120,6 +127,21 @@ impl<'p> Workshop<'p> {
         first: Ids,
     ) -> Result<Done, loadhook_rewrite::Error> {
         let mut worker = self.worker();
+        let done = self.rewrite_by(&mut worker, name, bytes, owner, first);
+        // It knows which patterns matched, whatever became of this class.
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push(worker);
+        done
+    }
+
+    fn rewrite_by(
+        &self,
+        worker: &mut Worker,
+        name: &str,
+        bytes: &[u8],
+        owner: &str,
+        first: Ids,
+    ) -> Result<Done, loadhook_rewrite::Error> {
         if worker.rewriter.options().owner != owner {
             owner.clone_into(&mut worker.rewriter.options_mut().owner);
         }
@@ -127,67 +149,47 @@ impl<'p> Workshop<'p> {
             plan: self.plan,
             filter: &mut worker.filter,
             first,
-            sites: 0,
             trivial: 0,
-            chosen: Vec::new(),
-            chosen_sites: Vec::new(),
-            remember: self.remember,
+            lines: String::new(),
+            ends: Vec::new(),
+            methods: Vec::new(),
+            sites: 0,
+            identified_sites: Vec::new(),
+            identify: self.detail.ids,
         };
         let outcome = worker
             .rewriter
             .rewrite(bytes, &mut chooser, |len| Some(vec![0; len]))?;
-        let Chooser {
-            trivial,
-            chosen,
-            chosen_sites,
-            ..
-        } = chooser;
 
-        let mut done = Done::default();
+        let mut done = Done {
+            bytes: None,
+            is_rewritten: false,
+            symbols: String::new(),
+            left_alone: BTreeMap::new(),
+            tally: Tally::new(self.detail),
+        };
         done.tally.classes = 1;
         done.tally.class_bytes = bytes.len() as u64;
-        done.tally.trivial = trivial;
-        if trivial != 0 {
-            done.left_alone.insert("trivial", trivial);
+        done.tally.trivial = chooser.trivial;
+        if chooser.trivial != 0 {
+            done.left_alone.insert("trivial", chooser.trivial);
         }
         let class = ClassFile::parse(bytes)?;
         count(&mut done, name, &class, &worker.rewriter);
         if let Outcome::Rewritten(rewritten) = outcome {
-            let left_alone = &worker.rewriter.report().left_alone;
-            let is_kept = |method: u16| left_alone.iter().all(|left| left.method != method);
-            let mut methods = chosen;
-            methods.retain(|(method, _)| is_kept(*method));
+            let report = worker.rewriter.report();
+            let left_alone = report.left_alone.iter().map(|left| left.method).collect();
+            chooser.finish(&class, &left_alone, &mut done);
             done.tally.rewritten = 1;
-            done.tally.sites = chosen_sites
-                .into_iter()
-                .filter(|(method, _)| is_kept(*method))
-                .map(|(_, site)| site)
-                .collect();
-            let symbols = ClassSymbols {
-                name: symbol::java_name(class.name()),
-                source_file: symbol::source_file(&class),
-                methods: methods.into_iter().map(|(_, symbol)| symbol).collect(),
-            };
-            if self.remember {
-                done.tally.methods = symbols
-                    .methods
-                    .iter()
-                    .map(|m| m.identified(&symbols.name))
-                    .collect();
-            }
-            done.symbols = Some(symbols);
             done.bytes = Some(rewritten);
             done.is_rewritten = true;
         }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.push(worker);
         Ok(done)
     }
 
-    /// Whether a class would change; it is not one that carries probes.
-    pub(crate) fn rewrites(&self, bytes: &[u8]) -> bool {
-        let facts = self.facts(bytes);
-        facts.is_ok_and(|facts| !facts.is_instrumented)
+    /// Whether a class of these facts would change.
+    pub(crate) fn rewrites(&self, bytes: &[u8], facts: &Facts) -> bool {
+        !facts.is_instrumented
             && self
                 .rewrite("", bytes, "loadhook/Tracker", Ids::default())
                 .is_ok_and(|done| done.is_rewritten)
@@ -221,19 +223,6 @@ impl<'p> Workshop<'p> {
     }
 }
 
-impl MethodSymbol {
-    fn identified(&self, class: &str) -> Identified {
-        Identified {
-            id: self.id,
-            class: class.to_owned(),
-            method: self.name.clone(),
-            descriptor: self.descriptor.clone(),
-            bci: None,
-            type_name: None,
-        }
-    }
-}
-
 /// How many instructions of a method allocate.
 fn sites(code: &loadhook_rewrite::code::Code<'_>) -> u32 {
     code.instructions()
@@ -253,31 +242,29 @@ fn count(done: &mut Done, name: &str, class: &ClassFile<'_>, rewriter: &Rewriter
     let tally = &mut done.tally;
     tally.methods_with_code = u64::from(report.with_code);
     tally.instrumented = u64::from(report.instrumented);
+    let methods: Vec<Member<'_, '_>> = class.methods().collect();
     let method_name = |index: u16| {
-        let method = class.methods().nth(usize::from(index));
-        method.map_or_else(
-            || format!("{name}: method {index}"),
-            |method| shown(&method),
-        )
+        methods
+            .get(usize::from(index))
+            .map_or_else(|| format!("{name}: method {index}"), shown)
     };
     for left in &report.left_alone {
-        let mut line = method_name(left.method);
+        let word = left.reason.word();
+        let line = || match left.reason.is_by_nature() {
+            true => method_name(left.method),
+            false => format!("{}: {}", method_name(left.method), left.reason),
+        };
         if !left.reason.is_by_nature() {
-            line = format!("{line}: {}", left.reason);
-            tally.refused.push(line.clone());
+            tally.refused.push_with(line);
         }
-        *done.left_alone.entry(left.reason.word()).or_default() += 1;
-        tally
-            .left_alone
-            .entry(left.reason.word())
-            .or_default()
-            .push(line);
+        *done.left_alone.entry(word).or_default() += 1;
+        tally.leave_alone(word, line);
     }
     for uncovered in &report.uncovered {
-        let name = method_name(uncovered.method);
-        tally
-            .uncovered
-            .push(format!("{name}: {} instructions", uncovered.instructions));
+        tally.uncovered.push_with(|| {
+            let name = method_name(uncovered.method);
+            format!("{name}: {} instructions", uncovered.instructions)
+        });
     }
 }
 
@@ -297,12 +284,45 @@ struct Chooser<'a> {
     plan: &'a Plan,
     filter: &'a mut Filter,
     first: Ids,
-    sites: u32,
     trivial: u64,
-    /// Position and symbol of each method chosen.
-    chosen: Vec<(u16, MethodSymbol)>,
-    chosen_sites: Vec<(u16, Identified)>,
-    remember: bool,
+    /// The symbols of the methods chosen, one behind the other, and where each
+    /// ends.
+    lines: String,
+    ends: Vec<(u16, usize)>,
+    sites: u32,
+    /// Whether to keep what the ids stand for.
+    identify: bool,
+    methods: Vec<(u16, Identified)>,
+    identified_sites: Vec<(u16, Identified)>,
+}
+
+impl Chooser<'_> {
+    /// Gives what the ids stand for, but those of methods that were left alone
+    /// in the end.
+    fn finish(self, class: &ClassFile<'_>, left_alone: &BTreeSet<u16>, done: &mut Done) {
+        let kept = |(method, identified): (u16, Identified)| {
+            (!left_alone.contains(&method)).then_some(identified)
+        };
+        done.tally.methods = self.methods.into_iter().filter_map(kept).collect();
+        done.tally.sites = self.identified_sites.into_iter().filter_map(kept).collect();
+        if self
+            .ends
+            .iter()
+            .all(|(method, _)| left_alone.contains(method))
+        {
+            return;
+        }
+        let source_file = symbol::source_file(class);
+        let name = symbol::java_name(class.name());
+        symbols::class(&mut done.symbols, &name, source_file.as_deref());
+        let mut start = 0;
+        for (method, end) in self.ends {
+            if !left_alone.contains(&method) {
+                done.symbols.push_str(&self.lines[start..end]);
+            }
+            start = end;
+        }
+    }
 }
 
 impl Selector for Chooser<'_> {
@@ -326,13 +346,7 @@ impl Selector for Chooser<'_> {
             } else {
                 let id = self.first.methods + u32::from(method.index());
                 probes.timing = Some(id);
-                let symbol = MethodSymbol {
-                    id,
-                    name: symbol::text(method.name()),
-                    descriptor: symbol::text(method.descriptor()),
-                    line: symbol::first_line(method),
-                };
-                self.chosen.push((method.index(), symbol));
+                self.choose(method, id);
             }
         }
         probes
@@ -341,17 +355,62 @@ impl Selector for Chooser<'_> {
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
         let id = self.first.sites + self.sites;
         self.sites += 1;
-        if self.remember {
-            let site = Identified {
-                id,
-                class: symbol::java_name(method.class().name()),
-                method: symbol::text(method.name()),
-                descriptor: symbol::text(method.descriptor()),
-                bci: Some(site.bci),
-                type_name: Some(site.allocation.type_name()),
-            };
-            self.chosen_sites.push((method.index(), site));
+        if self.identify {
+            let mut identified = identified(method, id);
+            identified.bci = Some(site.bci);
+            identified.type_name = Some(site.allocation.type_name());
+            self.identified_sites.push((method.index(), identified));
         }
         id
+    }
+}
+
+impl Chooser<'_> {
+    fn choose(&mut self, method: &Member<'_, '_>, id: u32) {
+        // Nobody else asks what the ids stand for.
+        if self.plan.tracker != Tracker::None {
+            symbols::method(
+                &mut self.lines,
+                id,
+                &symbol::text(method.name()),
+                &symbol::text(method.descriptor()),
+                symbol::first_line(method),
+            );
+            self.ends.push((method.index(), self.lines.len()));
+        }
+        if self.identify {
+            self.methods.push((method.index(), identified(method, id)));
+        }
+    }
+}
+
+fn identified(method: &Member<'_, '_>, id: u32) -> Identified {
+    Identified {
+        id,
+        class: symbol::java_name(method.class().name()),
+        method: symbol::text(method.name()),
+        descriptor: symbol::text(method.descriptor()),
+        bci: None,
+        type_name: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GREETER: &[u8] = include_bytes!("../../rewrite/doc/Greeter.class");
+
+    #[test]
+    fn what_matched_is_not_forgotten_when_a_class_fails() {
+        let mut filter = Filter::new();
+        filter.include("Greeter,Nobody").unwrap();
+        let plan = Plan::new(filter);
+        let workshop = Workshop::new(&plan, Detail::default());
+        let rewrite = |owner| workshop.rewrite("", GREETER, owner, Ids::default());
+        assert!(rewrite("a/Part").unwrap().is_rewritten);
+        // No name of a class.
+        assert!(rewrite("a;").is_err());
+        assert_eq!(workshop.unmatched(), ["Nobody"]);
     }
 }

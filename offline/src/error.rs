@@ -24,7 +24,16 @@ pub enum Error {
     /// Classes call a tracker already.
     #[error("{0} carries probes already: --skip-instrumented keeps such classes as they are")]
     Instrumented(String),
-    /// Something cannot be read, and the plan is strict.
+    /// An archive unpacks to more than the plan allows.
+    #[error("{name}: it unpacks to more than {} MiB in total: --max-total takes more", most >> 20)]
+    TooMuch {
+        /// The archive, or the one inside where it became too much.
+        name: String,
+        /// How many bytes are allowed.
+        most: u64,
+    },
+    /// Something cannot be read, and there is no way round it or the plan is
+    /// strict.
     #[error("{0}")]
     Unreadable(String),
     /// A class that was named itself is none.

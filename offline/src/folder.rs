@@ -111,6 +111,8 @@ impl Offline<'_> {
         self.progress.check()?;
         if changed {
             let out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+            // Lest a crash of the machine leaves the new name and no data.
+            out.as_file().sync_data()?;
             keep(out, from, to)?;
         }
         Ok(changed)
@@ -195,6 +197,11 @@ impl Offline<'_> {
         }
         for (name, content) in units.files() {
             write(&to.join(name), &content, None)?;
+        }
+        for (name, symbols) in units.into_symbols()? {
+            let mut text = Vec::new();
+            symbols.copy_to(&mut text)?;
+            write(&to.join(name), &text, None)?;
         }
         Ok(())
     }

@@ -11,12 +11,15 @@
 //! call, and symbols; `docs/offline.md` tells how these work together.
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod archive;
+mod budget;
 mod classes;
 mod error;
 mod folder;
 mod module_info;
 mod plan;
+mod printable;
 mod signatures;
 mod symbols;
 mod tally;
@@ -30,16 +33,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
+use crate::budget::Budget;
 use crate::classes::{Done, Facts, Ids, Workshop};
 pub use crate::error::Error;
 pub use crate::folder::{Found, find};
 pub use crate::plan::{Plan, Tracker};
-pub use crate::tally::{Identified, Tally};
+use crate::printable::printable;
+pub use crate::tally::{Detail, Identified, Names, Tally};
 pub use crate::tracker::jar as tracker_jar;
 use crate::units::Units;
 
 /// About how many bytes of classes are in memory at a time.
 const BATCH: u64 = 16 << 20;
+
+/// The most bytes of methods' names and descriptors that a class may have.
+/// Methods can share them, so that without a bound a class of 2 MB has 4 GB.
+const MOST_SYMBOLS: u64 = 64 << 20;
 
 /// What goes on, for other threads to see, and to end.
 #[derive(Debug, Default)]
@@ -70,18 +79,20 @@ pub struct Offline<'a> {
     progress: &'a Progress,
     /// Ids where no part adds a base.
     outside: Ids,
+    budget: Budget,
     tally: Tally,
 }
 
 impl<'a> Offline<'a> {
-    /// `remember` says whether the tally names what ids stand for.
-    pub fn new(plan: &'a Plan, remember: bool, progress: &'a Progress) -> Self {
+    /// `detail` says what the tally has besides counts.
+    pub fn new(plan: &'a Plan, detail: Detail, progress: &'a Progress) -> Self {
         Offline {
             plan,
-            workshop: Workshop::new(plan, remember),
+            workshop: Workshop::new(plan, detail),
             progress,
             outside: Ids::default(),
-            tally: Tally::default(),
+            budget: Budget::unlimited(),
+            tally: Tally::new(detail),
         }
     }
 
@@ -142,12 +153,19 @@ impl<'a> Offline<'a> {
                 workshop.facts(bytes).map_err(|error| error.to_string())
             })
             .collect();
+        let shown = |path: &str| format!("{prefix}{}", printable(path.as_bytes()));
         let mut assignments = Vec::new();
         for ((path, _), facts) in classes.iter().zip(&facts) {
-            let name = format!("{prefix}{path}");
+            let name = shown(path);
             let assignment = match facts {
                 Ok(facts) if self.is_done_already(&name, facts)? => None,
+                Ok(facts) if facts.symbols > MOST_SYMBOLS => {
+                    let fault = format!("{} bytes of methods' names", facts.symbols);
+                    self.tally.unreadable.push(format!("{name}: {fault}"));
+                    None
+                }
                 Ok(facts) => {
+                    self.budget.take(facts.symbols, &name)?;
                     let assignment = units.assign(path, facts, &mut self.outside);
                     if assignment.is_none() {
                         self.tally.other_files += 1;
@@ -169,8 +187,7 @@ impl<'a> Offline<'a> {
                 let (assignment, Ok(bytes)) = (assignment.as_ref()?, bytes) else {
                     return None;
                 };
-                let name = format!("{prefix}{path}");
-                Some(workshop.rewrite(&name, bytes, &assignment.owner, assignment.first))
+                Some(workshop.rewrite(&shown(path), bytes, &assignment.owner, assignment.first))
             })
             .collect();
         let mut all = Vec::new();
@@ -178,13 +195,12 @@ impl<'a> Offline<'a> {
             all.push(match (assignment, done) {
                 (Some(assignment), Some(Ok(mut done))) => {
                     let bytes = done.bytes.take();
-                    units.book(&assignment, done, &mut self.tally);
+                    units.book(&assignment, done, &mut self.tally)?;
                     bytes
                 }
                 (_, Some(Err(fault))) => {
-                    self.tally
-                        .unreadable
-                        .push(format!("{prefix}{path}: {fault}"));
+                    let name = shown(path);
+                    self.tally.unreadable.push(format!("{name}: {fault}"));
                     None
                 }
                 _ => None,
@@ -201,7 +217,7 @@ fn is_class(name: &str) -> bool {
 
 /// Whether a file of this name is an archive with classes.
 pub fn is_archive(name: &str) -> bool {
-    [".jar", ".war", ".ear", ".rar"].iter().any(|end| {
+    [".jar", ".war", ".ear", ".rar", ".zip"].iter().any(|end| {
         let tail = name
             .len()
             .checked_sub(end.len())

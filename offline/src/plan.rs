@@ -2,7 +2,8 @@
 
 use loadhook_rewrite::Filter;
 
-/// What to do with the classes that are found.
+/// What to do with the classes that are found. Archives rewritten by equal
+/// plans get equal parts, by different ones different parts.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Which methods get probes.
@@ -27,9 +28,11 @@ pub struct Plan {
     /// The largest class or archive inside an archive that is unpacked, in
     /// bytes. Larger ones stay as they are.
     pub most_entry: u64,
-    /// Anything that tells these settings from others; archives rewritten with
-    /// equal settings get equal parts.
-    pub seed: String,
+    /// How many bytes the entries of one archive and of those inside it are
+    /// unpacked to at most, all together; more is an error. `None` for what no
+    /// archive of use comes near: 100 times its length, but 1 GiB at least.
+    /// Each archive inside, and each root of classes, counts 256 KiB more.
+    pub most_total: Option<u64>,
 }
 
 /// Where the classes come from that probes call.
@@ -57,7 +60,7 @@ impl Plan {
             skip_instrumented: false,
             strict: false,
             most_entry: 512 << 20,
-            seed: String::new(),
+            most_total: None,
         }
     }
 }

@@ -2,47 +2,54 @@
 //! profile: lines of fields that are separated by tabs.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write};
 
-/// The symbols of one class.
-#[derive(Clone, Debug)]
-pub(crate) struct ClassSymbols {
-    pub(crate) name: String,
-    pub(crate) source_file: Option<String>,
-    pub(crate) methods: Vec<MethodSymbol>,
-}
+use crate::zip::Spool;
 
-#[derive(Clone, Debug)]
-pub(crate) struct MethodSymbol {
-    pub(crate) id: u32,
-    pub(crate) name: String,
-    pub(crate) descriptor: String,
-    pub(crate) line: Option<u16>,
-}
+/// The symbols of a unit, while its classes are rewritten.
+#[derive(Debug)]
+pub(crate) struct Symbols(Spool);
 
-/// The text of the resource.
-pub(crate) fn text(classes: &[ClassSymbols], left_alone: &BTreeMap<&'static str, u64>) -> String {
-    let mut out = String::from("loadhook symbols 1\n");
-    for class in classes.iter().filter(|class| !class.methods.is_empty()) {
-        line(
-            &mut out,
-            "C",
-            &[&class.name, class.source_file.as_deref().unwrap_or("")],
-        );
-        for method in &class.methods {
-            let id = method.id.to_string();
-            let first = method.line.map(|line| line.to_string()).unwrap_or_default();
-            line(
-                &mut out,
-                "M",
-                &[&id, &method.name, &method.descriptor, &first],
-            );
+impl Symbols {
+    pub(crate) fn new() -> Symbols {
+        Symbols(Spool::new())
+    }
+
+    /// Adds the lines of a class.
+    pub(crate) fn add(&mut self, lines: &str) -> io::Result<()> {
+        if self.0.is_empty() {
+            self.0.write_all(b"loadhook symbols 1\n")?;
         }
+        self.0.write_all(lines.as_bytes())
     }
-    for (reason, methods) in left_alone {
-        line(&mut out, "S", &[reason, &methods.to_string()]);
+
+    /// The whole text, with how many methods were left alone and why.
+    pub(crate) fn finish(mut self, left_alone: &BTreeMap<&'static str, u64>) -> io::Result<Spool> {
+        let mut lines = String::new();
+        for (reason, methods) in left_alone {
+            line(&mut lines, "S", &[reason, &methods.to_string()]);
+        }
+        self.add(&lines)?;
+        Ok(self.0)
     }
-    out
+}
+
+/// The line of a class; those of its methods follow.
+pub(crate) fn class(out: &mut String, name: &str, source_file: Option<&str>) {
+    line(out, "C", &[name, source_file.unwrap_or("")]);
+}
+
+/// The line of a method.
+pub(crate) fn method(
+    out: &mut String,
+    id: u32,
+    name: &str,
+    descriptor: &str,
+    first_line: Option<u16>,
+) {
+    let first = first_line.map(|line| line.to_string()).unwrap_or_default();
+    line(out, "M", &[&id.to_string(), name, descriptor, &first]);
 }
 
 fn line(out: &mut String, kind: &str, fields: &[&str]) {
@@ -68,18 +75,16 @@ mod tests {
 
     #[test]
     fn names_cannot_end_a_line() {
-        let class = ClassSymbols {
-            name: "a.B".into(),
-            source_file: None,
-            methods: vec![MethodSymbol {
-                id: 7,
-                name: "x\ty\nz\\".into(),
-                descriptor: "()V".into(),
-                line: Some(3),
-            }],
-        };
-        let text = text(&[class], &BTreeMap::from([("trivial", 2)]));
+        let mut lines = String::new();
+        class(&mut lines, "a.B", None);
+        method(&mut lines, 7, "x\ty\nz\\", "()V", Some(3));
+        let mut symbols = Symbols::new();
+        symbols.add(&lines).unwrap();
+        let mut text = Vec::new();
+        let left_alone = BTreeMap::from([("trivial", 2)]);
+        let spool = symbols.finish(&left_alone).unwrap();
+        spool.copy_to(&mut text).unwrap();
         let expected = "loadhook symbols 1\nC\ta.B\t\nM\t7\tx\\ty\\nz\\\\\t()V\t3\nS\ttrivial\t2\n";
-        assert_eq!(text, expected);
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 }

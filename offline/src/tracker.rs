@@ -3,7 +3,6 @@
 use loadhook_tracker::renamed;
 
 use crate::module_info;
-use crate::symbols;
 use crate::units::Unit;
 use crate::zip::{Archive, Output};
 
@@ -59,9 +58,9 @@ pub fn jar() -> std::io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The class that the probes of a unit call, and what its ids stand for.
-/// `package` is that of the tracker's other classes.
-pub(crate) fn part(unit: &Unit, package: &str) -> [File; 2] {
+/// The class that the probes of a unit call. `package` is that of the
+/// tracker's other classes.
+pub(crate) fn part(unit: &Unit, package: &str) -> File {
     let archive = format!("{} {}", unit.id, unit.ids.methods);
     let rename = |text: &str| match text {
         ARCHIVE => Some(archive.clone()),
@@ -74,11 +73,5 @@ pub(crate) fn part(unit: &Unit, package: &str) -> [File; 2] {
         .iter()
         .find(|(name, _)| *name == TEMPLATE);
     let (_, template) = template.expect("the tracker has a template of parts");
-    [
-        (format!("{}.class", unit.owner), renamed(template, &rename)),
-        (
-            format!("META-INF/loadhook/{}.symbols", unit.id),
-            symbols::text(&unit.symbols, &unit.left_alone).into_bytes(),
-        ),
-    ]
+    (format!("{}.class", unit.owner), renamed(template, &rename))
 }

@@ -1,15 +1,18 @@
 //! Where classes belong: a unit is what one class path entry or module holds.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 
+use loadhook_rewrite::symbol;
 use sha2::{Digest, Sha256};
 
 use crate::classes::{Done, Facts, Ids};
 use crate::module_info::{self, Needs};
 use crate::plan::{Plan, Tracker};
-use crate::symbols::ClassSymbols;
+use crate::symbols::Symbols;
 use crate::tally::Tally;
 use crate::tracker::{self, File};
+use crate::zip::Spool;
 
 const MODULE_INFO: &str = "module-info.class";
 /// In the manifest of what is a module without a description.
@@ -32,8 +35,8 @@ pub(crate) struct Unit {
     /// That of the tracker's classes, if they are embedded.
     tracker: String,
     pub(crate) ids: Ids,
-    pub(crate) symbols: Vec<ClassSymbols>,
-    pub(crate) left_alone: BTreeMap<&'static str, u64>,
+    symbols: Symbols,
+    left_alone: BTreeMap<&'static str, u64>,
     rewritten: bool,
 }
 
@@ -45,13 +48,18 @@ impl Unit {
 
     /// What the description of its module has to say.
     pub(crate) fn needs(&self, tracker: Tracker) -> Needs<'_> {
-        Needs {
-            package: self.package(),
-            tracker: match tracker {
-                Tracker::Jar => module_info::Place::Module(tracker::MODULE),
-                Tracker::Embed | Tracker::None => module_info::Place::Package,
-            },
-        }
+        needs(self.package(), tracker)
+    }
+}
+
+/// What a module's description has to say of a part in `package`.
+pub(crate) fn needs(package: &str, tracker: Tracker) -> Needs<'_> {
+    Needs {
+        package,
+        tracker: match tracker {
+            Tracker::Jar => module_info::Place::Module(tracker::MODULE),
+            Tracker::Embed | Tracker::None => module_info::Place::Package,
+        },
     }
 }
 
@@ -63,6 +71,8 @@ pub(crate) struct Units {
     /// Tells this archive from all others.
     hash: Sha256,
     modules: BTreeSet<String>,
+    /// Roots of which the classes stay as they are.
+    closed: BTreeSet<String>,
     by_root: BTreeMap<String, Unit>,
 }
 
@@ -86,7 +96,7 @@ impl Units {
         let hash = Sha256::new()
             .chain_update(env!("CARGO_PKG_VERSION"))
             .chain_update([0])
-            .chain_update(&plan.seed)
+            .chain_update(format!("{plan:?}"))
             .chain_update([0])
             .chain_update(content);
         let modules = names
@@ -102,6 +112,7 @@ impl Units {
             tracker: plan.tracker,
             hash,
             modules,
+            closed: BTreeSet::new(),
             by_root: BTreeMap::new(),
         }
     }
@@ -121,18 +132,29 @@ impl Units {
                 first: outside.take(facts.ids),
             });
         }
-        let name = std::str::from_utf8(&facts.name).ok()?;
-        let root = path.strip_suffix(".class")?.strip_suffix(name)?;
-        let root = unversioned(root);
-        if !root.is_empty() && !root.ends_with('/') {
-            return None;
-        }
+        let root = self.root(path, &facts.name)?;
         let unit = self.unit(root);
         Some(Assignment {
             root: root.to_owned(),
             owner: unit.owner.clone(),
             first: unit.ids.take(facts.ids),
         })
+    }
+
+    /// The root of a class, of which the internal name is modified UTF-8, if it
+    /// can be loaded from `path` and may be changed.
+    pub(crate) fn root<'p>(&self, path: &'p str, class: &[u8]) -> Option<&'p str> {
+        let name = symbol::text(class);
+        let root = path.strip_suffix(".class")?.strip_suffix(&*name)?;
+        let root = unversioned(root);
+        let is_root = root.is_empty() || root.ends_with('/');
+        (is_root && !self.closed.contains(root)).then_some(root)
+    }
+
+    /// Keeps the classes of a root as they are: its module cannot be given what
+    /// they would need.
+    pub(crate) fn close(&mut self, root: &str) {
+        self.closed.insert(root.to_owned());
     }
 
     fn unit(&mut self, root: &str) -> &mut Unit {
@@ -164,22 +186,28 @@ impl Units {
             package,
             id,
             ids: Ids::default(),
-            symbols: Vec::new(),
+            symbols: Symbols::new(),
             left_alone: BTreeMap::new(),
             rewritten: false,
         }
     }
 
     /// Books what became of a class.
-    pub(crate) fn book(&mut self, assignment: &Assignment, done: Done, tally: &mut Tally) {
+    pub(crate) fn book(
+        &mut self,
+        assignment: &Assignment,
+        done: Done,
+        tally: &mut Tally,
+    ) -> io::Result<()> {
         tally.add(done.tally);
         if let Some(unit) = self.by_root.get_mut(&assignment.root) {
             for (reason, methods) in done.left_alone {
                 *unit.left_alone.entry(reason).or_default() += methods;
             }
             unit.rewritten |= done.is_rewritten;
-            unit.symbols.extend(done.symbols);
+            unit.symbols.add(&done.symbols)?;
         }
+        Ok(())
     }
 
     /// The unit that is a module's, if classes of it are rewritten.
@@ -197,6 +225,17 @@ impl Units {
         self.by_root.get(root).filter(|unit| unit.rewritten)
     }
 
+    /// What the ids of the units stand for, which is to be added, too.
+    pub(crate) fn into_symbols(self) -> io::Result<Vec<(String, Spool)>> {
+        let rewritten = self.by_root.into_iter().filter(|(_, unit)| unit.rewritten);
+        rewritten
+            .map(|(root, unit)| {
+                let name = format!("{root}META-INF/loadhook/{}.symbols", unit.id);
+                Ok((name, unit.symbols.finish(&unit.left_alone)?))
+            })
+            .collect()
+    }
+
     /// What has to be added.
     pub(crate) fn files(&self) -> Vec<File> {
         let mut files = Vec::new();
@@ -212,13 +251,15 @@ impl Units {
                 Tracker::Embed => tracker::classes(package),
                 Tracker::Jar | Tracker::None => Vec::new(),
             };
-            all.extend(tracker::part(unit, package));
+            all.push(tracker::part(unit, package));
             if package == unit.package {
                 let name = unit.package().replace('/', ".");
                 all.push((TRACKER.to_owned(), name.into_bytes()));
             }
-            let all = all.into_iter();
-            files.extend(all.map(|(name, content)| (format!("{root}{name}"), content)));
+            files.extend(
+                all.into_iter()
+                    .map(|(name, content)| (format!("{root}{name}"), content)),
+            );
         }
         files
     }

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use loadhook_offline::{Error, Offline, Plan, Progress};
+use loadhook_offline::{Detail, Error, Offline, Plan, Progress};
 use loadhook_rewrite::Filter;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -114,6 +114,11 @@ pub(crate) struct RewriteArgs {
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=2048))]
     max_entry: u64,
 
+    /// The most that an archive may unpack to, with all that is inside, in MiB;
+    /// more is an error [default: 100 times its size, at least 1024]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    max_total: Option<u64>,
+
     /// Do everything but write
     #[arg(long)]
     dry_run: bool,
@@ -145,7 +150,11 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
         signal_hook::flag::register(signal, progress.stop.clone()).context("signals")?;
     }
     let started = Instant::now();
-    let mut offline = Offline::new(&plan, args.json, &progress);
+    let detail = Detail {
+        ids: args.json,
+        names: args.json || args.verbose,
+    };
+    let mut offline = Offline::new(&plan, detail, &progress);
     let total = inputs.iter().map(Input::bytes).sum();
     let done = progress::shown(args.quiet, &progress, total, || {
         inputs
@@ -223,10 +232,7 @@ impl RewriteArgs {
         plan.skip_instrumented = self.skip_instrumented;
         plan.strict = self.strict;
         plan.most_entry = self.max_entry << 20;
-        plan.seed = format!(
-            "{:?}",
-            (&self.include, &self.exclude, &self.probes, self.all)
-        );
+        plan.most_total = self.max_total.map(|most| most << 20);
         Ok(plan)
     }
 
@@ -251,6 +257,7 @@ impl RewriteArgs {
             Err(
                 error @ (Error::Signed(_)
                 | Error::Instrumented(_)
+                | Error::TooMuch { .. }
                 | Error::Unreadable(_)
                 | Error::Interrupted),
             ) => Err(error.into()),

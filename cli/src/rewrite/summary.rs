@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use loadhook_offline::{Plan, Tally};
+use loadhook_offline::{Names, Plan, Tally};
+use loadhook_profile::printable;
 use serde_json::{Value, json};
 
 use super::{RewriteArgs, Tracker};
@@ -36,7 +37,7 @@ pub(super) fn print(
         say!("  {:>7} skipped: trivial (--all keeps them)", tally.trivial);
     }
     for (word, methods) in &tally.left_alone {
-        say!("  {:>7} left alone: {word}", methods.len());
+        say!("  {:>7} left alone: {word}", methods.total());
     }
     if tally.already_instrumented != 0 {
         say!(
@@ -44,19 +45,24 @@ pub(super) fn print(
             tally.already_instrumented
         );
     }
-    let most = if args.verbose { usize::MAX } else { 10 };
+    let most = match args.verbose {
+        true => usize::MAX,
+        false => Names::FEW,
+    };
+    let list = |what: &str, names: &Names| list(what, names, most);
     if args.verbose {
         for (word, methods) in &tally.left_alone {
-            list(&format!("left alone ({word})"), methods, most);
+            list(&format!("left alone ({word})"), methods);
         }
     } else {
-        list("left alone", &tally.refused, most);
+        list("left alone", &tally.refused);
     }
-    list("covered only in part", &tally.uncovered, most);
-    list("unreadable, kept as it was", &tally.unreadable, most);
-    list("signature removed", &tally.unsigned, most);
-    list("INDEX.LIST removed", &tally.unindexed, most);
-    list("hashes of other modules removed", &tally.unhashed, most);
+    list("covered only in part", &tally.uncovered);
+    list("unreadable, kept as it was", &tally.unreadable);
+    list("not looked into, kept as it was", &tally.left_out);
+    list("signature removed", &tally.unsigned);
+    list("INDEX.LIST removed", &tally.unindexed);
+    list("hashes of other modules removed", &tally.unhashed);
     for pattern in unmatched {
         say!("warning: the pattern {pattern} matched nothing");
     }
@@ -74,15 +80,15 @@ pub(super) fn print(
 }
 
 /// Prints at most so many lines; `--json` and `-v` have them all.
-fn list(what: &str, lines: &[String], most: usize) {
-    for line in lines.iter().take(most) {
+fn list(what: &str, names: &Names, most: usize) {
+    let shown = names.kept().iter().take(most);
+    let more = names.total() - shown.len() as u64;
+    for line in shown {
         // A name in a class may be 64 KB long.
         let short: String = line.chars().take(500).collect();
-        say!("{what}: {short}");
+        say!("{what}: {}", printable(&short));
     }
-    if let Some(more) = lines.len().checked_sub(most)
-        && more != 0
-    {
+    if more != 0 {
         say!("{what}: {more} more (-v lists all)");
     }
 }

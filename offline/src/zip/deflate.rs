@@ -1,9 +1,16 @@
 //! Packing and unpacking: whole contents at a time, with a state a thread,
-//! since making one takes longer than packing a small class.
+//! since making one takes longer than packing a small class; and what is too
+//! large for memory piece by piece.
 
 use std::cell::RefCell;
+use std::io::{self, Read, Write};
 
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
+
+use super::content::copy;
 
 /// What the JDK's own `jar` uses.
 const LEVEL: i32 = 6;
@@ -32,6 +39,18 @@ pub(super) fn unpack(packed: &[u8], size: usize) -> Option<Vec<u8>> {
         let len = unpacker.deflate_decompress(packed, &mut content).ok()?;
         (len == size).then_some(content)
     })
+}
+
+/// Packs what is read from `from`.
+pub(super) fn pack_all(from: impl Read, to: impl Write) -> io::Result<()> {
+    let mut packer = DeflateEncoder::new(to, Compression::new(LEVEL as u32));
+    copy(from, &mut packer)?;
+    packer.finish()?.flush()
+}
+
+/// Reads what `packed` unpacks to, which may never end.
+pub(super) fn unpacking(packed: impl Read) -> impl Read {
+    DeflateDecoder::new_with_buf(packed, vec![0; 1 << 18])
 }
 
 pub(super) fn checksum(content: &[u8]) -> u32 {

@@ -2,6 +2,7 @@
 
 use super::record::{MAX32, VERSION_ZIP64, put2, put4, put8, short, u4, u8};
 
+pub(super) const END_LEN: u64 = 22;
 const END64: [u8; 4] = *b"PK\x06\x06";
 const END64_LEN: usize = 56;
 const LOCATOR64: [u8; 4] = *b"PK\x06\x07";

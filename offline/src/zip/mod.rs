@@ -8,14 +8,18 @@
 //! its own. Where only one record changes, all others stay as they were, with
 //! times, comments, extra fields, attributes and whatever stood between them.
 
+mod content;
 mod deflate;
 mod descriptor;
 mod ending;
 mod read;
 mod record;
+mod spool;
 mod write;
 
+pub use content::Content;
 pub use read::{Archive, Entry, ZipError};
+pub use spool::Spool;
 pub use write::{Output, Packed};
 
 /// How an entry's data are stored, as zip's specification numbers it.

@@ -6,9 +6,9 @@ use std::ops::Range;
 use rawzip::{ReaderAt, ZipLocator};
 use thiserror::Error;
 
-use super::ending::Ending;
+use super::descriptor;
+use super::ending::{END_LEN, Ending};
 use super::record::{DIRECTORY, DIRECTORY_LEN, Facts, HAS_DESCRIPTOR, LOCAL, LOCAL_LEN, u2, u4};
-use super::{DEFLATED, STORED, deflate, descriptor};
 
 /// What an archive may be like at most before it is refused.
 const MOST_ENTRIES: u64 = 4 << 20;
@@ -60,7 +60,7 @@ pub struct Archive<R> {
 pub struct Entry {
     record: Range<usize>,
     pub(super) facts: Facts,
-    is_encrypted: bool,
+    pub(super) is_encrypted: bool,
     /// Where its local record begins, and where the next thing does.
     pub(super) local: Range<u64>,
 }
@@ -75,11 +75,6 @@ impl Entry {
     /// trusted.
     pub fn size(&self) -> u64 {
         self.facts.size
-    }
-
-    /// The CRC-32 of its content, as the directory says.
-    pub fn crc(&self) -> u32 {
-        self.facts.crc
     }
 
     /// Where it begins in the archive.
@@ -116,6 +111,9 @@ impl<R: ReaderAt> Archive<R> {
             });
         }
         let eocd_offset = located.eocd_offset();
+        if len.saturating_sub(eocd_offset) < END_LEN {
+            return Err(ZipError::NoArchive("its end record is cut".to_owned()));
+        }
         let mut end = vec![0; (len - eocd_offset) as usize];
         source.read_exact_at(&mut end, eocd_offset)?;
 
@@ -241,43 +239,6 @@ impl<R: ReaderAt> Archive<R> {
         let mut behind = vec![0; (entry.local.end - end).min(descriptor::LONGEST as u64) as usize];
         self.source.read_exact_at(&mut behind, end)?;
         Ok(end + descriptor::len(&behind, entry.facts) as u64)
-    }
-
-    /// The content of an entry of at most `most` bytes, which is checked
-    /// against the checksum.
-    ///
-    /// # Errors
-    /// When the entry is larger, damaged, encrypted, or packed otherwise than
-    /// by deflate.
-    pub fn read(&self, entry: &Entry, most: u64) -> io::Result<Vec<u8>> {
-        let invalid = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        if entry.is_encrypted {
-            return Err(invalid("encrypted"));
-        }
-        if entry.facts.size > most {
-            return Err(invalid(&format!("larger than {most} bytes")));
-        }
-        // No more than deflate can do, lest a few bytes take all memory.
-        if entry.facts.size / 1033 > entry.facts.compressed.saturating_add(64) {
-            return Err(invalid("damaged: it cannot be that long"));
-        }
-        let header = self.local_header(entry).map_err(io::Error::other)?;
-        let mut packed = vec![0; entry.facts.compressed as usize];
-        self.source
-            .read_exact_at(&mut packed, entry.local.start + header.len() as u64)?;
-        let content = match entry.facts.method {
-            STORED => packed,
-            DEFLATED => deflate::unpack(&packed, entry.facts.size as usize)
-                .ok_or_else(|| invalid("damaged: it does not unpack to its length"))?,
-            other => return Err(invalid(&format!("compressed by method {other}"))),
-        };
-        if content.len() as u64 != entry.facts.size {
-            return Err(invalid("damaged: it has another length"));
-        }
-        if deflate::checksum(&content) != entry.facts.crc {
-            return Err(invalid("damaged: it has another checksum"));
-        }
-        Ok(content)
     }
 }
 

@@ -1,18 +1,19 @@
 //! Writing an archive anew, entry by entry.
 
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 
 use rawzip::ReaderAt;
 
 use super::read::Archive;
 use super::record::{self, Facts};
+use super::spool::{Data, Spool};
 use super::{DEFLATED, STORED, deflate};
 
 /// An entry's content as it goes into the archive.
 #[derive(Debug)]
 pub struct Packed {
     facts: Facts,
-    data: Vec<u8>,
+    data: Data,
 }
 
 impl Packed {
@@ -22,13 +23,41 @@ impl Packed {
             STORED => content.to_vec(),
             _ => deflate::pack(content),
         };
-        let facts = Facts {
-            method: if method == STORED { STORED } else { DEFLATED },
-            crc: deflate::checksum(content),
-            compressed: data.len() as u64,
-            size: content.len() as u64,
+        let (crc, size) = (deflate::checksum(content), content.len() as u64);
+        Packed {
+            facts: facts(method, crc, data.len() as u64, size),
+            data: Data::Memory(data),
+        }
+    }
+
+    /// As [`new`](Packed::new), of content that may be large.
+    ///
+    /// # Errors
+    /// Those of temporary files.
+    pub fn spooled(content: Spool, method: u16) -> io::Result<Packed> {
+        let (crc, size) = content.sums();
+        let (data, compressed) = match (content.into_data(), method) {
+            (Data::Memory(bytes), _) => return Ok(Packed::new(&bytes, method)),
+            (data, STORED) => (data, size),
+            (Data::File(mut file), _) => {
+                file.rewind()?;
+                let mut packed = Spool::new();
+                deflate::pack_all(file, &mut packed)?;
+                let (_, compressed) = packed.sums();
+                (packed.into_data(), compressed)
+            }
         };
-        Packed { facts, data }
+        let facts = facts(method, crc, compressed, size);
+        Ok(Packed { facts, data })
+    }
+}
+
+fn facts(method: u16, crc: u32, compressed: u64, size: u64) -> Facts {
+    Facts {
+        method: if method == STORED { STORED } else { DEFLATED },
+        crc,
+        compressed,
+        size,
     }
 }
 
@@ -88,7 +117,7 @@ impl<W: Write> Output<W> {
             .local_header(&archive.entries[entry])
             .map_err(io::Error::other)?;
         self.put(&record::local(&header, packed.facts))?;
-        self.put(&packed.data)?;
+        self.put_data(packed)?;
         self.copy_gap(archive, entry, &header)
     }
 
@@ -119,7 +148,14 @@ impl<W: Write> Output<W> {
     /// # Errors
     /// Those of writing.
     pub fn add(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
-        let packed = Packed::new(content, DEFLATED);
+        self.add_packed(name, &Packed::new(content, DEFLATED))
+    }
+
+    /// As [`add`](Output::add), of what is packed.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn add_packed(&mut self, name: &str, packed: &Packed) -> io::Result<()> {
         let offset = self.at - self.base;
         let fresh = record::fresh_directory(name.as_bytes());
         self.new
@@ -128,7 +164,7 @@ impl<W: Write> Output<W> {
             &record::fresh_local(name.as_bytes()),
             packed.facts,
         ))?;
-        self.put(&packed.data)
+        self.put_data(packed)
     }
 
     /// Writes the directory and what follows it. What was neither copied nor
@@ -170,6 +206,11 @@ impl<W: Write> Output<W> {
         self.out.write_all(bytes)?;
         self.at += bytes.len() as u64;
         Ok(())
+    }
+
+    fn put_data(&mut self, packed: &Packed) -> io::Result<()> {
+        self.at += packed.facts.compressed;
+        packed.data.copy_to(&mut self.out)
     }
 
     fn copy_range(&mut self, source: &impl ReaderAt, from: u64, to: u64) -> io::Result<()> {

@@ -1,11 +1,17 @@
 //! Archives made by hand, with what other tools leave out.
+#![allow(dead_code)]
 
 use std::collections::HashSet;
-use std::io::Read;
+use std::io::{Cursor, Read};
 
+use anyhow::{Context, Result};
 use flate2::Compression;
 use flate2::read::DeflateEncoder;
+use loadhook_offline::{Detail, Error, Offline, Plan, Progress, Tally, Tracker};
+use loadhook_rewrite::Filter;
 use proptest::prelude::*;
+
+pub(crate) const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
 
 /// What stands behind an entry's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +58,7 @@ pub(crate) struct Spec {
 }
 
 /// What follows the directory, besides the end record and the comment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct EndingSpec {
     /// Between the directory and the end records, and whether the directory's
     /// length counts it in.
@@ -281,7 +287,7 @@ fn entries() -> impl Strategy<Value = EntrySpec> {
             let is_class = name.ends_with(".class");
             let is_folder = name.ends_with('/');
             let content = match (is_class, is_folder) {
-                (true, _) => super::GREETER.to_vec(),
+                (true, _) => GREETER.to_vec(),
                 (_, true) => Vec::new(),
                 _ => content,
             };
@@ -351,4 +357,79 @@ pub(crate) fn specs() -> impl Strategy<Value = Spec> {
                 comment,
             },
         )
+}
+
+impl EntrySpec {
+    /// One without anything unusual.
+    pub(crate) fn plain(name: &[u8], content: &[u8], deflated: bool) -> EntrySpec {
+        EntrySpec {
+            name: name.to_vec(),
+            content: content.to_vec(),
+            deflated,
+            descriptor: Descriptor::No,
+            zip64: false,
+            extra: Vec::new(),
+            comment: Vec::new(),
+            time: 0x58a3_6c00,
+            attributes: 0,
+            gap: Vec::new(),
+        }
+    }
+}
+
+/// An archive without anything unusual.
+pub(crate) fn plain(entries: Vec<EntrySpec>) -> Vec<u8> {
+    made(&Spec {
+        prefix: Vec::new(),
+        shifted: false,
+        entries,
+        reversed: false,
+        ending: EndingSpec::default(),
+        comment: Vec::new(),
+    })
+    .bytes
+}
+
+/// An archive of deflated entries.
+pub(crate) fn deflated(entries: &[(&str, &[u8])]) -> Vec<u8> {
+    let entries = entries.iter();
+    let entry = |(name, content): &(&str, &[u8])| EntrySpec::plain(name.as_bytes(), content, true);
+    plain(entries.map(entry).collect())
+}
+
+/// Names and contents, as another reader finds them, in its order.
+pub(crate) fn read(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(bytes))?;
+    let mut all = Vec::new();
+    for at in 0..archive.len() {
+        let mut entry = archive.by_index(at)?;
+        let mut content = Vec::new();
+        entry.read_to_end(&mut content)?;
+        all.push((entry.name_raw().to_vec(), content));
+    }
+    Ok(all)
+}
+
+/// The content of an entry, as another reader finds it.
+pub(crate) fn content(bytes: &[u8], name: &str) -> Result<Vec<u8>> {
+    let all = read(bytes)?;
+    let found = all.into_iter().find(|(found, _)| found == name.as_bytes());
+    Ok(found.with_context(|| format!("{name} is missing"))?.1)
+}
+
+/// Timing probes in all methods.
+pub(crate) fn plan(tracker: Tracker) -> Plan {
+    let mut plan = Plan::new(Filter::new());
+    plan.all = true;
+    plan.tracker = tracker;
+    plan
+}
+
+/// What an archive becomes, and what is told of it.
+pub(crate) fn rewrite(plan: &Plan, bytes: &[u8]) -> std::result::Result<(Vec<u8>, Tally), Error> {
+    let progress = Progress::default();
+    let mut offline = Offline::new(plan, Detail::default(), &progress);
+    let mut out = Vec::new();
+    offline.archive("a.jar", bytes.to_vec(), bytes.len() as u64, &mut out)?;
+    Ok((out, offline.tally().clone()))
 }

@@ -1,0 +1,128 @@
+//! What has to be known of an archive before its first entry is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rawzip::ReaderAt;
+use rayon::prelude::*;
+
+use crate::module_info;
+use crate::plan::Tracker;
+use crate::printable::printable;
+use crate::units::{Units, is_module_info, module_root, needs};
+use crate::zip::{Archive, Entry};
+use crate::{Offline, is_class};
+
+/// Which packages are in which archive, as loaders up to JDK 17 believe: one
+/// that does not list ours hides it. It only makes loading quicker.
+pub(crate) const INDEX: &str = "META-INF/INDEX.LIST";
+
+/// What will become of an archive's classes: descriptions of modules and an
+/// index may come before them.
+#[derive(Debug, Default)]
+pub(crate) struct Ahead {
+    /// The roots of modules of which a class will be rewritten.
+    pub(crate) modules: BTreeSet<String>,
+    /// Whether there is an index and any class will be rewritten.
+    pub(crate) outdates_index: bool,
+}
+
+impl Offline<'_> {
+    /// Reads as few classes as tell it. A module whose description cannot be
+    /// read cannot get what its classes would need, so they stay.
+    pub(crate) fn look_ahead<R: ReaderAt + Sync>(
+        &mut self,
+        archive: &Archive<R>,
+        names: &[Option<&str>],
+        prefix: &str,
+        units: &mut Units,
+    ) -> Ahead {
+        if self.plan.tracker == Tracker::None {
+            return Ahead::default();
+        }
+        let all = || {
+            let entries = archive.entries().iter().zip(names);
+            entries.filter_map(|(entry, name)| Some((entry, (*name)?)))
+        };
+        let mut modules = BTreeMap::new();
+        for (entry, name) in all().filter(|(_, name)| is_module_info(name)) {
+            let root = module_root(name);
+            if let Err(fault) = self.check_module(archive, entry) {
+                let name = printable(name.as_bytes());
+                self.tally
+                    .unreadable
+                    .push(format!("{prefix}{name}: {fault}; its classes stay, too"));
+                units.close(root);
+            }
+            modules.insert(root, AtomicBool::new(false));
+        }
+        let any = AtomicBool::new(!all().any(|(_, name)| name == INDEX));
+        let is_indexed = !any.load(Ordering::Relaxed);
+        if modules.is_empty() && !is_indexed {
+            return Ahead::default();
+        }
+        let classes: Vec<(&Entry, &str)> = all()
+            .filter(|(_, name)| is_class(name) && !is_module_info(name))
+            .collect();
+        classes.par_iter().for_each(|(entry, name)| {
+            let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+            let mut roots = ancestors(name).filter_map(|root| modules.get(root));
+            let is_known = is_set(&any) && roots.all(is_set);
+            if is_known || self.progress.check().is_err() {
+                return;
+            }
+            if let Some(root) = self.rewrites(archive, entry, name, units) {
+                any.store(true, Ordering::Relaxed);
+                if let Some(flag) = modules.get(root) {
+                    flag.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        let rewritten = modules
+            .into_iter()
+            .filter(|(_, flag)| flag.load(Ordering::Relaxed));
+        Ahead {
+            modules: rewritten.map(|(root, _)| root.to_owned()).collect(),
+            outdates_index: is_indexed && any.into_inner(),
+        }
+    }
+
+    /// What would keep a module's description from being changed.
+    fn check_module<R: ReaderAt>(&self, archive: &Archive<R>, entry: &Entry) -> Result<(), String> {
+        let bytes = archive.read(entry, self.plan.most_entry);
+        let bytes = bytes.map_err(|fault| fault.to_string())?;
+        let changed = module_info::changed(&bytes, Some(needs("loadhook", self.plan.tracker)));
+        changed.map(drop).map_err(|fault| fault.to_string())
+    }
+
+    /// The root of a class, if it will be rewritten.
+    fn rewrites<'n, R: ReaderAt>(
+        &self,
+        archive: &Archive<R>,
+        entry: &Entry,
+        name: &'n str,
+        units: &Units,
+    ) -> Option<&'n str> {
+        let bytes = archive.read(entry, self.plan.most_entry).ok()?;
+        let facts = self.workshop.facts(&bytes).ok()?;
+        let root = units.root(name, &facts.name)?;
+        self.workshop.rewrites(&bytes, &facts).then_some(root)
+    }
+}
+
+/// The folders that a path may have its root in, from `""` on.
+fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('/').map(|(at, _)| at + 1);
+    std::iter::once(0).chain(ends).map(|end| &path[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ancestors;
+
+    #[test]
+    fn roots_end_with_a_slash() {
+        let all: Vec<&str> = ancestors("WEB-INF/classes/A.class").collect();
+        assert_eq!(all, ["", "WEB-INF/", "WEB-INF/classes/"]);
+    }
+}

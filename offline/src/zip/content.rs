@@ -1,0 +1,185 @@
+//! The content of entries, whole in memory or to be read at any place.
+
+use std::io::{self, Read, Write};
+use std::ops::Range;
+
+use rawzip::{FileReader, RangeReader, ReaderAt};
+
+use super::read::{Archive, Entry};
+use super::spool::{Data, IN_MEMORY, Spool};
+use super::{DEFLATED, STORED, deflate};
+
+/// The best that deflate can do: so many bytes from one.
+const MOST_RATIO: u64 = 1033;
+
+/// The content of an entry, of any length.
+pub enum Content<'a> {
+    /// What is stored is read where it is.
+    InPlace {
+        /// The archive.
+        source: &'a (dyn ReaderAt + Sync),
+        /// The part of it.
+        range: Range<u64>,
+    },
+    /// Unpacked.
+    Memory(Vec<u8>),
+    /// Unpacked, and too large for memory.
+    File(FileReader),
+}
+
+impl ReaderAt for Content<'_> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Content::InPlace { source, range } => {
+                let left = (range.end - range.start).saturating_sub(offset);
+                let len = left.min(buffer.len() as u64) as usize;
+                source.read_at(&mut buffer[..len], range.start + offset)
+            }
+            Content::Memory(bytes) => bytes.read_at(buffer, offset),
+            Content::File(file) => file.read_at(buffer, offset),
+        }
+    }
+}
+
+impl Entry {
+    /// How many bytes unpacking it makes at most; none where it is stored.
+    pub fn unpacked_at_most(&self) -> u64 {
+        match self.facts.method {
+            STORED => 0,
+            _ => self.facts.size.min(self.longest()),
+        }
+    }
+
+    fn longest(&self) -> u64 {
+        self.facts
+            .compressed
+            .saturating_add(64)
+            .saturating_mul(MOST_RATIO)
+    }
+}
+
+impl<R: ReaderAt> Archive<R> {
+    /// The content of an entry of at most `most` bytes, which is checked
+    /// against the checksum.
+    ///
+    /// # Errors
+    /// When the entry is larger, damaged, encrypted, or packed otherwise than
+    /// by deflate.
+    pub fn read(&self, entry: &Entry, most: u64) -> io::Result<Vec<u8>> {
+        check(entry, most)?;
+        let range = self.data(entry)?;
+        let mut packed = vec![0; (range.end - range.start) as usize];
+        self.source.read_exact_at(&mut packed, range.start)?;
+        let content = match entry.facts.method {
+            STORED => packed,
+            _ => deflate::unpack(&packed, entry.facts.size as usize)
+                .ok_or_else(|| invalid("damaged: it does not unpack to its length"))?,
+        };
+        check_sums(entry, deflate::checksum(&content), content.len() as u64)?;
+        Ok(content)
+    }
+
+    /// Where the entry's data are.
+    fn data(&self, entry: &Entry) -> io::Result<Range<u64>> {
+        if entry.is_encrypted {
+            return Err(invalid("encrypted"));
+        }
+        if !matches!(entry.facts.method, STORED | DEFLATED) {
+            let method = entry.facts.method;
+            return Err(invalid(&format!("compressed by method {method}")));
+        }
+        let header = self.local_header(entry).map_err(io::Error::other)?;
+        let start = entry.local.start + header.len() as u64;
+        Ok(start..start + entry.facts.compressed)
+    }
+}
+
+impl<R: ReaderAt + Sync> Archive<R> {
+    /// The content of an entry, to be read at any place. `most` is the largest
+    /// that is unpacked; what is stored may be larger.
+    ///
+    /// # Errors
+    /// See [`Archive::read`].
+    pub fn content(&self, entry: &Entry, most: u64) -> io::Result<Content<'_>> {
+        if entry.facts.method == STORED {
+            let range = self.data(entry)?;
+            let mut sums = Sums::default();
+            copy(RangeReader::new(&self.source, range.clone()), &mut sums)?;
+            check_sums(entry, sums.crc.sum(), sums.len)?;
+            let source = &self.source;
+            return Ok(Content::InPlace { source, range });
+        }
+        if entry.facts.size <= IN_MEMORY as u64 {
+            return Ok(Content::Memory(self.read(entry, most)?));
+        }
+        check(entry, most)?;
+        let packed = RangeReader::new(&self.source, self.data(entry)?);
+        let mut spool = Spool::new();
+        // One more than there should be is enough to know.
+        copy(
+            deflate::unpacking(packed).take(entry.facts.size + 1),
+            &mut spool,
+        )?;
+        let (crc, len) = spool.sums();
+        check_sums(entry, crc, len)?;
+        Ok(match spool.into_data() {
+            Data::Memory(bytes) => Content::Memory(bytes),
+            Data::File(file) => Content::File(file.into()),
+        })
+    }
+}
+
+/// What is read only for its checksum.
+#[derive(Default)]
+struct Sums {
+    crc: libdeflater::Crc,
+    len: u64,
+}
+
+impl Write for Sums {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.crc.update(bytes);
+        self.len += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn check(entry: &Entry, most: u64) -> io::Result<()> {
+    if entry.facts.size > most {
+        return Err(invalid(&format!("larger than {} MiB", most >> 20)));
+    }
+    // Lest a few bytes take all memory.
+    if entry.facts.size > entry.longest() {
+        return Err(invalid("damaged: it cannot be that long"));
+    }
+    Ok(())
+}
+
+fn check_sums(entry: &Entry, crc: u32, len: u64) -> io::Result<()> {
+    if len != entry.facts.size {
+        return Err(invalid("damaged: it has another length"));
+    }
+    if crc != entry.facts.crc {
+        return Err(invalid("damaged: it has another checksum"));
+    }
+    Ok(())
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}
+
+/// As [`io::copy`], in larger pieces.
+pub(super) fn copy(mut from: impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut piece = vec![0; 1 << 18];
+    loop {
+        match from.read(&mut piece)? {
+            0 => return Ok(()),
+            len => to.write_all(&piece[..len])?,
+        }
+    }
+}

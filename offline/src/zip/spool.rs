@@ -1,0 +1,94 @@
+//! Content that may be large: in memory as long as it is small, then in a
+//! temporary file that has no name.
+
+use std::fs::File;
+use std::io::{self, Seek, Write};
+
+use libdeflater::Crc;
+use tempfile::{SpooledData, SpooledTempFile};
+
+use super::content::copy;
+
+/// How much of one content is in memory, in bytes.
+pub(super) const IN_MEMORY: usize = 8 << 20;
+
+/// Content that is being written.
+#[derive(Debug)]
+pub struct Spool {
+    data: SpooledTempFile,
+    crc: u32,
+    len: u64,
+}
+
+/// Where content is.
+#[derive(Debug)]
+pub(super) enum Data {
+    Memory(Vec<u8>),
+    File(File),
+}
+
+impl Spool {
+    /// Begins with nothing.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Spool {
+        Spool {
+            data: SpooledTempFile::new(IN_MEMORY),
+            crc: 0,
+            len: 0,
+        }
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Writes all of it to `out`.
+    ///
+    /// # Errors
+    /// Those of reading and writing.
+    pub fn copy_to(self, out: &mut impl Write) -> io::Result<()> {
+        self.into_data().copy_to(out)
+    }
+
+    /// Its checksum and length.
+    pub(super) fn sums(&self) -> (u32, u64) {
+        (self.crc, self.len)
+    }
+
+    pub(super) fn into_data(self) -> Data {
+        match self.data.into_inner() {
+            SpooledData::InMemory(bytes) => Data::Memory(bytes.into_inner()),
+            SpooledData::OnDisk(file) => Data::File(file),
+        }
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.data.write(bytes)?;
+        let mut crc = Crc::with_initial(self.crc);
+        crc.update(&bytes[..written]);
+        self.crc = crc.sum();
+        self.len += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.data.flush()
+    }
+}
+
+impl Data {
+    /// Writes all of it to `out`.
+    pub(super) fn copy_to(&self, out: &mut impl Write) -> io::Result<()> {
+        match self {
+            Data::Memory(bytes) => out.write_all(bytes),
+            Data::File(file) => {
+                let mut file = file;
+                file.rewind()?;
+                copy(file, out)
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Archives that are odd, damaged or made to do harm.
+
+mod common;
+
+use anyhow::{Context, Result, ensure};
+use common::{EntrySpec, GREETER, content, deflated, plain, plan, read, rewrite};
+use loadhook_offline::{Error, Plan, Tracker};
+use loadhook_rewrite::symbol::modified_utf8;
+
+const SIGNED: &[u8] =
+    b"Manifest-Version: 1.0\r\n\r\nName: Greeter.class\r\nSHA-256-Digest: eHh4\r\n\r\n";
+
+/// What stands behind the colon of an error that must come.
+fn refused(plan: &Plan, bytes: &[u8]) -> Result<Error> {
+    let refused = rewrite(plan, bytes).err();
+    refused.context("it was not refused")
+}
+
+/// The class under another name.
+fn renamed(name: &str) -> Result<Vec<u8>> {
+    let old = b"\x01\0\x07Greeter";
+    let at = GREETER.windows(old.len()).position(|piece| piece == old);
+    let at = at.context("the class's name")?;
+    let name = modified_utf8(name);
+    let new = [&[1][..], &(name.len() as u16).to_be_bytes(), &name].concat();
+    Ok([&GREETER[..at], &new, &GREETER[at + old.len()..]].concat())
+}
+
+/// A few hundred kilobytes that unpack to 100 MB of what could be classes.
+fn bomb() -> Vec<u8> {
+    let zeros = vec![0; 10 << 20];
+    let names: Vec<String> = (0..10).map(|n| format!("C{n}.class")).collect();
+    let entries: Vec<(&str, &[u8])> = names.iter().map(|n| (&**n, &*zeros)).collect();
+    deflated(&entries)
+}
+
+#[test]
+fn what_unpacks_without_end_is_refused() -> Result<()> {
+    let bomb = bomb();
+    let outer = deflated(&[("lib/bomb.jar", &bomb)]);
+    ensure!(outer.len() < 1 << 20);
+    let mut limited = plan(Tracker::None);
+    limited.most_total = Some(64 << 20);
+    let error = refused(&limited, &outer)?;
+    let said =
+        "a.jar!/lib/bomb.jar: it unpacks to more than 64 MiB in total: --max-total takes more";
+    ensure!(error.to_string() == said, "{error}");
+    // Enough is enough, and no class is one.
+    limited.most_total = Some(200 << 20);
+    let (_, tally) = rewrite(&limited, &outer)?;
+    ensure!(tally.unreadable.total() == 10);
+    // Archives that are next to nothing, but many.
+    let empty = deflated(&[]);
+    let names: Vec<String> = (0..300).map(|n| format!("{n}.jar")).collect();
+    let entries: Vec<(&str, &[u8])> = names.iter().map(|n| (&**n, &*empty)).collect();
+    limited.most_total = Some(64 << 20);
+    ensure!(
+        refused(&limited, &deflated(&entries))?
+            .to_string()
+            .starts_with("a.jar!/")
+    );
+    // Unless told, a megabyte may become a gigabyte.
+    let outer: Vec<String> = (0..12).map(|n| format!("{n}.jar")).collect();
+    let entries: Vec<(&str, &[u8])> = outer.iter().map(|n| (&**n, &*bomb)).collect();
+    let error = refused(&plan(Tracker::None), &deflated(&entries))?;
+    ensure!(
+        error
+            .to_string()
+            .starts_with("a.jar!/10.jar: it unpacks to more than 1024 MiB"),
+        "{error}"
+    );
+    Ok(())
+}
+
+#[test]
+fn archives_that_lie_too_deep_are_named() -> Result<()> {
+    let mut jar = deflated(&[("Greeter.class", GREETER)]);
+    for depth in (0..6).rev() {
+        // As inputs, inside too: .zip is an archive.
+        let name = if depth == 2 { "in.zip" } else { "in.jar" };
+        jar = deflated(&[("Greeter.class", GREETER), (name, &jar)]);
+    }
+    let (out, tally) = rewrite(&plan(Tracker::None), &jar)?;
+    ensure!((tally.archives, tally.rewritten) == (5, 5), "{tally:?}");
+    let deepest = "a.jar!/in.jar!/in.jar!/in.zip!/in.jar!/in.jar";
+    let said = format!("{deepest}: it lies in 4 archives inside the outermost");
+    ensure!(tally.left_out.kept() == [said], "{:?}", tally.left_out);
+    let mut level = out;
+    for depth in 0..6 {
+        let is_rewritten = content(&level, "Greeter.class")? != GREETER;
+        ensure!(is_rewritten == (depth < 5), "{depth}");
+        level = content(&level, if depth == 2 { "in.zip" } else { "in.jar" })?;
+    }
+    Ok(())
+}
+
+#[test]
+fn signatures_of_what_does_not_change_stay() -> Result<()> {
+    let with_class = deflated(&[
+        ("META-INF/MANIFEST.MF", SIGNED),
+        ("META-INF/A.SF", b"signature"),
+        ("Greeter.class", GREETER),
+    ]);
+    let without = deflated(&[
+        ("META-INF/MANIFEST.MF", SIGNED),
+        ("META-INF/A.SF", b"signature"),
+        ("a.txt", b"text"),
+    ]);
+    let ear = deflated(&[("with.jar", &with_class), ("without.jar", &without)]);
+    for tracker in [Tracker::None, Tracker::Embed] {
+        let mut plan = plan(tracker);
+        ensure!(matches!(refused(&plan, &ear)?, Error::Signed(name) if name == "a.jar!/with.jar"));
+        plan.strip_signatures = true;
+        let (out, tally) = rewrite(&plan, &ear)?;
+        ensure!(tally.unsigned.kept() == ["a.jar!/with.jar"]);
+        ensure!(content(&out, "without.jar")? == without);
+        let with = content(&out, "with.jar")?;
+        ensure!(content(&with, "META-INF/A.SF").is_err());
+        ensure!(content(&with, "META-INF/MANIFEST.MF")? == b"Manifest-Version: 1.0\r\n\r\n");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_manifest_that_cannot_be_read_refuses_a_change() -> Result<()> {
+    let archive = |with_class: bool| {
+        let mut entries = vec![
+            EntrySpec::plain(b"META-INF/MANIFEST.MF", SIGNED, false),
+            EntrySpec::plain(b"META-INF/A.SF", b"", false),
+        ];
+        if with_class {
+            entries.push(EntrySpec::plain(b"Greeter.class", GREETER, true));
+        }
+        let mut bytes = plain(entries);
+        // The checksum does not fit any more.
+        let at = bytes.windows(6).position(|piece| piece == b"SHA-25");
+        bytes[at.expect("a digest")] = b'X';
+        bytes
+    };
+    let mut stripping = plan(Tracker::Embed);
+    stripping.strip_signatures = true;
+    let error = refused(&stripping, &archive(true))?.to_string();
+    ensure!(
+        error == "a.jar!/META-INF/MANIFEST.MF: damaged: it has another checksum",
+        "{error}"
+    );
+    let unchanged = archive(false);
+    let (_, tally) = rewrite(&stripping, &unchanged)?;
+    ensure!(tally.unsigned.total() == 0);
+    Ok(())
+}
+
+#[test]
+fn indexes_stay_where_nothing_is_added() -> Result<()> {
+    let inner = deflated(&[("Greeter.class", GREETER)]);
+    let outer = deflated(&[("META-INF/INDEX.LIST", b"index"), ("in.jar", &inner)]);
+    let both = deflated(&[
+        ("META-INF/INDEX.LIST", b"index"),
+        ("Greeter.class", GREETER),
+    ]);
+    for (archive, tracker, stays) in [
+        (&outer, Tracker::Embed, true),
+        (&both, Tracker::Embed, false),
+        (&both, Tracker::Jar, false),
+        (&both, Tracker::None, true),
+    ] {
+        let (out, tally) = rewrite(&plan(tracker), archive)?;
+        ensure!(tally.rewritten == 1);
+        ensure!(
+            content(&out, "META-INF/INDEX.LIST").is_ok() == stays,
+            "{tracker:?}"
+        );
+        ensure!(tally.unindexed.total() == u64::from(!stays));
+    }
+    Ok(())
+}
+
+#[test]
+fn names_are_matched_as_the_jvm_reads_them_and_shown_escaped() -> Result<()> {
+    let smile = "p/\u{1f600}/Größe";
+    let entries = vec![
+        EntrySpec::plain(format!("{smile}.class").as_bytes(), &renamed(smile)?, true),
+        EntrySpec::plain(b"caf\xe9/Greeter.class", GREETER, true),
+        EntrySpec::plain(b"caf\xe9.txt", b"text", true),
+        EntrySpec::plain(b"\x1b[31m\n/Greeter.class", b"no class", true),
+    ];
+    let (out, tally) = rewrite(&plan(Tracker::Embed), &plain(entries))?;
+    ensure!((tally.classes, tally.rewritten) == (1, 1), "{tally:?}");
+    ensure!(tally.left_out.kept() == ["a.jar!/caf\\xe9/Greeter.class: its name is no UTF-8"]);
+    let [unreadable] = tally.unreadable.kept() else {
+        anyhow::bail!("{:?}", tally.unreadable);
+    };
+    ensure!(
+        unreadable.starts_with("a.jar!/\\u{1b}[31m\\n/Greeter.class: "),
+        "{unreadable}"
+    );
+    let symbols = read(&out)?
+        .into_iter()
+        .find(|(name, _)| name.ends_with(b".symbols"));
+    let symbols = String::from_utf8(symbols.context("no symbols")?.1)?;
+    ensure!(symbols.contains("\nC\tp.\u{1f600}.Größe\t"), "{symbols}");
+    Ok(())
+}
+
+/// The internal name of an archive's part.
+fn part(plan: &Plan) -> Result<Vec<u8>> {
+    let (out, _) = rewrite(plan, &deflated(&[("Greeter.class", GREETER)]))?;
+    let mut names = read(&out)?.into_iter().map(|(name, _)| name);
+    names
+        .find(|name| name.ends_with(b"/Part.class"))
+        .context("no part")
+}
+
+#[test]
+fn other_settings_give_other_parts() -> Result<()> {
+    let usual = part(&plan(Tracker::Embed))?;
+    ensure!(part(&plan(Tracker::Embed))? == usual);
+    let changes: [fn(&mut Plan); 9] = [
+        |plan| plan.filter.include("Greeter").expect("a pattern"),
+        |plan| plan.filter.exclude("Nobody").expect("a pattern"),
+        |plan| plan.allocations = true,
+        |plan| plan.objects = true,
+        |plan| plan.all = false,
+        |plan| plan.tracker = Tracker::Jar,
+        |plan| plan.strip_signatures = true,
+        |plan| plan.skip_instrumented = true,
+        |plan| plan.most_entry = 1 << 20,
+    ];
+    for (number, change) in changes.into_iter().enumerate() {
+        let mut plan = plan(Tracker::Embed);
+        change(&mut plan);
+        ensure!(part(&plan)? != usual, "change {number}");
+    }
+    Ok(())
+}
+
+/// Archives inside that do not fit into memory go through temporary files.
+#[test]
+fn large_archives_inside_are_rewritten() -> Result<()> {
+    // Nothing that packs well.
+    let mut state = 1_u32;
+    let noise: Vec<u8> = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as u8
+    })
+    .take(9 << 20)
+    .collect();
+    let inner = deflated(&[("noise", &noise), ("Greeter.class", GREETER)]);
+    for is_deflated in [true, false] {
+        let entry = EntrySpec::plain(b"lib/in.jar", &inner, is_deflated);
+        let (out, tally) = rewrite(&plan(Tracker::Embed), &plain(vec![entry]))?;
+        ensure!(tally.rewritten == 1);
+        let inside = content(&out, "lib/in.jar")?;
+        ensure!(content(&inside, "noise")? == noise);
+        ensure!(content(&inside, "Greeter.class")? != GREETER);
+        ensure!(read(&inside)?.len() > 4, "no tracker");
+        // The loader of such archives needs it stored.
+        let first = zip::ZipArchive::new(std::io::Cursor::new(&out))?
+            .by_index(0)?
+            .compression();
+        ensure!((first == zip::CompressionMethod::Stored) != is_deflated);
+    }
+    Ok(())
+}
