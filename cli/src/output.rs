@@ -103,6 +103,8 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
             file.set_permissions(existing.permissions())?;
         }
         file.write_all(bytes)?;
+        // Lest a crash of the machine leaves the new name and no data.
+        file.sync_data()?;
         drop(file);
         fs::rename(beside, &target)
     };

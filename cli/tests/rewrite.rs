@@ -218,6 +218,33 @@ fn what_cannot_be_read_is_kept_and_named() -> Result<()> {
     Ok(())
 }
 
+/// A small archive that unpacks to much, in an archive of no good name.
+#[test]
+fn bombs_are_refused_and_names_cannot_move_the_cursor() -> Result<()> {
+    let folder = folder();
+    let mut bomb = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default();
+    for number in 0..3 {
+        bomb.start_file(format!("{number}.class"), options)?;
+        bomb.write_all(&vec![0; 1 << 20])?;
+    }
+    let bomb = bomb.finish()?.into_inner();
+    let mut jar = zip::ZipWriter::new(File::create(folder.path().join("a.jar"))?);
+    jar.start_file("\x1b[2J\nerror.jar", options)?;
+    jar.write_all(&bomb)?;
+    jar.start_file("\x1b[2J.class", options)?;
+    jar.finish()?;
+    let args = ["rewrite", "a.jar", "-o", "b.jar", "--max-total", "3"];
+    let said = "error: a.jar!/\\u{1b}[2J\\nerror.jar: it unpacks to more than 3 MiB in total";
+    done(&mut loadhook(folder.path(), &args)).expect(1, "", &[said, "--max-total"]);
+    ensure!(names(folder.path())? == ["a.jar"]);
+    let said = "unreadable, kept as it was: a.jar!/\\u{1b}[2J.class: ";
+    let result = done(&mut loadhook(folder.path(), &args[..4]));
+    result.expect(0, "", &[said]);
+    ensure!(!result.err.contains('\x1b'), "{}", result.err);
+    Ok(())
+}
+
 /// What would be lost, or would not run, is refused before anything is written.
 #[test]
 fn outputs_that_cannot_be_are_refused() -> Result<()> {
@@ -253,38 +280,69 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// Written beside and renamed: at every moment there is a whole archive.
+/// The length of what is being written beside, if there is such a file.
+fn beside(folder: &Path) -> Result<Option<u64>> {
+    for name in names(folder)? {
+        if name.starts_with(".loadhook-") {
+            // It may be renamed meanwhile.
+            return Ok(fs::metadata(folder.join(name)).ok().map(|file| file.len()));
+        }
+    }
+    Ok(None)
+}
+
+/// Written beside and renamed: at every moment there is a whole archive. Kills
+/// come when so many parts of the new file are written, and before and after.
 #[test]
-fn a_kill_leaves_the_old_file_or_the_new_one() -> Result<()> {
+fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
+    const STAGES: u64 = 8;
     let folder = folder();
     let path = folder.path().join("a.jar");
     large_jar(&path)?;
     let before = fs::read(&path)?;
     let args = ["rewrite", "a.jar", "-o", "a.jar", "--quiet"];
-    let started = std::time::Instant::now();
     done(&mut loadhook(folder.path(), &args)).expect(0, "", &[]);
-    let mut latest = started.elapsed();
     let after = fs::read(&path)?;
-    let mut killed = 0;
-    for part in (0..8).cycle() {
-        fs::write(&path, &before)?;
-        let mut command = loadhook(folder.path(), &args);
-        let mut child = command.stdin(Stdio::null()).spawn()?;
-        thread::sleep(latest * part / 8);
-        child.kill()?;
-        match child.wait()?.success() {
-            // Too late, as fast as the machine is now.
-            true => latest = latest * 3 / 4,
-            false => killed += 1,
-        }
-        let found = fs::read(&path)?;
-        ensure!(
-            found == before || found == after,
-            "neither old nor new after {part}"
-        );
-        zip::ZipArchive::new(Cursor::new(found))?;
-        if killed == 16 {
-            break;
+    let len = after.len() as u64;
+    for stage in 0..=STAGES + 1 {
+        // 0 is before there is a file, 1 as soon as there is one.
+        let wanted = stage.checked_sub(1).map(|parts| len * parts / STAGES);
+        let mut tries = 0..50;
+        loop {
+            ensure!(tries.next().is_some(), "never killed in stage {stage}");
+            fs::write(&path, &before)?;
+            let mut child = loadhook(folder.path(), &args)
+                .stdin(Stdio::null())
+                .spawn()?;
+            let ended = loop {
+                let written = beside(folder.path())?;
+                if wanted.is_none_or(|wanted| written.is_some_and(|written| written >= wanted)) {
+                    child.kill()?;
+                    break child.wait()?.success();
+                }
+                if let Some(code) = child.try_wait()? {
+                    break code.success();
+                }
+            };
+            let found = fs::read(&path)?;
+            let is_old = found == before;
+            ensure!(
+                is_old || found == after,
+                "neither old nor new, stage {stage}"
+            );
+            if beside(folder.path())?.is_some() {
+                ensure!(is_old, "it was renamed before it was whole, stage {stage}");
+            }
+            for name in names(folder.path())? {
+                ensure!(name == "a.jar" || name.starts_with(".loadhook-"), "{name}");
+                if name != "a.jar" {
+                    fs::remove_file(folder.path().join(name))?;
+                }
+            }
+            // The last one may come too late.
+            if !ended || stage == STAGES + 1 {
+                break;
+            }
         }
     }
     Ok(())
