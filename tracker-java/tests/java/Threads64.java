@@ -2,10 +2,14 @@ import java.util.concurrent.CountDownLatch;
 
 /** 1, 2, 4 … 64 threads at once, all with work of their own; thread locals are erased by some. */
 public class Threads64 {
+    /** Kept, so that each can be asked for its last name. */
+    private static final Thread[][] KEPT = new Thread[65][];
+
     public static void main(String[] args) throws Exception {
         for (int threads = 1; threads <= 64; threads *= 2) {
             CountDownLatch start = new CountDownLatch(threads);
             Thread[] all = new Thread[threads];
+            KEPT[threads] = all;
             for (int i = 0; i < threads; i++) {
                 // One in four bears the name of its neighbours.
                 String name = i % 4 == 0 ? "same" : "worker-" + threads + "-" + i;
