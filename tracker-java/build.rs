@@ -19,13 +19,16 @@ const STAND_INS: [(&str, &str); 2] = [
 /// Annotations and constants, of which nothing needs the class.
 const LEFT_OUT: [&str; 3] = ["loadhook/Guarded", "loadhook/OutOfLine", "loadhook/Version"];
 
-/// The sources of the tracker, and of what runs it where there is no agent.
+/// The sources of the tracker, of what runs it where there is no agent, and of
+/// the program that judges rewritten classes.
 const TRACKER: &str = "java/loadhook";
 const OFFLINE: &str = "offline/loadhook";
+const VERIFY: &str = "verify/loadhook";
 
 fn main() {
     println!("cargo::rerun-if-changed=java");
     println!("cargo::rerun-if-changed=offline");
+    println!("cargo::rerun-if-changed=verify");
     println!("cargo::rerun-if-env-changed=JAVA_HOME_17");
     println!("cargo::rerun-if-env-changed=JAVA_HOME");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -49,15 +52,23 @@ fn build(out: &Path) -> Result<(), String> {
         let name = rename::names(class).0;
         !LEFT_OUT.contains(&name) && stands_for(name).is_none()
     });
-    let (offline, tracker): (Vec<_>, Vec<_>) = found.into_iter().partition(|class| {
+    let is_of = |class: &Vec<u8>, folder: &str| {
         let name = rename::names(class).0;
         // A nested class is its outer one's source file's.
         let outer = name.split('$').next().unwrap_or(name);
-        let source = outer.replacen("loadhook", OFFLINE, 1) + ".java";
+        let source = outer.replacen("loadhook", folder, 1) + ".java";
         Path::new(&source).is_file()
-    });
+    };
+    let (offline, rest): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|class| is_of(class, OFFLINE));
+    let (verify, tracker): (Vec<_>, Vec<_>) =
+        rest.into_iter().partition(|class| is_of(class, VERIFY));
     let mut list = String::new();
-    for (constant, classes) in [("CLASSES", tracker), ("OFFLINE_CLASSES", offline)] {
+    for (constant, classes) in [
+        ("CLASSES", tracker),
+        ("OFFLINE_CLASSES", offline),
+        ("VERIFY_CLASSES", verify),
+    ] {
         list.push_str(&embedded(constant, classes, out)?);
     }
     write(&out.join("classes.rs"), list.as_bytes())
@@ -94,6 +105,7 @@ fn compile(classes: &Path, out: &Path) -> Result<(), String> {
     write(&version, source.as_bytes())?;
     let mut sources = files(Path::new(TRACKER))?;
     sources.extend(files(Path::new(OFFLINE))?);
+    sources.extend(files(Path::new(VERIFY))?);
     sources.push(version);
     let output = Command::new(&javac)
         .args([

@@ -20,7 +20,7 @@ use crate::{BATCH, Error, Offline, is_archive, is_class, tree};
 /// A file below a folder.
 #[derive(Clone, Debug)]
 pub struct Found {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     /// In bytes.
     pub len: u64,
 }

@@ -26,6 +26,7 @@ mod tally;
 mod tracker;
 mod tree;
 mod units;
+pub mod verify;
 pub mod zip;
 
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub use crate::plan::{Plan, Tracker};
 use crate::printable::printable;
 pub use crate::tally::{Detail, Identified, Names, Tally};
 pub use crate::tracker::jar as tracker_jar;
+pub use crate::tree::put_folder;
 use crate::units::Units;
 
 /// About how many bytes of classes are in memory at a time.

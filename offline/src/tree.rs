@@ -166,6 +166,22 @@ impl Staged {
     }
 }
 
+/// Puts a folder into another's place, which is taken as a whole; what else that
+/// one had stays in it. Both are on one file system.
+///
+/// # Errors
+/// When a folder cannot be read, or its place cannot be taken; it is as it was
+/// then.
+pub fn put_folder(made: &Path, to: &Path) -> io::Result<()> {
+    let mut staged = Staged::beside(to)?;
+    for folder in [made, to] {
+        if folder.exists() {
+            staged.fill(folder, Take::Files, &|| Ok::<_, io::Error>(()))?;
+        }
+    }
+    staged.publish()
+}
+
 /// Brings what is no folder.
 fn put(entry: &fs::DirEntry, target: &Path, take: Take) -> io::Result<()> {
     let (source, kind) = (entry.path(), entry.file_type()?);

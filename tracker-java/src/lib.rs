@@ -29,6 +29,10 @@ pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
 /// `docs/offline.md`. An agent must not define these classes.
 pub const OFFLINE_CLASSES: &[(&str, &[u8])] = OFFLINE_CLASSES_HERE;
 
+/// A program of its own, `loadhook.VerifyClasses`: it runs on JDK 24 and later and asks `java.lang.classfile` about
+/// rewritten classes. Its source says what it reads and prints. Names and bytes, superclasses first.
+pub const VERIFY_CLASSES: &[(&str, &[u8])] = VERIFY_CLASSES_HERE;
+
 /// The template of [`OFFLINE_CLASSES`].
 pub const PART: &str = "loadhook/Part";
 

@@ -1,8 +1,11 @@
 //! `loadhook rewrite`: instruments classes on disk.
 
 mod inputs;
+mod java;
 mod progress;
+mod staged;
 mod summary;
+mod verify;
 
 use std::env;
 use std::fs;
@@ -19,6 +22,9 @@ use loadhook_rewrite::Filter;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::inputs::{Input, Kind};
+use self::java::Java;
+use self::staged::Staged;
+use self::verify::Verified;
 use crate::output::{USUAL, say, write_beside};
 
 /// What to insert.
@@ -119,6 +125,11 @@ pub(crate) struct RewriteArgs {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     max_total: Option<u64>,
 
+    /// Read everything anew before it comes into its place, and ask the
+    /// verifier of a JDK from 24 on, if there is one, about each class
+    #[arg(long, conflicts_with = "dry_run")]
+    verify: bool,
+
     /// Do everything but write
     #[arg(long)]
     dry_run: bool,
@@ -159,25 +170,40 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
     let done = progress::shown(args.quiet, &progress, total, || {
         inputs
             .iter()
-            .try_for_each(|input| args.rewrite(&mut offline, input))
+            .map(|input| args.rewrite(&mut offline, input))
+            .collect::<Result<Vec<_>>>()
     });
-    match done {
+    let verified = done.and_then(|staged| match args.verify {
+        true => {
+            let staged: Vec<Staged<'_>> = staged.into_iter().flatten().collect();
+            let verified = verify::verify(&staged, &plan, args.quiet, &progress, Java::find())?;
+            staged.into_iter().try_for_each(Staged::put)?;
+            Ok(Some(verified))
+        }
+        false => Ok(None),
+    });
+    let verified = match verified {
         Err(error) if matches!(error.downcast_ref(), Some(Error::Interrupted)) => {
             say!("interrupted; what was not finished is as it was");
             return Ok(ExitCode::from(130));
         }
         other => other?,
-    }
+    };
     if let (Some(Tracker::Jar(path)), false) = (&args.tracker, args.dry_run) {
         write_beside(path, &loadhook_offline::tracker_jar()?, USUAL)?;
     }
     let unmatched = offline.unmatched();
     let tally = offline.tally();
     if args.json {
-        writeln!(std::io::stdout(), "{:#}", summary::json(tally, &unmatched))?;
+        let mut json = summary::json(tally, &unmatched);
+        if let Some(verified) = &verified {
+            json["verified"] = verified.json();
+        }
+        writeln!(std::io::stdout(), "{json:#}")?;
     }
     if !args.quiet {
         summary::print(args, &plan, tally, &unmatched, started.elapsed());
+        verified.iter().for_each(Verified::print);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -236,9 +262,25 @@ impl RewriteArgs {
         Ok(plan)
     }
 
-    fn rewrite(&self, offline: &mut Offline<'_>, input: &Input) -> Result<()> {
+    /// What waits to be verified, if it does.
+    fn rewrite<'i>(
+        &self,
+        offline: &mut Offline<'_>,
+        input: &'i Input,
+    ) -> Result<Option<Staged<'i>>> {
+        let staged = self.verify.then(|| Staged::new(input)).transpose()?;
+        let to = staged.as_ref().map_or(&input.to, |staged| &staged.at);
+        self.rewrite_to(offline, input, (!self.dry_run).then_some(to.as_path()))?;
+        Ok(staged)
+    }
+
+    fn rewrite_to(
+        &self,
+        offline: &mut Offline<'_>,
+        input: &Input,
+        to: Option<&Path>,
+    ) -> Result<()> {
         let name = input.from.display().to_string();
-        let to = (!self.dry_run).then_some(input.to.as_path());
         let done = match &input.kind {
             Kind::Class => return self.rewrite_class(offline, &name, &input.from, to),
             Kind::Archive => offline.archive_file(&name, &input.from, to),

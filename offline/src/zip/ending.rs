@@ -48,6 +48,11 @@ impl Ending {
         }
     }
 
+    /// The comment, and what follows it.
+    pub(super) fn behind(&self) -> &[u8] {
+        &self.end[END_LEN as usize..]
+    }
+
     /// What follows a directory with so many `entries`, in records of `records`
     /// bytes which begin at `start` of the file. `base` is what the offsets
     /// written in the file lack.

@@ -8,6 +8,7 @@
 //! its own. Where only one record changes, all others stay as they were, with
 //! times, comments, extra fields, attributes and whatever stood between them.
 
+pub(crate) mod compare;
 mod content;
 mod deflate;
 mod descriptor;

@@ -77,6 +77,11 @@ impl Entry {
         self.facts.size
     }
 
+    /// The CRC-32 of its content, as the directory says.
+    pub fn crc(&self) -> u32 {
+        self.facts.crc
+    }
+
     /// Where it begins in the archive.
     pub fn offset(&self) -> u64 {
         self.local.start

@@ -157,6 +157,29 @@ pub(super) fn fresh_directory(name: &[u8]) -> Vec<u8> {
     record
 }
 
+/// What of a record, local or of the directory, depends neither on content and
+/// packing nor on places: time, attributes, name, extra fields, comment, in
+/// bytes that only serve to be compared.
+pub(super) fn lasting(record: &[u8], fixed: usize) -> Vec<u8> {
+    let is_local = fixed == LOCAL_LEN;
+    // Where the flags, the lengths of name and extra fields, and the attributes
+    // are.
+    let (flags, name_len) = if is_local { (6, 26) } else { (8, 28) };
+    let name = fixed + usize::from(u2(record, name_len));
+    let extra = name + usize::from(u2(record, name_len + 2));
+    let mut out = Vec::from((u2(record, flags) & !HAS_DESCRIPTOR).to_le_bytes());
+    out.extend(&record[flags + 4..flags + 8]);
+    if !is_local {
+        out.extend(&record[5..6]);
+        out.extend(&record[36..42]);
+    }
+    out.extend(&record[name_len..name_len + 2]);
+    out.extend(&record[fixed..name]);
+    out.extend(without_zip64(&record[name..extra]));
+    out.extend(&record[extra..]);
+    out
+}
+
 /// Extra fields but for that of zip64. What is not a field at all stays.
 fn without_zip64(extra: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(extra.len());

@@ -1,0 +1,371 @@
+//! The verifier of a JDK, `java.lang.classfile.ClassFile.verify`, in a JVM of
+//! its own.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, Result, anyhow, bail};
+use loadhook_offline::verify::Changed;
+use tempfile::TempDir;
+
+/// The first version with that verifier.
+const FIRST: u32 = 24;
+
+/// Where JDKs are put: folders of homes.
+const PLACES: [&str; 3] = [
+    "/usr/lib/jvm",
+    "/usr/java",
+    "/Library/Java/JavaVirtualMachines",
+];
+
+/// A Java runtime with the verifier.
+#[derive(Debug)]
+pub(super) struct Java {
+    program: PathBuf,
+    /// `25.0.3`
+    pub(super) version: String,
+}
+
+impl Java {
+    /// That of `JAVA_HOME`, of `java` on the path, or else the newest of those
+    /// in the usual places.
+    pub(super) fn find() -> Option<Java> {
+        let asked = env::var_os("JAVA_HOME").map(PathBuf::from);
+        let path = env::var_os("PATH").unwrap_or_default();
+        let on_path = env::split_paths(&path).find_map(|folder| {
+            let program = fs::canonicalize(folder.join("java")).ok()?;
+            Some(program.parent()?.parent()?.to_owned())
+        });
+        let first = asked.into_iter().chain(on_path);
+        let usual = || {
+            let own = env::home_dir().map(|home| home.join(".sdkman/candidates/java"));
+            let folders = PLACES.map(PathBuf::from).into_iter().chain(own);
+            let homes = folders.flat_map(|folder| {
+                let found = fs::read_dir(folder).into_iter().flatten().flatten();
+                found.map(|entry| entry.path())
+            });
+            let homes = homes.flat_map(|home| [home.join("Contents/Home"), home]);
+            homes
+                .filter_map(|home| Java::at(&home))
+                .max_by_key(|(feature, java)| (*feature, java.program.clone()))
+        };
+        let found = first.filter_map(|home| Java::at(&home)).next();
+        found.or_else(usual).map(|(_, java)| java)
+    }
+
+    fn at(home: &Path) -> Option<(u32, Java)> {
+        let program = home.join("bin/java");
+        let release = fs::read_to_string(home.join("release")).ok()?;
+        let mut lines = release.lines();
+        let version = lines.find_map(|line| line.strip_prefix("JAVA_VERSION="))?;
+        let version = version.trim().trim_matches('"').to_owned();
+        let feature = version.split(['.', '-', '+']).next()?.parse().ok()?;
+        let is_fit = feature >= FIRST && program.is_file();
+        is_fit.then_some((feature, Java { program, version }))
+    }
+}
+
+/// A JVM that judges classes as they come.
+pub(super) struct Judge {
+    process: Child,
+    to: Option<BufWriter<ChildStdin>>,
+    lines: Option<JoinHandle<io::Result<Vec<String>>>>,
+    errors: fs::File,
+    names: Vec<String>,
+    _program: TempDir,
+}
+
+/// What it said.
+#[derive(Debug, Default)]
+pub(super) struct Verdict {
+    pub(super) judged: u64,
+    /// Classes of versions below 50, which it cannot judge.
+    pub(super) below_50: u64,
+    /// What is wrong with rewritten classes and was not before.
+    pub(super) faults: Vec<String>,
+}
+
+impl Judge {
+    /// `superclasses` are those of all classes that may be named; `threads` is
+    /// how many judge.
+    pub(super) fn start(
+        java: &Java,
+        superclasses: &BTreeMap<String, Option<String>>,
+        threads: usize,
+    ) -> Result<Judge> {
+        let program = tempfile::tempdir()?;
+        for (name, class) in loadhook_tracker::VERIFY_CLASSES {
+            let file = program.path().join(format!("{name}.class"));
+            fs::create_dir_all(file.parent().unwrap_or(program.path()))?;
+            fs::write(file, class)?;
+        }
+        let errors = tempfile::tempfile()?;
+        let mut command = Command::new(&java.program);
+        // What is set for programs is not meant for it.
+        for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
+            command.env_remove(variable);
+        }
+        command
+            .args(["-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xmx1g", "-cp"])
+            .arg(program.path())
+            .arg("loadhook.VerifyClasses")
+            .arg(threads.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors.try_clone()?)
+            // An interrupt that is typed is ours.
+            .process_group(0);
+        let name = || java.program.display().to_string();
+        let mut process = command.spawn().with_context(name)?;
+        let from = process.stdout.take().context("no output")?;
+        let to = process.stdin.take().context("no input")?;
+        let lines = thread::spawn(|| BufReader::new(from).lines().collect());
+        let mut judge = Judge {
+            process,
+            to: Some(BufWriter::with_capacity(1 << 16, to)),
+            lines: Some(lines),
+            errors,
+            names: Vec::new(),
+            _program: program,
+        };
+        let told = judge.tell(superclasses);
+        judge.sent(told)?;
+        Ok(judge)
+    }
+
+    fn tell(&mut self, superclasses: &BTreeMap<String, Option<String>>) -> io::Result<()> {
+        let to = self.to()?;
+        to.write_all(&(superclasses.len() as u32).to_be_bytes())?;
+        for (name, superclass) in superclasses {
+            for name in [name.as_str(), superclass.as_deref().unwrap_or_default()] {
+                to.write_all(&(name.len() as u16).to_be_bytes())?;
+                to.write_all(name.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands a class on.
+    pub(super) fn class(&mut self, changed: &Changed<'_>) -> Result<()> {
+        let number = self.names.len() as u32;
+        self.names.push(changed.name.to_owned());
+        let sent = self.send(number, changed);
+        self.sent(sent)
+    }
+
+    fn send(&mut self, number: u32, changed: &Changed<'_>) -> io::Result<()> {
+        let to = self.to()?;
+        to.write_all(&[1])?;
+        to.write_all(&number.to_be_bytes())?;
+        for bytes in [changed.before.unwrap_or_default(), changed.after] {
+            to.write_all(&(bytes.len() as u32).to_be_bytes())?;
+            to.write_all(bytes)?;
+        }
+        Ok(())
+    }
+
+    fn to(&mut self) -> io::Result<&mut BufWriter<ChildStdin>> {
+        self.to.as_mut().ok_or(io::ErrorKind::BrokenPipe.into())
+    }
+
+    /// Who does not listen has ended: tells why.
+    fn sent(&mut self, sent: io::Result<()>) -> Result<()> {
+        match sent {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.failure()),
+        }
+    }
+
+    fn failure(&mut self) -> anyhow::Error {
+        drop(self.to.take());
+        let status = self.process.wait();
+        let mut said = String::new();
+        let _ = self.errors.rewind();
+        let _ = self.errors.read_to_string(&mut said);
+        let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        anyhow!("the JVM of --verify ended with {status}: {}", said.trim())
+    }
+
+    /// Waits for what it says of all.
+    pub(super) fn finish(mut self) -> Result<Verdict> {
+        let ended = self
+            .to()
+            .and_then(|to| to.write_all(&[0]).and_then(|()| to.flush()));
+        self.sent(ended)?;
+        let lines = self.lines.take().map(JoinHandle::join);
+        let Some(Ok(lines)) = lines else {
+            return Err(self.failure());
+        };
+        let mut lines = lines?;
+        let Some((judged, below_50)) = lines.pop().as_deref().and_then(counts) else {
+            return Err(self.failure());
+        };
+        let mut faults = Vec::new();
+        for line in lines {
+            let known = line.split_once('\t').and_then(|(number, message)| {
+                let name = self.names.get(number.parse::<usize>().ok()?)?;
+                Some(format!("{name}: {message}"))
+            });
+            match known {
+                Some(fault) => faults.push(fault),
+                None => bail!("the JVM of --verify says what nobody asked: {line}"),
+            }
+        }
+        faults.sort();
+        Ok(Verdict {
+            judged,
+            below_50,
+            faults,
+        })
+    }
+}
+
+/// The last line's.
+fn counts(line: &str) -> Option<(u64, u64)> {
+    let (judged, below_50) = line.strip_prefix("done\t")?.split_once('\t')?;
+    Some((judged.parse().ok()?, below_50.parse().ok()?))
+}
+
+impl Drop for Judge {
+    fn drop(&mut self) {
+        // It has ended already when all went well.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
+    use loadhook_tests::jdk::Jdk;
+
+    use super::*;
+
+    const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
+
+    fn java() -> Java {
+        let home = Jdk::find(25).expect("JDK 25").home;
+        Java::at(&home).expect("it has the verifier").1
+    }
+
+    fn rewritten(class: &[u8]) -> Vec<u8> {
+        let mut rewriter = Rewriter::new(Options::default());
+        let outcome = rewriter.rewrite(class, &mut Everything::all(0), |len| Some(vec![0; len]));
+        match outcome.expect("a class") {
+            Outcome::Rewritten(class) => class,
+            Outcome::Unchanged => panic!("it has methods"),
+        }
+    }
+
+    /// `greet` returns an int where it should return a string: whoever reads
+    /// the class's structure finds nothing wrong.
+    fn broken(class: &[u8]) -> Vec<u8> {
+        let mut class = class.to_vec();
+        // invokevirtual, areturn
+        let place = class
+            .windows(4)
+            .position(|code| code[0] == 0xb6 && code[3] == 0xb0);
+        class[place.expect("greet ends so") + 3] = 0xac;
+        class
+    }
+
+    fn judged(pairs: &[Changed<'_>]) -> Verdict {
+        let mut judge = Judge::start(&java(), &BTreeMap::new(), 2).expect("it starts");
+        for changed in pairs {
+            judge.class(changed).expect("it listens");
+        }
+        judge.finish().expect("it answers")
+    }
+
+    fn pair<'a>(name: &'a str, before: Option<&'a [u8]>, after: &'a [u8]) -> Changed<'a> {
+        Changed {
+            name,
+            before,
+            after,
+        }
+    }
+
+    #[test]
+    fn faults_are_found_unless_they_were_there() {
+        let (good, bad) = (rewritten(GREETER), broken(GREETER));
+        let bad_before = rewritten(&bad);
+        let mut old = GREETER.to_vec();
+        old[7] = 49;
+        let verdict = judged(&[
+            pair("good", Some(GREETER), &good),
+            pair("bad", Some(GREETER), &bad),
+            pair("bad before", Some(&bad), &bad_before),
+            pair("new", None, &bad),
+            pair("old", Some(&old), &old),
+        ]);
+        assert_eq!((verdict.judged, verdict.below_50), (4, 1));
+        let [first, second] = &verdict.faults[..] else {
+            panic!("two faults expected: {:?}", verdict.faults);
+        };
+        assert!(
+            first.starts_with("bad: ") && second.starts_with("new: "),
+            "{:?}",
+            verdict.faults
+        );
+        assert!(first.contains("greet"), "{first}");
+    }
+
+    /// What was wrong elsewhere in the class is no excuse.
+    #[test]
+    fn a_second_fault_is_found() {
+        let bad = broken(GREETER);
+        let mut worse = rewritten(&bad);
+        // aload_0, getfield, areturn of name()
+        let place = worse.windows(5).position(|code| code[..2] == [0x2a, 0xb4]);
+        let end = place.expect("name() begins so");
+        let at = worse[end..]
+            .iter()
+            .position(|code| *code == 0xb0)
+            .expect("it returns");
+        worse[end + at] = 0xac;
+        let verdict = judged(&[pair("worse", Some(&bad), &worse)]);
+        assert_eq!(verdict.faults.len(), 1, "{verdict:?}");
+        assert!(!verdict.faults[0].contains("greet"), "{verdict:?}");
+    }
+
+    #[test]
+    fn a_jvm_that_ends_says_why() {
+        let old = Jdk::find(17).expect("JDK 17").home.join("bin/java");
+        let java = Java {
+            program: old,
+            version: "17".to_owned(),
+        };
+        let failure = Judge::start(&java, &BTreeMap::new(), 1).and_then(Judge::finish);
+        let failure = failure
+            .map(|_| ())
+            .expect_err("it has no verifier")
+            .to_string();
+        assert!(failure.contains("has no java.lang.classfile"), "{failure}");
+    }
+
+    #[test]
+    fn only_jdks_with_the_verifier_will_do() {
+        let home = tempfile::tempdir().expect("a temporary folder");
+        fs::create_dir(home.path().join("bin")).expect("ours");
+        fs::write(home.path().join("bin/java"), "").expect("ours");
+        for (version, feature) in [
+            ("25.0.3", Some(25)),
+            ("24", Some(24)),
+            ("26-ea", Some(26)),
+            ("23.0.2", None),
+            ("1.8.0_402", None),
+            ("x", None),
+        ] {
+            let release = format!("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"{version}\"\n");
+            fs::write(home.path().join("release"), release).expect("ours");
+            let found = Java::at(home.path()).map(|(feature, _)| feature);
+            assert_eq!(found, feature, "{version}");
+        }
+    }
+}

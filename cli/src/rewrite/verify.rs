@@ -1,0 +1,263 @@
+//! `--verify`: outputs are read anew before they come into their places, and
+//! their classes judged by a JDK's own verifier where there is one.
+
+use std::fs;
+use std::sync::atomic::Ordering;
+
+use anyhow::{Result, bail};
+use loadhook_offline::verify::{Changed, Checked, Verifier, changed_in_archive, changed_in_folder};
+use loadhook_offline::{Error, Plan, Progress};
+use serde_json::{Value, json};
+
+use super::inputs::Kind;
+use super::java::{Java, Judge, Verdict};
+use super::progress;
+use super::staged::Staged;
+use crate::output::say;
+
+/// What was found to be good.
+pub(super) struct Verified {
+    checked: Checked,
+    /// What whose verifier says.
+    judged: Option<(Java, Verdict)>,
+}
+
+/// Checks outputs; `java` judges their classes.
+///
+/// # Errors
+/// When one is faulty, which is told then, or cannot be checked.
+pub(super) fn verify(
+    staged: &[Staged<'_>],
+    plan: &Plan,
+    quiet: bool,
+    stop: &Progress,
+    java: Option<Java>,
+) -> Result<Verified> {
+    let mut verifier = Verifier::new(plan, stop);
+    for staged in staged {
+        let (from, at) = (&staged.input.from, &staged.at);
+        let name = from.display().to_string();
+        match staged.input.kind {
+            Kind::Class => verifier.class(&name, &fs::read(from)?, &fs::read(at)?),
+            Kind::Archive => verifier.archive_file(&name, from, at)?,
+            Kind::Folder(_) => verifier.folder(from, at)?,
+        }
+    }
+    let checked = verifier.checked().clone();
+    refuse(&checked.faults)?;
+    let Some(java) = java else {
+        return Ok(Verified {
+            checked,
+            judged: None,
+        });
+    };
+    let progress = Progress {
+        stop: stop.stop.clone(),
+        ..Progress::default()
+    };
+    let verdict = progress::shown(quiet, &progress, checked.changed_bytes, || {
+        let mut judge = Judge::start(&java, &checked.superclasses, rayon::current_num_threads())?;
+        judge_all(staged, plan, &mut judge, &progress)?;
+        judge.finish()
+    })?;
+    refuse(&verdict.faults)?;
+    Ok(Verified {
+        checked,
+        judged: Some((java, verdict)),
+    })
+}
+
+fn judge_all(
+    staged: &[Staged<'_>],
+    plan: &Plan,
+    judge: &mut Judge,
+    progress: &Progress,
+) -> Result<()> {
+    let mut failure = None;
+    let mut visit = |changed: Changed<'_>| {
+        if progress.stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        judge.class(&changed).map_err(|error| {
+            failure = Some(error);
+            Error::Interrupted
+        })?;
+        let len = changed.after.len() as u64;
+        progress.done.fetch_add(len, Ordering::Relaxed);
+        Ok(())
+    };
+    let mut all = || -> Result<()> {
+        for staged in staged {
+            let (from, at) = (&staged.input.from, &staged.at);
+            let name = from.display().to_string();
+            match staged.input.kind {
+                Kind::Class => {
+                    let (before, after) = (fs::read(from)?, fs::read(at)?);
+                    if before != after {
+                        visit(Changed {
+                            name: &name,
+                            before: Some(&before),
+                            after: &after,
+                        })?;
+                    }
+                }
+                Kind::Archive => changed_in_archive(&name, from, at, plan, &mut visit)?,
+                Kind::Folder(_) => changed_in_folder(from, at, plan, &mut visit)?,
+            }
+        }
+        Ok(())
+    };
+    let done = all();
+    match failure {
+        Some(failure) => Err(failure),
+        None => done,
+    }
+}
+
+/// The most faults that are told.
+const MOST: usize = 20;
+
+fn refuse(faults: &[String]) -> Result<()> {
+    if faults.is_empty() {
+        return Ok(());
+    }
+    for fault in faults.iter().take(MOST) {
+        say!("faulty: {fault}");
+    }
+    if let Some(more) = faults.len().checked_sub(MOST).filter(|more| *more != 0) {
+        say!("faulty: {more} more");
+    }
+    bail!("--verify found faults in what was made: nothing was written");
+}
+
+impl Verified {
+    pub(super) fn print(&self) {
+        let Checked {
+            untouched, changed, ..
+        } = self.checked;
+        say!("verified: {changed} classes are whole, {untouched} other entries as they were");
+        match &self.judged {
+            Some((java, verdict)) => say!(
+                "verified: JDK {} accepts {} classes{}",
+                java.version,
+                verdict.judged,
+                match verdict.below_50 {
+                    0 => String::new(),
+                    old => format!("; {old} are older than it can judge"),
+                }
+            ),
+            None => say!(
+                "verified: the structure only, since there is no JDK 24 or later in JAVA_HOME, PATH, /usr/lib/jvm"
+            ),
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let mut json = json!({
+            "changed": self.checked.changed,
+            "untouched": self.checked.untouched,
+        });
+        if let Some((java, verdict)) = &self.judged {
+            json["jdk"] = json!(java.version);
+            json["judged"] = json!(verdict.judged);
+            json["below_50"] = json!(verdict.below_50);
+        }
+        json
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use loadhook_offline::{Detail, Offline};
+    use loadhook_rewrite::Filter;
+
+    use super::super::inputs::{Input, inputs};
+    use super::*;
+
+    const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
+
+    /// Rewrites a folder with a class, damages what waits to be put in its
+    /// place, and verifies it.
+    fn verified(
+        folder: &Path,
+        java: Option<Java>,
+        damage: impl Fn(&[u8]) -> Vec<u8>,
+    ) -> Result<Verified> {
+        let (from, to) = (folder.join("from"), folder.join("to"));
+        fs::create_dir_all(&from)?;
+        fs::create_dir_all(&to)?;
+        fs::write(from.join("Greeter.class"), GREETER)?;
+        fs::write(to.join("Greeter.class"), "old")?;
+        fs::write(to.join("other"), "other")?;
+        let inputs = inputs(&[from], &to, true)?;
+        let plan = Plan::new(Filter::new());
+        let progress = Progress::default();
+        let staged = Staged::new(&inputs[0])?;
+        let Input {
+            kind: Kind::Folder(files),
+            from,
+            ..
+        } = &inputs[0]
+        else {
+            panic!("a folder is one");
+        };
+        Offline::new(&plan, Detail::default(), &progress).folder(from, files, Some(&staged.at))?;
+        let class = staged.at.join("Greeter.class");
+        fs::write(&class, damage(&fs::read(&class)?))?;
+        let verified = verify(std::slice::from_ref(&staged), &plan, true, &progress, java)?;
+        staged.put()?;
+        Ok(verified)
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("ours").flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_faulty_does_not_take_its_place() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let class = folder.path().join("to/Greeter.class");
+        let cut: &dyn Fn(&[u8]) -> Vec<u8> = &|class| class[..class.len() - 1].to_vec();
+        // invokestatic of the exit probe, areturn: an int is returned where a
+        // string should be, which only the JDK's verifier sees.
+        let ireturn: &dyn Fn(&[u8]) -> Vec<u8> = &|class| {
+            let mut class = class.to_vec();
+            let code = class
+                .windows(4)
+                .position(|code| code[0] == 0xb8 && code[3] == 0xb0);
+            class[code.expect("greet ends so") + 3] = 0xac;
+            class
+        };
+        for damage in [cut, ireturn] {
+            let refused = verified(folder.path(), Java::find(), damage).map(|_| ());
+            let refused = refused.expect_err("it is damaged").to_string();
+            assert!(refused.contains("nothing was written"), "{refused}");
+            assert_eq!(fs::read(&class).expect("it is there"), b"old");
+            assert_eq!(names(folder.path()), ["from", "to"]);
+            assert_eq!(names(&folder.path().join("to")), ["Greeter.class", "other"]);
+        }
+        let good = verified(folder.path(), Java::find(), <[u8]>::to_vec).expect("nothing is wrong");
+        let (_, verdict) = good.judged.expect("JDK 25");
+        assert_eq!(
+            (verdict.judged, verdict.below_50),
+            (good.checked.changed, 0)
+        );
+        assert_eq!(names(folder.path()), ["from", "to"]);
+        assert_eq!(
+            names(&folder.path().join("to")),
+            ["Greeter.class", "META-INF", "loadhook", "other"]
+        );
+        assert_ne!(fs::read(&class).expect("it is there"), b"old");
+
+        // Without a JDK that can judge, only the structure is looked at.
+        assert!(verified(folder.path(), None, cut).is_err());
+        let unjudged = verified(folder.path(), None, ireturn).expect("its structure is sound");
+        assert!(unjudged.judged.is_none());
+    }
+}

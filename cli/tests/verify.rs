@@ -1,0 +1,169 @@
+//! `loadhook rewrite --verify`: what is good comes into its place, as without.
+//! What happens to what is faulty is tested where it can be made so, in the
+//! modules that verify.
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use common::{classes, done, folder, loadhook};
+use loadhook_tests::corpus;
+use loadhook_tests::jdk::Jdk;
+use zip::write::SimpleFileOptions;
+
+/// `loadhook rewrite ARGUMENTS --verify`, with a JDK that has the verifier.
+fn verify(folder: &Path, arguments: &[&str]) -> Result<Command> {
+    let mut command = loadhook(folder, &["rewrite", "--verify", "--all"]);
+    command.env("JAVA_HOME", Jdk::find(25)?.home);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// An archive of the program's classes, with another one inside that holds
+/// them too.
+fn jar(path: &Path, change: impl Fn(&str, Vec<u8>) -> Vec<u8>) -> Result<usize> {
+    let files = corpus::files(&classes(), "class")?;
+    let inner = path.with_extension("inner");
+    for (target, inside) in [(&inner, false), (&path.to_owned(), true)] {
+        let mut jar = zip::ZipWriter::new(File::create(target)?);
+        for class in &files {
+            let name = class
+                .strip_prefix(classes())?
+                .to_string_lossy()
+                .into_owned();
+            jar.start_file(&name, SimpleFileOptions::default())?;
+            jar.write_all(&change(&name, fs::read(class)?))?;
+        }
+        if inside {
+            jar.start_file("lib/inner.jar", SimpleFileOptions::default())?;
+            jar.write_all(&fs::read(&inner)?)?;
+        }
+        jar.finish()?;
+    }
+    fs::remove_file(inner)?;
+    Ok(2 * files.len())
+}
+
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name()));
+    let names: Result<Vec<_>> = entries.collect();
+    let mut names: Vec<String> = names?
+        .iter()
+        .map(|n| n.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+#[test]
+fn what_is_good_is_written_as_without() -> Result<()> {
+    let folder = folder();
+    let path = folder.path();
+    let classes_in = jar(&path.join("a.jar"), |_, class| class)?;
+    let plain = ["rewrite", "--all", "a.jar", "-o", "plain.jar"];
+    done(&mut loadhook(path, &plain)).expect(0, "", &[]);
+
+    let json = done(&mut verify(path, &["a.jar", "-o", "out/", "--json"])?);
+    ensure!(json.code == Some(0), "{}", json.err);
+    let json: serde_json::Value = serde_json::from_str(&json.out)?;
+    let number = |name: &str| json["verified"][name].as_u64().context(name.to_owned());
+    let changed = number("changed")?;
+    // And the trackers of both archives.
+    ensure!(changed > classes_in as u64, "{changed}");
+    ensure!(number("judged")? == changed && number("below_50")? == 0);
+    // Annotations have no code.
+    let all = |name: &str| json[name].as_u64().context(name.to_owned());
+    let untouched = number("untouched")?;
+    ensure!(untouched == all("classes")? - all("rewritten")? && untouched < classes_in as u64);
+    ensure!(
+        json["verified"]["jdk"]
+            .as_str()
+            .is_some_and(|jdk| jdk.starts_with("25"))
+    );
+    let written = fs::read(path.join("plain.jar"))?;
+    ensure!(fs::read(path.join("out/a.jar"))? == written);
+    ensure!(names(&path.join("out"))? == ["a.jar"]);
+
+    // In its own place.
+    let same = done(&mut verify(path, &["a.jar", "-o", "a.jar"])?);
+    let whole =
+        format!("verified: {changed} classes are whole, {untouched} other entries as they were");
+    let accepted = format!(" accepts {changed} classes\n");
+    same.expect(0, "", &[&whole, "verified: JDK 25", &accepted]);
+    ensure!(fs::read(path.join("a.jar"))? == written);
+    ensure!(names(path)? == ["a.jar", "out", "plain.jar"]);
+    Ok(())
+}
+
+#[test]
+fn folders_and_classes_are_verified() -> Result<()> {
+    let folder = folder();
+    let path = folder.path();
+    let from = path.join("from");
+    for class in corpus::files(&classes(), "class")? {
+        let to = from.join(class.strip_prefix(classes())?);
+        fs::create_dir_all(to.parent().context("a folder")?)?;
+        fs::copy(class, to)?;
+    }
+    fs::write(from.join("text"), "text")?;
+    jar(&from.join("a.jar"), |_, class| class)?;
+    done(&mut loadhook(
+        path,
+        &["rewrite", "--all", "from", "-o", "plain"],
+    ))
+    .expect(0, "", &[]);
+    // Some of it is there already.
+    fs::create_dir_all(path.join("to/shop"))?;
+    fs::write(path.join("to/shop/kept"), "kept")?;
+    fs::write(path.join("to/text"), "old")?;
+    done(&mut verify(path, &["from", "-o", "to"])?).expect(0, "", &["verified: JDK 25"]);
+    let mut files = corpus::files(&path.join("plain"), "class")?;
+    files.extend(["text", "a.jar"].map(|name| path.join("plain").join(name)));
+    for file in files {
+        let other = path.join("to").join(file.strip_prefix(path.join("plain"))?);
+        ensure!(fs::read(&file)? == fs::read(&other)?, "{}", other.display());
+    }
+    ensure!(fs::read(path.join("to/shop/kept"))? == b"kept");
+
+    let args = ["from/shop/Shop.class", "-o", "Shop.class"];
+    let class = done(&mut verify(path, &args)?);
+    class.expect(
+        0,
+        "",
+        &["verified: 1 classes are whole", " accepts 1 classes\n"],
+    );
+    ensure!(names(path)? == ["Shop.class", "from", "plain", "to"]);
+    Ok(())
+}
+
+/// What the JDK finds wrong in the original too is none of ours.
+#[test]
+fn faults_of_the_original_are_none() -> Result<()> {
+    let folder = folder();
+    let broken = |name: &str, mut class: Vec<u8>| {
+        if name == "shop/Shop$Order.class" {
+            // aaload, iaload: first() reads from what is no array of ints.
+            let at = class.windows(3).position(|code| code == [0x03, 0x2e, 0xac]);
+            class[at.expect("first() ends so") + 1] = 0x32;
+        }
+        class
+    };
+    jar(&folder.path().join("a.jar"), broken)?;
+    let args = ["a.jar", "-o", "b.jar"];
+    done(&mut verify(folder.path(), &args)?).expect(0, "", &["verified: JDK 25"]);
+    Ok(())
+}
+
+#[test]
+fn nothing_is_verified_that_is_not_written() -> Result<()> {
+    let folder = folder();
+    jar(&folder.path().join("a.jar"), |_, class| class)?;
+    let args = ["a.jar", "-o", "b.jar", "--dry-run"];
+    let refused = done(&mut verify(folder.path(), &args)?);
+    refused.expect(2, "", &["cannot be used with"]);
+    Ok(())
+}

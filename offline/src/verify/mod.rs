@@ -1,0 +1,296 @@
+//! Checks what was written against what it was made of, by reading both anew:
+//! whatever should have stayed is there to the byte, and what has changed can
+//! be read wholly.
+
+mod archive;
+mod class;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use loadhook_rewrite::ClassFile;
+use loadhook_rewrite::class::access;
+use rawzip::FileReader;
+use rayon::prelude::*;
+
+use crate::ahead::INDEX;
+use crate::folder::find;
+use crate::signatures::{is_manifest, is_signature, without_digests};
+use crate::zip::{Archive, ZipError};
+use crate::{Error, Plan, Progress, is_archive, is_class};
+
+/// Checks outputs, one after the other.
+#[derive(Debug)]
+pub struct Verifier<'a> {
+    plan: &'a Plan,
+    progress: &'a Progress,
+    checked: Checked,
+}
+
+/// What a [`Verifier`] has found.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// Files, and entries of archives, that are as they were.
+    pub untouched: u64,
+    /// Classes that were rewritten or added.
+    pub changed: u64,
+    /// How large they are together, in bytes.
+    pub changed_bytes: u64,
+    /// What is wrong, and where.
+    pub faults: Vec<String>,
+    /// The direct superclass of each class, by internal names; `None` for
+    /// interfaces.
+    pub superclasses: BTreeMap<String, Option<String>>,
+}
+
+/// A class that was rewritten, or added.
+#[derive(Clone, Copy, Debug)]
+pub struct Changed<'a> {
+    /// `app.jar!/com/example/Service.class`
+    pub name: &'a str,
+    /// What it was; `None` if it was not there.
+    pub before: Option<&'a [u8]>,
+    /// What it is.
+    pub after: &'a [u8],
+}
+
+/// Is given each changed class.
+pub type Visit<'v> = dyn FnMut(Changed<'_>) -> Result<(), Error> + 'v;
+
+impl<'a> Verifier<'a> {
+    /// A verifier of what was rewritten by `plan`.
+    pub fn new(plan: &'a Plan, progress: &'a Progress) -> Self {
+        Verifier {
+            plan,
+            progress,
+            checked: Checked::default(),
+        }
+    }
+
+    /// What was found so far.
+    pub fn checked(&self) -> &Checked {
+        &self.checked
+    }
+
+    /// Checks a class that is no part of anything.
+    pub fn class(&mut self, name: &str, before: &[u8], after: &[u8]) {
+        let found = self.pair(name, Some(before), after);
+        self.checked.add(found);
+    }
+
+    /// Checks the archive in the file `to`, made of the one in `from`.
+    ///
+    /// # Errors
+    /// When a file cannot be read, `from` is no archive, or somebody asked to
+    /// stop. What is wrong with `to` is no error, but a fault.
+    pub fn archive_file(&mut self, name: &str, from: &Path, to: &Path) -> Result<(), Error> {
+        let found = self.file_pair(name, from, to)?;
+        self.checked.add(found);
+        Ok(())
+    }
+
+    /// Checks the folder `to`, made of `from`.
+    ///
+    /// # Errors
+    /// As [`Verifier::archive_file`].
+    pub fn folder(&mut self, from: &Path, to: &Path) -> Result<(), Error> {
+        let olds = paths(from)?;
+        let news = paths(to)?;
+        let gone = olds
+            .difference(&news)
+            .map(|path| Checked::fault(&path.to_string_lossy(), "it is not there"));
+        let mut found: Vec<Checked> = gone.collect();
+        let check = |path: &PathBuf| {
+            self.progress.check()?;
+            let (name, target) = (path.to_string_lossy(), to.join(path));
+            match olds.contains(path) {
+                true => self.file_pair(&name, &from.join(path), &target),
+                false if is_ours(&name) => Ok(self.added(&name, &fs::read(&target)?)),
+                false => Ok(Checked::fault(&name, "nobody knows where it comes from")),
+            }
+        };
+        found.extend(
+            news.par_iter()
+                .map(check)
+                .collect::<Result<Vec<_>, Error>>()?,
+        );
+        found.into_iter().for_each(|found| self.checked.add(found));
+        Ok(())
+    }
+
+    /// Checks the file `to`, made of `from`.
+    fn file_pair(&self, name: &str, from: &Path, to: &Path) -> Result<Checked, Error> {
+        if is_class(name) {
+            return Ok(self.pair(name, Some(&fs::read(from)?), &fs::read(to)?));
+        }
+        if same_files(from, to)? {
+            return Ok(Checked::untouched());
+        }
+        let before = match open(from) {
+            Ok(before) => before,
+            Err(_) => return Ok(Checked::fault(name, "it is not as it was")),
+        };
+        match open(to) {
+            Ok(after) => self.archives(name, &before, &after),
+            Err(error) => Ok(Checked::fault(name, &error.to_string())),
+        }
+    }
+
+    fn pair(&self, name: &str, before: Option<&[u8]>, after: &[u8]) -> Checked {
+        let mut checked = Checked::default();
+        if before == Some(after) {
+            checked.untouched = 1;
+        } else {
+            checked.changed = 1;
+            checked.changed_bytes = after.len() as u64;
+            if let Some(fault) = class::fault(before, after) {
+                checked.faults.push(format!("{name}: {fault}"));
+            }
+        }
+        checked.superclasses.extend(superclass(after));
+        checked
+    }
+
+    /// Checks what was not there.
+    fn added(&self, name: &str, content: &[u8]) -> Checked {
+        match is_class(name) {
+            true => self.pair(name, None, content),
+            false => Checked::default(),
+        }
+    }
+
+    /// What may have become of an entry or file that is no class or archive.
+    fn expected(&self, name: &str, before: &[u8]) -> Option<Vec<u8>> {
+        (self.plan.strip_signatures && is_manifest(name)).then(|| without_digests(before))
+    }
+
+    fn may_go(&self, name: &str) -> bool {
+        name == INDEX || self.plan.strip_signatures && is_signature(name)
+    }
+}
+
+/// Gives each class of the archive in the file `to` that changed, or was
+/// added, in the order of entries.
+///
+/// # Errors
+/// When a file or entry cannot be read, and those of `visit`.
+pub fn changed_in_archive(
+    name: &str,
+    from: &Path,
+    to: &Path,
+    plan: &Plan,
+    visit: &mut Visit<'_>,
+) -> Result<(), Error> {
+    if same_files(from, to)? {
+        return Ok(());
+    }
+    archive::visit(name, &open(from)?, &open(to)?, plan, visit)
+}
+
+/// As [`changed_in_archive`], of the folder `to`.
+///
+/// # Errors
+/// As [`changed_in_archive`].
+pub fn changed_in_folder(
+    from: &Path,
+    to: &Path,
+    plan: &Plan,
+    visit: &mut Visit<'_>,
+) -> Result<(), Error> {
+    for path in paths(to)? {
+        let (source, target) = (from.join(&path), to.join(&path));
+        let name = &*path.to_string_lossy();
+        if is_archive(name) && open(&source).is_ok() {
+            changed_in_archive(name, &source, &target, plan, visit)?;
+        } else if is_class(name) {
+            let before = source.exists().then(|| fs::read(&source)).transpose()?;
+            let (before, after) = (before.as_deref(), fs::read(&target)?);
+            if before != Some(&after) {
+                let after = &after;
+                visit(Changed {
+                    name,
+                    before,
+                    after,
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Checked {
+    fn untouched() -> Checked {
+        Checked {
+            untouched: 1,
+            ..Checked::default()
+        }
+    }
+
+    fn fault(name: &str, fault: &str) -> Checked {
+        Checked {
+            faults: vec![format!("{name}: {fault}")],
+            ..Checked::default()
+        }
+    }
+
+    fn add(&mut self, other: Checked) {
+        self.untouched += other.untouched;
+        self.changed += other.changed;
+        self.changed_bytes += other.changed_bytes;
+        self.faults.extend(other.faults);
+        self.superclasses.extend(other.superclasses);
+    }
+}
+
+fn paths(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let found = find(folder, &mut |_| {})?;
+    Ok(found.into_iter().map(|file| file.path).collect())
+}
+
+fn open(path: &Path) -> Result<Archive<FileReader>, ZipError> {
+    let file = File::open(path)?;
+    let len = file.metadata()?.len();
+    Archive::open(FileReader::from(file), len)
+}
+
+fn same_files(a: &Path, b: &Path) -> io::Result<bool> {
+    let (mut a, mut b) = (File::open(a)?, File::open(b)?);
+    if a.metadata()?.len() != b.metadata()?.len() {
+        return Ok(false);
+    }
+    let mut buffers = [(); 2].map(|()| vec![0; 1 << 16]);
+    loop {
+        let [first, second] = &mut buffers;
+        let len = a.read(first)?;
+        b.read_exact(&mut second[..len])?;
+        match len {
+            0 => return Ok(true),
+            _ if first[..len] != second[..len] => return Ok(false),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a file is one of those that the tracker or a part consists of.
+fn is_ours(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let in_package = format!("/{folder}/").contains("/loadhook/");
+    in_package && (is_class(name) || name.ends_with(".symbols") || name == "tracker")
+}
+
+/// A class's name and direct superclass. What is no class, or has a name that
+/// is no text, has none.
+fn superclass(class: &[u8]) -> Option<(String, Option<String>)> {
+    let class = ClassFile::parse(class).ok()?;
+    let text = |name: &[u8]| String::from_utf8(name.to_vec()).ok();
+    let is_interface = class.access_flags() & access::INTERFACE != 0;
+    let superclass = match is_interface {
+        true => None,
+        false => Some(text(class.super_name()?)?),
+    };
+    Some((text(class.name())?, superclass))
+}

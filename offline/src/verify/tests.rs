@@ -1,0 +1,267 @@
+//! Every way in which an output can be wrong is found: outputs are rewritten
+//! properly, then damaged.
+
+use std::fs;
+use std::io::{Cursor, Write};
+use std::path::{Path, PathBuf};
+
+use loadhook_rewrite::Filter;
+use tempfile::TempDir;
+use zip::CompressionMethod::{Deflated, Stored};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::Verifier;
+use crate::zip::{Archive, Output, Packed};
+use crate::{Detail, Offline, Plan, Progress, find};
+
+const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
+
+fn zipped(entries: &[(&str, &[u8])], comment: &str) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, content) in entries {
+        let method = if name.ends_with(".class") {
+            Deflated
+        } else {
+            Stored
+        };
+        let options = SimpleFileOptions::default().compression_method(method);
+        zip.start_file(*name, options).expect("it fits");
+        zip.write_all(content).expect("memory is written");
+    }
+    zip.set_comment(comment).expect("it is short");
+    zip.finish().expect("memory is written").into_inner()
+}
+
+/// An archive and what was made of it.
+struct Case {
+    folder: TempDir,
+    plan: Plan,
+}
+
+impl Case {
+    fn new() -> Case {
+        let inner = zipped(&[("Greeter.class", GREETER), ("deep", b"deep")], "");
+        let entries = [
+            ("text", b"some text".as_slice()),
+            ("Greeter.class", GREETER),
+            ("lib/inner.jar", &inner),
+            ("last", b"the end"),
+        ];
+        let case = Case {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            plan: Plan::new(Filter::new()),
+        };
+        fs::write(case.path("in.jar"), zipped(&entries, "a comment")).expect("ours");
+        let progress = Progress::default();
+        let mut offline = Offline::new(&case.plan, Detail::default(), &progress);
+        let out = case.path("out.jar");
+        let done = offline.archive_file("in.jar", &case.path("in.jar"), Some(&out));
+        done.expect("it is rewritten");
+        case
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn out(&self) -> Vec<u8> {
+        fs::read(self.path("out.jar")).expect("it was written")
+    }
+
+    /// What is wrong with `out`.
+    fn faults(&self, out: &[u8]) -> Vec<String> {
+        fs::write(self.path("bad.jar"), out).expect("ours");
+        let progress = Progress::default();
+        let mut verifier = Verifier::new(&self.plan, &progress);
+        let checked = verifier.archive_file("in.jar", &self.path("in.jar"), &self.path("bad.jar"));
+        checked.expect("both can be read");
+        verifier.checked().faults.clone()
+    }
+
+    #[track_caller]
+    fn finds(&self, out: &[u8], fault: &str) {
+        let faults = self.faults(out);
+        let is_found = faults.iter().any(|found| found.starts_with(fault));
+        assert!(is_found, "{fault} expected: {faults:?}");
+    }
+}
+
+enum Edit {
+    Keep,
+    Drop,
+    Replace(Vec<u8>),
+}
+
+/// The archive with other contents, as sound as any.
+fn edited(bytes: &[u8], add: Option<&str>, edit: impl Fn(&str, Vec<u8>) -> Edit) -> Vec<u8> {
+    let archive = Archive::open(bytes, bytes.len() as u64).expect("it is an archive");
+    let mut out = Vec::new();
+    let mut output = Output::new(&mut out, &archive).expect("memory is written");
+    for (at, entry) in archive.entries().iter().enumerate() {
+        let name = String::from_utf8_lossy(archive.name(entry)).into_owned();
+        let content = archive.read(entry, 1 << 20).expect("it is whole");
+        let done = match edit(&name, content) {
+            Edit::Keep => output.copy(&archive, at),
+            Edit::Drop => Ok(()),
+            Edit::Replace(content) => {
+                let packed = Packed::new(&content, entry.method());
+                output.replace(&archive, at, &packed)
+            }
+        };
+        done.expect("memory is written");
+    }
+    if let Some(name) = add {
+        output.add(name, b"x").expect("memory is written");
+    }
+    output.finish(&archive).expect("memory is written");
+    out
+}
+
+/// The archive with another content of one entry.
+fn with(bytes: &[u8], name: &str, change: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
+    edited(bytes, None, |entry, content| match entry == name {
+        true => Edit::Replace(change(content)),
+        false => Edit::Keep,
+    })
+}
+
+fn without(bytes: &[u8], name: &str) -> Vec<u8> {
+    edited(bytes, None, |entry, _| match entry == name {
+        true => Edit::Drop,
+        false => Edit::Keep,
+    })
+}
+
+/// Changes the byte `at` bytes behind the last place where `what` stands.
+fn patched(mut bytes: Vec<u8>, what: &[u8], at: usize) -> Vec<u8> {
+    let place = bytes.windows(what.len()).rposition(|piece| piece == what);
+    bytes[place.expect("it stands there") + at] ^= 0xff;
+    bytes
+}
+
+#[test]
+fn what_is_right_has_no_faults() {
+    let case = Case::new();
+    assert_eq!(case.faults(&case.out()), [""; 0]);
+    let progress = Progress::default();
+    let mut verifier = Verifier::new(&case.plan, &progress);
+    let (from, to) = (case.path("in.jar"), case.path("out.jar"));
+    verifier
+        .archive_file("in.jar", &from, &to)
+        .expect("both can be read");
+    let checked = verifier.checked();
+    // The texts; both classes, and two trackers and parts.
+    assert_eq!(checked.untouched, 3);
+    let tracker = loadhook_tracker::CLASSES.len() + loadhook_tracker::OFFLINE_CLASSES.len();
+    assert_eq!(checked.changed, 2 * (1 + tracker as u64));
+    let superclass = checked.superclasses.get("Greeter").cloned().flatten();
+    assert_eq!(superclass.as_deref(), Some("java/lang/Object"));
+}
+
+#[test]
+fn entries_are_as_they_were() {
+    let case = Case::new();
+    let out = case.out();
+    case.finds(&without(&out, "text"), "in.jar!/text: it is not there");
+    let other = with(&out, "text", |_| b"other".to_vec());
+    case.finds(&other, "in.jar!/text: it is not as it was");
+    let added = edited(&out, Some("evil"), |_, _| Edit::Keep);
+    case.finds(&added, "in.jar!/evil: nobody knows where it comes from");
+    let damaged = patched(out.clone(), b"some text", 3);
+    case.finds(&damaged, "in.jar!/text: damaged");
+    // Behind the signature of its record in the directory: its attributes.
+    let name = b"last";
+    let records = patched(out.clone(), name, 0);
+    assert!(!case.faults(&records).is_empty());
+    let time = out.len() - out.windows(4).rev().position(|p| p == name).expect("it is") - 4;
+    let mut records = out.clone();
+    records[time - 46 + 12] ^= 1;
+    case.finds(&records, "in.jar!/last: what its records say");
+    let comment = patched(out.clone(), b"a comment", 0);
+    case.finds(&comment, "in.jar: what is before its entries");
+    case.finds(&out[..out.len() / 2], "in.jar: no archive");
+    case.finds(b"", "in.jar: no archive");
+    let inside = with(&out, "lib/inner.jar", |inner| without(&inner, "deep"));
+    case.finds(&inside, "in.jar!/lib/inner.jar!/deep: it is not there");
+    let inside = with(&out, "lib/inner.jar", |_| b"no archive".to_vec());
+    case.finds(&inside, "in.jar!/lib/inner.jar: no archive");
+}
+
+#[test]
+fn classes_are_whole_and_the_old_ones() {
+    let case = Case::new();
+    let out = case.out();
+    let greeter = |change: &dyn Fn(Vec<u8>) -> Vec<u8>| with(&out, "Greeter.class", change);
+    let name = "in.jar!/Greeter.class";
+    let cut = greeter(&|mut class| {
+        class.pop();
+        class
+    });
+    case.finds(&cut, &format!("{name}: "));
+    let constant = greeter(&|class| patched(class, b"Hello, ", 1));
+    case.finds(&constant, &format!("{name}: its version or constants"));
+    let version = greeter(&|mut class| {
+        class[7] += 1;
+        class
+    });
+    case.finds(&version, &format!("{name}: its version or constants"));
+    // aload_0, and the call of name(): no opcode is 0xff - 0x2a.
+    let opcode = greeter(&|class| patched(class, &[0x2a, 0xb6], 0));
+    case.finds(&opcode, &format!("{name}: method "));
+    // One attribute, where there is none.
+    let pool = loadhook_rewrite::ClassFile::parse(GREETER).expect("a class");
+    let name_index = (1..)
+        .find(|index| pool.pool().utf8(*index).is_ok())
+        .expect("a name");
+    let mut other = GREETER[..GREETER.len() - 1].to_vec();
+    other.extend([1, 0, name_index as u8, 0, 0, 0, 0]);
+    let attribute = greeter(&|_| other.clone());
+    case.finds(&attribute, &format!("{name}: its attributes"));
+}
+
+#[test]
+fn folders_are_as_they_were() {
+    let case = Case::new();
+    let (from, to) = (case.path("from"), case.path("to"));
+    fs::create_dir_all(from.join("sub")).expect("ours");
+    fs::write(from.join("Greeter.class"), GREETER).expect("ours");
+    fs::write(from.join("sub/text"), "text").expect("ours");
+    fs::copy(case.path("in.jar"), from.join("sub/in.jar")).expect("ours");
+    let progress = Progress::default();
+    let files = find(&from, &mut |_| {}).expect("it can be read");
+    let mut offline = Offline::new(&case.plan, Detail::default(), &progress);
+    offline
+        .folder(&from, &files, Some(&to))
+        .expect("it is rewritten");
+    let finds = |fault: &str| {
+        let mut verifier = Verifier::new(&case.plan, &progress);
+        verifier.folder(&from, &to).expect("both can be read");
+        let faults = &verifier.checked().faults;
+        let is_found = faults.iter().any(|found| found.starts_with(fault));
+        assert!(
+            is_found || fault.is_empty() && faults.is_empty(),
+            "{fault}: {faults:?}"
+        );
+    };
+    finds("");
+    let change = |path: &str, content: Option<&[u8]>, fault: &str| {
+        let path: &Path = &to.join(path);
+        let before = fs::read(path).ok();
+        match content {
+            Some(content) => fs::write(path, content).expect("ours"),
+            None => fs::remove_file(path).expect("ours"),
+        }
+        finds(fault);
+        match before {
+            Some(before) => fs::write(path, before).expect("ours"),
+            None => fs::remove_file(path).expect("ours"),
+        }
+        finds("");
+    };
+    change("sub/text", Some(b"other"), "sub/text: it is not as it was");
+    change("sub/text", None, "sub/text: it is not there");
+    change("new", Some(b"x"), "new: nobody knows where it comes from");
+    change("Greeter.class", Some(b"x"), "Greeter.class: ");
+    change("sub/in.jar", Some(b"x"), "sub/in.jar: no archive");
+}

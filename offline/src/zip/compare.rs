@@ -1,0 +1,89 @@
+//! Comparing two archives record by record.
+
+use std::io;
+
+use rawzip::ReaderAt;
+
+use super::read::{Archive, Entry, ZipError};
+use super::record::{self, DIRECTORY_LEN, LOCAL_LEN, u2};
+
+/// How much of each file is in memory at a time.
+const PIECE: u64 = 1 << 18;
+
+/// Whether two archives are the same before their first entry, and behind their
+/// end records.
+pub(crate) fn same_frame<R: ReaderAt, S: ReaderAt>(
+    a: &Archive<R>,
+    b: &Archive<S>,
+) -> io::Result<bool> {
+    let (first, other) = (first(a), first(b));
+    let same_end = a.ending.behind() == b.ending.behind();
+    Ok(same_end && first == other && same_bytes(&a.source, 0..first, &b.source, 0..other)?)
+}
+
+fn first<R>(archive: &Archive<R>) -> u64 {
+    let starts = archive.entries.iter().map(|entry| entry.local.start);
+    starts.min().unwrap_or(archive.directory_offset)
+}
+
+/// Whether two entries are the same to the byte, with what stands between them
+/// and the next ones. Their places may differ, and what tells those.
+pub(crate) fn same_entry<R: ReaderAt, S: ReaderAt>(
+    a: (&Archive<R>, &Entry),
+    b: (&Archive<S>, &Entry),
+) -> io::Result<bool> {
+    let ((archive, entry), (other, twin)) = (a, b);
+    let said = |record: &[u8]| {
+        let lasting = record::lasting(record, DIRECTORY_LEN);
+        (u2(record, 8), lasting)
+    };
+    Ok(entry.facts == twin.facts
+        && said(archive.record(entry)) == said(other.record(twin))
+        && same_bytes(
+            &archive.source,
+            entry.local.clone(),
+            &other.source,
+            twin.local.clone(),
+        )?)
+}
+
+/// Whether two entries differ in nothing but content, packing and what tells
+/// those.
+///
+/// # Errors
+/// When a local record cannot be read.
+pub(crate) fn same_but_content<R: ReaderAt, S: ReaderAt>(
+    a: (&Archive<R>, &Entry),
+    b: (&Archive<S>, &Entry),
+) -> Result<bool, ZipError> {
+    let ((archive, entry), (other, twin)) = (a, b);
+    let (local, new) = (archive.local_header(entry)?, other.local_header(twin)?);
+    Ok(record::lasting(archive.record(entry), DIRECTORY_LEN)
+        == record::lasting(other.record(twin), DIRECTORY_LEN)
+        && record::lasting(&local, LOCAL_LEN) == record::lasting(&new, LOCAL_LEN))
+}
+
+fn same_bytes<R: ReaderAt, S: ReaderAt>(
+    a: &R,
+    place: std::ops::Range<u64>,
+    b: &S,
+    other: std::ops::Range<u64>,
+) -> io::Result<bool> {
+    let len = place.end - place.start;
+    if len != other.end - other.start {
+        return Ok(false);
+    }
+    let mut buffers = [(); 2].map(|()| vec![0; len.min(PIECE) as usize]);
+    let mut at = 0;
+    while at < len {
+        let piece = (len - at).min(PIECE) as usize;
+        let [first, second] = &mut buffers;
+        a.read_exact_at(&mut first[..piece], place.start + at)?;
+        b.read_exact_at(&mut second[..piece], other.start + at)?;
+        if first[..piece] != second[..piece] {
+            return Ok(false);
+        }
+        at += piece as u64;
+    }
+    Ok(true)
+}

@@ -1,0 +1,149 @@
+package loadhook;
+
+import java.io.BufferedInputStream;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+
+/**
+ * Judges rewritten classes from standard input, each against its original, on the number of threads that the argument
+ * says. Each thread reads its own next class, so that there is one a thread in memory.
+ *
+ * Standard input: number of classes whose superclasses are told (u4), for each its name and that of its superclass,
+ * empty for an interface (both as DataInput.readUTF reads them); then the classes to judge: u1 1, number (u4), length
+ * and bytes of the original (length 0 if there is none), length and bytes of the rewritten one; then u1 0. Standard
+ * output: one line a faulty class, its number and the first messages, tab separated; then {@code done}, how many
+ * classes were judged, and how many were not since they are below version 50.
+ */
+public final class VerifyClasses implements Runnable {
+    /** More would only repeat: one fault is seen in every instruction behind it. */
+    private static final int MESSAGES = 4;
+
+    /** The same fault is elsewhere in rewritten code, and behind more constants. */
+    private static final Pattern PLACE = Pattern.compile("[0-9]+|\n.*", Pattern.DOTALL);
+
+    private final DataInputStream in;
+    private final PrintStream out;
+    private final ClassFileVerifier verifier;
+    private boolean ended;
+    private int judged;
+    private int old;
+    private Throwable failure;
+
+    private VerifyClasses(DataInputStream in, PrintStream out) throws IOException {
+        this.in = in;
+        this.out = out;
+        Map<String, String> superclasses = new HashMap<>();
+        for (int left = in.readInt(); left > 0; left--) {
+            String name = in.readUTF();
+            String superclass = in.readUTF();
+            superclasses.put(name, superclass.isEmpty() ? null : superclass);
+        }
+        verifier = new ClassFileVerifier(superclasses);
+    }
+
+    public static void main(String[] args) throws Exception {
+        DataInputStream in = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
+        PrintStream out = new PrintStream(System.out, false, "UTF-8");
+        VerifyClasses judge = new VerifyClasses(in, out);
+        Thread[] threads = new Thread[Integer.parseInt(args[0])];
+        for (int i = 0; i < threads.length; i++) {
+            threads[i] = new Thread(judge);
+            threads[i].start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        if (judge.failure != null) {
+            throw new IllegalStateException(judge.failure);
+        }
+        out.print("done\t" + judge.judged + "\t" + judge.old + "\n");
+        out.flush();
+    }
+
+    @Override
+    public void run() {
+        try {
+            judge();
+        } catch (Throwable e) {
+            synchronized (in) {
+                failure = e;
+                ended = true;
+            }
+        }
+    }
+
+    private void judge() throws IOException {
+        for (;;) {
+            int number;
+            byte[] before;
+            byte[] after;
+            synchronized (in) {
+                if (ended || in.readByte() == 0) {
+                    ended = true;
+                    return;
+                }
+                number = in.readInt();
+                before = bytes();
+                after = bytes();
+                if (ClassFileVerifier.judges(after)) {
+                    judged++;
+                } else {
+                    old++;
+                    continue;
+                }
+            }
+            List<String> faults = faults(before, after);
+            if (!faults.isEmpty()) {
+                synchronized (out) {
+                    out.print(line(number, faults));
+                }
+            }
+        }
+    }
+
+    private byte[] bytes() throws IOException {
+        byte[] bytes = new byte[in.readInt()];
+        in.readFully(bytes);
+        return bytes;
+    }
+
+    /** What is wrong with the rewritten class and was not before. */
+    private List<String> faults(byte[] before, byte[] after) {
+        List<String> faults = new ArrayList<>(verifier.verify(after));
+        if (faults.isEmpty() || before.length == 0) {
+            return faults;
+        }
+        List<String> known = new ArrayList<>();
+        for (String message : verifier.verify(before)) {
+            known.add(gist(message));
+        }
+        List<String> added = new ArrayList<>();
+        for (String message : faults) {
+            if (!known.remove(gist(message))) {
+                added.add(message);
+            }
+        }
+        return added;
+    }
+
+    private static String gist(String message) {
+        return PLACE.matcher(String.valueOf(message)).replaceAll("");
+    }
+
+    private static String line(int number, List<String> faults) {
+        StringBuilder text = new StringBuilder();
+        for (int i = 0; i < faults.size() && i < MESSAGES; i++) {
+            text.append(i == 0 ? "" : "; ").append(faults.get(i));
+        }
+        if (faults.size() > MESSAGES) {
+            text.append("; … and ").append(faults.size() - MESSAGES).append(" more");
+        }
+        return number + "\t" + text.toString().replaceAll("\\s+", " ") + "\n";
+    }
+}
