@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::Options;
 use super::units::{self, UNKNOWN, Unit};
+use super::{FEW_NOTES, Options};
 use crate::model::Profile;
+use crate::names::printable;
 use crate::view::{Entry, Step, View};
 
 /// Writes the tree of all chosen threads together. Branches below
@@ -53,7 +54,11 @@ pub(super) fn write(
         let (branches, percent) = (units::count(left_out), options.min_percent);
         writeln!(out, "branches below {percent} % left out: {branches}")?;
     }
-    Ok(())
+    // That paths end early, among them.
+    let notes = profile.header.notes.iter().take(FEW_NOTES);
+    notes
+        .map(|note| printable(note))
+        .try_for_each(|note| writeln!(out, "{note}"))
 }
 
 /// By entry what decides whether it is shown: the most of what its line and
