@@ -33,6 +33,8 @@ class Path extends TimedTree {
 
     /** Weak, since nobody may tell us of its end: what hangs on a thread is not to live as long as its calls. */
     WeakReference<Thread> thread;
+    /** The thread, where its id does not tell it from others; else null. A reference cannot be asked on the way to a path. */
+    Thread held;
     /** What it was called when it was seen last. */
     String name;
     long id;

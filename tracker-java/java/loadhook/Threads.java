@@ -87,7 +87,7 @@ final class Threads {
         Path[] chains = Threads.chains;
         long id = Ids.of(thread);
         Path path = chains[(int) id & chains.length - 1];
-        while (path != null && (path.id != id || !Ids.areKnown() && !path.isOf(thread))) {
+        while (path != null && (path.id != id || path.held != null && path.held != thread)) {
             path = path.next;
         }
         return path;
@@ -173,6 +173,7 @@ final class Threads {
         int chain = (int) id & chains.length - 1;
         path.id = id;
         path.thread = weakly;
+        path.held = Ids.areKnown() ? null : thread;
         path.name = thread.getName();
         path.owner = Ids.owner(thread);
         path.next = chains[chain];
@@ -257,6 +258,7 @@ final class Threads {
         boolean small = path.isSmall();
         boolean whole = Groups.add(path, small);
         path.thread = null;
+        path.held = null;
         path.name = null;
         path.next = null;
         if (whole) {
