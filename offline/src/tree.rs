@@ -155,14 +155,7 @@ impl Staged {
             }
             other => return Ok(other?),
         }
-        let mut old = here.as_os_str().to_owned();
-        old.push(".old");
-        fs::rename(&self.to, &old)?;
-        if let Err(error) = fs::rename(here, &self.to) {
-            fs::rename(&old, &self.to)?;
-            return Err(error);
-        }
-        fs::rename(&old, here)
+        in_steps(here, &self.to)
     }
 }
 
@@ -180,6 +173,18 @@ pub fn put_folder(made: &Path, to: &Path) -> io::Result<()> {
         }
     }
     staged.publish()
+}
+
+/// Where two names cannot be exchanged at once.
+fn in_steps(here: &Path, to: &Path) -> io::Result<()> {
+    let mut old = here.as_os_str().to_owned();
+    old.push(".old");
+    fs::rename(to, &old)?;
+    if let Err(error) = fs::rename(here, to) {
+        fs::rename(&old, to)?;
+        return Err(error);
+    }
+    fs::rename(&old, here)
 }
 
 /// Brings what is no folder.
@@ -231,4 +236,29 @@ fn is_there(path: &Path) -> bool {
 /// The error with the path it is about.
 pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_folders_change_names_in_steps() -> io::Result<()> {
+        let folder = tempfile::tempdir()?;
+        let [here, to] = ["here", "to"].map(|name| folder.path().join(name));
+        for place in [&here, &to] {
+            fs::create_dir(place)?;
+            fs::write(place.join("was"), place.as_os_str().as_encoded_bytes())?;
+        }
+        in_steps(&here, &to)?;
+        let was = |place: &Path| fs::read(place.join("was"));
+        assert_eq!(was(&here)?, to.as_os_str().as_encoded_bytes());
+        assert_eq!(was(&to)?, here.as_os_str().as_encoded_bytes());
+        // What cannot take the place leaves it as it was.
+        fs::remove_dir_all(&here)?;
+        assert!(in_steps(&here, &to).is_err());
+        assert_eq!(was(&to)?, here.as_os_str().as_encoded_bytes());
+        assert_eq!(fs::read_dir(folder.path())?.count(), 1);
+        Ok(())
+    }
 }
