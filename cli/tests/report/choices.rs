@@ -1,0 +1,161 @@
+//! Sorting, focus and threads.
+
+use std::fs;
+
+use loadhook_profile::ThreadKind;
+use loadhook_profile::format::pprof;
+use serde_json::Value;
+
+use crate::common::read;
+use crate::{CASH, ORDER, json, methods, profiles, report, text};
+
+#[test]
+fn tables_sort_by_every_key() {
+    let sorted = |sort: &str| {
+        let json = json(&["a.pb.gz", "--sort", sort]);
+        let rows = json["methods"].as_array().expect("an array").clone();
+        let all = rows.len();
+        assert_eq!(all, 6);
+        let top = text(&["a.pb.gz", "--sort", sort, "--top", "2"]);
+        assert!(top.contains("   4 more methods\n"), "{top}");
+        rows
+    };
+    let number = |row: &Value, key: &str| row[key].as_u64().expect("a number");
+    for (sort, key) in [
+        ("self", "self_ns"),
+        ("total", "total_ns"),
+        ("calls", "calls"),
+    ] {
+        let rows = sorted(sort);
+        assert!(
+            rows.is_sorted_by_key(|row| std::cmp::Reverse(number(row, key))),
+            "{sort}"
+        );
+    }
+    let means = sorted("mean");
+    let mean = |row: &Value| number(row, "total_ns") as f64 / number(row, "calls") as f64;
+    // Whole nanoseconds are what is known here.
+    assert!(means.is_sorted_by(|a, b| mean(a) + 1.0 >= mean(b)));
+    let names = sorted("name");
+    let name = |row: &Value| format!("{}.{}", row["class"].as_str().unwrap(), row["method"]);
+    assert!(names.is_sorted_by_key(name));
+    let wrong = report(&["a.pb.gz", "--sort", "cost"]);
+    wrong.expect(2, "", &["choose one of self, total, calls, mean, name"]);
+}
+
+#[test]
+fn focus_takes_patterns() {
+    let focused = |patterns: &str| methods(&json(&["a.pb.gz", "--focus", patterns]));
+    let cash = focused(&format!("{CASH}::合計する(Lshop/Shop$Order;)*"));
+    // The method, its callee, and the way there; not the callers' other callees.
+    assert_eq!(cash.get(&format!("{CASH}.合計する")), Some(&3000));
+    assert_eq!(cash.get("shop.Shop.serve"), Some(&2));
+    assert!(!cash.contains_key(&format!("{ORDER}.<init>")), "{cash:?}");
+    assert_eq!(
+        focused("*Order").get(&format!("{ORDER}.<init>")),
+        Some(&1500)
+    );
+    assert_eq!(focused("shop.*::serve").len(), 5);
+    assert!(!focused("Gone,**::<init>").contains_key(&format!("{CASH}.合計する")));
+
+    let annotation = report(&["a.pb.gz", "--focus", "Gone,@shop.Timed"]);
+    let fault =
+        "error: --focus: bad pattern: a profile holds no annotations\n    @shop.Timed\n    ^\n";
+    assert_eq!(annotation.expect(1, "", &[]).err, fault);
+    let nothing = report(&["a.pb.gz", "--focus", "Order"]);
+    assert_eq!(
+        nothing.err,
+        "warning: --focus names no method that was called\n"
+    );
+    assert!(
+        nothing
+            .out
+            .contains("no method is left by --focus and --thread")
+    );
+}
+
+#[test]
+fn threads_are_chosen_by_name() {
+    let night = json(&["a.pb.gz", "--thread", "night"]);
+    assert_eq!(methods(&night)[&format!("{ORDER}.<init>")], 500);
+    assert_eq!(night["threads"].as_array().map(Vec::len), Some(1));
+    // One of a group that has ended.
+    let mut grouped = read(&profiles().path().join("a.pb.gz"));
+    for thread in &mut grouped.threads {
+        if &*thread.name == "night-shift" {
+            (thread.name, thread.id, thread.kind) = ("night-#-#".into(), None, ThreadKind::Ended);
+        }
+    }
+    let mut bytes = Vec::new();
+    pprof::write(&grouped, &mut bytes).expect("a vector takes all");
+    fs::write(profiles().path().join("grouped.pb.gz"), bytes).expect("ours");
+    let night = json(&["grouped.pb.gz", "--thread", "night-17-4"]);
+    assert_eq!(methods(&night)[&format!("{ORDER}.<init>")], 500);
+    assert_eq!(night["threads"][0]["name"], "night-#-#");
+
+    let nobody = report(&["a.pb.gz", "--thread", "day"]);
+    assert_eq!(
+        nobody.err,
+        "warning: --thread names none of the threads, as main, night-shift\n"
+    );
+}
+
+#[test]
+fn options_without_effect_are_refused() {
+    let options: [(&[&str], &[&str]); 5] = [
+        (&["--focus", "shop.**"], &["pprof"]),
+        (&["--thread", "main"], &["pprof"]),
+        (
+            &["--sort", "self"],
+            &["tree", "collapsed", "pprof", "speedscope", "chrome"],
+        ),
+        (
+            &["--top", "3"],
+            &["tree", "collapsed", "pprof", "html", "speedscope", "chrome"],
+        ),
+        (
+            &["--explain"],
+            &[
+                "tree",
+                "collapsed",
+                "pprof",
+                "json",
+                "html",
+                "speedscope",
+                "chrome",
+            ],
+        ),
+    ];
+    let formats = [
+        "table",
+        "tree",
+        "collapsed",
+        "pprof",
+        "json",
+        "html",
+        "speedscope",
+        "chrome",
+    ];
+    for (option, refused) in options {
+        for format in formats {
+            let arguments = [&["a.pb.gz", "--format", format, "-o", "shown"], option].concat();
+            let result = report(&arguments);
+            match refused.contains(&format) {
+                false => assert_eq!((result.code, &*result.err), (Some(0), ""), "{arguments:?}"),
+                true => {
+                    let said = format!(
+                        "error: {} has no effect on --format {format}, only on table",
+                        option[0]
+                    );
+                    result.expect(1, "", &[&said]);
+                    assert_eq!(result.err.lines().count(), 1, "{}", result.err);
+                }
+            }
+        }
+    }
+    report(&["--diff", "a.pb.gz", "b.pb.gz", "--explain"]).expect(
+        1,
+        "",
+        &["--explain has no effect on --diff"],
+    );
+}

@@ -1,0 +1,207 @@
+//! What the formats hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::common::{done, loadhook, read};
+use crate::{ORDER, json, methods, profiles, text};
+
+/// What `docs/profile.md` promises, field by field.
+#[test]
+fn the_json_is_as_documented() {
+    let json = json(&["a.pb.gz"]);
+    let is_text = |value: &Value| value.is_string();
+    let is_number = |value: &Value| value.is_u64();
+    let is_flag = |value: &Value| value.is_boolean();
+    let is_number_or_null = |value: &Value| value.is_u64() || value.is_null();
+    let is_text_or_null = |value: &Value| value.is_string() || value.is_null();
+    let is_list = |value: &Value| value.is_array();
+    let is_object = |value: &Value| value.is_object();
+    type Check<'a> = (&'a str, &'a dyn Fn(&Value) -> bool);
+    let check = |of: &Value, fields: &[Check<'_>]| {
+        let found: BTreeSet<&str> = of
+            .as_object()
+            .expect("an object")
+            .keys()
+            .map(|k| &**k)
+            .collect();
+        let known: BTreeSet<&str> = fields.iter().map(|(name, _)| *name).collect();
+        assert_eq!(found, known);
+        for (name, is_right) in fields {
+            assert!(is_right(&of[name]), "{name}: {}", of[name]);
+        }
+    };
+    check(
+        &json,
+        &[
+            ("version", &|v| v == 1),
+            ("header", &is_object),
+            ("threads", &is_list),
+            ("methods", &is_list),
+            ("tree", &is_list),
+            ("skipped", &|v| v["trivial"] == 1),
+        ],
+    );
+    check(
+        &json["header"],
+        &[
+            ("timing", &|v| v == "exact"),
+            ("clock", &|v| v == "wall"),
+            ("start_epoch_millis", &is_number),
+            ("duration_ns", &is_number),
+            ("tracker_bytes", &is_number),
+            ("overflowed_calls", &|v| v == 0),
+            ("probe", &is_object),
+            ("command", &|v| v == "shop.Shop serve"),
+            ("jvm", &is_text),
+            ("version", &is_text),
+            ("left_alone", &|v| v["trivial"] == 1),
+            ("unmatched", &|v| v[0] == "shop.Gone"),
+            ("notes", &is_list),
+        ],
+    );
+    for thread in json["threads"].as_array().expect("an array") {
+        check(
+            thread,
+            &[
+                ("name", &is_text),
+                ("id", &is_number_or_null),
+                ("kind", &is_text),
+            ],
+        );
+    }
+    let named: [Check<'_>; 7] = [
+        ("class", &|v| {
+            v.as_str()
+                .is_some_and(|class| class.starts_with("shop.Shop"))
+        }),
+        ("method", &is_text),
+        ("descriptor", &|v| {
+            v.as_str().is_some_and(|d| d.starts_with('('))
+        }),
+        ("calls", &is_number),
+        ("self_ns", &is_number),
+        ("total_ns", &is_number),
+        ("estimated", &is_flag),
+    ];
+    for method in json["methods"].as_array().expect("an array") {
+        let more: [Check<'_>; 6] = [
+            ("loader", &|v| v == "app"),
+            ("file", &is_text_or_null),
+            ("line", &is_number_or_null),
+            ("self_error_ns", &is_number),
+            ("total_error_ns", &is_number),
+            ("total_is_bound", &|v| v == false),
+        ];
+        check(method, &[&named[..], &more].concat());
+        assert!(method["self_ns"].as_u64() <= method["total_ns"].as_u64());
+    }
+    let tree = json["tree"].as_array().expect("an array");
+    for (at, node) in tree.iter().enumerate() {
+        let more: [Check<'_>; 3] = [
+            ("id", &|v| v == at),
+            ("parent", &|v| {
+                v.is_null() || v.as_u64().is_some_and(|parent| parent < at as u64)
+            }),
+            ("thread", &is_number),
+        ];
+        check(node, &[&named[..], &more].concat());
+    }
+    // Each method's calls are those of its nodes.
+    let mut in_tree: BTreeMap<String, u64> = BTreeMap::new();
+    for node in tree {
+        let name = format!(
+            "{}.{}",
+            node["class"].as_str().unwrap(),
+            node["method"].as_str().unwrap()
+        );
+        *in_tree.entry(name).or_default() += node["calls"].as_u64().expect("a number");
+    }
+    assert_eq!(in_tree, methods(&json));
+    assert_eq!(in_tree[&format!("{ORDER}.<init>")], 1500);
+}
+
+/// What the readers of each format rely on.
+#[test]
+fn other_tools_formats_hold_together() {
+    let pprof = done(
+        loadhook(
+            profiles().path(),
+            &["report", "a.pb.gz", "--format", "pprof"],
+        )
+        .args(["-o", "copy.pb.gz"]),
+    );
+    pprof.expect(0, "", &[]);
+    let [a, copy] = ["a.pb.gz", "copy.pb.gz"].map(|file| read(&profiles().path().join(file)));
+    assert!(a == copy);
+
+    // `frames of a stack;…, a blank, a number`.
+    let collapsed = text(&["a.pb.gz", "--format", "collapsed"]);
+    let mut sum = 0;
+    for line in collapsed.lines() {
+        let (stack, number) = line.rsplit_once(' ').expect("a number");
+        assert!(
+            stack.split(';').all(|frame| frame.starts_with("shop.")),
+            "{line}"
+        );
+        sum += number.parse::<u64>().expect("a number");
+    }
+    let selfs: u64 = json(&["a.pb.gz"])["tree"]
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|node| node["self_ns"].as_u64().expect("a number"))
+        .sum();
+    assert!(sum.abs_diff(selfs) < 100, "{sum} and {selfs}");
+
+    let speedscope: Value =
+        serde_json::from_str(&text(&["a.pb.gz", "--format", "speedscope"])).expect("JSON");
+    let schema = "https://www.speedscope.app/file-format-schema.json";
+    assert_eq!(speedscope["$schema"], schema);
+    let frames = speedscope["shared"]["frames"]
+        .as_array()
+        .expect("an array")
+        .len();
+    let threads = speedscope["profiles"].as_array().expect("an array");
+    assert_eq!(threads.len(), 2);
+    for thread in threads {
+        assert_eq!(
+            (&thread["type"], &thread["unit"]),
+            (&"evented".into(), &"nanoseconds".into())
+        );
+        // Opened and closed in pairs, never going back in time.
+        let (mut open, mut now) = (Vec::new(), 0);
+        for event in thread["events"].as_array().expect("an array") {
+            let frame = event["frame"].as_u64().expect("a number");
+            let at = event["at"].as_u64().expect("a number");
+            assert!(at >= now && frame < frames as u64, "{event}");
+            now = at;
+            match event["type"].as_str() {
+                Some("O") => open.push(frame),
+                Some("C") => assert_eq!(open.pop(), Some(frame)),
+                _ => panic!("{event}"),
+            }
+        }
+        assert!(open.is_empty() && now <= thread["endValue"].as_u64().expect("a number"));
+    }
+
+    let chrome: Value =
+        serde_json::from_str(&text(&["a.pb.gz", "--format", "chrome"])).expect("JSON");
+    let events = chrome["traceEvents"].as_array().expect("an array");
+    let complete = events.iter().filter(|event| event["ph"] == "X").count();
+    assert_eq!(
+        complete,
+        a.threads
+            .iter()
+            .map(|thread| thread.nodes.len())
+            .sum::<usize>()
+    );
+
+    assert!(text(&["a.pb.gz", "--format", "html"]).starts_with("<!DOCTYPE html>"));
+    let tree = text(&["a.pb.gz", "--format", "tree"]);
+    assert!(
+        tree.contains("└ shop.Shop.serve") || tree.contains("├ shop.Shop.serve"),
+        "{tree}"
+    );
+}

@@ -1,0 +1,193 @@
+//! `loadhook report`: every format and choice, of profiles that real JVMs wrote.
+
+mod choices;
+#[path = "../common/mod.rs"]
+mod common;
+mod formats;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::OnceLock;
+
+use common::{Done, calls, done, folder, loadhook, mode, read, run};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const ORDER: &str = "shop.Shop$Order";
+
+const CASH: &str = "shop.Shop$注文管理システムの会計処理";
+
+/// A folder with `a.pb.gz` of 1,500 orders, `b.pb.gz` of 10, both timed call
+/// by call, and `counts.pb.gz`.
+fn profiles() -> &'static TempDir {
+    static PROFILES: OnceLock<TempDir> = OnceLock::new();
+    PROFILES.get_or_init(|| {
+        let folder = folder();
+        for (file, timing, program) in [
+            ("a.pb.gz", "exact", &["serve"][..]),
+            ("b.pb.gz", "exact", &["exit", "0"]),
+            ("counts.pb.gz", "count", &["serve"]),
+        ] {
+            let options = ["-o", file, "--timing", timing, "--exclude", "shop.Gone"];
+            let result = done(&mut run(folder.path(), &options, program));
+            assert_eq!(result.code, Some(0), "{}", result.err);
+        }
+        folder
+    })
+}
+
+fn report(arguments: &[&str]) -> Done {
+    done(&mut loadhook(
+        profiles().path(),
+        &[&["report"], arguments].concat(),
+    ))
+}
+
+/// Standard output of a report that has nothing to complain about.
+#[track_caller]
+fn text(arguments: &[&str]) -> String {
+    let result = report(arguments);
+    assert_eq!((result.code, &*result.err), (Some(0), ""), "{arguments:?}");
+    result.out
+}
+
+#[track_caller]
+fn json(arguments: &[&str]) -> Value {
+    let text = text(&[arguments, &["--format", "json"]].concat());
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Calls by method; the two overloads are added up.
+fn methods(json: &Value) -> BTreeMap<String, u64> {
+    let mut methods = BTreeMap::new();
+    for method in json["methods"].as_array().expect("an array") {
+        let [class, name] = ["class", "method"].map(|key| method[key].as_str().expect("text"));
+        let calls = method["calls"].as_u64().expect("a number");
+        *methods.entry(format!("{class}.{name}")).or_default() += calls;
+    }
+    methods
+}
+
+#[test]
+fn profiles_are_merged() {
+    for arguments in [
+        ["--merge", "a.pb.gz", "b.pb.gz"],
+        ["a.pb.gz", "b.pb.gz", "--merge"],
+    ] {
+        assert_eq!(methods(&json(&arguments))[&format!("{ORDER}.<init>")], 1510);
+    }
+    let table = text(&[
+        "--merge", "a.pb.gz", "a.pb.gz", "b.pb.gz", "--sort", "calls", "--top", "1",
+    ]);
+    assert!(table.contains(" 3,010 "), "{table}");
+    assert!(
+        table.contains("shop.Shop serve + shop.Shop exit 0\n"),
+        "{table}"
+    );
+    text(&[
+        "--merge", "a.pb.gz", "b.pb.gz", "--format", "pprof", "-o", "ab.pb.gz",
+    ]);
+    assert_eq!(
+        calls(&read(&profiles().path().join("ab.pb.gz")), ORDER, "<init>"),
+        1510
+    );
+    let mixed = report(&["--merge", "a.pb.gz", "counts.pb.gz"]);
+    mixed.expect(
+        1,
+        "",
+        &["one profile counts calls only, another times them"],
+    );
+    report(&["a.pb.gz", "b.pb.gz"]).expect(1, "", &["--merge adds them up, --diff compares two"]);
+}
+
+#[test]
+fn profiles_are_compared() {
+    let lines = |arguments: &[&str]| {
+        let text = text(&[&["--diff"], arguments].concat());
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let table = lines(&["a.pb.gz", "b.pb.gz"]);
+    assert!(table[0].contains("self before, ") && table[0].ends_with("change of calls  method"));
+    let order = table
+        .iter()
+        .find(|line| line.ends_with(&format!("{ORDER}.<init>")));
+    assert!(
+        order.is_some_and(|line| line.contains(" -1,490 ")),
+        "{table:#?}"
+    );
+    let counts = lines(&["a.pb.gz", "b.pb.gz", "--sort", "calls", "--top", "1"]);
+    assert_eq!(counts.len(), 2);
+    assert!(
+        counts[1].contains(" 1,500 ") && counts[1].contains(" -99.3 "),
+        "{counts:#?}"
+    );
+    for sort in ["total", "mean"] {
+        assert!(
+            lines(&["a.pb.gz", "b.pb.gz", "--sort", sort])[0].contains(&format!("{sort} after, "))
+        );
+    }
+    let counted = lines(&["counts.pb.gz", "counts.pb.gz"]);
+    assert!(counted[0].contains("calls before"), "{counted:#?}");
+
+    let json = json(&["--diff", "a.pb.gz", "b.pb.gz", "--sort", "calls"]);
+    assert_eq!(json["version"], 1);
+    assert_eq!(json["before"]["command"], "shop.Shop serve");
+    assert_eq!(json["after"]["command"], "shop.Shop exit 0");
+    let method = &json["methods"][0];
+    assert_eq!(
+        (&method["before"]["calls"], &method["after"]["calls"]),
+        (&1500.into(), &10.into())
+    );
+    for key in ["self_ns", "total_ns", "self_error_ns", "total_error_ns"] {
+        assert!(method["before"][key].is_u64(), "{key}: {method}");
+    }
+
+    report(&["--diff", "a.pb.gz"]).expect(1, "", &["--diff compares two profiles"]);
+    let page = report(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "html"]);
+    page.expect(1, "", &["--diff writes a table or json"]);
+}
+
+#[test]
+fn reports_go_to_files() {
+    let place = profiles().path();
+    let file = place.join("new folder/x.json");
+    fs::create_dir(place.join("new folder")).expect("ours");
+    let name = "new folder/x.json";
+    for format in ["html", "json"] {
+        report(&["a.pb.gz", "--format", format, "-o", name]).expect(0, "", &[]);
+    }
+    let text = fs::read_to_string(&file).expect("written");
+    serde_json::from_str::<Value>(&text).expect("JSON");
+    assert_eq!(mode(&file), 0o600);
+    assert_eq!(
+        fs::read_dir(place.join("new folder"))
+            .expect("ours")
+            .count(),
+        1
+    );
+    report(&["a.pb.gz", "-o", "new folder"]).expect(1, "", &["error: new folder: "]);
+}
+
+#[test]
+fn files_that_are_no_profiles_are_told() {
+    let place = profiles().path();
+    let whole = fs::read(place.join("a.pb.gz")).expect("written");
+    fs::write(place.join("cut.gz"), &whole[..whole.len() / 2]).expect("ours");
+    fs::write(place.join("text"), "no profile\n").expect("ours");
+    fs::write(place.join("empty"), "").expect("ours");
+    for (file, said) in [
+        ("none", "error: none: No such file"),
+        (".", "error: .: Is a directory"),
+        ("cut.gz", "error: cut.gz: damaged gzip data"),
+        ("text", "error: text: not a pprof file"),
+        ("empty", "error: empty: "),
+    ] {
+        report(&[file]).expect(1, "", &[said]);
+    }
+    report(&["a.pb.gz", "--format", "pdf"]).expect(
+        2,
+        "",
+        &["choose one of table, tree, collapsed"],
+    );
+    report(&[]).expect(2, "", &["<FILES>"]);
+}

@@ -1,0 +1,120 @@
+//! Where profiles and pages go.
+
+use std::fs;
+
+use crate::SERVED;
+use crate::common::{classes, done, folder, loadhook, mode, profiles, run};
+use crate::jvms::script;
+
+#[test]
+fn files_that_cannot_be_written_are_told_before_the_start() {
+    let folder = folder();
+    fs::create_dir_all(folder.path().join("a,b")).expect("ours");
+    for (options, said) in [
+        (
+            ["-o", "none/x.pb.gz"],
+            "none/x.pb.gz: No such file or directory",
+        ),
+        (["-o", "a,b"], "a,b: not a file"),
+        (
+            ["-o", "a,b/x.pb.gz"],
+            "--output: the agent takes no path with a comma",
+        ),
+        (["-o", "/dev/full"], "/dev/full: not a file"),
+        (
+            ["--html", "none/x.html"],
+            "none/x.html: No such file or directory",
+        ),
+        (["--html", "a,b"], "a,b: not a file"),
+        (
+            ["--include-file", "none"],
+            "none: No such file or directory",
+        ),
+    ] {
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
+        result.expect(1, "", &["error: ", said]);
+        assert!(profiles(folder.path()).is_empty());
+    }
+}
+
+#[test]
+fn a_link_to_nothing_yet_stays_a_link() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("kept")).expect("ours");
+    for name in ["x.pb.gz", "x.html"] {
+        std::os::unix::fs::symlink(format!("kept/{name}"), path(name)).expect("ours");
+    }
+    let options = ["-o", "x.pb.gz", "--html", "x.html"];
+    done(&mut run(folder.path(), &options, &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
+    for name in ["x.pb.gz", "x.html"] {
+        assert!(fs::read_link(path(name)).is_ok(), "{name}");
+        assert_eq!(mode(&path("kept").join(name)), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn the_page_does_not_replace_the_profile() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("sub")).expect("ours");
+    std::os::unix::fs::symlink("one", folder.path().join("link")).expect("ours");
+    for html in ["one", "./one", "sub/../one", "link"] {
+        let result = done(&mut run(
+            folder.path(),
+            &["-o", "one", "--html", html],
+            &["serve"],
+        ));
+        result.expect(1, "", &["the profile and the page cannot be one file"]);
+        let options = ["run", "-o", "one", "--html", html, "--", "./no-java"];
+        let result = done(&mut loadhook(folder.path(), &options));
+        result.expect(1, "", &["the profile and the page cannot be one file"]);
+    }
+}
+
+#[test]
+fn names_with_lines_are_names() {
+    let folder = folder();
+    let options = ["-o", "two\nlines.pb.gz"];
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    result.expect(0, SERVED, &["shop.Shop serve\n", "\nprofile: "]);
+    assert_eq!(profiles(folder.path()), ["two\nlines.pb.gz"]);
+}
+
+/// `%p` in the name of a folder is not the process id.
+#[test]
+fn folders_are_as_they_are() {
+    let folder = folder();
+    let inner = folder.path().join("100%pure");
+    fs::create_dir(&inner).expect("ours");
+    done(&mut run(&inner, &["-o", "x.pb.gz"], &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
+    done(&mut run(&inner, &[], &["serve"])).expect(0, SERVED, &["profile: loadhook-"]);
+    assert_eq!(profiles(&inner).len(), 2);
+    script(&inner);
+    let options = ["run", "-o", "all.pb.gz", "--", "./twice"];
+    let told = ["profile of all: all.pb.gz"];
+    done(&mut loadhook(&inner, &options)).expect(7, SERVED, &told);
+    assert_eq!(profiles(&inner).len(), 5);
+}
+
+#[test]
+fn paths_with_blanks_and_quotes_work() {
+    let folder = folder();
+    let name = "it's \"mine\" é";
+    fs::create_dir(folder.path().join(name)).expect("ours");
+    let [profile, page, patterns] =
+        ["x.pb.gz", "x.html", "patterns"].map(|file| format!("{name}/{file}"));
+    fs::write(folder.path().join(&patterns), "shop.**\n").expect("ours");
+    let options = ["-o", &profile, "--html", &page, "--include-file", &patterns];
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    result.expect(0, SERVED, &[&format!("profile: {profile} (page: {page})")]);
+    fs::remove_file(folder.path().join(&profile)).expect("written");
+
+    let command = format!("java -cp '{}' shop.Shop serve", classes().display());
+    let result = done(
+        loadhook(folder.path(), &["run"])
+            .args(options)
+            .args(["--", "sh", "-c", &command]),
+    );
+    result.expect(0, SERVED, &[&format!("profile: {profile} (page: {page})")]);
+    assert!(fs::metadata(folder.path().join(&page)).is_ok());
+}

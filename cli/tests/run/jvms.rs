@@ -1,0 +1,181 @@
+//! Commands that are not `java`: the JVMs that they start.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::SERVED;
+use crate::common::{calls, classes, done, folder, loadhook, mode, profiles, read, run};
+
+/// A script that runs the program twice.
+pub(crate) fn script(folder: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let line = format!("java -cp '{}' shop.Shop", classes().display());
+    let file = folder.join("twice");
+    fs::write(&file, format!("#!/bin/sh\n{line} serve\n{line} exit 7\n")).expect("ours");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("ours");
+}
+
+#[test]
+fn each_jvm_of_a_script_has_its_own_profile() {
+    let folder = folder();
+    script(folder.path());
+    let said = "./twice is not java: the agent goes by JAVA_TOOL_OPTIONS into every JVM it starts";
+    let mut command = loadhook(folder.path(), &["run", "--", "./twice"]);
+    command.env("JAVA_TOOL_OPTIONS", "-Dgreeting=,hello");
+    let result = done(&mut command);
+    let out = "served 77461611,hello\n";
+    result.expect(
+        7,
+        out,
+        &["profiles of 2 JVMs", "shop.Shop serve + shop.Shop exit 7"],
+    );
+    assert_eq!(result.err.matches(said).count(), 1);
+    let files = profiles(folder.path());
+    assert_eq!(files.len(), 2, "{files:?}");
+    for file in &files {
+        assert!(
+            result.err.contains(&format!("\n  {file}  shop.Shop ")),
+            "{}",
+            result.err
+        );
+        fs::remove_file(folder.path().join(file)).expect("ours");
+    }
+
+    // One name for all: that file holds all, and none overwrites another.
+    let options = [
+        "run",
+        "-o",
+        "all of it.pb.gz",
+        "--html",
+        "a page.html",
+        "--",
+        "./twice",
+    ];
+    let result = done(&mut loadhook(folder.path(), &options));
+    result.expect(
+        7,
+        SERVED,
+        &["profile of all: all of it.pb.gz (page: a page.html)"],
+    );
+    let files = profiles(folder.path());
+    assert_eq!(files.len(), 3, "{files:?}");
+    let all = folder.path().join("all of it.pb.gz");
+    assert_eq!(calls(&read(&all), "shop.Shop$Order", "<init>"), 1510);
+    assert_eq!(
+        [mode(&all), mode(&folder.path().join("a page.html"))],
+        [0o600; 2]
+    );
+    let mut own: Vec<u64> = files
+        .iter()
+        .filter(|file| file.starts_with("all of it-"))
+        .map(|file| calls(&read(&folder.path().join(file)), "shop.Shop", "serve"))
+        .collect();
+    own.sort_unstable();
+    assert_eq!(own, [1, 2]);
+
+    // A script with one JVM: the name is as given.
+    let command = format!("exec java -cp '{}' shop.Shop serve", classes().display());
+    let options = ["run", "-o", "one.pb.gz", "--", "sh", "-c", &command];
+    let result = done(&mut loadhook(folder.path(), &options));
+    result.expect(0, SERVED, &["profile: one.pb.gz (a picture: "]);
+    assert_eq!(profiles(folder.path()).len(), 4);
+}
+
+/// What happens to one file hides none of the others.
+#[test]
+fn what_is_lost_hides_nothing_else() {
+    let folder = folder();
+    let line = format!("java -cp '{}' shop.Shop", classes().display());
+    let three =
+        format!("{line} serve; {line} exit 0; rm \"$(ls -t x-*.gz | head -1)\"; {line} exit 0");
+    for output in ["x-%p.pb.gz", "x.pb.gz"] {
+        let options = ["run", "-o", output, "--", "sh", "-c", &three];
+        let result = done(&mut loadhook(folder.path(), &options));
+        let told = [": No such file", "profiles of 2 JVMs", "shop.Shop serve\n"];
+        result.expect(0, SERVED, &told);
+        let files = profiles(folder.path());
+        for file in &files {
+            assert!(result.err.contains(file), "{file}: {}", result.err);
+            fs::remove_file(folder.path().join(file)).expect("ours");
+        }
+        // The file of all is one of them, where there is one.
+        assert_eq!(files.len(), if output == "x.pb.gz" { 3 } else { 2 });
+    }
+
+    // A page that cannot be written after all.
+    let full = format!("{line} serve; mkdir page.html");
+    let options = [
+        "run",
+        "-o",
+        "x.pb.gz",
+        "--html",
+        "page.html",
+        "--",
+        "sh",
+        "-c",
+        &full,
+    ];
+    let result = done(&mut loadhook(folder.path(), &options));
+    let told = [
+        "shop.Shop serve\n",
+        "loadhook: page.html: ",
+        "\nprofile: x.pb.gz (a picture: ",
+    ];
+    result.expect(0, SERVED, &told);
+    assert_eq!(profiles(folder.path()), ["x.pb.gz"]);
+}
+
+/// Whatever encoding they are in, arguments and options arrive as they are.
+#[test]
+fn what_is_not_utf8_arrives() {
+    let folder = folder();
+    let latin = OsStr::from_bytes(b"caf\xe9");
+    let mut command = loadhook(
+        folder.path(),
+        &["run", "--", "sh", "-c", "printf %s \"$1\"", "sh"],
+    );
+    let output = command.arg(latin).output().expect("it starts");
+    assert_eq!(output.stdout, latin.as_bytes());
+
+    let line = "printf %s \"${JAVA_TOOL_OPTIONS%% *}\"";
+    let mut command = loadhook(folder.path(), &["run", "--", "sh", "-c", line]);
+    let option = OsStr::from_bytes(b"-Dname=caf\xe9");
+    let output = command.env("JAVA_TOOL_OPTIONS", option).output();
+    assert_eq!(output.expect("it starts").stdout, option.as_bytes());
+
+    let mut command = loadhook(
+        folder.path(),
+        &["run", "-o", "x.pb.gz", "--", "java", "-cp"],
+    );
+    command
+        .arg(classes())
+        .args(["shop.Shop", "serve"])
+        .arg(latin);
+    done(&mut command).expect(0, SERVED, &["profile: x.pb.gz"]);
+}
+
+#[test]
+fn children_inherit_what_is_in_the_environment_only() {
+    let folder = folder();
+    done(&mut run(folder.path(), &[], &["child"])).expect(0, SERVED, &["shop.Shop child"]);
+    let files = profiles(folder.path());
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!(
+        calls(&read(&folder.path().join(&files[0])), "shop.Shop", "serve"),
+        0
+    );
+
+    let command = format!("java -cp '{}' shop.Shop child", classes().display());
+    let options = ["run", "-o", "x-%p.pb.gz", "--", "sh", "-c", &command];
+    done(&mut loadhook(folder.path(), &options)).expect(
+        0,
+        SERVED,
+        &[
+            "profiles of 2 JVMs",
+            "a picture: loadhook report --merge x-",
+        ],
+    );
+    assert_eq!(profiles(folder.path()).len(), 3);
+}

@@ -1,0 +1,252 @@
+//! `loadhook run` as a user runs it: real JVMs, the program untouched, one
+//! table at the end.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod files;
+mod jvms;
+mod patterns;
+
+use std::fs;
+use std::path::Path;
+
+use common::{
+    agent, calls, classes, done, folder, in_environment, loadhook, mode, profiles, read, run,
+};
+use unicode_width::UnicodeWidthStr;
+
+const SERVED: &str = "served 77461611\n";
+
+#[test]
+fn the_program_is_untouched_and_a_table_follows() {
+    let folder = folder();
+    let result = done(&mut run(folder.path(), &[], &["serve"]));
+    result.expect(0, SERVED, &["shop.Shop serve\n", "calls in 2 threads"]);
+    let files = profiles(folder.path());
+    let [file] = &files[..] else {
+        panic!("one profile expected: {files:?}");
+    };
+    let last = result.err.lines().last().expect("a line");
+    let html = file.replace(".pb.gz", ".html");
+    assert_eq!(
+        last,
+        format!("profile: {file} (a picture: loadhook report {file} --format html -o {html})")
+    );
+    let title = result.err.lines().find(|line| line.contains("self %"));
+    let columns = [
+        "#", "self %", "self, ", "total, ", "calls", "mean", "method",
+    ];
+    let mut rest = title.expect("a table");
+    for column in columns {
+        let at = rest
+            .find(column)
+            .unwrap_or_else(|| panic!("{column}: {title:?}"));
+        rest = &rest[at + column.len()..];
+    }
+    let row = |end: &str| result.err.lines().find(|line| line.ends_with(end));
+    assert!(row("shop.Shop$Order.<init>").is_some_and(|row| row.contains(" 1,500 ")));
+    assert!(
+        result
+            .err
+            .contains("methods left alone: 1 empty-finalize, 1 trivial"),
+        "{}",
+        result.err
+    );
+
+    let profile = read(&folder.path().join(file));
+    assert_eq!(mode(&folder.path().join(file)), 0o600);
+    assert_eq!(calls(&profile, "shop.Shop", "serve"), 2);
+    assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500);
+    assert_eq!(calls(&profile, "shop.Shop$Order", "first"), 0);
+}
+
+#[test]
+fn exit_codes_are_the_programs() {
+    let folder = folder();
+    let exit = done(&mut run(folder.path(), &[], &["exit", "42"]));
+    exit.expect(42, "", &["shop.Shop exit 42", "profile: loadhook-"]);
+    let thrown = done(&mut run(folder.path(), &[], &["nonsense"]));
+    thrown.expect(
+        1,
+        "",
+        &["IllegalArgumentException: nonsense", "profile: loadhook-"],
+    );
+    let killed = done(&mut loadhook(
+        folder.path(),
+        &["run", "--", "sh", "-c", "kill -9 $$"],
+    ));
+    killed.expect(137, "", &["no profile was written"]);
+}
+
+/// No option reaches the JVM as another one, or as one that stops it.
+#[test]
+fn options_are_whole_when_they_reach_the_agent() {
+    let folder = folder();
+    let wrong = [
+        "10",
+        "10s,timing=count",
+        "99ms",
+        "1h",
+        "s",
+        "",
+        "1.5s",
+        "999999999999999999m",
+    ];
+    for time in wrong {
+        let options = ["--snapshot-every", time];
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
+        result.expect(2, "", &["--snapshot-every", "a time of at least 100ms, as"]);
+    }
+    let options = ["--snapshot-every", "100ms", "-o", "x.pb.gz"];
+    done(&mut run(folder.path(), &options, &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
+
+    let options = [
+        "--include",
+        "a.B,c=d,timing=count",
+        "--exclude",
+        "e.F,all=true",
+    ];
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    let unmatched = ["a.B", "c=d", "timing=count", "e.F", "all=true"];
+    let unmatched = unmatched.map(|text| format!("no class matched `{text}`"));
+    result.expect(0, SERVED, &unmatched.each_ref().map(String::as_str));
+
+    // A pipe can be read once.
+    let shell = "exec \"$0\" run -o x.pb.gz --all --timing count --include-file <(printf 'shop.Shop$Order,a.B\\n#\\n') -- java -cp \"$1\" shop.Shop serve";
+    let mut command = in_environment(Path::new("bash"), folder.path());
+    command.args(["-c", shell]);
+    command
+        .arg(loadhook(folder.path(), &[]).get_program())
+        .arg(classes());
+    done(&mut command).expect(0, SERVED, &["no class matched `a.B`"]);
+    let profile = read(&folder.path().join("x.pb.gz"));
+    assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500);
+    assert_eq!(calls(&profile, "shop.Shop", "serve"), 0);
+}
+
+#[test]
+fn tables_fit_the_terminal() {
+    let folder = folder();
+    for columns in [60, 80, 100, 200] {
+        let mut command = run(folder.path(), &["-o", "x.pb.gz"], &["serve"]);
+        let result = done(command.env("COLUMNS", columns.to_string()));
+        let table: Vec<&str> = result
+            .err
+            .lines()
+            .skip_while(|line| !line.contains("self %"))
+            .take_while(|line| !line.is_empty())
+            .collect();
+        assert!(table.len() >= 6, "{}", result.err);
+        for line in &table {
+            assert!(line.width() <= columns, "{columns}: {line}");
+        }
+        // The method's name is the last to go.
+        let names = table.iter().filter(|line| line.contains("合計する"));
+        assert_eq!(names.count(), 2, "{columns}: {}", result.err);
+    }
+}
+
+#[test]
+fn options_that_take_no_agent_are_refused_before_the_start() {
+    let folder = folder();
+    let shop = [
+        "-cp",
+        classes().to_str().expect("UTF-8"),
+        "shop.Shop",
+        "serve",
+    ]
+    .map(str::to_owned);
+    let expect = |options: &[&str], variable: Option<(&str, &str)>, said: Option<&str>| {
+        let mut command = loadhook(folder.path(), &["run", "-o", "x.pb.gz", "--", "java"]);
+        command.args(options).args(&shop).envs(variable);
+        let result = done(&mut command);
+        match said {
+            Some(said) => {
+                let line = format!("error: {said}: the JVM takes no agent with this option\n");
+                result.expect(1, "", &[]);
+                assert_eq!(result.err, line);
+            }
+            None => drop(result.expect(0, SERVED, &["profile: x.pb.gz"])),
+        }
+    };
+    for option in [
+        "-XX:ArchiveClassesAtExit=x.jsa",
+        "-XX:+AutoCreateSharedArchive",
+        "-XX:+RecordDynamicDumpInfo",
+        "-XX:AOTMode=create",
+        "-XX:AOTMode=record",
+        "-XX:AOTCacheOutput=x.aot",
+        "-Xshare:dump",
+    ] {
+        expect(&[option], None, Some(option));
+        fs::write(
+            folder.path().join("args"),
+            format!("# mine\n\"{option}\"\n"),
+        )
+        .expect("ours");
+        expect(&["@args"], None, Some(option));
+        for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"] {
+            let value = format!("-Da='b c' {option}");
+            let said = format!("{option} (in {variable})");
+            expect(&[], Some((variable, &value)), Some(&said));
+        }
+    }
+    // The JVM takes these.
+    expect(
+        &["-Xshare:auto"],
+        Some(("JDK_JAVA_OPTIONS", "-Da=-Xshare:dump")),
+        None,
+    );
+}
+
+#[test]
+fn what_cannot_start_is_told() {
+    let folder = folder();
+    let start = |command: &[&str]| {
+        done(&mut loadhook(
+            folder.path(),
+            &[&["run", "--"], command].concat(),
+        ))
+    };
+    let result = start(&["no-such-program"]);
+    result.expect(
+        127,
+        "",
+        &["error: cannot start no-such-program: No such file"],
+    );
+    fs::write(folder.path().join("text"), "").expect("ours");
+    start(&["./text"]).expect(126, "", &["error: cannot start ./text: Permission denied"]);
+    let mut command = loadhook(folder.path(), &["run", "--", "java", "Main"]);
+    let result = done(command.env("PATH", folder.path()));
+    result.expect(127, "", &["error: cannot start java: No such file"]);
+    let no_profile =
+        "loadhook: no profile was written: no JVM was started, or none has ended by itself\n";
+    let result = start(&["java", "-XX:Nonsense", "Main"]);
+    result.expect(1, "", &["Unrecognized VM option 'Nonsense'", no_profile]);
+    assert_eq!(result.err.matches("loadhook").count(), 1);
+    start(&["true"]).expect(0, "", &[no_profile]);
+}
+
+#[test]
+fn the_agent_is_found_and_tells_its_options() {
+    let folder = folder();
+    let path = agent().canonicalize().expect("installed");
+    let result = done(&mut loadhook(folder.path(), &["agent-path"]));
+    result.expect(0, &format!("{}\n", path.display()), &[]);
+    let mut java = in_environment(Path::new("java"), folder.path());
+    let result = done(
+        java.arg(format!("-agentpath:{}=help", path.display()))
+            .arg("-version"),
+    );
+    for option in [
+        "include=",
+        "exclude=",
+        "all=",
+        "timing=",
+        "clock=",
+        "max-nodes=",
+        "file=",
+    ] {
+        assert!(result.err.contains(option), "{option}: {}", result.err);
+    }
+}

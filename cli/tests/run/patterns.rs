@@ -1,0 +1,204 @@
+//! What is instrumented, what was not, and what is said of both.
+
+use std::fs;
+use std::path::Path;
+
+use crate::SERVED;
+use crate::common::{
+    agent, calls, classes, done, folder, in_environment, loadhook, profiles, read, run,
+};
+
+#[test]
+fn patterns_choose() {
+    let folder = folder();
+    let profile = |options: &[&str]| {
+        let options = [options, &["--all", "-o", "x.pb.gz", "--timing", "count"]].concat();
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
+        result.expect(0, SERVED, &["calls counted, not timed"]);
+        let profile = read(&folder.path().join("x.pb.gz"));
+        let count = |class, method| calls(&profile, class, method);
+        let cash = "shop.Shop$注文管理システムの会計処理";
+        [
+            count("shop.Shop", "serve"),
+            count("shop.Shop$Order", "<init>"),
+            count("shop.Shop$Order", "first"),
+            count(cash, "合計する"),
+        ]
+    };
+    assert_eq!(profile(&[]), [2, 1500, 1500, 3000]);
+    assert_eq!(
+        profile(&["--include", "shop.**,com.*"]),
+        [2, 1500, 1500, 3000]
+    );
+    assert_eq!(profile(&["--include", "shop.Shop"]), [2, 0, 0, 0]);
+    assert_eq!(profile(&["--include", "Shop$*"]), [0, 1500, 1500, 3000]);
+    assert_eq!(profile(&["--include", "**::f*,**::serve"]), [2, 0, 1500, 0]);
+    assert_eq!(
+        profile(&["--include", "**::合計する(Lshop/Shop$Order;)*"]),
+        [0, 0, 0, 1500]
+    );
+    assert_eq!(profile(&["--include", "@shop.Shop$Timed"]), [2, 0, 0, 0]);
+    let exclude = ["--exclude", "*Order", "--exclude", "shop.Shop::serve"];
+    assert_eq!(profile(&exclude), [0, 0, 0, 3000]);
+    fs::write(
+        folder.path().join("in it"),
+        "# mine\nshop.Shop$Order # all\n\n",
+    )
+    .expect("ours");
+    assert_eq!(profile(&["--include-file", "in it"]), [0, 1500, 1500, 0]);
+}
+
+/// Class files have two surrogates for a character beyond the first plane.
+#[test]
+fn names_beyond_the_first_plane_are_names() {
+    let folder = folder();
+    for include in ["shop.Shop$𠮷野", "**::𠮟*", "𠮷野,*野"] {
+        let options = ["--include", include, "-o", "x.pb.gz"];
+        let result = done(&mut run(folder.path(), &options, &["wide"]));
+        result.expect(0, "", &["shop.Shop$𠮷野.𠮟る\n"]);
+        let profile = read(&folder.path().join("x.pb.gz"));
+        assert_eq!(calls(&profile, "shop.Shop$𠮷野", "𠮟る"), 1, "{include}");
+        assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 0, "{include}");
+        let report = [
+            "report",
+            "x.pb.gz",
+            "--format",
+            "collapsed",
+            "--focus",
+            include,
+        ];
+        let report = done(&mut loadhook(folder.path(), &report));
+        assert!(report.out.contains("𠮟る"), "{include}: {}", report.out);
+    }
+}
+
+/// The same faults, wherever patterns go in.
+#[test]
+fn faults_in_patterns_are_pointed_at() {
+    let folder = folder();
+    let classes = classes();
+    let classes = classes.to_str().expect("UTF-8");
+    for (pattern, fault) in [
+        (
+            "com/example/Foo",
+            "packages are separated by dots here\n    com/example/Foo\n       ^",
+        ),
+        (
+            "com..Foo",
+            "a package name is missing\n    com..Foo\n        ^",
+        ),
+        ("a.***", "no more than two stars\n    a.***\n        ^"),
+        (
+            "Foo::",
+            "a method name, or *, is missing\n    Foo::\n         ^",
+        ),
+        (
+            "Foo::bar(I",
+            "the descriptor's ) is missing\n    Foo::bar(I\n              ^",
+        ),
+        ("店::買う::", "no character of a method name"),
+        ("", "empty\n    \n    ^"),
+    ] {
+        let list = format!("ok.**,{pattern}");
+        for option in ["--include", "--exclude"] {
+            let result = done(&mut run(folder.path(), &[option, &list], &["serve"]));
+            result.expect(1, "", &[&format!("error: {option}: bad pattern: "), fault]);
+        }
+        let rewrite = ["rewrite", classes, "-o", "out", "--include", &list];
+        done(&mut loadhook(folder.path(), &rewrite)).expect(1, "", &["--include", fault]);
+        let report = ["report", "none.pb.gz", "--focus", &list];
+        done(&mut loadhook(folder.path(), &report)).expect(1, "", &["--focus", fault]);
+        if pattern.is_empty() {
+            continue;
+        }
+        let file = folder.path().join("patterns");
+        fs::write(&file, format!("ok.**\n\n{pattern} # no\n")).expect("ours");
+        let result = done(&mut run(
+            folder.path(),
+            &["--include-file", "patterns"],
+            &["serve"],
+        ));
+        result.expect(1, "", &["error: patterns:3: bad pattern: ", fault]);
+        // The agent alone: the JVM does not start.
+        let mut java = in_environment(Path::new("java"), folder.path());
+        java.arg(format!("-agentpath:{}=include={list}", agent().display()));
+        let result = done(java.args(["-cp", classes, "shop.Shop", "serve"]));
+        // The JVM itself has something to say on standard output.
+        assert!(result.code != Some(0) && !result.out.contains("served"));
+        assert!(result.err.contains(fault), "{}", result.err);
+    }
+    assert!(profiles(folder.path()).is_empty());
+}
+
+#[test]
+fn what_matched_nothing_is_named() {
+    let folder = folder();
+    let options = ["--include", "shop.Order,shop.**", "--exclude", "@shop.Gone"];
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    result.expect(0, SERVED, &["warning: no class matched `shop.Order`"]);
+    assert!(
+        result
+            .err
+            .contains("warning: no class matched `@shop.Gone`")
+    );
+    assert!(!result.err.contains("`shop.**`"));
+
+    let nothing = "no instrumented method was called";
+    let options = ["--include", "shop.Order"];
+    done(&mut run(folder.path(), &options, &["serve"])).expect(
+        0,
+        SERVED,
+        &[
+            nothing,
+            "no class matched `shop.Order`",
+            "check the patterns",
+        ],
+    );
+    let only_trivial = ["--include", "shop.Shop$Order::first"];
+    done(&mut run(folder.path(), &only_trivial, &["serve"])).expect(
+        0,
+        SERVED,
+        &[
+            nothing,
+            "methods left alone: 1 trivial",
+            "--all instruments trivial",
+        ],
+    );
+    let version = ["run", "--", "java", "-version"];
+    let result = done(&mut loadhook(folder.path(), &version));
+    result.expect(0, "", &[nothing, "the JDK's own classes are left out"]);
+    let empty = folder.path().join("empty");
+    fs::write(&empty, "# nothing\n\n").expect("ours");
+    done(&mut run(
+        folder.path(),
+        &["--include-file", "empty"],
+        &["serve"],
+    ))
+    .expect(1, "", &["empty: there is no pattern in it"]);
+}
+
+#[test]
+fn methods_left_alone_are_listed_when_asked_for() {
+    let folder = folder();
+    let options = ["--all", "-o", "x.pb.gz"];
+    let left_alone = "methods left alone: 1 empty-finalize";
+    let name = "empty-finalize: shop.Shop$Order.finalize()V";
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    assert!(
+        result.err.contains(left_alone) && !result.err.contains(name),
+        "{}",
+        result.err
+    );
+    let options = [&options[..], &["--explain"]].concat();
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    result.expect(0, SERVED, &[left_alone, name]);
+    assert_eq!(result.err.matches(name).count(), 1);
+    assert!(!result.err.contains("trivial"), "{}", result.err);
+    let trivial = ["-o", "y.pb.gz", "--explain"];
+    let result = done(&mut run(folder.path(), &trivial, &["serve"]));
+    let told = [name, "1 trivial", "\ntrivial: shop.Shop$Order.first()I\n"];
+    result.expect(0, SERVED, &told);
+    let report = ["report", "x.pb.gz", "--explain"];
+    let result = done(&mut loadhook(folder.path(), &report));
+    assert!(result.out.contains(name), "{}", result.out);
+}
