@@ -9,16 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{ClassFile, Filter, Outcome, Probes, Rewriter, Selector, symbol};
+use loadhook_rewrite::{ClassFile, Filter, Outcome, Probes, Rewriter, Selector, TRIVIAL, symbol};
 
 use crate::below;
 use crate::options::Options;
 use crate::registry::{Entry, Registry, Symbol};
 use crate::tell;
-
-/// Up to this many instructions a method without call and loop is trivial:
-/// it costs less than its probes.
-const TRIVIAL: usize = 24;
 
 /// Names of methods left alone that are kept for `explain`.
 const MOST_EXPLAINED: usize = 100_000;

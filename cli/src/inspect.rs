@@ -6,9 +6,9 @@ use std::io::{self, BufWriter, Write};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use loadhook_rewrite::{ClassFile, text};
-use terminal_size::{Width, terminal_size_of};
 
 use crate::archive::read_class;
+use crate::output::columns;
 use crate::side_by_side::{Pair, write_pair};
 
 /// Columns of a comparison that goes to no terminal.
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
                 names: [&args.class, other],
                 lines: [&class, &other_class].map(|class| text::comparable(class, method)),
             };
-            write_pair(&pair, columns(), &mut out)?;
+            write_pair(&pair, columns(io::stdout(), COLUMNS), &mut out)?;
         }
     }
     out.flush()?;
@@ -82,17 +82,6 @@ fn check_method(name: &str, class: &ClassFile<'_>, method: Option<&str>) -> Resu
         bail!("{name}: no method {filter}");
     }
     Ok(())
-}
-
-/// As wide as the terminal; `COLUMNS` goes before it.
-fn columns() -> usize {
-    let set = std::env::var("COLUMNS")
-        .ok()
-        .and_then(|set| set.parse().ok());
-    let sane = set.filter(|columns| (1..=1000).contains(columns));
-    sane.unwrap_or_else(|| {
-        terminal_size_of(io::stdout()).map_or(COLUMNS, |(Width(columns), _)| usize::from(columns))
-    })
 }
 
 /// Text to bytes; keeps the reason for which nothing more is written.

@@ -2,13 +2,14 @@
 //! are.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use loadhook_profile::Profile;
 use loadhook_profile::format::{Format, Options, pprof};
 
-use crate::output::{PRIVATE, say, write_beside};
+use crate::output::{PRIVATE, columns, say, write_beside};
 use crate::report;
 use crate::run::RunArgs;
 
@@ -115,7 +116,7 @@ fn write_page(file: &Path, profile: &Profile) -> Result<()> {
 fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
     let options = Options {
         top: Some(args.top),
-        width: report::width(),
+        width: columns(io::stderr(), report::COLUMNS),
         explain: args.explain,
         ..Options::default()
     };

@@ -2,10 +2,12 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use terminal_size::{Width, terminal_size_of};
 
 /// Says something on standard error. That it is closed or full is no reason
 /// to fail.
@@ -16,6 +18,16 @@ macro_rules! say {
     }};
 }
 pub(crate) use say;
+
+/// The columns of the terminal that `out` is; the variable `COLUMNS` goes
+/// before it, and `usual` is where there is neither.
+pub(crate) fn columns(out: impl AsFd, usual: usize) -> usize {
+    let set = std::env::var("COLUMNS").ok();
+    let set = set.and_then(|set| set.parse().ok());
+    set.filter(|columns| (1..=1000).contains(columns))
+        .or_else(|| terminal_size_of(out).map(|(Width(columns), _)| usize::from(columns)))
+        .unwrap_or(usual)
+}
 
 /// Permissions of what tells about a program: its owner's only.
 pub(crate) const PRIVATE: u32 = 0o600;

@@ -11,7 +11,7 @@ use loadhook_profile::{Method, Profile, diff, printable};
 use loadhook_rewrite::symbol::modified_utf8;
 use loadhook_rewrite::{Pattern, PatternError};
 
-use crate::output::{PRIVATE, say, write_beside};
+use crate::output::{PRIVATE, columns, say, write_beside};
 
 /// Arguments of `loadhook report`.
 #[derive(Debug, Args)]
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
             .thread
             .is_some()
             .then_some(&has_text as &dyn Fn(&str) -> bool),
-        width: width(),
+        width: columns(io::stdout(), COLUMNS),
         explain: args.explain,
         ..Options::default()
     };
@@ -214,16 +214,8 @@ pub(crate) fn read(file: &Path) -> Result<Profile> {
     pprof::read(&bytes[..]).with_context(name)
 }
 
-/// The columns of the terminal; `COLUMNS` goes before it, and 100 is where
-/// there is none.
-pub(crate) fn width() -> usize {
-    let set = std::env::var("COLUMNS").ok();
-    let set = set.and_then(|set| set.parse().ok());
-    set.filter(|columns| (1..=1000).contains(columns))
-        .unwrap_or_else(|| {
-            terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0))
-        })
-}
+/// Columns of a table that goes to no terminal.
+pub(crate) const COLUMNS: usize = 100;
 
 /// A path as short as it can be said here.
 pub(crate) fn shown(file: &Path) -> String {

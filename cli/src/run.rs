@@ -5,9 +5,11 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use loadhook_profile::{INTERVAL, interval};
 use loadhook_rewrite::{Filter, pattern_lines};
 
 use crate::launch::{self, Ended, Launch, utf8};
@@ -78,8 +80,8 @@ pub(crate) struct RunArgs {
 
     /// Write the profile so often too, as 500ms, 10s or 5m, 100ms at least: a
     /// killed JVM leaves the last one
-    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
-    snapshot_every: Option<u64>,
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    snapshot_every: Option<Duration>,
 
     /// List the methods that were left alone
     #[arg(long)]
@@ -94,21 +96,9 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// A time as users write it: a whole number with its unit.
-fn milliseconds(text: &str) -> Result<u64, String> {
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let factor = match unit {
-        "ms" => Some(1),
-        "s" => Some(1000),
-        "m" => Some(60_000),
-        _ => None,
-    };
-    let number = text.strip_suffix(unit).and_then(|n| n.parse::<u64>().ok());
-    let time = number
-        .zip(factor)
-        .and_then(|(n, factor)| n.checked_mul(factor));
-    time.filter(|time| *time >= 100)
-        .ok_or_else(|| "a time of at least 100ms, as 500ms, 10s, 5m, is expected".to_owned())
+/// A time between snapshots.
+fn time(text: &str) -> Result<Duration, String> {
+    interval(text).ok_or_else(|| format!("{INTERVAL}, is expected"))
 }
 
 impl RunArgs {
@@ -155,7 +145,7 @@ impl RunArgs {
             add("max-nodes", &nodes.to_string());
         }
         if let Some(time) = &self.snapshot_every {
-            add("snapshot-every", &format!("{time}ms"));
+            add("snapshot-every", &format!("{}ms", time.as_millis()));
         }
         for (key, is_set) in [
             ("all", self.all),

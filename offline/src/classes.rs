@@ -7,16 +7,12 @@ use loadhook_rewrite::class::Member;
 use loadhook_rewrite::constant_pool::Constant;
 use loadhook_rewrite::opcode::Opcode;
 use loadhook_rewrite::{
-    ClassFile, Filter, Options, Outcome, Probes, Rewriter, Selector, Site, symbol,
+    ClassFile, Filter, Options, Outcome, Probes, Rewriter, Selector, Site, TRIVIAL, symbol,
 };
 
 use crate::plan::{Plan, Tracker};
 use crate::symbols;
 use crate::tally::{Detail, Identified, Tally};
-
-/// Up to this many instructions a method without call and loop is trivial:
-/// it costs less than its probes.
-const TRIVIAL: usize = 24;
 
 /// The package of the tracker's classes, and of those of a modular archive.
 pub(crate) const PACKAGE: &[u8] = b"loadhook/";

@@ -46,6 +46,7 @@ pub mod diff;
 mod edges;
 pub mod figures;
 pub mod format;
+mod interval;
 mod matching;
 mod merge;
 mod model;
@@ -55,6 +56,7 @@ pub mod snapshot;
 mod symbols;
 mod view;
 
+pub use interval::{INTERVAL, interval};
 pub use merge::{MergeError, merge};
 pub use model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
 pub use names::printable;

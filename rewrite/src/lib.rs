@@ -120,4 +120,4 @@ pub use filter::{Filter, Pattern, PatternError, pattern_lines};
 pub use options::{CallShape, MethodNames, Options, UnknownCodeAttributes};
 pub use outcome::{LeftAlone, Outcome, Reason, Report, Uncovered};
 pub use rewriter::Rewriter;
-pub use selector::{Allocation, Everything, Probes, Selector, Site};
+pub use selector::{Allocation, Everything, Probes, Selector, Site, TRIVIAL};
