@@ -17,7 +17,7 @@ use loadhook_tests::paths;
 use tempfile::TempDir;
 
 mod support;
-use support::Finished;
+use support::{Finished, finish};
 
 /// Makes these programs do the same in each run. A collection empties weak caches whenever it comes, and what is not in
 /// them is computed again. Identity hashes, of which the VM draws new ones, decide how far hash tables are searched.
@@ -89,7 +89,7 @@ impl Program {
             fs::remove_dir_all(&self.out)?;
         }
         fs::create_dir(&self.out)?;
-        let output = java(&self.jdk).args(jvm).args(&self.arguments).output()?;
+        let output = finish(java(&self.jdk).args(jvm).args(&self.arguments))?;
         ensure!(output.status.success(), "{}: {output:?}", self.name);
         let files = files(&self.out)?;
         ensure!(!files.is_empty(), "{} wrote nothing", self.name);
@@ -354,11 +354,11 @@ fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
     let mut said = BufReader::new(server.0.stdout.take().context("no output")?);
     let mut port = String::new();
     said.read_line(&mut port)?;
-    let clients = jdk
-        .java()
+    let mut clients = jdk.java();
+    clients
         .args(["-cp", class_path, "HttpClients", port.trim()])
-        .args([CLIENTS, REQUESTS].map(|number| number.to_string()))
-        .output()?;
+        .args([CLIENTS, REQUESTS].map(|number| number.to_string()));
+    let clients = finish(&mut clients)?;
     let answers = CLIENTS * REQUESTS;
     let answered = String::from_utf8_lossy(&clients.stdout);
     ensure!(answered == format!("{answers} answered\n"), "{clients:?}");

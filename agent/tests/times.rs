@@ -11,10 +11,6 @@ use loadhook_tests::jdk::Jdk;
 
 /// What `Times.java` prints and its profile.
 fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
-    let test = std::env::current_exe()?;
-    let agent = test.parent().context("no target folder")?;
-    let agent = agent.join("libloadhook_agent.so");
-    ensure!(agent.is_file(), "{} was not built", agent.display());
     let folder = tempfile::tempdir()?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Times.java");
     let mut javac = Jdk::find(17)?.javac()?;
@@ -24,7 +20,7 @@ fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
     let mut java = Jdk::find(feature)?.java();
     java.arg(format!(
         "-agentpath:{}=all=true,include=Times,{options},file={}",
-        agent.display(),
+        helpers::agent()?.display(),
         file.display()
     ));
     java.arg("-cp").arg(folder.path()).arg("Times");

@@ -58,7 +58,7 @@ fn run(program: &Program, before: &[String], ours: bool, after: &[String]) -> Re
     let mut java = program.java();
     java.args(before).args(ours).args(after);
     java.args(&program.jvm).args(&program.main);
-    Ok(java.current_dir(program.folder()).output()?.into())
+    Ok(helpers::finish(java.current_dir(program.folder()))?.into())
 }
 
 /// What the program prints; JDK 11's recorder names its process.
@@ -225,7 +225,7 @@ fn ours_twice(feature: u32) -> Result<()> {
             other.display()
         ));
         java.args(&program.jvm).args(&program.main);
-        let ran: Ran = java.output()?.into();
+        let ran: Ran = helpers::finish(&mut java)?.into();
         ensure!(
             ran.stdout == plain.stdout && ran.code == plain.code,
             "{}: {ran}",

@@ -50,7 +50,7 @@ fn logged(program: &Program, agent: bool, options: &[&str]) -> Result<(Ran, Sour
     }
     java.args(options)
         .arg(format!("-Xlog:class+load:file={}", log.display()));
-    let ran: Ran = java.args(&program.jvm).args(&program.main).output()?.into();
+    let ran: Ran = helpers::finish(java.args(&program.jvm).args(&program.main))?.into();
     let text = fs::read_to_string(&log).with_context(|| ran.to_string())?;
     fs::remove_file(&log)?;
     let mut sources = Sources {
@@ -136,7 +136,7 @@ fn the_default_archive_stays_in_use_on_25() -> Result<()> {
 fn made(program: &Program, option: &str, file: &Path) -> Result<PathBuf> {
     let mut java = program.java();
     java.arg(format!("{option}={}", file.display()));
-    let ran: Ran = java.args(&program.jvm).args(&program.main).output()?.into();
+    let ran: Ran = helpers::finish(java.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         file.is_file(),
         "JDK {} made no {}: {ran}",

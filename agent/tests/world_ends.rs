@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
+use loadhook_tests::helpers;
 use world::{Program, Ran, classes, expect, read, without_options};
 
 mod world;
@@ -31,7 +32,7 @@ fn signalled(program: &Program, signal: &str) -> Result<Ran> {
     ensure!(Command::new("sh").args(["-c", &kill]).status()?.success());
     let mut stdout = stdout.lines().collect::<Result<Vec<_>, _>>()?;
     stdout.insert(0, line.trim_end().to_owned());
-    let output = child.wait_with_output()?;
+    let output = helpers::end(child)?;
     Ok(Ran {
         stdout: stdout.join("\n"),
         ..output.into()
@@ -104,11 +105,7 @@ fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
         world::agent()?.display(),
         file.display()
     ));
-    let observed: Ran = command
-        .args(&program.jvm)
-        .args(&program.main)
-        .output()?
-        .into();
+    let observed: Ran = helpers::finish(command.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         observed.stdout == plain.stdout && observed.code == plain.code,
         "plain {plain}\n{}: {observed}",
@@ -169,11 +166,7 @@ fn the_file_is_tried_again_at_the_end() -> Result<()> {
         world::agent()?.display(),
         file.display()
     ));
-    let ran: Ran = command
-        .args(&program.jvm)
-        .args(&program.main)
-        .output()?
-        .into();
+    let ran: Ran = helpers::finish(command.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         ran.stdout == "ready\ntrue\n" && ran.code == Some(0),
         "{ran}"
@@ -221,7 +214,7 @@ fn a_full_disk_is_told() -> Result<()> {
             char::from(b'a' + (state >> 24) as u8 % 26)
         })
         .collect();
-    let ran: Ran = command.arg(noise).output()?.into();
+    let ran: Ran = helpers::finish(command.arg(noise))?.into();
     ensure!(ran.stdout == "ready\n" && ran.code == Some(4), "{ran}");
     let told: Vec<&str> = ran.stderr.lines().collect();
     ensure!(

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use loadhook_tests::helpers;
 use world::{Program, Ran, calls, classes, expect, read};
 
 mod world;
@@ -142,7 +143,7 @@ fn exits(feature: u32) -> Result<()> {
         let mut child = start(&program)?;
         let followed = follow(&program, snapshots);
         drop(child.stdin.take());
-        let ran: Ran = child.wait_with_output()?.into();
+        let ran: Ran = helpers::end(child)?.into();
         followed?;
         ensure!(ran.code == Some(9) && ran.stdout == "ready\n", "{ran}");
         ensure!(!ran.stderr.contains("loadhook"), "{ran}");
@@ -202,7 +203,7 @@ fn a_snapshot_is_tried_again() -> Result<()> {
     }
     let written = read(&file);
     drop(child.stdin.take());
-    let ran: Ran = child.wait_with_output()?.into();
+    let ran: Ran = helpers::end(child)?.into();
     written?;
     ensure!(ran.code == Some(9), "{ran}");
     let told = ran

@@ -1,11 +1,14 @@
 //! The Java side of the tests: compiles `tests/java` once, and runs what it holds.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use crate::jdk::Jdk;
 use crate::paths;
@@ -37,15 +40,63 @@ pub fn java(jdk: &Jdk, jvm_args: &[&str], class: &str) -> Result<Command> {
     Ok(command)
 }
 
+/// The agent's library: built with the tests that need it, beside them.
+///
+/// # Errors
+///
+/// When it is not there.
+pub fn agent() -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let agent = test.with_file_name("libloadhook_agent.so");
+    ensure!(agent.is_file(), "{} was not built", agent.display());
+    Ok(agent)
+}
+
+/// Longer than any command takes on a machine that does many other things. No test's outcome depends on speed.
+const PATIENCE: Duration = Duration::from_secs(20 * 60);
+
+/// Runs a command to its end and gives back what it wrote; one that hangs is killed, and fails.
+///
+/// # Errors
+///
+/// When it cannot start or hangs.
+pub fn finish(command: &mut Command) -> Result<Output> {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    end(child).with_context(|| format!("{command:?}"))
+}
+
+/// Waits for the end of a command that was started before, as [`finish`] does.
+///
+/// # Errors
+///
+/// When it hangs.
+pub fn end(child: Child) -> Result<Output> {
+    let process = child.id().to_string();
+    let (ended, end) = mpsc::channel::<()>();
+    let watch = thread::spawn(move || {
+        let hangs = end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+        if hangs {
+            let _ = Command::new("kill").args(["-KILL", &process]).status();
+        }
+        hangs
+    });
+    let output = child.wait_with_output()?;
+    drop(ended);
+    ensure!(!watch.join().unwrap_or(true), "it hangs: {output:?}");
+    Ok(output)
+}
+
 /// Runs a command to its end and gives back its standard output.
 ///
 /// # Errors
 ///
-/// When it cannot start or does not end well; its standard error is part of the message.
+/// When it cannot start, hangs or does not end well; its standard error is part of the message.
 pub fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start {command:?}"))?;
+    let output = finish(command)?;
     let stdout = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -6,24 +6,19 @@ use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::figures::figures;
 use loadhook_profile::format::pprof;
 use loadhook_tests::helpers;
+pub(crate) use loadhook_tests::helpers::{agent, finish};
 use loadhook_tests::jdk::Jdk;
 use tempfile::TempDir;
 
 /// How calls can be timed.
 pub(crate) const TIMINGS: [&str; 3] = ["adaptive", "exact", "count"];
-
-/// Longer than any program takes on a machine that does many other things.
-const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A test for each JDK: `on_each_jdk!(counts_are_exact)` makes tests of `fn counts_are_exact(feature: u32)`.
 #[macro_export]
@@ -46,15 +41,6 @@ macro_rules! on_jdks {
         $crate::on_jdks!($first: $($jdks)+);
         $crate::on_jdks!($($check)+: $($jdks)+);
     };
-}
-
-/// The agent, built with these tests, beside them.
-pub(crate) fn agent() -> Result<PathBuf> {
-    let test = std::env::current_exe()?;
-    let folder = test.parent().context("no target folder")?;
-    let agent = folder.join("libloadhook_agent.so");
-    ensure!(agent.is_file(), "{} was not built", agent.display());
-    Ok(agent)
 }
 
 /// The classes of `tests/java/<name>.java`, compiled once for all JDKs: by JDK 17, since a runtime has no
@@ -175,28 +161,6 @@ impl Program {
             self.args.join(" ")
         )
     }
-}
-
-/// Runs a program to its end; one that hangs is killed, and fails. No test's outcome depends on speed: the slowest
-/// takes some seconds.
-pub(crate) fn finish(command: &mut Command) -> Result<Output> {
-    let child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let process = child.id().to_string();
-    let (ended, end) = mpsc::channel::<()>();
-    let watch = thread::spawn(move || {
-        let hangs = end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
-        if hangs {
-            let _ = Command::new("kill").args(["-KILL", &process]).status();
-        }
-        hangs
-    });
-    let output = child.wait_with_output()?;
-    drop(ended);
-    ensure!(!watch.join().unwrap_or(true), "it hangs: {output:?}");
-    Ok(output)
 }
 
 /// Reads a profile.

@@ -10,17 +10,9 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
+pub(crate) use loadhook_tests::helpers::agent;
 use loadhook_tests::jdk::Jdk;
 use loadhook_tests::{corpus, helpers, paths};
-
-/// The agent's library: built with these tests, beside them.
-pub(crate) fn agent() -> Result<PathBuf> {
-    let test = std::env::current_exe()?;
-    let folder = test.parent().context("no target folder")?;
-    let agent = folder.join("libloadhook_agent.so");
-    ensure!(agent.is_file(), "{} was not built", agent.display());
-    Ok(agent)
-}
 
 /// Where the Java programs of the tests are.
 pub(crate) fn sources() -> PathBuf {
@@ -140,11 +132,11 @@ impl Program {
     }
 
     pub(crate) fn plain(&self) -> Result<Ran> {
-        Ok(self.command(false)?.output()?.into())
+        Ok(helpers::finish(&mut self.command(false)?)?.into())
     }
 
     pub(crate) fn observed(&self) -> Result<Ran> {
-        Ok(self.command(true)?.output()?.into())
+        Ok(helpers::finish(&mut self.command(true)?)?.into())
     }
 
     /// Runs the program with and without the agent: what it prints and its
