@@ -16,16 +16,35 @@ public final class Beats {
         Thread[] threads = new Thread[4];
         for (int i = 0; i < threads.length; i++) {
             threads[i] = new Thread(Beats::bar, "short-" + i);
-            threads[i].start();
+            if (i == 1) {
+                threads[1] = beside(threads[0].getId(), Beats::bar, "short-1");
+            }
+        }
+        for (Thread thread : threads) {
+            thread.start();
         }
         for (Thread thread : threads) {
             thread.join();
         }
     }
 
+    /** A thread that has the place of another one's in the tracker's cache: places go by the lowest 12 bits of ids. */
+    static Thread beside(long id, Runnable body, String name) {
+        Thread thread;
+        do {
+            thread = new Thread(body, name);
+        } while ((thread.getId() - id & 4095) != 0);
+        return thread;
+    }
+
     static void forEver() {
-        for (;;) {
-            bar();
+        try {
+            for (;;) {
+                bar();
+                Thread.sleep(1);
+            }
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 
@@ -38,9 +57,10 @@ public final class Beats {
             System.out.println("done");
             return;
         }
-        for (int i = 0; i < 2; i++) {
-            // The name that the snapshots' own thread has: before JDK 19 the two share a place in the tracker's cache.
-            Thread thread = new Thread(Beats::forEver, "loadhook snapshot");
+        // Beside every thread that there was before, the one that takes snapshots among them.
+        long first = new Thread().getId();
+        for (long id = 1; id < first; id++) {
+            Thread thread = beside(id, Beats::forEver, "beside");
             thread.setDaemon(true);
             thread.start();
         }
