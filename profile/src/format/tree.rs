@@ -18,8 +18,8 @@ pub(super) fn write(
     let view = View::new(profile, options);
     let tree = view.merged();
     let columns = Columns::new(&view, &tree.entries);
-    let heaviest = heaviest(&tree.entries);
-    let shown = |at: &u32| view.percent(heaviest[*at as usize]) >= options.min_percent;
+    let heaviest = heaviest(&view, &tree.entries);
+    let shown = |at: &u32| heaviest[*at as usize] >= options.min_percent;
     let last = |of: Option<u32>| tree.children(of).filter(shown).last();
     columns.head(out)?;
     // The last shown root, then the last shown callee of each node entered.
@@ -62,10 +62,15 @@ pub(super) fn write(
 }
 
 /// By entry what decides whether it is shown: the most of what its line and
-/// those below it say. A recursive method's total can be many times what is
-/// below it, since the methods that it calls go back to nodes above it.
-fn heaviest(entries: &[Entry]) -> Vec<f64> {
-    let own = |entry: &Entry| entry.below.max(entry.figure.total_ns);
+/// those below it say, in percent. A recursive method's total can be many times
+/// what is below it, since the methods that it calls go back to nodes above it.
+/// Where no time is known the share of all calls stands for it.
+fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
+    let calls: f64 = entries.iter().map(|entry| entry.calls as f64).sum();
+    let own = |entry: &Entry| match entry.figure.whole_ns() {
+        Some(total) => view.percent(entry.below.max(total)),
+        None => 100.0 * entry.calls as f64 / calls,
+    };
     let mut heaviest: Vec<f64> = entries.iter().map(own).collect();
     for (at, entry) in entries.iter().enumerate().rev() {
         if let Some(parent) = entry.parent {
