@@ -149,7 +149,7 @@ fn others_are_refused_with_a_reason() {
     insta::assert_snapshot!(reason(FOREIGN), @"a pprof file, but not Loadhook's (it holds samples); `go tool pprof` can show it");
     insta::assert_snapshot!(reason(b"plain text, no profile\n"), @"not a pprof file");
     insta::assert_snapshot!(reason(b""), @"not a pprof file");
-    insta::assert_snapshot!(reason(&written(&small())[..500]), @"damaged gzip data: incomplete deflate stream");
+    insta::assert_snapshot!(reason(&written(&small())[..500]), @"damaged gzip data");
     // What a tool keeps that knows the public schema only.
     let mut bytes = unpacked(&written(&small()));
     schema::drop_unknown(&mut bytes);

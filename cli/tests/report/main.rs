@@ -178,7 +178,10 @@ fn files_that_are_no_profiles_are_told() {
     for (file, said) in [
         ("none", "error: none: No such file"),
         (".", "error: .: Is a directory"),
-        ("cut.gz", "error: cut.gz: damaged gzip data"),
+        (
+            "cut.gz",
+            "error: cut.gz: damaged gzip data: incomplete deflate stream\n",
+        ),
         ("text", "error: text: not a pprof file"),
         ("empty", "error: empty: "),
     ] {

@@ -19,7 +19,7 @@ const MOST: u64 = 4 << 30;
 #[non_exhaustive]
 pub enum ReadError {
     /// The gzip data is damaged.
-    #[error("damaged gzip data: {0}")]
+    #[error("damaged gzip data")]
     Gzip(#[source] std::io::Error),
     /// The file unpacks to more than 4 GiB.
     #[error("the file unpacks to more than 4 GiB")]
