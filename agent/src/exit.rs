@@ -143,10 +143,14 @@ fn symbols(agent: &Agent) -> Symbols {
     for class in classes {
         let loader: Arc<str> = loaders.get(&class.loader).map_or("?", |name| name).into();
         for method in class.methods {
-            let mut symbol = Method::new(&class.name, &method.name, &method.descriptor);
-            symbol.loader = loader.clone();
-            symbol.file = class.source_file.as_deref().map(Into::into);
-            symbol.line = method.line.map(u32::from);
+            let symbol = Method {
+                loader: loader.clone(),
+                class: class.name.clone(),
+                name: method.name,
+                descriptor: method.descriptor,
+                file: class.source_file.clone(),
+                line: method.line.map(u32::from),
+            };
             symbols.define(method.id, symbol);
         }
     }

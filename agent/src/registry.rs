@@ -5,9 +5,9 @@
 //! it had. So it has if the other agent has changed its methods' code since;
 //! which methods it has, nobody can change.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::class::Member;
@@ -17,8 +17,8 @@ use loadhook_rewrite::symbol::{first_line, java_name, source_file, text};
 #[derive(Clone, Debug)]
 pub(crate) struct Symbol {
     pub(crate) id: u32,
-    pub(crate) name: String,
-    pub(crate) descriptor: String,
+    pub(crate) name: Arc<str>,
+    pub(crate) descriptor: Arc<str>,
     /// The line of its first instruction.
     pub(crate) line: Option<u16>,
 }
@@ -29,8 +29,8 @@ pub(crate) struct ClassSymbols {
     /// The number of its loader; 0 is the boot loader.
     pub(crate) loader: u32,
     /// As Java writes it: `com.example.Service`.
-    pub(crate) name: String,
-    pub(crate) source_file: Option<String>,
+    pub(crate) name: Arc<str>,
+    pub(crate) source_file: Option<Arc<str>>,
     /// By id.
     pub(crate) methods: Vec<Symbol>,
 }
@@ -38,9 +38,8 @@ pub(crate) struct ClassSymbols {
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     loader: u32,
-    name: Vec<u8>,
     /// Two hashes of the bytes: one collision in 2^128, and only then would
-    /// two classes of one name share ids.
+    /// two classes share ids.
     bytes: [u64; 2],
 }
 
@@ -55,6 +54,8 @@ struct Classes {
     /// First id and symbols, in the order of the ids.
     all: Vec<(u32, ClassSymbols)>,
     next: u32,
+    /// Names that classes share, those of one in many loaders above all.
+    names: HashSet<Arc<str>>,
 }
 
 impl Classes {
@@ -62,6 +63,17 @@ impl Classes {
         let index = *index?;
         let first_id = self.all.get(index)?.0;
         Some(Entry { index, first_id })
+    }
+
+    /// The name that is there already, if it is.
+    fn shared(&mut self, name: Arc<str>) -> Arc<str> {
+        match self.names.get(&name) {
+            Some(known) => known.clone(),
+            None => {
+                self.names.insert(name.clone());
+                name
+            }
+        }
     }
 }
 
@@ -103,7 +115,6 @@ impl Registry {
         let hash = |hasher: &RandomState| hasher.hash_one(class.bytes());
         let key = Key {
             loader,
-            name: class.name().to_vec(),
             bytes: [hash(&self.hashers[0]), hash(&self.hashers[1])],
         };
         let mut classes = self.lock();
@@ -115,14 +126,16 @@ impl Registry {
             classes.by_key.insert(key, entry.index);
             return entry;
         }
+        let name = classes.shared(java_name(class.name()).into());
+        let source_file = source_file(class).map(|file| classes.shared(file.into()));
         let (index, first_id) = (classes.all.len(), classes.next);
         classes.next = first_id.wrapping_add(class.methods().len() as u32);
         classes.all.push((
             first_id,
             ClassSymbols {
                 loader,
-                name: java_name(class.name()),
-                source_file: source_file(class),
+                name,
+                source_file,
                 methods: Vec::new(),
             },
         ));
@@ -143,12 +156,19 @@ impl Registry {
 
     /// Adds the methods of a class that were instrumented.
     pub(crate) fn define(&self, entry: Entry, methods: Vec<Symbol>) {
-        if let Some((_, class)) = self.lock().all.get_mut(entry.index) {
-            let known = &mut class.methods;
-            for method in methods {
-                // They come in the order of their ids, mostly each once.
-                if let Err(at) = known.binary_search_by_key(&method.id, |known| known.id) {
-                    known.insert(at, method);
+        let mut classes = self.lock();
+        for mut method in methods {
+            let known = classes
+                .all
+                .get(entry.index)
+                .map(|(_, class)| &class.methods);
+            // They come in the order of their ids, mostly each once.
+            let place = known.map(|known| known.binary_search_by_key(&method.id, |m| m.id));
+            if let Some(Err(at)) = place {
+                method.name = classes.shared(method.name);
+                method.descriptor = classes.shared(method.descriptor);
+                if let Some((_, class)) = classes.all.get_mut(entry.index) {
+                    class.methods.insert(at, method);
                 }
             }
         }
@@ -169,9 +189,45 @@ impl Symbol {
     pub(crate) fn of(id: u32, method: &Member<'_, '_>) -> Self {
         Symbol {
             id,
-            name: text(method.name()),
-            descriptor: text(method.descriptor()),
+            name: text(method.name()).into(),
+            descriptor: text(method.descriptor()).into(),
             line: first_line(method),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Redeployed a thousand times, a class has its names once; each copy has
+    /// ids of its own, the same whenever it comes.
+    #[test]
+    fn copies_of_a_class_share_their_names() {
+        let bytes = include_bytes!("../../rewrite/doc/Greeter.class");
+        let class = ClassFile::parse(bytes).expect("a class");
+        let registry = Registry::new();
+        for _ in 0..2 {
+            for loader in 0..1000 {
+                let entry = registry.entry(loader, &class);
+                let symbol = |m: Member<'_, '_>| Symbol::of(entry.id(m.index()), &m);
+                registry.define(entry, class.methods().map(symbol).collect());
+            }
+        }
+        let classes = registry.classes();
+        let all = || classes.iter().flat_map(|class| &class.methods);
+        let ids: HashSet<u32> = all().map(|method| method.id).collect();
+        assert_eq!(classes.len(), 1000);
+        assert_eq!(ids.len(), all().count());
+        let names = |at: usize| {
+            let class = &classes[at];
+            let methods = class.methods.iter();
+            let methods = methods.flat_map(|m| [m.name.as_ptr(), m.descriptor.as_ptr()]);
+            let mut names: Vec<_> = methods.collect();
+            names.push(class.name.as_ptr());
+            names
+        };
+        assert!(names(0).len() > 3);
+        assert!((1..1000).all(|at| names(at) == names(0)));
     }
 }
