@@ -3,18 +3,19 @@ import java.util.concurrent.CountDownLatch;
 /** Ends while four threads are at work. */
 public class PlainBusy {
     public static void main(String[] args) throws Exception {
-        CountDownLatch begun = new CountDownLatch(4);
+        CountDownLatch all = new CountDownLatch(4);
         for (int i = 0; i < 4; i++) {
             Thread thread = new Thread(() -> {
-                while (true) {
+                for (int turn = 0;; turn++) {
                     Work.work();
-                    begun.countDown();
+                    if (turn == 1) {
+                        all.countDown();
+                    }
                 }
             }, "busy");
             thread.setDaemon(true);
             thread.start();
         }
-        begun.await();
-        Thread.sleep(300);
+        all.await();
     }
 }
