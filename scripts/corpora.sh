@@ -1,6 +1,6 @@
 #!/bin/sh
-# Fetches the real programs that the agent is tested on, and what they work on,
-# into $target/corpora, once.
+# Fetches the real programs that the agent and the rewriting of archives are
+# tested on, and what they work on, into $target/corpora, once.
 #
 # Each is of a fixed version, but for Debian's packages: those are what the
 # system's release has.
@@ -75,7 +75,29 @@ tomcat() {
     keep usr/share/java/tomcat10-embed-core.jar usr/share/java/jakarta-annotation-api.jar
 }
 
+# All of Spark's jars: Scala's, Hadoop's and many others'.
+spark() {
+    command -v python3 >/dev/null 2>&1 || install_package python3 "corpora: $name: python3 not found"
+    python3 -m pip --version >/dev/null 2>&1 || install_package python3-pip "corpora: $name: pip not found"
+    python3 -m pip download -q --no-deps --no-binary :all: -d . pyspark==3.5.1 >/dev/null 2>&1 \
+        || fail "corpora: $name: pip download pyspark==3.5.1 failed"
+    tar -xzf pyspark-3.5.1.tar.gz || fail "corpora: $name: pyspark cannot be unpacked"
+    keep pyspark-3.5.1/deps/jars/*.jar
+}
+
+# With what it runs scripts on: Debian keeps that in packages of its own.
+groovy() {
+    for package in groovy libasm-java libantlr-java libcommons-cli-java; do
+        debian "$package"
+    done
+    keep usr/share/java/groovy.jar usr/share/java/asm.jar usr/share/java/asm-util.jar \
+        usr/share/java/asm-analysis.jar usr/share/java/asm-tree.jar usr/share/java/asm-commons.jar \
+        usr/share/java/antlr.jar usr/share/java/commons-cli.jar
+}
+
 corpus java.xml java_xml
 corpus closure-compiler closure_compiler
 corpus jquery jquery
 corpus tomcat tomcat
+corpus spark spark
+corpus groovy groovy

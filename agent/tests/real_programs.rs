@@ -5,15 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
-use loadhook_tests::paths;
+use loadhook_tests::{paths, tomcat};
 use tempfile::TempDir;
 
 mod support;
@@ -48,7 +46,7 @@ macro_rules! on_17_and_25 {
     )+ };
 }
 
-on_17_and_25!(javac closure_compiler tomcat);
+on_17_and_25!(javac closure_compiler tomcat_on_threads);
 
 #[test]
 #[ignore = "needs scripts/corpora.sh"]
@@ -281,49 +279,19 @@ fn closure_compiler(feature: u32) -> Result<()> {
     Ok(())
 }
 
-fn tomcat(feature: u32) -> Result<()> {
+fn tomcat_on_threads(feature: u32) -> Result<()> {
     serve(feature, false, &["timing=exact", "include=**"])
 }
 
-/// Requests of one client, and clients.
-const REQUESTS: usize = 1000;
-const CLIENTS: usize = 16;
-
-/// The server's and the clients' classes, and what they need.
-fn class_path() -> Result<String> {
-    let needed = [
+fn serve(feature: u32, on_virtual: bool, all_options: &[&str]) -> Result<()> {
+    let jdk = Jdk::find(feature)?;
+    let scratch = TempDir::new()?;
+    let jars = [
         "tomcat/tomcat10-embed-core.jar",
         "tomcat/jakarta-annotation-api.jar",
     ];
-    let jars: Vec<String> = needed
-        .iter()
-        .map(|jar| Ok(corpus(jar)?.display().to_string()))
-        .collect::<Result<_>>()?;
-    let jars = jars.join(":");
-    let classes = TempDir::new_in(env!("CARGO_TARGET_TMPDIR"))?.keep();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
-    let mut javac = Jdk::find(17)?.javac()?;
-    javac.args(["-nowarn", "-XDignore.symbol.file", "--release", "11", "-cp"]);
-    javac.arg(&jars).arg("-d").arg(&classes);
-    javac.args(["TomcatServer", "HttpClients"].map(|name| sources.join(format!("{name}.java"))));
-    helpers::output(&mut javac)?;
-    Ok(format!("{}:{jars}", classes.display()))
-}
-
-/// A server that is killed if the test ends before it does.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It has ended already when all went well.
-        let _ = self.0.kill();
-    }
-}
-
-fn serve(feature: u32, on_virtual: bool, all_options: &[&str]) -> Result<()> {
-    let class_path = class_path()?;
-    let jdk = Jdk::find(feature)?;
-    let scratch = TempDir::new()?;
+    let jars: Vec<PathBuf> = jars.into_iter().map(corpus).collect::<Result<_>>()?;
+    let class_path = tomcat::class_path(&jars, scratch.path())?;
     let file = scratch.path().join("profile.pb.gz");
     for options in all_options {
         let mut java = java(&jdk);
@@ -331,7 +299,7 @@ fn serve(feature: u32, on_virtual: bool, all_options: &[&str]) -> Result<()> {
             .args(["-cp", &class_path, "TomcatServer"])
             .arg(scratch.path())
             .arg(on_virtual.to_string());
-        let output = talk(&mut java, &jdk, &class_path)?;
+        let output = tomcat::talk(&mut java, &jdk, &class_path)?;
         let stderr = String::from_utf8_lossy(&output.stderr);
         let by_signal = output.status.code() == Some(128 + 15);
         ensure!(by_signal && !stderr.contains("loadhook"), "{output:?}");
@@ -345,43 +313,9 @@ fn serve(feature: u32, on_virtual: bool, all_options: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Asks a server all requests and tells it to end: how it did.
-fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
-    // A file, since nobody reads a pipe meanwhile.
-    let mut errors = tempfile::tempfile()?;
-    java.stdout(Stdio::piped()).stderr(errors.try_clone()?);
-    let mut server = Server(java.spawn()?);
-    let mut said = BufReader::new(server.0.stdout.take().context("no output")?);
-    let mut port = String::new();
-    said.read_line(&mut port)?;
-    let mut clients = jdk.java();
-    clients
-        .args(["-cp", class_path, "HttpClients", port.trim()])
-        .args([CLIENTS, REQUESTS].map(|number| number.to_string()));
-    let clients = finish(&mut clients)?;
-    let answers = CLIENTS * REQUESTS;
-    let answered = String::from_utf8_lossy(&clients.stdout);
-    ensure!(answered == format!("{answers} answered\n"), "{clients:?}");
-    helpers::output(Command::new("kill").arg(server.0.id().to_string()))?;
-    let mut stdout = String::new();
-    said.read_to_string(&mut stdout)?;
-    let refusals = answers / 10;
-    let told = format!("{answers} answers, {refusals} of them refusals\n");
-    ensure!(stdout == told, "{stdout}");
-    let status = server.0.wait()?;
-    let mut stderr = Vec::new();
-    errors.rewind()?;
-    errors.read_to_end(&mut stderr)?;
-    Ok(Output {
-        status,
-        stdout: stdout.into_bytes(),
-        stderr,
-    })
-}
-
 /// Whether each answer was counted, and in the threads that answer.
 fn served(run: &Finished, on_virtual: bool) -> Result<()> {
-    let answers = CLIENTS * REQUESTS;
+    let answers = tomcat::CLIENTS * tomcat::REQUESTS;
     run.sound(100)?.facts(&[
         (
             "jakarta.servlet.http.HttpServlet.service > TomcatServer$Answers.doGet",

@@ -13,4 +13,5 @@ pub mod paths;
 pub mod rewritten;
 pub mod shapes;
 pub mod source;
+pub mod tomcat;
 pub mod verify;

@@ -33,6 +33,19 @@ pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Lin
     parse(&output).with_context(|| format!("LinkTree's output is not understood:\n{output}"))
 }
 
+/// Links every class file in `jars`, all of which are on the class path, as a program would: nothing but the classes
+/// of the program is verified. Each is named `jar!entry`.
+///
+/// # Errors
+///
+/// Those of [`link_tree`].
+pub fn link_jars(jdk: &Jdk, jars: &[PathBuf]) -> Result<Vec<Linked>> {
+    let options = ["-Xmx2g", "-XX:+UseSerialGC", "-Dstdout.encoding=UTF-8"];
+    let mut command = helpers::java(jdk, &options, "LinkJars")?;
+    let output = helpers::output(command.args(jars))?;
+    parse(&output).context("LinkJars' output is not understood")
+}
+
 /// Fails with the first few classes that did not link, when there are any.
 ///
 /// # Errors

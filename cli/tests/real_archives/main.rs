@@ -1,0 +1,181 @@
+//! `loadhook rewrite` on archives that nobody here has written: the Closure
+//! compiler, Tomcat, Groovy, and all jars of Spark.
+//!
+//! `scripts/corpora.sh` fetches them; `.ci/run` runs it and then these tests.
+
+mod directory;
+mod programs;
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use common::{done, loadhook};
+use directory::{Compared, compare};
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::{corpus, link, paths};
+
+/// The archives of a corpus, and what was made of them.
+pub(crate) struct Archives {
+    pub(crate) before: Vec<PathBuf>,
+    pub(crate) after: Vec<PathBuf>,
+}
+
+impl Archives {
+    /// Rewrites all methods of a corpus, and verifies them.
+    pub(crate) fn of(name: &str) -> Result<Archives> {
+        let folder = paths::target().join("corpora").join(name);
+        ensure!(
+            folder.exists(),
+            "{} is missing: scripts/corpora.sh fetches it",
+            folder.display()
+        );
+        let before = corpus::files(&folder, "jar")?;
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("real-archives-{name}"));
+        let _ = fs::remove_dir_all(&out);
+        let mut rewrite = loadhook(
+            &folder,
+            &["rewrite", "--all", "--strip-signatures", "--verify"],
+        );
+        rewrite.env("JAVA_HOME", Jdk::find(25)?.home);
+        // With the slash, one jar goes to a folder too.
+        rewrite.args(&before).arg("-o").arg(out.join(""));
+        let said = done(&mut rewrite);
+        print!("{name}: {}", said.err);
+        ensure!(said.code == Some(0), "{name}: {}", said.err);
+        let archives = Archives {
+            after: corpus::files(&out, "jar")?,
+            before,
+        };
+        archives.check(&said.err).with_context(|| name.to_owned())?;
+        Ok(archives)
+    }
+
+    /// Whether all that is no changed class is there to the byte, and all
+    /// others were verified.
+    fn check(&self, said: &str) -> Result<()> {
+        let names = |paths: &[PathBuf]| -> Vec<_> {
+            paths
+                .iter()
+                .map(|path| path.file_name().map(ToOwned::to_owned))
+                .collect()
+        };
+        ensure!(names(&self.before) == names(&self.after), "other archives");
+        let mut all = Compared::default();
+        for (before, after) in self.before.iter().zip(&self.after) {
+            let (old, new) = (fs::read(before)?, fs::read(after)?);
+            if old == new {
+                all.untouched += 1;
+                continue;
+            }
+            let found = compare(&old, &new).with_context(|| before.display().to_string())?;
+            all.untouched += found.untouched;
+            all.changed += found.changed;
+            all.added += found.added;
+        }
+        println!("{all:?}");
+        let whole = format!(
+            "verified: {} classes are whole, {} other entries as they were\n",
+            all.changed + all.added,
+            all.untouched
+        );
+        ensure!(said.contains(&whole), "{whole} expected: {said}");
+        let judged = said.lines().find_map(|line| line.split_once(" accepts "));
+        let (_, judged) = judged.context("no JDK has judged")?;
+        let numbers = judged.split(|c: char| !c.is_ascii_digit());
+        let numbers = numbers.filter(|number| !number.is_empty());
+        let judged: u64 = numbers.map(|n| n.parse::<u64>().unwrap_or(0)).sum();
+        ensure!(judged == all.changed + all.added, "{judged} judged: {said}");
+        Ok(())
+    }
+
+    /// Whether HotSpot says of each class what it says of its original.
+    fn link(&self, feature: u32) -> Result<()> {
+        let jdk = Jdk::find(feature)?;
+        // Side by side, on two processors.
+        let (before, after) = thread::scope(|scope| {
+            let before = scope.spawn(|| link::link_jars(&jdk, &self.before));
+            let after = link::link_jars(&jdk, &self.after);
+            (before.join(), after)
+        });
+        let before: BTreeMap<_, _> = before
+            .map_err(|_| anyhow!("a panic"))??
+            .into_iter()
+            .collect();
+        let after: BTreeMap<_, _> = after?.into_iter().collect();
+        let failing = before.values().filter(|answer| answer.is_err()).count();
+        println!(
+            "JDK {feature}: {} classes, {failing} do not link as they are",
+            before.len()
+        );
+        let mut wrong = Vec::new();
+        for (class, answer) in &after {
+            let name = class.display();
+            let same = match before.get(class) {
+                Some(original) => gist(original) == gist(answer),
+                None => answer.is_ok() && name.to_string().contains("loadhook/"),
+            };
+            if !same {
+                wrong.push(format!("{name}: {answer:?}, was {:?}", before.get(class)));
+            }
+        }
+        let all_there = before.keys().all(|class| after.contains_key(class));
+        ensure!(all_there, "classes are gone");
+        let first = &wrong[..wrong.len().min(20)];
+        ensure!(wrong.is_empty(), "{} classes: {first:#?}", wrong.len());
+        Ok(())
+    }
+}
+
+/// An answer without what may differ: numbers, since the same fault is elsewhere
+/// in rewritten code, and which of several missing classes is named. That
+/// depends on the order of methods, which HotSpot keeps by the addresses of
+/// their names.
+fn gist(answer: &Result<(), String>) -> String {
+    let text = answer.as_ref().err().cloned().unwrap_or_default();
+    let missing = "java.lang.NoClassDefFoundError";
+    match text.starts_with(missing) {
+        true => missing.to_owned(),
+        false => text.chars().filter(|c| !c.is_ascii_digit()).collect(),
+    }
+}
+
+#[test]
+#[ignore = "needs scripts/corpora.sh"]
+fn closure_compiler() -> Result<()> {
+    let archives = Archives::of("closure-compiler")?;
+    archives.link(17)?;
+    archives.link(25)?;
+    programs::closure_compiler(&archives)
+}
+
+#[test]
+#[ignore = "needs scripts/corpora.sh"]
+fn tomcat() -> Result<()> {
+    let archives = Archives::of("tomcat")?;
+    archives.link(17)?;
+    archives.link(25)?;
+    programs::tomcat(&archives)
+}
+
+#[test]
+#[ignore = "needs scripts/corpora.sh"]
+fn groovy() -> Result<()> {
+    let archives = Archives::of("groovy")?;
+    archives.link(17)?;
+    archives.link(25)?;
+    programs::groovy(&archives)
+}
+
+#[test]
+#[ignore = "needs scripts/corpora.sh"]
+fn spark() -> Result<()> {
+    let archives = Archives::of("spark")?;
+    archives.link(17)?;
+    programs::spark(&archives)
+}

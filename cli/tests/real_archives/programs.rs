@@ -1,0 +1,264 @@
+//! Rewritten programs at work: they do what they did, and count the same in
+//! each run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use loadhook_tests::jdk::Jdk;
+use loadhook_tests::{helpers, paths, tomcat};
+use tempfile::TempDir;
+
+use crate::Archives;
+use crate::common::{done, loadhook, read};
+
+/// Makes programs do the same in each run: see `agent/tests/real_programs.rs`.
+const REPEATABLE: &[&str] = &[
+    "-XX:+UnlockExperimentalVMOptions",
+    "-XX:+UseEpsilonGC",
+    "-Xmx6g",
+    "-XX:hashCode=2",
+    "-Xlog:disable",
+];
+
+/// What a program on JDK 17 did, and its profile.
+struct Run {
+    output: Output,
+    profile: Option<Profile>,
+}
+
+/// Runs `java ARGUMENTS`; of a rewritten program the profile is read.
+fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
+    let scratch = TempDir::new()?;
+    let file = scratch.path().join("profile.pb.gz");
+    let mut java = java(17)?;
+    if let Some(timing) = timing {
+        java.arg(format!("-Dloadhook.file={}", file.display()));
+        java.arg(format!("-Dloadhook.timing={timing}"));
+    }
+    let output = java.args(arguments).output()?;
+    let name = || format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), name());
+    ensure!(file.exists() == timing.is_some(), name());
+    let profile = timing.map(|_| read(&file));
+    Ok(Run { output, profile })
+}
+
+/// A `java` that nothing in the environment changes.
+fn java(feature: u32) -> Result<Command> {
+    let mut java = Jdk::find(feature)?.java();
+    java.env_remove("JAVA_TOOL_OPTIONS")
+        .env_remove("JDK_JAVA_OPTIONS");
+    Ok(java)
+}
+
+/// How often each method was called; those whose class the test does not look
+/// at are left out.
+fn calls(run: &Run, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, u64>> {
+    let profile = run.profile.as_ref().context("no profile")?;
+    let mut calls = BTreeMap::new();
+    for node in profile.threads.iter().flat_map(|thread| &thread.nodes) {
+        let method = &profile.methods[node.method as usize];
+        if is_wanted(&method.class) {
+            let name = format!("{}.{}{}", method.class, method.name, method.descriptor);
+            *calls.entry(name).or_default() += node.calls;
+        }
+    }
+    Ok(calls)
+}
+
+fn same_output(plain: &Run, rewritten: &Run) -> Result<()> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (a, b) = (text(&plain.output.stdout), text(&rewritten.output.stdout));
+    ensure!(a == b, "plain: {a}\nrewritten: {b}");
+    ensure!(!a.is_empty(), "it said nothing");
+    Ok(())
+}
+
+/// Whether two runs counted the same calls, of more than `least` methods.
+fn same_calls(a: &BTreeMap<String, u64>, b: &BTreeMap<String, u64>, least: usize) -> Result<()> {
+    ensure!(a.len() > least, "only {} methods", a.len());
+    let all = a.keys().chain(b.keys());
+    let differing = all.filter(|method| a.get(*method) != b.get(*method));
+    let lines: Vec<String> = differing
+        .take(20)
+        .map(|method| format!("{method}: {:?}, {:?}", a.get(method), b.get(method)))
+        .collect();
+    ensure!(lines.is_empty(), "{lines:#?}");
+    println!(
+        "{} methods, {} calls, twice",
+        a.len(),
+        a.values().sum::<u64>()
+    );
+    Ok(())
+}
+
+#[track_caller]
+fn called(calls: &BTreeMap<String, u64>, method: &str, times: u64) -> Result<()> {
+    let begins = |name: &&String| name.starts_with(method);
+    let found: u64 = calls
+        .iter()
+        .filter(|(name, _)| begins(name))
+        .map(|(_, n)| n)
+        .sum();
+    ensure!(found == times, "{method}: {found}, {times} expected");
+    Ok(())
+}
+
+fn class_path(jars: &[PathBuf]) -> String {
+    let jars: Vec<String> = jars.iter().map(|jar| jar.display().to_string()).collect();
+    jars.join(":")
+}
+
+/// Compiles one of these tests' programs into `plain`, and rewrites it into
+/// `counted`.
+fn compiled(name: &str, with: &str, folder: &Path) -> Result<[PathBuf; 2]> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{name}.java"));
+    let mut javac = Jdk::find(17)?.javac()?;
+    javac.args(["-nowarn", "-proc:none", "-cp", with, "-d"]);
+    helpers::output(javac.arg(folder.join("plain")).arg(source))?;
+    let arguments = ["rewrite", "--all", "plain", "-o", "counted", "--verify"];
+    done(&mut loadhook(folder, &arguments)).expect(0, "", &["verified: "]);
+    Ok(["plain", "counted"].map(|name| folder.join(name)))
+}
+
+pub(crate) fn closure_compiler(archives: &Archives) -> Result<()> {
+    let jquery = paths::target().join("corpora/jquery/jquery.js");
+    ensure!(
+        jquery.exists(),
+        "{} is missing: scripts/corpora.sh fetches it",
+        jquery.display()
+    );
+    let jquery = jquery.display().to_string();
+    let compile = |jar: &Path, timing| {
+        let jar = jar.display().to_string();
+        // Without the browser's declarations, which cost more than the program.
+        let program = ["-jar", &jar, "--js", &jquery, "--env=CUSTOM"];
+        run(&[REPEATABLE, &program].concat(), timing)
+    };
+    let [before] = &archives.before[..] else {
+        anyhow::bail!("one jar expected");
+    };
+    let plain = compile(before, None)?;
+    let runs = [Some("count"), Some("adaptive")].map(|timing| -> Result<_> {
+        let run = compile(&archives.after[0], timing)?;
+        same_output(&plain, &run)?;
+        ensure!(run.output.stderr == plain.output.stderr, "{:?}", run.output);
+        calls(&run, |_| true)
+    });
+    let [first, second] = runs;
+    let (first, second) = (first?, second?);
+    called(
+        &first,
+        "com.google.javascript.jscomp.CommandLineRunner.main",
+        1,
+    )?;
+    same_calls(&first, &second, 5000)
+}
+
+pub(crate) fn groovy(archives: &Archives) -> Result<()> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/script.groovy");
+    let script = script.display().to_string();
+    let groovy = |jars: &[PathBuf], timing| {
+        let jars = class_path(jars);
+        let program = ["-cp", &jars, "groovy.ui.GroovyMain", &script];
+        run(&program, timing)
+    };
+    let plain = groovy(&archives.before, None)?;
+    let rewritten = groovy(&archives.after, Some("exact"))?;
+    same_output(&plain, &rewritten)?;
+    let all = calls(&rewritten, |_| true)?;
+    ensure!(all.len() > 1000, "only {} methods", all.len());
+    called(&all, "groovy.ui.GroovyMain.main", 1)?;
+    // The script's own class is made at run time, and calls this.
+    called(
+        &all,
+        "org.codehaus.groovy.runtime.DefaultGroovyMethods.groupBy(Ljava/lang/Iterable;",
+        1,
+    )
+}
+
+pub(crate) fn tomcat(archives: &Archives) -> Result<()> {
+    for feature in [17, 25] {
+        let jdk = Jdk::find(feature)?;
+        let scratch = TempDir::new()?;
+        let file = scratch.path().join("profile.pb.gz");
+        let class_path = tomcat::class_path(&archives.after, scratch.path())?;
+        let mut java = java(feature)?;
+        java.arg(format!("-Dloadhook.file={}", file.display()))
+            .args(["-cp", &class_path, "TomcatServer"])
+            .arg(scratch.path())
+            .arg("false");
+        let output = tomcat::talk(&mut java, &jdk, &class_path)?;
+        ensure!(output.status.code() == Some(128 + 15), "{output:?}");
+        let run = Run {
+            output,
+            profile: Some(read(&file)),
+        };
+        let answers = (tomcat::CLIENTS * tomcat::REQUESTS) as u64;
+        let calls = calls(&run, |_| true)?;
+        called(
+            &calls,
+            "org.apache.coyote.http11.Http11Processor.prepareRequest(",
+            answers,
+        )?;
+    }
+    Ok(())
+}
+
+/// What Spark opens for itself on JDK 17.
+const OPENED: &[&str] = &[
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "sun.nio.ch",
+    "sun.nio.cs",
+    "sun.security.action",
+    "sun.util.calendar",
+];
+
+pub(crate) fn spark(archives: &Archives) -> Result<()> {
+    let folder = TempDir::new()?;
+    let [own, counted] = compiled("SparkJob", &class_path(&archives.before), folder.path())?;
+    let opened: Vec<String> = OPENED
+        .iter()
+        .map(|package| format!("--add-opens=java.base/{package}=ALL-UNNAMED"))
+        .collect();
+    let opened: Vec<&str> = opened.iter().map(String::as_str).collect();
+    let spark = |jars: &[PathBuf], own: &Path, timing| {
+        let scratch = TempDir::new()?;
+        let path = scratch.path().display().to_string();
+        let class_path = format!("{}:{}", own.display(), class_path(jars));
+        let program = ["-Xmx2g", "-cp", &class_path, "SparkJob", &path];
+        run(&[&opened[..], &program].concat(), timing)
+    };
+    let plain = spark(&archives.before, &own, None)?;
+    let is_ours = |class: &str| DETERMINISTIC.iter().any(|part| class.starts_with(part));
+    let runs = [Some("count"), Some("adaptive")].map(|timing| -> Result<_> {
+        let run = spark(&archives.after, &counted, timing)?;
+        same_output(&plain, &run)?;
+        calls(&run, is_ours)
+    });
+    let [first, second] = runs;
+    let (first, second) = (first?, second?);
+    called(&first, "SparkJob.main", 1)?;
+    called(&first, "SparkJob.line", 3000)?;
+    same_calls(&first, &second, 700)
+}
+
+/// Classes whose calls depend on no thread's speed: the job's, and those that
+/// make a plan of a query.
+const DETERMINISTIC: &[&str] = &[
+    "SparkJob",
+    "org.apache.spark.sql.catalyst.parser.",
+    "org.antlr.v4.runtime.",
+    "org.apache.spark.api.java.",
+];

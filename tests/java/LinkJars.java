@@ -1,0 +1,131 @@
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.MalformedURLException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Enumeration;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
+
+/**
+ * Lets HotSpot itself link every class of many jars, without running any of it.
+ *
+ * {@code LinkJars JAR...}. One loader sees all jars, as a program's would. A class file that it does not load, since
+ * another one has the same name or is for a later release, is defined by a loader of its own, which takes all else
+ * from that class file's jar, and what is not there from all. One line a class file on standard output, tab separated, escaped: {@code OK  jar!entry} or {@code FAIL
+ * jar!entry  error}; the last line counts.
+ */
+public final class LinkJars {
+    private static final int MESSAGE_LINES = 1;
+
+    private LinkJars() {}
+
+    public static void main(String[] args) throws IOException {
+        AllJars all = new AllJars(args);
+        StringBuilder out = new StringBuilder();
+        int count = 0;
+        for (String path : args) {
+            String jar = Path.of(path).getFileName().toString();
+            try (JarFile file = new JarFile(path)) {
+                List<JarEntry> entries = new ArrayList<>();
+                for (Enumeration<JarEntry> each = file.entries(); each.hasMoreElements();) {
+                    JarEntry entry = each.nextElement();
+                    if (entry.getName().endsWith(".class")) {
+                        entries.add(entry);
+                    }
+                }
+                for (JarEntry entry : entries) {
+                    String error = link(all, file, entry, path);
+                    String name = Lines.escape(jar + "!" + entry.getName());
+                    out.append(error == null ? "OK\t" + name : "FAIL\t" + name + "\t" + Lines.escape(error)).append('\n');
+                    count++;
+                }
+            }
+        }
+        System.out.println(out.append("DONE\t").append(count));
+    }
+
+    private static String link(AllJars all, JarFile jar, JarEntry entry, String path) {
+        String name = entry.getName().substring(0, entry.getName().length() - 6).replace('/', '.');
+        try {
+            byte[] bytes;
+            try (InputStream in = jar.getInputStream(entry)) {
+                bytes = in.readAllBytes();
+            }
+            Class<?> loaded = null;
+            if (!name.contains("-")) {
+                loaded = Class.forName(name, false, all);
+            }
+            boolean isIt = loaded != null && loaded.getClassLoader() == all && path.equals(all.origins.get(name));
+            Linking.link(isIt ? loaded : new JarFirst(all, jar).define(bytes));
+            return null;
+        } catch (Throwable e) {
+            return Linking.describe(e, MESSAGE_LINES);
+        }
+    }
+
+    /** Looks into the jars itself, to know from which a class comes. */
+    private static final class AllJars extends URLClassLoader {
+        final ConcurrentHashMap<String, String> origins = new ConcurrentHashMap<>();
+
+        AllJars(String[] jars) throws MalformedURLException {
+            super(urls(jars), ClassLoader.getPlatformClassLoader());
+        }
+
+        private static URL[] urls(String[] jars) throws MalformedURLException {
+            URL[] urls = new URL[jars.length];
+            for (int i = 0; i < jars.length; i++) {
+                urls[i] = Path.of(jars[i]).toUri().toURL();
+            }
+            return urls;
+        }
+
+        @Override
+        protected Class<?> findClass(String name) throws ClassNotFoundException {
+            URL found = findResource(name.replace('.', '/') + ".class");
+            if (found != null) {
+                String file = found.getPath();
+                int end = file.indexOf("!/");
+                if (!file.substring(end).startsWith("!/META-INF/versions/")) {
+                    origins.put(name, Path.of(java.net.URI.create(file.substring(0, end))).toString());
+                }
+            }
+            return super.findClass(name);
+        }
+    }
+
+    /** Defines one class file, and others of its jar as they are asked for. */
+    private static final class JarFirst extends ClassLoader {
+        private final JarFile jar;
+
+        JarFirst(ClassLoader parent, JarFile jar) {
+            super(parent);
+            this.jar = jar;
+        }
+
+        Class<?> define(byte[] bytes) {
+            return defineClass(null, bytes, 0, bytes.length);
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            synchronized (getClassLoadingLock(name)) {
+                Class<?> loaded = findLoadedClass(name);
+                JarEntry entry = name.startsWith("java.") ? null : jar.getJarEntry(name.replace('.', '/') + ".class");
+                if (loaded != null || entry == null) {
+                    return loaded != null ? loaded : super.loadClass(name, resolve);
+                }
+                try (InputStream in = jar.getInputStream(entry)) {
+                    byte[] bytes = in.readAllBytes();
+                    return defineClass(name, bytes, 0, bytes.length);
+                } catch (IOException e) {
+                    throw new ClassNotFoundException(name, e);
+                }
+            }
+        }
+    }
+}

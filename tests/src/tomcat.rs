@@ -1,0 +1,81 @@
+//! A threaded server and its clients: `tests/tomcat`, on what `scripts/corpora.sh` fetches.
+
+use std::io::{BufRead, BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::helpers;
+use crate::jdk::Jdk;
+
+/// Requests of one client.
+pub const REQUESTS: usize = 1000;
+/// Clients.
+pub const CLIENTS: usize = 16;
+
+/// A class path of the server's and the clients' classes, compiled into `folder`, and the jars that they need.
+///
+/// # Errors
+///
+/// When they do not compile, or JDK 17 is missing.
+pub fn class_path(jars: &[PathBuf], folder: &Path) -> Result<String> {
+    let jars: Vec<String> = jars.iter().map(|jar| jar.display().to_string()).collect();
+    let jars = jars.join(":");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tomcat");
+    let classes = folder.join("classes");
+    let mut javac = Jdk::find(17)?.javac()?;
+    javac.args(["-nowarn", "-XDignore.symbol.file", "--release", "11", "-cp"]);
+    javac.arg(&jars).arg("-d").arg(&classes);
+    javac.args(["TomcatServer", "HttpClients"].map(|name| sources.join(format!("{name}.java"))));
+    helpers::output(&mut javac)?;
+    Ok(format!("{}:{jars}", classes.display()))
+}
+
+/// A server that is killed if the test ends before it does.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It has ended already when all went well.
+        let _ = self.0.kill();
+    }
+}
+
+/// Asks a server all requests and tells it to end: how it did.
+///
+/// # Errors
+///
+/// When it does not answer each rightly.
+pub fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
+    // A file, since nobody reads a pipe meanwhile.
+    let mut errors = tempfile::tempfile()?;
+    java.stdout(Stdio::piped()).stderr(errors.try_clone()?);
+    let mut server = Server(java.spawn()?);
+    let mut said = BufReader::new(server.0.stdout.take().context("no output")?);
+    let mut port = String::new();
+    said.read_line(&mut port)?;
+    let clients = jdk
+        .java()
+        .args(["-cp", class_path, "HttpClients", port.trim()])
+        .args([CLIENTS, REQUESTS].map(|number| number.to_string()))
+        .output()?;
+    let answers = CLIENTS * REQUESTS;
+    let answered = String::from_utf8_lossy(&clients.stdout);
+    ensure!(answered == format!("{answers} answered\n"), "{clients:?}");
+    helpers::output(Command::new("kill").arg(server.0.id().to_string()))?;
+    let mut stdout = String::new();
+    said.read_to_string(&mut stdout)?;
+    let refusals = answers / 10;
+    let told = format!("{answers} answers, {refusals} of them refusals\n");
+    ensure!(stdout == told, "{stdout}");
+    let status = server.0.wait()?;
+    let mut stderr = Vec::new();
+    errors.rewind()?;
+    errors.read_to_end(&mut stderr)?;
+    Ok(Output {
+        status,
+        stdout: stdout.into_bytes(),
+        stderr,
+    })
+}
