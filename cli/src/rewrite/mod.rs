@@ -173,6 +173,7 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
             .map(|input| args.rewrite(&mut offline, input))
             .collect::<Result<Vec<_>>>()
     });
+    let took = started.elapsed();
     let verified = done.and_then(|staged| match args.verify {
         true => {
             let staged: Vec<Staged<'_>> = staged.into_iter().flatten().collect();
@@ -202,7 +203,7 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
         writeln!(std::io::stdout(), "{json:#}")?;
     }
     if !args.quiet {
-        summary::print(args, &plan, tally, &unmatched, started.elapsed());
+        summary::print(args, &plan, tally, &unmatched, took);
         verified.iter().for_each(Verified::print);
     }
     Ok(ExitCode::SUCCESS)
