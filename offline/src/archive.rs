@@ -50,9 +50,9 @@ impl Offline<'_> {
         let archive = Archive::open(source, len)?;
         let most = self.plan.most_total;
         self.budget = most.map_or_else(|| Budget::usual(len), Budget::new);
-        let changed = self.entries(&printable(name.as_bytes()), &archive, out, 0)?;
+        let changed = self.entries(&printable(name.as_bytes()), &archive, out, 0);
         self.budget = Budget::unlimited();
-        Ok(changed)
+        changed
     }
 
     fn entries<R: ReaderAt + Sync>(
