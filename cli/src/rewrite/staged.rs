@@ -65,7 +65,6 @@ fn beside(path: &Path) -> io::Result<TempDir> {
         .tempdir_in(parent)
 }
 
-/// A link stays one.
 fn behind_links(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -148,10 +148,13 @@ pub(super) fn visit<R: ReaderAt + Sync, S: ReaderAt + Sync>(
 ) -> Result<(), Error> {
     for pair in pairs(before, after).0 {
         let entry = text(after, pair.after);
-        let facts = |entry: &Entry| (entry.crc(), entry.size());
-        let is_same = |old: &Entry| facts(old) == facts(pair.after);
         let is_wanted = is_class(&entry) || is_archive(&entry);
-        if !is_wanted || pair.before.is_some_and(is_same) {
+        if !is_wanted {
+            continue;
+        }
+        if let Some(old) = pair.before
+            && same_entry((before, old), (after, pair.after))?
+        {
             continue;
         }
         let name = &format!("{name}!/{entry}");

@@ -18,7 +18,6 @@ use rawzip::FileReader;
 use rayon::prelude::*;
 
 use crate::ahead::INDEX;
-use crate::folder::find;
 use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::zip::{Archive, ZipError};
 use crate::{Error, Plan, Progress, is_archive, is_class};
@@ -98,26 +97,23 @@ impl<'a> Verifier<'a> {
     /// # Errors
     /// As [`Verifier::archive_file`].
     pub fn folder(&mut self, from: &Path, to: &Path) -> Result<(), Error> {
-        let olds = paths(from)?;
-        let news = paths(to)?;
-        let gone = olds
-            .difference(&news)
-            .map(|path| Checked::fault(&path.to_string_lossy(), "it is not there"));
+        let news = files(to)?;
+        let olds = files(from)?;
+        let gone = olds.difference(&news);
+        let gone = gone.map(|path| Checked::fault(&path.to_string_lossy(), "it is not there"));
         let mut found: Vec<Checked> = gone.collect();
         let check = |path: &PathBuf| {
             self.progress.check()?;
-            let (name, target) = (path.to_string_lossy(), to.join(path));
-            match olds.contains(path) {
-                true => self.file_pair(&name, &from.join(path), &target),
-                false if is_ours(&name) => Ok(self.added(&name, &fs::read(&target)?)),
-                false => Ok(Checked::fault(&name, "nobody knows where it comes from")),
+            let name = &path.to_string_lossy();
+            let (source, target) = (from.join(path), to.join(path));
+            match source.is_file() {
+                true => self.file_pair(name, &source, &target),
+                false if is_ours(name) => Ok(self.added(name, &fs::read(&target)?)),
+                false => Ok(Checked::fault(name, "nobody knows where it comes from")),
             }
         };
-        found.extend(
-            news.par_iter()
-                .map(check)
-                .collect::<Result<Vec<_>, Error>>()?,
-        );
+        let checked: Result<Vec<_>, Error> = news.par_iter().map(check).collect();
+        found.extend(checked?);
         found.into_iter().for_each(|found| self.checked.add(found));
         Ok(())
     }
@@ -201,16 +197,15 @@ pub fn changed_in_folder(
     plan: &Plan,
     visit: &mut Visit<'_>,
 ) -> Result<(), Error> {
-    for path in paths(to)? {
+    for path in files(to)? {
         let (source, target) = (from.join(&path), to.join(&path));
-        let name = &*path.to_string_lossy();
+        let name = &path.to_string_lossy();
         if is_archive(name) && open(&source).is_ok() {
             changed_in_archive(name, &source, &target, plan, visit)?;
         } else if is_class(name) {
             let before = source.exists().then(|| fs::read(&source)).transpose()?;
-            let (before, after) = (before.as_deref(), fs::read(&target)?);
-            if before != Some(&after) {
-                let after = &after;
+            let (before, after) = (before.as_deref(), &fs::read(&target)?);
+            if before != Some(after) {
                 visit(Changed {
                     name,
                     before,
@@ -246,9 +241,23 @@ impl Checked {
     }
 }
 
-fn paths(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
-    let found = find(folder, &mut |_| {})?;
-    Ok(found.into_iter().map(|file| file.path).collect())
+/// The files below a folder. Links are none.
+fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(below) = folders.pop() {
+        for entry in fs::read_dir(folder.join(&below))? {
+            let entry = entry?;
+            let path = below.join(entry.file_name());
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() {
+                found.insert(path);
+            }
+        }
+    }
+    Ok(found)
 }
 
 fn open(path: &Path) -> Result<Archive<FileReader>, ZipError> {
@@ -275,11 +284,10 @@ fn same_files(a: &Path, b: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether a file is one of those that the tracker or a part consists of.
+/// Whether a file lies where those are that the tracker and parts consist of.
 fn is_ours(path: &str) -> bool {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let in_package = format!("/{folder}/").contains("/loadhook/");
-    in_package && (is_class(name) || name.ends_with(".symbols") || name == "tracker")
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    format!("/{folder}/").contains("/loadhook/")
 }
 
 /// A class's name and direct superclass. What is no class, or has a name that
