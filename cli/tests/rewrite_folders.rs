@@ -299,3 +299,25 @@ fn an_interrupt_leaves_no_half_folder() -> Result<()> {
     }
     anyhow::bail!("never interrupted in time")
 }
+
+#[test]
+fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
+    let folder = folder();
+    let place = odd(folder.path())?;
+    fs::write(place.join("module-info.class"), b"no class")?;
+    let before = things(&place)?;
+    let said = [
+        "0 of 0 classes rewritten",
+        "unreadable, kept as it was: module-info.class: ",
+        "; its classes stay, too",
+    ];
+    done(&mut loadhook(
+        folder.path(),
+        &["rewrite", "app", "-o", "out"],
+    ))
+    .expect(0, "", &said);
+    for (path, thing) in things(&folder.path().join("out"))? {
+        ensure!(before.get(&path) == Some(&thing), "{}", path.display());
+    }
+    Ok(())
+}

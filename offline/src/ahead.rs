@@ -47,7 +47,9 @@ impl Offline<'_> {
         let mut modules = BTreeMap::new();
         for (entry, name) in all().filter(|(_, name)| is_module_info(name)) {
             let root = module_root(name);
-            if let Err(fault) = self.check_module(archive, entry) {
+            let read = archive.read(entry, self.plan.most_entry);
+            let read = read.map_err(|fault| fault.to_string());
+            if let Err(fault) = read.and_then(|bytes| self.check_module(&bytes)) {
                 let name = printable(name.as_bytes());
                 self.tally
                     .unreadable
@@ -88,10 +90,8 @@ impl Offline<'_> {
     }
 
     /// What would keep a module's description from being changed.
-    fn check_module<R: ReaderAt>(&self, archive: &Archive<R>, entry: &Entry) -> Result<(), String> {
-        let bytes = archive.read(entry, self.plan.most_entry);
-        let bytes = bytes.map_err(|fault| fault.to_string())?;
-        let changed = module_info::changed(&bytes, Some(needs("loadhook", self.plan.tracker)));
+    pub(crate) fn check_module(&self, bytes: &[u8]) -> Result<(), String> {
+        let changed = module_info::changed(bytes, Some(needs("loadhook", self.plan.tracker)));
         changed.map(drop).map_err(|fault| fault.to_string())
     }
 

@@ -155,6 +155,11 @@ impl Offline<'_> {
         let names: Vec<Cow<'_, str>> = files.iter().map(Found::name).collect();
         let content = self.fingerprint(from, files)?;
         let mut units = Units::new(self.plan, &content, names.iter().map(|name| &**name), None);
+        if self.plan.tracker != Tracker::None {
+            for name in names.iter().filter(|name| is_module_info(name)) {
+                self.check_module_file(&mut units, from, name);
+            }
+        }
         let mut batch = Vec::new();
         let mut bytes = 0;
         for (file, name) in files.iter().zip(&names) {
@@ -237,6 +242,19 @@ impl Offline<'_> {
         self.progress
             .advance(files.iter().map(|file| file.len).sum());
         Ok(())
+    }
+
+    /// A module whose description cannot be changed cannot get what its classes
+    /// would need, so they stay.
+    fn check_module_file(&mut self, units: &mut Units, from: &Path, name: &str) {
+        let checked = fs::read(from.join(name))
+            .map_err(|fault| fault.to_string())
+            .and_then(|bytes| self.check_module(&bytes));
+        if let Err(fault) = checked {
+            let line = format!("{name}: {fault}; its classes stay, too");
+            self.tally.unreadable.push(line);
+            units.close(module_root(name));
+        }
     }
 
     fn module_info_file(

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-use loadhook_rewrite::{ClassFile, Error, Place as Section};
+use loadhook_rewrite::{ClassFile, Place as Section};
+use thiserror::Error;
 
 /// Constant tags (JVMS §4.4).
 const UTF8: u8 = 1;
@@ -18,6 +19,19 @@ const ACC_MODULE: u16 = 0x8000;
 /// compiling only.
 const MANDATED: u16 = 0x8000;
 const STATIC_PHASE: u16 = 0x0040;
+
+/// Why a description cannot be changed.
+#[derive(Debug, Error)]
+pub(crate) enum Unchangeable {
+    #[error(transparent)]
+    Unreadable(#[from] loadhook_rewrite::Error),
+    #[error("no room for another constant or package")]
+    Full,
+}
+
+/// At most so many constants are added: a package and a module, each with its
+/// name.
+const ADDED: u16 = 4;
 
 /// What a part needs of the module it is put into.
 #[derive(Clone, Copy, Debug)]
@@ -86,9 +100,12 @@ pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
 /// all packages there are, so that ours has to be in it. Hashes of other modules
 /// (the JDK's own attribute `ModuleHashes`) are dropped: those may be rewritten
 /// too, and a module that was hashed otherwise does not start.
-pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>, Error> {
+pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>, Unchangeable> {
     let class = ClassFile::parse(bytes)?;
     let pool = class.pool();
+    if pool.count() > u16::MAX - ADDED {
+        return Err(Unchangeable::Full);
+    }
     let mut constants = Constants {
         next: pool.count(),
         bytes: Vec::new(),
@@ -132,7 +149,8 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
         // One more at the beginning of a table, behind its count.
         let count_at = reader.offset();
         let count = reader.u2()?;
-        put2(&mut out, count_at, count + 1);
+        let more = count.checked_add(1).ok_or(Unchangeable::Full)?;
+        put2(&mut out, count_at, more);
         let len = (attribute.info.len() + entry.len()) as u32;
         out[start - 4..start].copy_from_slice(&len.to_be_bytes());
         patches.push((reader.offset()..reader.offset(), entry));
@@ -171,5 +189,35 @@ impl Constants {
         self.bytes.extend(text.bytes());
         self.next += 1;
         self.next - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_pool_is_no_room() {
+        let needs = |package| Needs {
+            package,
+            tracker: Place::Module("loadhook.tracker"),
+        };
+        let small = of_tracker("m", "p");
+        let class = ClassFile::parse(&small).expect("ours");
+        let (count, end) = (class.pool().count(), class.pool().end());
+        for (full, fits) in [(u16::MAX - ADDED, true), (u16::MAX - ADDED + 1, false)] {
+            let mut class = small.clone();
+            let empty = [UTF8, 0, 0].repeat(usize::from(full - count));
+            class.splice(end..end, empty);
+            put2(&mut class, 8, full);
+            let changed = changed(&class, Some(needs("loadhook/a")));
+            match changed {
+                Ok(changed) => {
+                    assert!(fits);
+                    ClassFile::parse(&changed).expect("it is still a class");
+                }
+                Err(fault) => assert!(!fits, "{fault}"),
+            }
+        }
     }
 }
