@@ -56,6 +56,7 @@ fn the_json_is_as_documented() {
             ("command", &|v| v == "shop.Shop serve"),
             ("jvm", &is_text),
             ("version", &is_text),
+            ("process", &|v| v == ""),
             ("left_alone", &|v| v["trivial"] == 1),
             ("unmatched", &|v| v[0] == "shop.Gone"),
             ("notes", &is_list),
