@@ -38,6 +38,7 @@ enum Clock {
 
 /// Arguments of `loadhook run`.
 #[derive(Debug, Args)]
+#[command(override_usage = "loadhook run [OPTIONS] [--] <COMMAND>...")]
 pub(crate) struct RunArgs {
     /// Instrument only what these patterns name, as com.example.** or
     /// com.example.Service::handle* (default: all that is not the JDK's)
@@ -92,7 +93,7 @@ pub(crate) struct RunArgs {
     pub(crate) top: usize,
 
     /// The command to run: java and its arguments, or a script that starts it
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 

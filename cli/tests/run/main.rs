@@ -146,6 +146,20 @@ fn tables_fit_the_terminal() {
     }
 }
 
+/// As behind `time` or `strace`; its options are its own.
+#[test]
+fn a_command_needs_no_dashes_before_it() {
+    let folder = folder();
+    let arguments = |options: &[&str]| {
+        let mut command = loadhook(folder.path(), &["run", "-o", "x.pb.gz"]);
+        command.args(options).args(["java", "-cp"]).arg(classes());
+        command.args(["shop.Shop", "serve", "--top", "-o", "y", "--", "--help"]);
+        done(&mut command)
+    };
+    arguments(&[]).expect(0, SERVED, &["profile: x.pb.gz"]);
+    arguments(&["--tops"]).expect(2, "", &["unexpected argument '--tops'"]);
+}
+
 #[test]
 fn options_that_take_no_agent_are_refused_before_the_start() {
     let folder = folder();
