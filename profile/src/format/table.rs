@@ -262,7 +262,7 @@ fn remarks(
     }
     if header.overflowed_calls > 0 {
         remarks.push(format!(
-            "no room for the whole call tree (--max-nodes, or the heap): {} calls are counted as (tree full)",
+            "no room for the whole call tree (--max-nodes, the heap, or calls a million deep): {} calls are counted as (tree full)",
             units::count(header.overflowed_calls)
         ));
     }

@@ -597,7 +597,7 @@ function start() {
   if (!rows.method.length) remarks.push("No instrumented method was called");
   if (rows.estimated.some(Boolean)) remarks.push("~ estimated from a random sample of the calls; counts are exact");
   if (rows.bound.some(Boolean)) remarks.push("≤ at most: in a recursion calls of the method may have run inside each other");
-  if (header.overflowed_calls) remarks.push(`No room for the whole call tree (--max-nodes, or the heap): ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);
+  if (header.overflowed_calls) remarks.push(`No room for the whole call tree (--max-nodes, the heap, or calls a million deep): ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);
   if (data.leftOut) remarks.push(`${grouped.format(data.leftOut)} of the lightest tree nodes are left out of this page`);
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
   if (alone.length) remarks.push(`Methods left alone: ${alone.join(", ")}`);
