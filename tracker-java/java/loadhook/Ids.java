@@ -6,14 +6,12 @@ import java.lang.reflect.Field;
  * The ids of threads: never reused, never 0 once a thread is complete.
  *
  * {@code getId()} will not do, since a program can override it. From JDK 19 on there is a final method; before, the field
- * behind it is read. A virtual machine without that field has one id for all threads: correct, and slow.
+ * behind it is read. Where it cannot be, as in a named module without {@code jdk.unsupported}, the identity hash code has to
+ * do, which two threads can share: then paths tell threads by reference, which is correct, and slower.
  */
 final class Ids {
     private static final boolean FINAL_METHOD = feature() >= 19;
     private static final long TID = FINAL_METHOD ? -1 : offset();
-
-    /** An id, where there are none to be had. */
-    private static final long UNKNOWN = 1;
 
     private Ids() {
     }
@@ -22,10 +20,10 @@ final class Ids {
         if (FINAL_METHOD) {
             return ((JavaThread) (Object) thread).threadId();
         }
-        return TID < 0 ? UNKNOWN : Memory.UNSAFE.getLong(thread, TID);
+        return TID < 0 ? System.identityHashCode(thread) : Memory.UNSAFE.getLong(thread, TID);
     }
 
-    /** What a probe, which has the id, knows a path's owner by; where all threads have one id, no id. */
+    /** What a probe, which has the id, knows a path's owner by; where threads can share an id, none. */
     static long owner(Thread thread) {
         return areKnown() ? of(thread) : 0;
     }
