@@ -86,7 +86,7 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
             }
         };
         Kind::Folder(find(from, &mut left_out)?)
-    } else if is_zip(from) {
+    } else if is_archive(&from.to_string_lossy()) {
         Kind::Archive
     } else {
         Kind::Class
@@ -97,12 +97,6 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
         kind,
         len: metadata.len(),
     })
-}
-
-/// Whether a file is to be read as an archive: by its name, as the JVM would.
-fn is_zip(path: &Path) -> bool {
-    let name = path.to_string_lossy();
-    is_archive(&name) || name.to_ascii_lowercase().ends_with(".zip")
 }
 
 /// The canonical path of something that may not exist yet.
