@@ -120,6 +120,35 @@ fn constructors_of_an_archive_with_another_tracker() -> Result<()> {
     Ok(())
 }
 
+/// A key has a sign, which it keeps on its way to the other tracker: what failed constructors leave on the path is known.
+#[test]
+fn keys_of_an_archive_with_another_tracker() -> Result<()> {
+    let usual = tempfile::tempdir()?;
+    offline::tracker(usual.path(), offline::PACKAGE)?;
+    let other = tempfile::tempdir()?;
+    offline::tracker(other.path(), "loadhook/aa")?;
+    let sources = ["Keys", "PlainKeys"];
+    offline::archive(other.path(), &sources, "0123456789abcdef", "loadhook/aa")?;
+    let path: PathBuf = format!("{}:{}", other.path().display(), usual.path().display()).into();
+    for jdk in JDKS {
+        let profile = Run::new(jdk, &[], &path, &["PlainKeys"])?.only()?;
+        for (caller, method, expected) in [
+            ("", "Keys.behind", 40),
+            ("", "Keys$B.<init>", 10),
+            ("", "Keys$H.<init>", 10),
+            ("Keys$B.<init>", "Keys$A.<init>", 10),
+            ("Keys$F.<init>", "Keys$A.<init>", 10),
+            ("Keys$E.<init>", "Keys$D.<init>", 10),
+            ("Keys$H.<init>", "Keys$D.<init>", 10),
+        ] {
+            let found = calls(&profile, caller, method);
+            ensure!(found == expected, "{jdk}: {caller} {method} {found}");
+        }
+        ensure!(profile.calls() == 120, "{}", profile.calls());
+    }
+    Ok(())
+}
+
 /// Makes the tracker in a folder one of another version.
 fn age(folder: &Path) -> Result<()> {
     let file = folder.join("loadhook/Parts.class");

@@ -60,7 +60,7 @@ public final class Part {
         if (base > 0) {
             Tracker.construct(base + method, key, other);
         } else if (base < OFF) {
-            Elsewhere.CONSTRUCT.applyAsInt(method - base, key << 16 | other);
+            Elsewhere.CONSTRUCT.applyAsInt(method - base, key << 16 | other & 0xFFFF);
         }
     }
 

@@ -8,7 +8,7 @@ final class Shared {
     private Shared() {
     }
 
-    /** x */
+    /** The base, and if that is positive what {@link Elsewhere} takes. */
     static Object[] probes(int base) {
         return new Object[] {base, new Enter(), new Exit(), new Caught(), new Constructed(), new Construct(), new Ended()};
     }
@@ -42,10 +42,10 @@ final class Shared {
     }
 
     static final class Construct implements IntBinaryOperator {
-        /** {@code keys}: its own in the upper half, the other in the lower. */
+        /** {@code keys}: its own in the upper half, the other in the lower, each of 16 bits with its sign. */
         @Override
         public int applyAsInt(int method, int keys) {
-            Tracker.construct(method, keys >>> 16, keys & 0xFFFF);
+            Tracker.construct(method, keys >> 16, (short) keys);
             return 0;
         }
     }
