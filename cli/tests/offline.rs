@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use common::{calls, classes, done, folder, loadhook, profiles, read};
-use loadhook_profile::Profile;
+use loadhook_profile::{Profile, Timing};
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
 use zip::write::SimpleFileOptions;
@@ -186,6 +186,33 @@ fn modules_start_together() -> Result<()> {
         for path in ["out/app.jar:out/lib.jar", "out/lib.jar:out/app.jar"] {
             let (_, profiles) = run(feature, folder.path(), &["-cp", path, "app.Main"])?;
             check_one(&profiles)?;
+        }
+    }
+    Ok(())
+}
+
+/// A module's own file comes first, else that of the class path.
+#[test]
+fn modules_find_settings() -> Result<()> {
+    let folder = folder();
+    modules(folder.path(), true)?;
+    rewrite(folder.path(), &["modules", "-o", "out"]);
+    let file = |place: &str| folder.path().join(place).join("loadhook.properties");
+    fs::create_dir(folder.path().join("settings"))?;
+    fs::write(file("settings"), "timing=count\n")?;
+    let args = ["-p", "out", "-cp", "settings", "-m", "app/app.Main"];
+    for (own, expected) in [
+        (None, Timing::Count),
+        (Some("timing=exact\n"), Timing::Exact),
+    ] {
+        if let Some(own) = own {
+            fs::write(file("out/app"), own)?;
+        }
+        for feature in JDKS {
+            let (_, profiles) = run(feature, folder.path(), &args)?;
+            check_one(&profiles)?;
+            let found = profiles[0].header.timing;
+            ensure!(found == expected, "{feature}: {found:?}, not {expected:?}");
         }
     }
     Ok(())

@@ -13,6 +13,7 @@ import java.util.Properties;
  */
 final class Settings {
     private static final String[] WORDS = {"file", "timing", "clock", "max-nodes", "dump-on-exit", "append"};
+    private static final String FILE = "loadhook.properties";
     private static final int MOST_NODES = 100000000;
 
     private final String[] values = new String[WORDS.length];
@@ -49,23 +50,30 @@ final class Settings {
 
     private void resource(Class<?> part) {
         Properties read = new Properties();
-        try (InputStream in = part.getResourceAsStream("/loadhook.properties")) {
+        try (InputStream in = open(part)) {
             if (in != null) {
                 read.load(new InputStreamReader(in, StandardCharsets.UTF_8));
             }
         } catch (IOException error) {
-            Tell.failure("loadhook.properties", error);
+            Tell.failure(FILE, error);
         } catch (IllegalArgumentException error) {
-            Tell.failure("loadhook.properties", error);
+            Tell.failure(FILE, error);
         }
         for (String key : read.stringPropertyNames()) {
             int word = find(key);
             if (word < 0) {
-                Tell.line("loadhook.properties: unknown setting " + key);
+                Tell.line(FILE + ": unknown setting " + key);
             } else {
-                set(word, read.getProperty(key), "loadhook.properties: " + key);
+                set(word, read.getProperty(key), FILE + ": " + key);
             }
         }
+    }
+
+    /** A named module asks in itself only; its loader knows the class path, too. */
+    private static InputStream open(Class<?> part) {
+        InputStream own = part.getResourceAsStream("/" + FILE);
+        ClassLoader loader = part.getClassLoader();
+        return own != null || loader == null ? own : loader.getResourceAsStream(FILE);
     }
 
     /** Others may have variables of such names, so unknown ones are no faults. */
