@@ -33,24 +33,7 @@ final class Ticker implements Runnable {
 
     private long seed = System.nanoTime() | 1;
 
-    private Ticker() {
-    }
-
-    /** Where no agent ticks, a thread does. */
-    static void start() {
-        start(null);
-    }
-
-    /** A thread of this group; null is that of the current thread. */
-    static void start(ThreadGroup group) {
-        Thread thread = new Thread(group, new Ticker(), "loadhook-ticker");
-        thread.setDaemon(true);
-        // Else the loader of whoever runs first would live as long as the thread.
-        thread.setContextClassLoader(null);
-        thread.start();
-    }
-
-    /** At distances by chance, lest they agree with a timer of the program's. */
+    /** Where no agent ticks, for a thread of its own. At distances by chance, lest they agree with a timer of the program's. */
     @Override
     public void run() {
         while (true) {

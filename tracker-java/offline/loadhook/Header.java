@@ -16,7 +16,7 @@ final class Header {
     final long insidePicos;
     final long outsidePicos;
     final long clockPicos;
-    final List<String> notes = new ArrayList<String>();
+    private final List<String> notes = new ArrayList<String>();
     String process = "";
 
     private final String clock;
@@ -52,6 +52,13 @@ final class Header {
     void leftAlone(String reason, long methods) {
         Long before = leftAlone.get(reason);
         leftAlone.put(reason, before == null ? methods : before + methods);
+    }
+
+    /** Of many loaders of an archive each may say the same. */
+    void note(String note) {
+        if (!notes.contains(note)) {
+            notes.add(note);
+        }
     }
 
     boolean isTimed() {

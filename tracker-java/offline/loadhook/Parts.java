@@ -1,7 +1,7 @@
 package loadhook;
 
-import java.util.ArrayList;
-import java.util.List;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 
 /** The archives that share this tracker. The first one starts it. */
@@ -26,7 +26,8 @@ public final class Parts {
     private static final long PATIENCE = 1000000000;
 
     private static final Object LOCK = new Object();
-    private static final List<Symbols> ARCHIVES = new ArrayList<Symbols>();
+    /** In the order of their bases. Of a part that is gone the symbols stay: its calls are still there. */
+    private static final Map<Weak<Class<?>>, Symbols> ARCHIVES = new LinkedHashMap<Weak<Class<?>>, Symbols>();
     private static int next = FIRST;
     private static volatile int state;
     private static volatile Thread starter;
@@ -88,28 +89,30 @@ public final class Parts {
 
     /** Where an archive's ids begin, which two threads may ask at once. */
     private static int add(Class<?> part, String archive) {
+        Weak<Class<?>> key = new Weak<Class<?>>(part);
+        Symbols symbols;
         synchronized (LOCK) {
-            for (Symbols symbols : ARCHIVES) {
-                if (symbols.part == part) {
-                    return symbols.base;
-                }
+            symbols = ARCHIVES.get(key);
+            if (symbols != null) {
+                return symbols.base;
             }
             int space = archive.indexOf(' ');
             int ids = Integer.parseInt(archive.substring(space + 1));
-            int base = next;
-            if (ids > Integer.MAX_VALUE - base) {
+            if (ids > Integer.MAX_VALUE - next) {
                 return -1;
             }
-            next = base + ids;
-            ARCHIVES.add(new Symbols(part, archive.substring(0, space), base, ids));
-            return base;
+            symbols = new Symbols(key, archive.substring(0, space), next, ids);
+            next += ids;
+            ARCHIVES.put(key, symbols);
         }
+        symbols.locate(part);
+        return symbols.base;
     }
 
     /** The archives so far. */
     static Symbols[] archives() {
         synchronized (LOCK) {
-            return ARCHIVES.toArray(new Symbols[0]);
+            return ARCHIVES.values().toArray(new Symbols[0]);
         }
     }
 
@@ -182,7 +185,7 @@ public final class Parts {
     /** Without ticks estimates are coarser, no more. */
     private static void tick() {
         try {
-            Ticker.start(Background.group());
+            Background.thread(new Ticker(), "loadhook-ticker").start();
         } catch (Throwable error) {
             Tell.failure("times are less exact", error);
         }

@@ -65,11 +65,11 @@ final class Pprof {
         pprof.threads();
         pprof.header.process = process;
         if (note != null) {
-            pprof.header.notes.add(note);
+            pprof.header.note(note);
         }
         Room.ask((long) METHOD_BYTES * pprof.methods.rows());
         for (Symbols symbols : Parts.archives()) {
-            symbols.read(pprof.methods, Loaders.name(symbols.loader()), pprof.header);
+            symbols.read(pprof.methods, pprof.header);
         }
         pprof.methods.write(out);
         pprof.header.write(out, pprof.strings);

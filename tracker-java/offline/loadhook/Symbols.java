@@ -5,34 +5,61 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.lang.ref.WeakReference;
 import java.net.URL;
 import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 import java.security.CodeSource;
 
-/** What an archive calls its methods: a resource beside its part, which is read when a profile is written. */
+/**
+ * What an archive calls its methods: a resource beside its part, which is read when a profile is written. The part may be gone by
+ * then, and its loader, which nothing here keeps.
+ */
 final class Symbols {
     private static final String FIRST_LINE = "loadhook symbols 1";
 
-    final Class<?> part;
+    private final WeakReference<Class<?>> part;
     private final String archive;
     final int base;
     private final int ids;
+    private volatile Loader loader;
+    /** A URL of the archive; null if nobody tells. */
+    private volatile String place;
 
-    Symbols(Class<?> part, String archive, int base, int ids) {
+    Symbols(WeakReference<Class<?>> part, String archive, int base, int ids) {
         this.part = part;
         this.archive = archive;
         this.base = base;
         this.ids = ids;
     }
 
-    ClassLoader loader() {
-        return part.getClassLoader();
+    /** Remembers what is to be known when the part is gone. */
+    void locate(Class<?> part) {
+        try {
+            loader = Loader.of(part.getClassLoader());
+            CodeSource source = part.getProtectionDomain().getCodeSource();
+            URL url = source == null ? null : source.getLocation();
+            place = url == null ? null : url.toString();
+        } catch (RuntimeException error) {
+            // A security manager's: as long as there is a part it is asked.
+        }
+    }
+
+    /** The name of the part's loader. */
+    private String loader() {
+        Loader loader = this.loader;
+        return loader == null ? "" : loader.name();
     }
 
     /** Names the archive's methods that were called. Without names a profile still has its numbers. */
-    void read(Methods methods, String loader, Header header) {
-        try (BufferedReader in = new BufferedReader(new InputStreamReader(open(), StandardCharsets.UTF_8))) {
+    void read(Methods methods, Header header) {
+        Class<?> part = this.part.get();
+        if (part != null) {
+            // Another thread may be about to.
+            locate(part);
+        }
+        String loader = loader();
+        try (BufferedReader in = new BufferedReader(new InputStreamReader(open(part), StandardCharsets.UTF_8))) {
             if (!FIRST_LINE.equals(in.readLine())) {
                 throw new IOException("not of this version");
             }
@@ -54,24 +81,23 @@ final class Symbols {
                 }
             }
         } catch (IOException error) {
-            header.notes.add("the names of archive " + archive + " could not be read: " + error.getMessage());
+            header.note("the names of archive " + archive + " could not be read: " + error.getMessage());
         } catch (RuntimeException error) {
-            header.notes.add("the names of archive " + archive + " are damaged: " + error);
+            header.note("the names of archive " + archive + " are damaged: " + error);
         }
     }
 
-    private InputStream open() throws IOException {
+    private InputStream open(Class<?> part) throws IOException {
         String name = "META-INF/loadhook/" + archive + ".symbols";
-        InputStream in = part.getResourceAsStream("/" + name);
+        InputStream in = part == null ? null : part.getResourceAsStream("/" + name);
         if (in != null) {
             return in;
         }
-        // A loader that was closed finds nothing any more; the file may still be there.
-        CodeSource source = part.getProtectionDomain().getCodeSource();
-        if (source == null || source.getLocation() == null) {
+        // A loader that is gone or closed finds nothing any more; the file may still be there.
+        String place = this.place;
+        if (place == null) {
             throw new FileNotFoundException(name);
         }
-        String place = source.getLocation().toString();
         URLConnection file = new URL(place.endsWith("/") ? place + name : "jar:" + place + "!/" + name).openConnection();
         file.setUseCaches(false);
         return file.getInputStream();

@@ -26,7 +26,9 @@ public final class Run {
         Lock.nap = new Yield();
         Tracker.configure(Integer.parseInt(args[0]), 0, Integer.parseInt(args[1]));
         if (Timing.mode == Timing.ADAPTIVE) {
-            Ticker.start();
+            Thread ticker = new Thread(new Ticker());
+            ticker.setDaemon(true);
+            ticker.start();
         }
         Class.forName(args[2]).getMethod("main", String[].class).invoke(null, (Object) new String[0]);
         if (!Boolean.getBoolean("dumped")) {

@@ -1,0 +1,38 @@
+import java.io.File;
+import java.lang.ref.WeakReference;
+import java.net.URL;
+import java.net.URLClassLoader;
+
+/** Runs Alpha in so many loaders of its own, one after the other, and tells how many of them are left. */
+public class PlainRounds {
+    public static void main(String[] args) throws Exception {
+        // Of a thread's children, too: who makes threads in Alpha shall not keep this.
+        InheritableThreadLocal<Object> local = new InheritableThreadLocal<Object>();
+        URL[] urls = {new File(args[0]).toURI().toURL()};
+        WeakReference<?>[] loaders = new WeakReference<?>[Integer.parseInt(args[1])];
+        for (int n = 0; n < loaders.length; n++) {
+            try (URLClassLoader loader = new URLClassLoader(urls, PlainRounds.class.getClassLoader())) {
+                local.set(loader);
+                loader.loadClass("Alpha").getMethod("main", String[].class).invoke(null, (Object) new String[0]);
+                loaders[n] = new WeakReference<ClassLoader>(loader);
+            }
+        }
+        local.remove();
+        int left = left(loaders);
+        for (int n = 0, before = left + 1; left > 0 && (n < 10 || left < before); n++) {
+            System.gc();
+            Thread.sleep(10);
+            before = left;
+            left = left(loaders);
+        }
+        System.out.println(left + " loaders left");
+    }
+
+    private static int left(WeakReference<?>[] loaders) {
+        int left = 0;
+        for (WeakReference<?> loader : loaders) {
+            left += loader.get() == null ? 0 : 1;
+        }
+        return left;
+    }
+}

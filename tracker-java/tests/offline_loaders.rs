@@ -1,0 +1,83 @@
+//! Class loaders come and go, and nothing of the tracker's keeps them.
+
+mod support;
+
+use std::fs;
+
+use anyhow::{Result, ensure};
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use support::offline::{self, Run, calls};
+use tempfile::TempDir;
+
+const JDKS: [u32; 2] = [17, 25];
+
+/// A folder with `PlainRounds` and a jar, `alpha.jar`, with `Alpha`, `Beta` and, if wanted, a tracker. Else that is in the folder.
+fn rounds(embedded: bool) -> Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    let archive = tempfile::tempdir()?;
+    let tracker = if embedded { &archive } else { &folder };
+    offline::tracker(tracker.path(), offline::PACKAGE)?;
+    support::compile(folder.path(), &[support::java("offline/PlainRounds.java")])?;
+    offline::archive(
+        archive.path(),
+        &["Alpha", "Beta"],
+        "0123456789abcdef",
+        offline::PACKAGE,
+    )?;
+    let mut jar = Jdk::find(17)?.tool("jar")?;
+    jar.arg("cf").arg(folder.path().join("alpha.jar"));
+    helpers::output(jar.arg("-C").arg(archive.path()).arg("."))?;
+    Ok(folder)
+}
+
+/// Loaders below the tracker's: each is collected, and the calls of each are told by their names.
+#[test]
+fn loaders_below_the_tracker_can_go() -> Result<()> {
+    let folder = rounds(false)?;
+    let jar = folder.path().join("alpha.jar");
+    for jdk in JDKS {
+        let jvm = ["-XX:MaxMetaspaceSize=16m"];
+        let arguments = ["PlainRounds", &jar.to_string_lossy(), "500"];
+        let run = Run::new(jdk, &jvm, folder.path(), &arguments)?;
+        ensure!(run.code == Some(0), "{jdk}: {}", run.stderr);
+        ensure!(run.stdout == "0 loaders left\n", "{jdk}: {}", run.stdout);
+        let profile = run.only()?;
+        ensure!(profile.header.notes.is_empty(), "{:?}", profile.header);
+        for (caller, method, each) in [
+            ("", "Alpha.main", 1),
+            ("Alpha.main", "Alpha.one", 11),
+            ("Alpha.one", "Beta.two", 20),
+        ] {
+            let found = calls(&profile, caller, method);
+            ensure!(found == 500 * each, "{jdk}: {caller} {method} {found}");
+        }
+        let mains = profile.methods.iter().filter(|m| &*m.name == "main");
+        let mut loaders: Vec<&str> = mains.map(|m| &*m.loader).collect();
+        loaders.sort_unstable();
+        loaders.dedup();
+        ensure!(loaders.len() == 500, "{jdk}: {} loaders", loaders.len());
+    }
+    // Where the archive is gone, too, one note tells it for all of them.
+    let text = fs::read_to_string(support::java("offline/PlainRounds.java"))?;
+    let gone = "new File(args[0]).delete();\n        local.remove();";
+    let source = folder.path().join("PlainRounds.java");
+    fs::write(&source, text.replace("local.remove();", gone))?;
+    support::compile(folder.path(), &[source])?;
+    let run = Run::new(
+        17,
+        &[],
+        folder.path(),
+        &["PlainRounds", &jar.to_string_lossy(), "3"],
+    )?;
+    let profile = run.only()?;
+    let [note] = &profile.header.notes[..] else {
+        anyhow::bail!("{:?}", profile.header.notes);
+    };
+    ensure!(
+        note.contains("could not be read") && note.contains("alpha.jar"),
+        "{note}"
+    );
+    ensure!(profile.calls() == 3 * 73);
+    Ok(())
+}
