@@ -81,3 +81,36 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
     ensure!(profile.calls() == 3 * 73);
     Ok(())
 }
+
+/// A tracker keeps its loader: only so many do, the others' loaders go, and the host lives.
+#[test]
+fn loaders_with_trackers_are_few() -> Result<()> {
+    let folder = rounds(true)?;
+    let jar = folder.path().join("alpha.jar");
+    for jdk in JDKS {
+        let jvm = ["-XX:MaxMetaspaceSize=16m"];
+        let arguments = ["PlainRounds", &jar.to_string_lossy(), "100"];
+        let run = Run::new(jdk, &jvm, folder.path(), &arguments)?;
+        ensure!(run.code == Some(0), "{jdk}: {}", run.stderr);
+        ensure!(run.stdout == "16 loaders left\n", "{jdk}: {}", run.stdout);
+        let [told] = &run.told[..] else {
+            anyhow::bail!("{jdk}: {}", run.stderr);
+        };
+        ensure!(told.contains("--tracker jar:"), "{told}");
+        let mut expected: Vec<String> = (2..17).map(|n| format!("loadhook-%p.{n}.pb.gz")).collect();
+        expected.push("loadhook-%p.pb.gz".to_owned());
+        expected.sort();
+        ensure!(run.files()? == expected, "{jdk}: {:?}", run.files()?);
+        for file in &expected {
+            let profile = run.profile(file)?;
+            ensure!(profile.calls() == 73, "{file}: {}", profile.calls());
+            let [note] = &profile.header.notes[..] else {
+                anyhow::bail!("{:?}", profile.header.notes);
+            };
+            let expected =
+                "16 trackers in this process, each with a profile, and the archives of 84 more";
+            ensure!(note.starts_with(expected), "{note}");
+        }
+    }
+    Ok(())
+}

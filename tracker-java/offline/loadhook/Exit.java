@@ -10,8 +10,8 @@ final class Exit implements Runnable {
 
     private final Target target;
 
-    Exit(Settings settings) {
-        target = new Target(settings.file, settings.append);
+    Exit(Settings settings, int tracker) {
+        target = new Target(settings.file, settings.append, tracker);
     }
 
     /** One at a time: the program may ask for a profile, too. */

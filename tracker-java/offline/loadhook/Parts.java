@@ -138,10 +138,15 @@ public final class Parts {
                 state = joined == 0 ? NONE : ELSEWHERE;
                 return;
             }
+            int tracker = ThisProcess.nextTracker();
+            if (tracker > ThisProcess.MOST_TRACKERS) {
+                tooMany(tracker);
+                return;
+            }
             Settings settings = Settings.read(part);
             int clock = settings.clock == Clock.CPU && settings.timing != Timing.COUNT ? cpu() : settings.clock;
             Tracker.configure(settings.timing, clock, settings.maxNodes);
-            Exit exit = new Exit(settings);
+            Exit exit = new Exit(settings, tracker);
             if (settings.dumpOnExit) {
                 Runtime.getRuntime().addShutdownHook(Background.thread(exit, "loadhook-exit"));
             }
@@ -158,6 +163,13 @@ public final class Parts {
             }
             starter = null;
             Threads.comeBack(own);
+        }
+    }
+
+    private static void tooMany(int tracker) {
+        if (tracker == ThisProcess.MOST_TRACKERS + 1) {
+            Tell.line(ThisProcess.MOST_TRACKERS + " class loaders have trackers of their own, further ones' archives are not"
+                    + " counted: a tracker on the class path (--tracker jar:) would count for all");
         }
     }
 

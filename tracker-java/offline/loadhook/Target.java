@@ -22,10 +22,10 @@ final class Target {
     private final boolean append;
     private final String process = ThisProcess.name();
     /** Which tracker of this process this one is. */
-    private final int tracker = ThisProcess.nextTracker();
+    private final int tracker;
 
     /** {@code append}: no profile of an earlier run is replaced. */
-    Target(String file, boolean append) {
+    Target(String file, boolean append, int tracker) {
         // Now: a program can change what it is relative to.
         File whole = new File(file).getAbsoluteFile();
         // Not in the folder's: that is there, or not.
@@ -33,14 +33,12 @@ final class Target {
         name = name.contains("%p") ? name.replace("%p", ThisProcess.id()) : name;
         this.file = new File(whole.getParentFile(), name).getPath();
         this.append = append || tracker == 0;
+        this.tracker = tracker;
     }
 
     void write() throws IOException {
         File place = place();
-        int trackers = ThisProcess.trackers();
-        // The same for all of them, so that merged profiles have it once.
-        String note = trackers < 2 ? null
-                : trackers + " trackers in this process, each with a profile: a path ends where another one's code begins";
+        String note = note(ThisProcess.trackers());
         if (place.exists() && !place.isFile()) {
             device(place, note);
             return;
@@ -62,6 +60,14 @@ final class Target {
         } finally {
             Files.deleteIfExists(beside.toPath());
         }
+    }
+
+    /** The same for all of them, so that merged profiles have it once; null for a single one. */
+    private static String note(int trackers) {
+        int counting = Math.min(trackers, ThisProcess.MOST_TRACKERS);
+        String others = trackers == counting ? "" : ", and the archives of " + (trackers - counting) + " more are not counted";
+        return trackers < 2 ? null
+                : counting + " trackers in this process, each with a profile" + others + ": a path ends where another one's code begins";
     }
 
     /** The file of this tracker; behind a link, so that a link stays one. */

@@ -8,6 +8,12 @@ import java.lang.management.ManagementFactory;
 final class ThisProcess {
     /** The same object for all of them, whoever loaded them, and so is the property of this name. */
     private static final String TRACKERS = "loadhook trackers of this process";
+    /**
+     * So many trackers count. Each one's hook keeps it, and with it its class loader, as long as the JVM runs: a host that loads
+     * an archive with a tracker over and over is not to run out of memory for it.
+     */
+    static final int MOST_TRACKERS = 16;
+
     private static final String NAME = "loadhook name of this process";
 
     private ThisProcess() {
@@ -57,12 +63,15 @@ final class ThisProcess {
         }
     }
 
-    /** How many trackers there are so far; 0 if nobody knows. */
+    /** How many trackers there are so far, those that do not count among them; 0 if nobody knows. */
     static int trackers() {
         return count(TRACKERS);
     }
 
-    /** A number for one more tracker, from 1 on; 0 where a security manager forbids to agree on it. */
+    /**
+     * A number for one more tracker, from 1 on, which is not to count if that is above {@link #MOST_TRACKERS}; 0 where a security
+     * manager forbids to agree on it.
+     */
     static int nextTracker() {
         return next(TRACKERS);
     }
