@@ -70,7 +70,7 @@ pub struct Header {
     pub process: String,
     /// How many methods were not instrumented, by reason.
     pub left_alone: BTreeMap<String, u64>,
-    /// Patterns that no class matched.
+    /// Patterns that no class matched, or those with `::` no method.
     pub unmatched: Vec<String>,
     /// Anything else the user should know, one sentence each.
     pub notes: Vec<String>,

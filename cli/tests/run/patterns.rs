@@ -133,9 +133,14 @@ fn faults_in_patterns_are_pointed_at() {
 #[test]
 fn what_matched_nothing_is_named() {
     let folder = folder();
-    let options = ["--include", "shop.Order,shop.**", "--exclude", "@shop.Gone"];
+    let include = "shop.Order,shop.**,shop.Shop::none";
+    let options = ["--include", include, "--exclude", "@shop.Gone"];
     let result = done(&mut run(folder.path(), &options, &["serve"]));
-    result.expect(0, SERVED, &["warning: no class matched `shop.Order`"]);
+    let told = [
+        "warning: no class matched `shop.Order`",
+        "warning: no method matched `shop.Shop::none`",
+    ];
+    result.expect(0, SERVED, &told);
     assert!(
         result
             .err

@@ -274,7 +274,11 @@ fn remarks(
         remarks.push(format!("methods left alone: {}", reasons.join(", ")));
     }
     for pattern in &header.unmatched {
-        remarks.push(format!("warning: no class matched `{pattern}`"));
+        let what = match pattern.contains("::") {
+            true => "method",
+            false => "class",
+        };
+        remarks.push(format!("warning: no {what} matched `{pattern}`"));
     }
     let all = header.notes.len();
     let shown = if explain { all } else { all.min(FEW_NOTES) };

@@ -601,7 +601,7 @@ function start() {
   if (data.leftOut) remarks.push(`${grouped.format(data.leftOut)} of the lightest tree nodes are left out of this page`);
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
   if (alone.length) remarks.push(`Methods left alone: ${alone.join(", ")}`);
-  for (const pattern of header.unmatched) remarks.push(`No class matched ${pattern}`);
+  for (const pattern of header.unmatched) remarks.push(`No ${pattern.includes("::") ? "method" : "class"} matched ${pattern}`);
   // A few are read at once; more are for who asks.
   const { notes } = header;
   const folded = notes.length > FEW_NOTES;
