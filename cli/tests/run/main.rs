@@ -140,6 +140,13 @@ fn tables_fit_the_terminal() {
         for line in &table {
             assert!(line.width() <= columns, "{columns}: {line}");
         }
+        let facts = result
+            .err
+            .lines()
+            .skip_while(|line| !line.contains("timing"));
+        for line in facts.take_while(|line| !line.is_empty()) {
+            assert!(line.width() <= columns, "{columns}: {line}");
+        }
         // The method's name is the last to go.
         let names = table.iter().filter(|line| line.contains("合計する"));
         assert_eq!(names.count(), 2, "{columns}: {}", result.err);

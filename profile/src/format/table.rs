@@ -94,14 +94,40 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
             timing.as_str()
         ),
     };
-    writeln!(
-        out,
-        "{} · {measured} · {} {} in {threads} · tracker {}\n",
+    let facts = [
         units::time(header.duration_ns as f64),
-        units::count(calls),
-        if calls == 1 { "call" } else { "calls" },
-        units::bytes(header.tracker_bytes),
-    )
+        measured,
+        format!(
+            "{} {} in {threads}",
+            units::count(calls),
+            if calls == 1 { "call" } else { "calls" },
+        ),
+        format!("tracker {}", units::bytes(header.tracker_bytes)),
+    ];
+    writeln!(out, "{}\n", lines(&facts, options.width))
+}
+
+/// Facts beside each other, as many a line as fit into `width` columns.
+fn lines(facts: &[String], width: usize) -> String {
+    const BETWEEN: &str = " · ";
+    let mut lines = String::new();
+    let mut taken = 0;
+    for fact in facts {
+        let more = taken + BETWEEN.width() + fact.width();
+        let between = match taken {
+            0 => "",
+            _ if more > width => "\n",
+            _ => BETWEEN,
+        };
+        taken = if between == BETWEEN {
+            more
+        } else {
+            fact.width()
+        };
+        lines.push_str(between);
+        lines.push_str(fact);
+    }
+    lines
 }
 
 /// A column of text: its title and a cell a row, all to the right.
