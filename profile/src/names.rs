@@ -44,19 +44,34 @@ pub(crate) fn names(methods: &[Method]) -> Vec<String> {
 
 /// The text with its control characters escaped, as `\n` and `\u{1b}`: names,
 /// arguments and threads' names can hold what moves a terminal's cursor,
-/// or looks like another line.
+/// looks like another line, or turns the order of what is read.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(char::is_control) {
+    if !text.contains(is_control) {
         return Cow::Borrowed(text);
     }
     let mut printable = String::with_capacity(text.len() + 8);
     for char in text.chars() {
-        match char.is_control() {
+        match is_control(char) {
             true => printable.extend(char.escape_default()),
             false => printable.push(char),
         }
     }
     Cow::Owned(printable)
+}
+
+/// Whether a character acts on others instead of being seen: besides Unicode's
+/// control characters those of direction, separators of lines and paragraphs,
+/// and the mark of byte orders.
+fn is_control(char: char) -> bool {
+    let acts = matches!(
+        char,
+        '\u{61c}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{feff}'
+    );
+    acts || char.is_control()
 }
 
 /// The parameters of a descriptor in Java's short form; the descriptor itself
@@ -200,6 +215,17 @@ mod tests {
             printable("a\u{1b}[2Jb\nc\r\t\u{7f}\u{9b}é"),
             r"a\u{1b}[2Jb\nc\r\t\u{7f}\u{9b}é"
         );
+        // What looks like "b.Safe.run" is none.
+        assert_eq!(printable("\u{202e}nur.efaS.b"), r"\u{202e}nur.efaS.b");
+        for acts in
+            "\u{61c}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202d}\u{2066}\u{2069}\u{feff}"
+                .chars()
+        {
+            let text = format!("a{acts}b");
+            assert_eq!(printable(&text), format!("a{}b", acts.escape_unicode()));
+        }
+        // Letters are made of these.
+        assert_eq!(printable("a\u{200d}b\u{301}"), "a\u{200d}b\u{301}");
     }
 
     #[test]
