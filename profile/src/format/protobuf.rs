@@ -2,6 +2,8 @@
 //!
 //! <https://protobuf.dev/programming-guides/encoding/>
 
+use std::io::{self, BufRead, Read};
+
 /// Appends fields to a buffer.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
@@ -116,6 +118,92 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
+/// What stands before a field's value, as it comes from a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    Number(u64),
+    /// A fixed number of so many bytes: pprof has none.
+    Fixed(u64),
+    /// So many bytes.
+    Bytes(u64),
+}
+
+/// Reads the fields of a message one after the other, without having it whole
+/// in memory. What follows a [`Head`] is to be taken or skipped.
+pub(super) struct Stream<R> {
+    from: R,
+}
+
+/// Why a [`Stream`] ended.
+#[derive(Debug)]
+pub(super) enum StreamError {
+    /// The file cannot be read.
+    Read(io::Error),
+    Malformed,
+}
+
+impl From<io::Error> for StreamError {
+    fn from(error: io::Error) -> StreamError {
+        StreamError::Read(error)
+    }
+}
+
+impl From<Malformed> for StreamError {
+    fn from(_: Malformed) -> StreamError {
+        StreamError::Malformed
+    }
+}
+
+impl<R: BufRead> Stream<R> {
+    pub(super) fn new(from: R) -> Stream<R> {
+        Stream { from }
+    }
+
+    /// The next field; `None` behind the last one.
+    pub(super) fn head(&mut self) -> Result<Option<(u32, Head)>, StreamError> {
+        if self.from.fill_buf()?.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.varint()?;
+        let field = u32::try_from(tag >> 3).map_err(|_| Malformed)?;
+        let head = match tag & 7 {
+            0 => Head::Number(self.varint()?),
+            1 => Head::Fixed(8),
+            2 => Head::Bytes(self.varint()?),
+            5 => Head::Fixed(4),
+            _ => return Err(StreamError::Malformed),
+        };
+        Ok(Some((field, head)))
+    }
+
+    /// The next bytes.
+    pub(super) fn take(&mut self, len: u64) -> Result<Vec<u8>, StreamError> {
+        let mut bytes = Vec::new();
+        let taken = (&mut self.from).take(len).read_to_end(&mut bytes)?;
+        match taken as u64 == len {
+            true => Ok(bytes),
+            false => Err(StreamError::Malformed),
+        }
+    }
+
+    /// Passes over the next bytes.
+    pub(super) fn skip(&mut self, len: u64) -> Result<(), StreamError> {
+        let skipped = io::copy(&mut (&mut self.from).take(len), &mut io::sink())?;
+        match skipped == len {
+            true => Ok(()),
+            false => Err(StreamError::Malformed),
+        }
+    }
+
+    fn varint(&mut self) -> Result<u64, StreamError> {
+        number(|| {
+            let byte = *self.from.fill_buf()?.first().ok_or(Malformed)?;
+            self.from.consume(1);
+            Ok(byte)
+        })
+    }
+}
+
 /// The numbers of a packed field.
 pub(super) fn unpack(mut bytes: &[u8]) -> Result<Vec<u64>, Malformed> {
     let mut values = Vec::new();
@@ -125,21 +213,30 @@ pub(super) fn unpack(mut bytes: &[u8]) -> Result<Vec<u64>, Malformed> {
     Ok(values)
 }
 
-fn varint(bytes: &mut &[u8]) -> Result<u64, Malformed> {
-    let mut value = 0u64;
-    for shift in (0..64).step_by(7) {
+/// Takes a number from the front of `bytes`.
+pub(super) fn varint(bytes: &mut &[u8]) -> Result<u64, Malformed> {
+    number(|| {
         let (byte, rest) = bytes.split_first().ok_or(Malformed)?;
         *bytes = rest;
+        Ok(*byte)
+    })
+}
+
+/// A number of up to ten bytes.
+fn number<E: From<Malformed>>(mut next: impl FnMut() -> Result<u8, E>) -> Result<u64, E> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = next()?;
         let low = u64::from(byte & 0x7f);
         if shift == 63 && low > 1 {
-            return Err(Malformed);
+            return Err(Malformed.into());
         }
         value |= low << shift;
         if byte & 0x80 == 0 {
             return Ok(value);
         }
     }
-    Err(Malformed)
+    Err(Malformed.into())
 }
 
 #[cfg(test)]
@@ -184,6 +281,49 @@ mod tests {
         ];
         for bytes in bad {
             assert_eq!(Fields::new(bytes).last(), Some(Err(Malformed)), "{bytes:?}");
+            let streamed = streamed(bytes);
+            assert!(matches!(streamed, Err(StreamError::Malformed)), "{bytes:?}");
         }
+    }
+
+    /// A field's number, and its value where it was taken.
+    type Streamed = (u32, Option<Vec<u8>>);
+
+    /// The fields as a stream has them, the odd ones skipped.
+    fn streamed(bytes: &[u8]) -> Result<Vec<Streamed>, StreamError> {
+        let mut stream = Stream::new(io::BufReader::with_capacity(3, bytes));
+        let mut fields = Vec::new();
+        while let Some((field, head)) = stream.head()? {
+            fields.push(match head {
+                Head::Number(number) => (field, Some(number.to_le_bytes().to_vec())),
+                Head::Bytes(len) if field % 2 == 0 => (field, Some(stream.take(len)?)),
+                Head::Bytes(len) | Head::Fixed(len) => {
+                    stream.skip(len)?;
+                    (field, None)
+                }
+            });
+        }
+        Ok(fields)
+    }
+
+    #[test]
+    fn streams_have_the_same_fields() {
+        let mut writer = Writer::default();
+        writer.number(1, 300);
+        writer.text(2, &[7; 200]);
+        writer.text(3, &[8; 200]);
+        writer.text(4, b"");
+        writer.bytes.extend([0x29, 1, 2, 3, 4, 5, 6, 7, 8]); // fixed64
+        writer.bytes.extend([0x35, 1, 2, 3, 4]); // fixed32
+        let expected = [
+            (1, Some(300u64.to_le_bytes().to_vec())),
+            (2, Some(vec![7; 200])),
+            (3, None),
+            (4, Some(Vec::new())),
+            (5, None),
+            (6, None),
+        ];
+        let fields = streamed(&writer.bytes).expect("well formed");
+        assert_eq!(fields, expected);
     }
 }

@@ -1,6 +1,6 @@
 //! Reading back the pprof that we wrote.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader};
 use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
@@ -8,11 +8,17 @@ use thiserror::Error;
 
 use super::COMMENT;
 use super::field::profile;
-use crate::format::protobuf::{Fields, Malformed, Value, unpack};
+use crate::format::protobuf::{
+    Fields, Head, Malformed, Stream, StreamError, Value, unpack, varint,
+};
 use crate::model::{Header, Method, Node, Profile, ThreadKind, ThreadTree};
 
-/// The most a file may hold when unpacked, in bytes: some ten million nodes.
-const MOST: u64 = 4 << 30;
+/// The most that our own fields and the strings may take, in bytes: some forty
+/// million nodes. All else in a file is passed over.
+const MOST: u64 = 1 << 30;
+
+/// What a field takes besides its bytes, about.
+const FIELD: u64 = 48;
 
 /// A file that is no profile of ours.
 #[derive(Debug, Error)]
@@ -21,8 +27,8 @@ pub enum ReadError {
     /// The gzip data is damaged.
     #[error("damaged gzip data")]
     Gzip(#[source] std::io::Error),
-    /// The file unpacks to more than 4 GiB.
-    #[error("the file unpacks to more than 4 GiB")]
+    /// The profile takes more than 1 GiB.
+    #[error("the profile takes more than 1 GiB unpacked")]
     TooLarge,
     /// The bytes are no protobuf.
     #[error("not a pprof file")]
@@ -44,26 +50,31 @@ impl From<Malformed> for ReadError {
     }
 }
 
+impl From<StreamError> for ReadError {
+    fn from(error: StreamError) -> ReadError {
+        match error {
+            StreamError::Read(error) => ReadError::Gzip(error),
+            StreamError::Malformed => ReadError::NotPprof,
+        }
+    }
+}
+
 /// Reads a profile written by [`write`](super::write()), gzipped or not.
 ///
 /// # Errors
 ///
 /// See [`ReadError`].
 pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
-    let mut unpacked = Vec::new();
-    let bytes = if bytes.starts_with(&[0x1f, 0x8b]) {
-        let mut gzip = MultiGzDecoder::new(bytes).take(MOST + 1);
-        gzip.read_to_end(&mut unpacked).map_err(ReadError::Gzip)?;
-        if unpacked.len() as u64 > MOST {
-            return Err(ReadError::TooLarge);
-        }
-        &unpacked
-    } else {
-        bytes
+    read_within(bytes, MOST)
+}
+
+fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
+    let parts = match bytes.starts_with(&[0x1f, 0x8b]) {
+        true => Parts::gather(BufReader::new(MultiGzDecoder::new(bytes)), most)?,
+        false => Parts::gather(bytes, most)?,
     };
-    let parts = Parts::gather(bytes)?;
     let header = parts.header()?;
-    let Some(methods) = parts.methods else {
+    let Some(methods) = &parts.methods else {
         return Err(ReadError::Rewritten);
     };
     let methods = parts.strings.methods(methods)?;
@@ -80,33 +91,54 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
 
 /// The fields of `Profile` that we look at.
 #[derive(Default)]
-struct Parts<'a> {
-    sample_types: Vec<&'a [u8]>,
+struct Parts {
+    sample_types: Vec<Vec<u8>>,
     comments: Vec<u64>,
     strings: Strings,
-    header: Option<&'a [u8]>,
-    methods: Option<&'a [u8]>,
-    threads: Vec<&'a [u8]>,
+    header: Option<Vec<u8>>,
+    methods: Option<Vec<u8>>,
+    threads: Vec<Vec<u8>>,
 }
 
-impl<'a> Parts<'a> {
-    fn gather(bytes: &'a [u8]) -> Result<Parts<'a>, ReadError> {
+impl Parts {
+    /// Takes no more than about `most` bytes.
+    fn gather(file: impl BufRead, most: u64) -> Result<Parts, ReadError> {
         let mut parts = Parts::default();
-        for field in Fields::new(bytes) {
-            match field? {
-                (profile::SAMPLE_TYPE, Value::Bytes(value_type)) => {
-                    parts.sample_types.push(value_type);
+        let mut left = most;
+        let mut spend = |len: u64| {
+            left = left.checked_sub(len.saturating_add(FIELD))?;
+            Some(())
+        };
+        let mut file = Stream::new(file);
+        while let Some((field, head)) = file.head()? {
+            let len = match head {
+                Head::Number(comment) if field == profile::COMMENT => {
+                    spend(0).ok_or(ReadError::TooLarge)?;
+                    parts.comments.push(comment);
+                    continue;
                 }
-                (profile::STRING_TABLE, Value::Bytes(text)) => {
-                    let text = std::str::from_utf8(text).map_err(|_| ReadError::NotPprof)?;
+                Head::Number(_) => continue,
+                Head::Fixed(len) => {
+                    file.skip(len)?;
+                    continue;
+                }
+                Head::Bytes(len) => len,
+            };
+            let mut take = || {
+                spend(len).ok_or(ReadError::TooLarge)?;
+                Ok::<_, ReadError>(file.take(len)?)
+            };
+            match field {
+                profile::SAMPLE_TYPE => parts.sample_types.push(take()?),
+                profile::STRING_TABLE => {
+                    let text = String::from_utf8(take()?).map_err(|_| ReadError::NotPprof)?;
                     parts.strings.0.push(text.into());
                 }
-                (profile::COMMENT, Value::Number(comment)) => parts.comments.push(comment),
-                (profile::COMMENT, Value::Bytes(packed)) => parts.comments.extend(unpack(packed)?),
-                (profile::LOADHOOK_HEADER, Value::Bytes(json)) => parts.header = Some(json),
-                (profile::LOADHOOK_METHODS, Value::Bytes(methods)) => parts.methods = Some(methods),
-                (profile::LOADHOOK_THREAD, Value::Bytes(thread)) => parts.threads.push(thread),
-                _ => {}
+                profile::COMMENT => parts.comments.extend(unpack(&take()?)?),
+                profile::LOADHOOK_HEADER => parts.header = Some(take()?),
+                profile::LOADHOOK_METHODS => parts.methods = Some(take()?),
+                profile::LOADHOOK_THREAD => parts.threads.push(take()?),
+                _ => file.skip(len)?,
             }
         }
         // Any profile has a sample type, and an empty string at 0.
@@ -117,7 +149,7 @@ impl<'a> Parts<'a> {
     }
 
     fn header(&self) -> Result<Header, ReadError> {
-        if let Some(json) = self.header {
+        if let Some(json) = &self.header {
             let damaged = |_| ReadError::Damaged("its header is no header");
             return serde_json::from_slice(json).map_err(damaged);
         }
@@ -150,8 +182,9 @@ impl Strings {
     }
 
     fn methods(&self, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
-        let columns: Message<6> = Message::read(bytes)?;
-        let method = |[loader, class, name, descriptor, file, line]: [u64; 6]| {
+        let columns: Message<'_, 6> = Message::read(bytes)?;
+        let method = |row: Result<[u64; 6], ReadError>| {
+            let [loader, class, name, descriptor, file, line] = row?;
             Ok(Method {
                 loader: self.get(loader)?,
                 class: self.get(class)?,
@@ -161,13 +194,13 @@ impl Strings {
                 line: line.checked_sub(1).map(narrow).transpose()?,
             })
         };
-        columns.rows(1)?.map(method).collect()
+        columns.rows(1).map(method).collect()
     }
 
     fn thread(&self, bytes: &[u8], methods: usize) -> Result<ThreadTree, ReadError> {
-        let message: Message<11> = Message::read(bytes)?;
+        let message: Message<'_, 11> = Message::read(bytes)?;
         let [name, id, kind, ..] = message.numbers;
-        let node = |(at, row): (usize, [u64; 11])| {
+        let node = |(at, row): (usize, Result<[u64; 11], ReadError>)| {
             let [
                 _,
                 _,
@@ -180,7 +213,7 @@ impl Strings {
                 outermost_ns,
                 child_ns,
                 variance,
-            ] = row;
+            ] = row?;
             let parent = match distance {
                 0 => None,
                 distance => Some(
@@ -217,7 +250,7 @@ impl Strings {
                 _ => return Err(ReadError::Damaged("an unknown kind of thread")),
             },
             nodes: message
-                .rows(4)?
+                .rows(4)
                 .enumerate()
                 .map(node)
                 .collect::<Result<_, _>>()?,
@@ -226,16 +259,17 @@ impl Strings {
 }
 
 /// One of our own messages, whose fields 1 to `N` are numbers or columns.
-struct Message<const N: usize> {
+struct Message<'a, const N: usize> {
     numbers: [u64; N],
-    columns: [Vec<u64>; N],
+    /// Packed.
+    columns: [&'a [u8]; N],
 }
 
-impl<const N: usize> Message<N> {
-    fn read(bytes: &[u8]) -> Result<Message<N>, ReadError> {
+impl<'a, const N: usize> Message<'a, N> {
+    fn read(bytes: &'a [u8]) -> Result<Message<'a, N>, ReadError> {
         let mut message = Message {
             numbers: [0; N],
-            columns: [const { Vec::new() }; N],
+            columns: [&[]; N],
         };
         for field in Fields::new(bytes) {
             let (field, value) = field?;
@@ -245,31 +279,81 @@ impl<const N: usize> Message<N> {
             }
             match value {
                 Value::Number(number) => message.numbers[at - 1] = number,
-                Value::Bytes(packed) => message.columns[at - 1] = unpack(packed)?,
+                Value::Bytes(packed) => message.columns[at - 1] = packed,
                 Value::Fixed => return Err(ReadError::Damaged("an unknown column")),
             }
         }
         Ok(message)
     }
 
-    /// The rows of the columns from field `first` on; 0 stands in the fields before.
-    fn rows(&self, first: usize) -> Result<impl Iterator<Item = [u64; N]>, ReadError> {
-        let columns = &self.columns[first - 1..];
-        let rows = columns.first().map_or(0, Vec::len);
-        if columns.iter().any(|column| column.len() != rows) {
-            return Err(ReadError::Damaged("columns of different lengths"));
-        }
-        let row = move |at: usize| {
+    /// The rows of the columns from field `first` on, up to the first fault; 0
+    /// stands in the fields before.
+    fn rows(&self, first: usize) -> impl Iterator<Item = Result<[u64; N], ReadError>> {
+        let mut columns = self.columns;
+        std::iter::from_fn(move || {
+            let columns = &mut columns[first - 1..];
+            let ended = columns.iter().filter(|column| column.is_empty()).count();
+            if ended == columns.len() {
+                return None;
+            }
+            if ended > 0 {
+                return Some(Err(ReadError::Damaged("columns of different lengths")));
+            }
             let mut row = [0; N];
             for (value, column) in row[first - 1..].iter_mut().zip(columns) {
-                *value = column[at];
+                match varint(column) {
+                    Ok(number) => *value = number,
+                    Err(malformed) => return Some(Err(malformed.into())),
+                }
             }
-            row
-        };
-        Ok((0..rows).map(row))
+            Some(Ok(row))
+        })
     }
 }
 
 fn narrow(value: u64) -> Result<u32, ReadError> {
     u32::try_from(value).map_err(|_| ReadError::Damaged("too large a number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+    use crate::format::protobuf::Writer;
+
+    /// A small profile, and behind it a field of so many bytes.
+    fn file(field: u32, len: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        super::super::write(&Profile::default(), &mut bytes).expect("a vector takes all");
+        let mut more = Writer::default();
+        more.text(field, &vec![b'x'; len]);
+        // Files of several parts are one.
+        let mut gzip = GzEncoder::new(bytes, Compression::fast());
+        gzip.write_all(&more.bytes).expect("a vector takes all");
+        gzip.finish().expect("a vector takes all")
+    }
+
+    #[test]
+    fn what_is_not_ours_takes_no_room() {
+        const MOST: u64 = 10_000;
+        for foreign in [profile::SAMPLE, profile::MAPPING, 999, 5000] {
+            let read = read_within(&file(foreign, 1_000_000), MOST);
+            assert_eq!(read.expect("ours"), Profile::default(), "{foreign}");
+        }
+        for ours in [profile::STRING_TABLE, profile::LOADHOOK_THREAD] {
+            let read = read_within(&file(ours, 1_000_000), MOST);
+            assert!(matches!(read, Err(ReadError::TooLarge)), "{ours}: {read:?}");
+        }
+        // Nor may very many that are empty.
+        let mut bytes = Writer::default();
+        for _ in 0..1_000 {
+            bytes.text(profile::STRING_TABLE, b"");
+        }
+        let read = read_within(&bytes.bytes, MOST);
+        assert!(matches!(read, Err(ReadError::TooLarge)), "{read:?}");
+    }
 }
