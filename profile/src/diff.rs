@@ -10,7 +10,7 @@ use crate::format::{Options, Sort};
 use crate::matching::{Key, Matching};
 use crate::model::{Method, Timing};
 use crate::names::{names, printable, shorten};
-use crate::view::{Row, View};
+use crate::view::{Row, View, mark};
 use crate::{MergeError, Profile};
 
 /// A method before and after.
@@ -35,6 +35,8 @@ pub struct Cost {
     pub self_ns: Option<f64>,
     /// Nanoseconds; `None` as of `self_ns`.
     pub total_ns: Option<f64>,
+    /// How many of the calls have known times.
+    pub timed_calls: u64,
     /// Total time a call, of those with known times.
     pub mean_ns: Option<f64>,
     /// Standard error of `self_ns`.
@@ -53,6 +55,7 @@ impl Default for Cost {
             calls: 0,
             self_ns: Some(0.0),
             total_ns: Some(0.0),
+            timed_calls: 0,
             mean_ns: Some(0.0),
             self_error_ns: 0.0,
             total_error_ns: 0.0,
@@ -139,6 +142,7 @@ fn cost(row: &Row) -> Cost {
         calls: row.calls,
         self_ns: row.own_ns(),
         total_ns: row.whole_ns(),
+        timed_calls: row.timed_calls,
         mean_ns: row.mean_ns(),
         self_error_ns: row.self_error_ns(),
         total_error_ns: row.total_error_ns(),
@@ -190,15 +194,18 @@ impl Quantity {
             Quantity::SelfTime => cost.self_error_ns,
             Quantity::Total => cost.total_error_ns,
             Quantity::Calls => 0.0,
-            Quantity::Mean => cost.total_error_ns / cost.calls.max(1) as f64,
+            Quantity::Mean => cost.total_error_ns / cost.timed_calls.max(1) as f64,
         }
     }
 
-    /// The mark of a value that is a bound.
-    fn most(self, cost: &Cost) -> &'static str {
+    /// What a value is of the true one.
+    fn mark(self, cost: &Cost) -> &'static str {
+        let is_partial = cost.timed_calls < cost.calls;
         match self {
-            Quantity::Total | Quantity::Mean if cost.total_is_bound => "≤",
-            _ => "",
+            Quantity::SelfTime => mark(false, is_partial),
+            Quantity::Total => mark(cost.total_is_bound, is_partial),
+            Quantity::Calls => "",
+            Quantity::Mean => mark(cost.total_is_bound, false),
         }
     }
 
@@ -279,7 +286,7 @@ pub fn write(
         let calls = signed(calls as f64, digits);
         let [before, after] =
             [(before, &change.before), (after, &change.after)].map(|(value, cost)| {
-                let number = |value| format!("{}{}", quantity.most(cost), number(value));
+                let number = |value| format!("{}{}", quantity.mark(cost), number(value));
                 value.map_or_else(|| UNKNOWN.to_owned(), number)
             });
         let cells = [&before, &after, &growth, &percent, &calls];
@@ -305,6 +312,8 @@ pub fn write_json(
             "calls": cost.calls,
             "self_ns": cost.self_ns.map(whole),
             "total_ns": cost.total_ns.map(whole),
+            "timed_calls": cost.timed_calls,
+            "mean_ns": cost.mean_ns.map(whole),
             "self_error_ns": cost.self_ns.map(|_| whole(cost.self_error_ns)),
             "total_error_ns": cost.total_ns.map(|_| whole(cost.total_error_ns)),
             "total_is_bound": cost.total_is_bound,

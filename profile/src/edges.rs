@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::view::{Folded, Tree, View};
+use crate::view::{Folded, Tree, View, mark};
 
 /// The calls of one method by another, in all chosen threads.
 #[derive(Clone, Copy, Debug)]
@@ -13,11 +13,17 @@ pub(crate) struct Edge {
     pub(crate) calls: u64,
     pub(crate) total_ns: f64,
     /// As of [`Row`](crate::view::Row).
-    pub(crate) total_is_bound: bool,
+    total_is_bound: bool,
+    partial: bool,
     untimed: bool,
 }
 
 impl Edge {
+    /// What `total_ns` is of the true one.
+    pub(crate) fn total_mark(&self) -> &'static str {
+        mark(self.total_is_bound, self.partial)
+    }
+
     /// `total_ns` where anything is known of it.
     pub(crate) fn whole_ns(&self) -> Option<f64> {
         (!self.untimed || self.total_ns > 0.0).then_some(self.total_ns)
@@ -46,10 +52,12 @@ fn add(tree: &Tree, edges: &mut BTreeMap<Ends, Edge>) {
             calls: 0,
             total_ns: 0.0,
             total_is_bound: false,
+            partial: false,
             untimed: true,
         });
         edge.calls = edge.calls.saturating_add(entry.calls);
         edge.untimed &= entry.figure.untimed;
+        edge.partial |= entry.partial;
         match entry.figure.recursion {
             Some(recursion) => folded
                 .entry((recursion, ends))
@@ -60,7 +68,8 @@ fn add(tree: &Tree, edges: &mut BTreeMap<Ends, Edge>) {
     }
     for ((recursion, ends), folded) in folded {
         if let Some(edge) = edges.get_mut(&ends) {
-            edge.total_ns += folded.total_ns(tree, recursion);
+            let [total, _] = folded.totals_ns(tree, recursion);
+            edge.total_ns += total;
             edge.total_is_bound |= folded.is_bound();
         }
     }

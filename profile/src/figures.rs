@@ -68,6 +68,14 @@ impl Figure {
         (!self.untimed).then_some(self.self_ns)
     }
 
+    /// The part of `total_ns` that calls with known times took.
+    pub(crate) fn timed_ns(&self) -> f64 {
+        match self.untimed {
+            true => 0.0,
+            false => self.total_ns,
+        }
+    }
+
     /// `total_ns` where anything is known of it.
     pub(crate) fn whole_ns(&self) -> Option<f64> {
         (!self.untimed || self.total_ns > 0.0).then_some(self.total_ns)

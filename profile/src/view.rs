@@ -41,6 +41,9 @@ pub(crate) struct Entry {
     pub(crate) method: u32,
     pub(crate) calls: u64,
     pub(crate) figure: Figure,
+    /// Whether times of some of its calls are unknown: those that are known are
+    /// the least it took.
+    pub(crate) partial: bool,
     /// The self [weight](Entry::weight) of this entry and all below.
     pub(crate) below: f64,
 }
@@ -54,6 +57,8 @@ pub(crate) struct Row {
     pub(crate) timed_calls: u64,
     pub(crate) self_ns: f64,
     pub(crate) total_ns: f64,
+    /// The part of `total_ns` that the timed calls took.
+    timed_ns: f64,
     self_variance: f64,
     total_variance: f64,
     pub(crate) estimated: bool,
@@ -66,6 +71,7 @@ pub(crate) struct Row {
 pub(crate) struct Folded {
     nodes: u32,
     total_ns: f64,
+    timed_ns: f64,
     goes_back: bool,
 }
 
@@ -167,6 +173,7 @@ impl<'p> View<'p> {
                 sum.figure.total_variance += entry.figure.total_variance;
                 sum.figure.estimated |= entry.figure.estimated;
                 sum.figure.untimed &= entry.figure.untimed;
+                sum.partial |= entry.partial;
             }
         }
         let name = match &self.trees[..] {
@@ -223,6 +230,7 @@ fn entries(thread: &ThreadTree, profile: &Profile) -> Vec<Entry> {
             method: node.method,
             calls: node.calls,
             figure,
+            partial: figure.untimed,
             below: 0.0,
         })
         .collect()
@@ -295,12 +303,27 @@ impl Row {
     /// calls, so that of a recursive method this is less than an outermost call
     /// takes.
     pub(crate) fn mean_ns(&self) -> Option<f64> {
-        (self.timed_calls > 0).then(|| self.total_ns / self.timed_calls as f64)
+        (self.timed_calls > 0).then(|| self.timed_ns / self.timed_calls as f64)
     }
 
-    /// The mark of a total, hence mean, that is a bound.
-    pub(crate) fn most(&self) -> &'static str {
-        if self.total_is_bound { "≤" } else { "" }
+    /// Whether times of some of its calls are unknown.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.timed_calls < self.calls
+    }
+
+    /// What a time is of the true one.
+    pub(crate) fn self_mark(&self) -> &'static str {
+        mark(false, self.is_partial())
+    }
+
+    /// What a total is of the true one.
+    pub(crate) fn total_mark(&self) -> &'static str {
+        mark(self.total_is_bound, self.is_partial())
+    }
+
+    /// What a mean is of the true one, of the calls with known times.
+    pub(crate) fn mean_mark(&self) -> &'static str {
+        mark(self.total_is_bound, false)
     }
 
     /// Standard error of `self_ns`.
@@ -314,18 +337,28 @@ impl Row {
     }
 }
 
+/// What is written before a time that is no more, or no less, than is shown.
+pub(crate) fn mark(is_most: bool, is_least: bool) -> &'static str {
+    match (is_most, is_least) {
+        (true, _) => "≤",
+        (false, true) => "≥",
+        (false, false) => "",
+    }
+}
+
 impl Folded {
     pub(crate) fn add(&mut self, figure: &Figure) {
         self.nodes += 1;
         self.total_ns += figure.total_ns;
+        self.timed_ns += figure.timed_ns();
         self.goes_back |= figure.goes_back;
     }
 
-    /// At two nodes calls can run inside each other, but never outside the
-    /// recursion.
-    pub(crate) fn total_ns(&self, tree: &Tree, recursion: u32) -> f64 {
+    /// All of it, and what timed calls took. At two nodes calls can run inside
+    /// each other, but never outside the recursion.
+    pub(crate) fn totals_ns(&self, tree: &Tree, recursion: u32) -> [f64; 2] {
         let limit = tree.entries[recursion as usize].figure.total_ns;
-        self.total_ns.min(limit)
+        [self.total_ns, self.timed_ns].map(|total| total.min(limit))
     }
 
     /// Whether they can: the way from one node to another goes back to a node
@@ -415,11 +448,12 @@ impl Tree {
                         method,
                         calls,
                         figure,
+                        partial,
                         ..
                     } = self.entries[at as usize];
                     let row = &mut rows[method as usize];
                     row.calls = row.calls.saturating_add(calls);
-                    if !figure.untimed {
+                    if !partial {
                         row.timed_calls = row.timed_calls.saturating_add(calls);
                     }
                     row.self_ns += figure.self_ns;
@@ -431,7 +465,10 @@ impl Tree {
                             Some(recursion) => {
                                 folded.entry((recursion, method)).or_default().add(&figure);
                             }
-                            None => row.total_ns += figure.total_ns,
+                            None => {
+                                row.total_ns += figure.total_ns;
+                                row.timed_ns += figure.timed_ns();
+                            }
                         }
                     }
                     on_path[method as usize] += 1;
@@ -442,7 +479,9 @@ impl Tree {
         });
         for ((recursion, method), folded) in folded {
             let row = &mut rows[method as usize];
-            row.total_ns += folded.total_ns(self, recursion);
+            let [total, timed] = folded.totals_ns(self, recursion);
+            row.total_ns += total;
+            row.timed_ns += timed;
             row.total_is_bound |= folded.is_bound();
         }
     }

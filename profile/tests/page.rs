@@ -284,3 +284,40 @@ fn what_was_not_timed_has_dashes() {
     "#;
     insta::assert_snapshot!(run(&page(&profile), script));
 }
+
+/// The program's end came while another thread was in the method.
+#[test]
+fn means_are_of_timed_calls() {
+    let mut profile = common::tree_of(
+        &["serve", "busy"],
+        vec![
+            common::node(None, 0, 1, [20, 20, 15]),
+            common::node(Some(0), 1, 1, [15, 15, 0]),
+        ],
+    );
+    profile.header.timing = Timing::Exact;
+    let mut daemon = profile.threads[0].clone();
+    daemon.name = "daemon".into();
+    daemon.nodes = vec![
+        loadhook_profile::Node {
+            timed: 0,
+            ..common::node(None, 0, 1, [0, 0, 0])
+        },
+        common::node(Some(0), 1, 1, [800, 800, 0]),
+    ];
+    profile.threads.push(daemon);
+    profile.header.unmatched = vec!["Y".to_owned(), "X::none".to_owned()];
+    let script = r#"
+        const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
+        const named = (rows, name) => cells([...document.querySelectorAll(rows)].find((row) => row.textContent.includes(name)));
+        const seen = [describe(tree.method.indexOf(0)).replaceAll('\n', ' | ')];
+        show('methods');
+        seen.push(named('#rows tr', 'serve'), document.getElementById('remarks').textContent);
+        show('tree');
+        seen.push(named('#tree-rows tr', 'serve'));
+        details(0);
+        seen.push(document.getElementById('details-facts').textContent, cells(document.querySelector('#callers tr')));
+        return seen.join('\n');
+    "#;
+    insta::assert_snapshot!(run(&page(&profile), script));
+}

@@ -33,9 +33,13 @@ fn profile() -> Profile {
     profile
 }
 
-fn text(format: Format, options: &Options<'_>) -> String {
+fn text(format: Format) -> String {
+    text_of(&profile(), format)
+}
+
+fn text_of(profile: &Profile, format: Format) -> String {
     let mut text = Vec::new();
-    let written = format.write(&profile(), options, &mut text);
+    let written = format.write(profile, &Options::default(), &mut text);
     written.expect("a vector takes all");
     String::from_utf8(text).expect("UTF-8")
 }
@@ -51,7 +55,7 @@ fn cells(text: &str, method: &str) -> Vec<String> {
 
 #[test]
 fn tables_have_dashes() {
-    let table = text(Format::Table, &Options::default());
+    let table = text(Format::Table);
     assert_eq!(
         cells(&table, "X.serve"),
         ["3", "–", "–", "–", "7", "–", "X.serve"]
@@ -59,14 +63,21 @@ fn tables_have_dashes() {
     // 8,000 ns of the hundred calls that were timed.
     assert_eq!(
         cells(&table, "X.step"),
-        ["1", "80.0 %", "8,000", "8.0", "800", "80 ns", "X.step"]
+        ["1", "80.0 %", "≥8,000", "≥8.0", "800", "80 ns", "X.step"]
     );
+    assert!(table.contains("≥ at least: "), "{table}");
+    // Dashes say enough.
+    let mut unknown = profile();
+    unknown.threads.truncate(1);
+    unknown.threads[0].nodes[1].timed = 0;
+    let table = text_of(&unknown, Format::Table);
+    assert!(table.contains(" –  ") && !table.contains('≥'), "{table}");
 }
 
 #[test]
 fn trees_have_dashes() {
     // Not left out as if they took no time.
-    let tree = text(Format::Tree, &Options::default());
+    let tree = text(Format::Tree);
     assert_eq!(cells(&tree, "X.serve"), ["–", "–", "–", "7", "X.serve"]);
     let below = tree.lines().last().expect("a line");
     assert!(
@@ -77,7 +88,7 @@ fn trees_have_dashes() {
 
 #[test]
 fn json_has_null() {
-    let json: Value = serde_json::from_str(&text(Format::Json, &Options::default())).expect("JSON");
+    let json: Value = serde_json::from_str(&text(Format::Json)).expect("JSON");
     let find = |list: &str, method: &str, calls: u64| {
         let mut all = json[list].as_array().expect("a list").iter();
         let found = all.find(|one| one["method"] == method && one["calls"] == calls);
@@ -103,13 +114,91 @@ fn json_has_null() {
 fn callees_times_are_known() {
     let mut half = profile();
     half.threads[1].nodes[1] = node(Some(0), 1, 700, [5_000, 5_000, 0]);
-    let mut table = Vec::new();
-    let written = Format::Table.write(&half, &Options::default(), &mut table);
-    written.expect("a vector takes all");
-    let table = String::from_utf8(table).expect("UTF-8");
+    let table = text_of(&half, Format::Table);
     assert_eq!(
         cells(&table, "X.serve"),
-        ["3", "–", "–", "5.0", "7", "–", "X.serve"]
+        ["3", "–", "–", "≥5.0", "7", "–", "X.serve"]
+    );
+}
+
+/// What callees of untimed calls took is in the total, and in no mean.
+#[test]
+fn means_are_of_timed_calls() {
+    let mut profile = common::tree_of(
+        &["main", "serve", "busy"],
+        vec![
+            node(None, 0, 1, [1_000, 1_000, 20]),
+            node(Some(0), 1, 1, [20, 20, 15]),
+            node(Some(1), 2, 1, [15, 15, 0]),
+        ],
+    );
+    profile.header.timing = Timing::Exact;
+    profile.header.clock = Clock::Cpu;
+    // Another thread is in it when the program ends.
+    let under_way = Node {
+        timed: 0,
+        ..node(None, 1, 1, [0, 0, 0])
+    };
+    profile.threads.push(ThreadTree {
+        name: "daemon".into(),
+        id: Some(2),
+        kind: ThreadKind::Platform,
+        nodes: vec![under_way, node(Some(0), 2, 1, [800, 800, 0])],
+    });
+    let table = text_of(&profile, Format::Table);
+    let serve = cells(&table, "X.serve");
+    assert_eq!(serve[2..], ["≥5", "≥820", "2", "20 ns", "X.serve"]);
+    let busy = cells(&table, "X.busy");
+    assert_eq!(busy[2..], ["815", "815", "2", "408 ns", "X.busy"]);
+    let json: Value = serde_json::from_str(&text_of(&profile, Format::Json)).expect("JSON");
+    let methods = json["methods"].as_array().expect("a list");
+    let serve = methods.iter().find(|method| method["method"] == "serve");
+    let serve = serve.expect("it is there");
+    for (field, value) in [
+        ("calls", 2),
+        ("timed_calls", 1),
+        ("mean_ns", 20),
+        ("total_ns", 820),
+    ] {
+        assert_eq!(serve[field], value, "{field}: {serve}");
+    }
+    let options = Options {
+        sort: Sort::Mean,
+        ..Options::default()
+    };
+    let changes = diff(&profile, &profile, &options).expect("one clock");
+    let change = changes.iter().find(|change| change.name == "X.serve");
+    assert_eq!(change.expect("it is there").after.mean_ns, Some(20.0));
+    // Laid over each other, too.
+    profile.threads[1].nodes[0].parent = None;
+    profile.threads[0].nodes.rotate_left(1);
+    profile.threads[0].nodes.pop();
+    profile.threads[0].nodes[0].parent = None;
+    profile.threads[0].nodes[1].parent = Some(0);
+    let tree = text_of(&profile, Format::Tree);
+    assert_eq!(cells(&tree, "X.serve")[1..], ["≥820", "≥5", "2", "X.serve"]);
+}
+
+/// Where totals are bounds, too.
+#[test]
+fn means_in_recursions_are_of_timed_calls() {
+    let mut profile = common::recursion_by_two_ways();
+    profile.header.timing = Timing::Exact;
+    let under_way = Node {
+        timed: 0,
+        ..node(None, 1, 1, [0, 0, 0])
+    };
+    profile.threads.push(ThreadTree {
+        name: "daemon".into(),
+        id: Some(2),
+        kind: ThreadKind::Platform,
+        nodes: vec![under_way, node(Some(0), 2, 1, [700, 700, 0])],
+    });
+    let table = text_of(&profile, Format::Table);
+    assert_eq!(
+        cells(&table, "X.b")[2..],
+        ["≥700", "≤1,700", "3", "≤500 ns", "X.b"],
+        "{table}"
     );
 }
 

@@ -87,10 +87,12 @@ fn the_json_is_as_documented() {
         ("estimated", &is_flag),
     ];
     for method in json["methods"].as_array().expect("an array") {
-        let more: [Check<'_>; 6] = [
+        let more: [Check<'_>; 8] = [
             ("loader", &|v| v == "app"),
             ("file", &is_text_or_null),
             ("line", &is_number_or_null),
+            ("timed_calls", &|v| *v == method["calls"]),
+            ("mean_ns", &is_number),
             ("self_error_ns", &is_number),
             ("total_error_ns", &is_number),
             ("total_is_bound", &|v| v == false),

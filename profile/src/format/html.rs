@@ -8,9 +8,9 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::Options;
-use crate::edges::edges;
+use crate::edges::{Edge, edges};
 use crate::model::Profile;
-use crate::view::{Tree, View};
+use crate::view::{Row, Tree, View};
 
 /// The most tree nodes a page gets: some 10 MB, which browsers take.
 const MOST_NODES: usize = 200_000;
@@ -82,7 +82,9 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
             "total": rows.iter().map(|row| whole(row.whole_ns())).collect::<Vec<_>>(),
             "error": rows.iter().map(|row| row.self_error_ns().round() as u64).collect::<Vec<_>>(),
             "estimated": rows.iter().map(|row| u8::from(row.estimated)).collect::<Vec<_>>(),
-            "bound": rows.iter().map(|row| u8::from(row.total_is_bound)).collect::<Vec<_>>(),
+            "selfMark": rows.iter().map(Row::self_mark).collect::<Vec<_>>(),
+            "totalMark": rows.iter().map(Row::total_mark).collect::<Vec<_>>(),
+            "meanMark": rows.iter().map(Row::mean_mark).collect::<Vec<_>>(),
             "mean": rows.iter().map(|row| whole(row.mean_ns())).collect::<Vec<_>>(),
         },
         "edges": {
@@ -90,7 +92,7 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
             "callee": edges.iter().map(|edge| edge.callee).collect::<Vec<_>>(),
             "calls": edges.iter().map(|edge| edge.calls).collect::<Vec<_>>(),
             "total": edges.iter().map(|edge| whole(edge.whole_ns())).collect::<Vec<_>>(),
-            "bound": edges.iter().map(|edge| u8::from(edge.total_is_bound)).collect::<Vec<_>>(),
+            "mark": edges.iter().map(Edge::total_mark).collect::<Vec<_>>(),
         },
         "threads": threads,
         "threadsText": view.threads(),

@@ -59,7 +59,10 @@ pub(super) fn write(
     }
     let estimated = rows.iter().any(|row| row.estimated);
     let has_bounds = rows.iter().any(|row| row.total_is_bound);
-    let marks = [estimated, has_errors, has_bounds];
+    let has_partial = rows
+        .iter()
+        .any(|row| row.is_partial() && row.whole_ns().is_some());
+    let marks = [estimated, has_errors, has_bounds, has_partial];
     remarks(&profile.header, marks, options.explain, out)
 }
 
@@ -162,13 +165,13 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     columns.push(column("self %", cells(&share)));
     let times = |title: &str,
                  spare: [u8; 2],
-                 most: fn(&Row) -> &'static str,
+                 mark: fn(&Row) -> &'static str,
                  time: fn(&Row) -> Option<f64>,
                  error: fn(&Row) -> f64| {
         let unit = Unit::for_largest(rows.iter().filter_map(time).fold(0.0, f64::max));
         let number = |row: &Row| {
-            let mark = if row.estimated { "~" } else { "" };
-            let number = |ns| format!("{}{mark}{}", most(row), unit.number(ns));
+            let estimated = if row.estimated { "~" } else { "" };
+            let number = |ns| format!("{}{estimated}{}", mark(row), unit.number(ns));
             known(time(row), &number)
         };
         let error = |row: &Row| match 100.0 * error(row) / time(row).unwrap_or(0.0).max(1.0) {
@@ -188,14 +191,14 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     columns.extend(times(
         "self",
         [0, 3],
-        |_| "",
+        Row::self_mark,
         Row::own_ns,
         Row::self_error_ns,
     ));
     columns.extend(times(
         "total",
         [1, 4],
-        Row::most,
+        Row::total_mark,
         Row::whole_ns,
         Row::total_error_ns,
     ));
@@ -205,7 +208,7 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         ..column(
             "mean",
             cells(&|row| {
-                let mean = |ns| format!("{}{}", row.most(), units::time(ns));
+                let mean = |ns| format!("{}{}", row.mean_mark(), units::time(ns));
                 known(row.mean_ns(), &mean)
             }),
         )
@@ -269,7 +272,7 @@ impl Column {
 /// What the numbers do not say.
 fn remarks(
     header: &Header,
-    [estimated, has_errors, has_bounds]: [bool; 3],
+    [estimated, has_errors, has_bounds, has_partial]: [bool; 4],
     explain: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -284,6 +287,11 @@ fn remarks(
         remarks.push(
             "≤ at most: in a recursion calls of the method may have run inside each other"
                 .to_owned(),
+        );
+    }
+    if has_partial {
+        remarks.push(
+            "≥ at least: times of some calls are unknown; means are of the others".to_owned(),
         );
     }
     if header.overflowed_calls > 0 {

@@ -6,7 +6,7 @@ use super::units::{self, UNKNOWN, Unit};
 use super::{FEW_NOTES, Options};
 use crate::model::Profile;
 use crate::names::printable;
-use crate::view::{Entry, Step, View};
+use crate::view::{Entry, Step, View, mark};
 
 /// Writes the tree of all chosen threads together. Branches below
 /// [`Options::min_percent`] are left out and counted at the end.
@@ -123,9 +123,10 @@ impl<'v, 'p> Columns<'v, 'p> {
             let share = self.view.percent(entry.below);
             return writeln!(out, "{share:>6.1}% {calls:>15}  {branch}{name}");
         }
-        let mark = if entry.figure.estimated { "~" } else { "" };
+        let least = mark(false, entry.partial);
+        let estimated = if entry.figure.estimated { "~" } else { "" };
         let whole = entry.figure.whole_ns();
-        let number = |ns| format!("{mark}{}", self.unit.number(ns));
+        let number = |ns| format!("{least}{estimated}{}", self.unit.number(ns));
         let [total, own] =
             [whole, entry.figure.own_ns()].map(|ns| ns.map_or(UNKNOWN.to_owned(), number));
         let share = |ns| format!("{:.1}%", self.view.percent(ns));

@@ -31,8 +31,8 @@ function bytes(size) {
 
 const percent = (part) => (part === null ? "–" : `${(data.whole ? (100 * part) / data.whole : 0).toFixed(1)} %`);
 const weight = (value) => (counts ? callsText(value) : time(value));
-const marked = (estimated, ns) => (estimated && ns !== null ? "~" : "") + time(ns);
-const most = (bound) => (bound ? "≤" : "");
+/** With a mark (at most, at least) and that of estimates. */
+const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated ? "~" : "")) + time(ns);
 const lower = methods.name.map((name) => name.toLowerCase());
 
 /** An element with a class, text and children. */
@@ -77,7 +77,7 @@ function share(part) {
 let tree;
 
 function build(threads) {
-  const made = { parent: [], method: [], calls: [], timed: [], self: [], total: [], below: [], estimated: [] };
+  const made = { parent: [], method: [], calls: [], timed: [], timedTotal: [], self: [], total: [], below: [], estimated: [] };
   const sums = ["calls", "self", "total", "below"];
   const paths = new Map();
   for (const thread of threads) {
@@ -93,13 +93,17 @@ function build(threads) {
         made.method.push(thread.method[at]);
         made.estimated.push(0);
         made.timed.push(0);
+        made.timedTotal.push(0);
         for (const column of sums) made[column].push(null);
       }
       for (const column of sums) {
         const part = thread[column][at];
         if (part !== null) made[column][place] += part;
       }
-      if (thread.self[at] !== null) made.timed[place] += thread.calls[at];
+      if (thread.self[at] !== null) {
+        made.timed[place] += thread.calls[at];
+        made.timedTotal[place] += thread.total[at];
+      }
       made.estimated[place] |= thread.estimated[at];
       places.push(place);
     }
@@ -111,6 +115,8 @@ function build(threads) {
     made.children.get(parent).push(at);
   });
   for (const list of made.children.values()) list.sort((a, b) => made.below[b] - made.below[a]);
+  // Times of some calls are unknown: what is shown is the least.
+  made.least = (node) => (!counts && made.timed[node] < made.calls[node] ? "≥" : "");
   made.calleesOf = (node) => made.children.get(node) ?? [];
   made.whole = made.calleesOf(-1).reduce((sum, root) => sum + made.below[root], 0);
   return made;
@@ -236,11 +242,11 @@ function describe(node) {
   const method = tree.method[node];
   const lines = [methods.name[method]];
   if (!counts) {
-    const estimated = tree.estimated[node];
-    lines.push(`total ${marked(estimated, tree.total[node])} (${percent(tree.total[node])})`);
-    lines.push(`self ${marked(estimated, tree.self[node])} (${percent(tree.self[node])})`);
+    const shown = (ns) => `${marked(tree.least(node), tree.estimated[node], ns)} (${percent(ns)})`;
+    lines.push(`total ${shown(tree.total[node])}`);
+    lines.push(`self ${shown(tree.self[node])}`);
     const timed = tree.timed[node];
-    lines.push(`${callsText(tree.calls[node])}, mean ${time(timed ? tree.total[node] / timed : null)}`);
+    lines.push(`${callsText(tree.calls[node])}, mean ${time(timed ? tree.timedTotal[node] / timed : null)}`);
   } else {
     lines.push(`${callsText(tree.calls[node])}, ${weight(tree.below[node])} at and below`);
   }
@@ -302,15 +308,15 @@ const STEP = 200;
 const hasErrors = rows.error.some((error, at) => rows.estimated[at] && error > rows.self[at] / 20);
 const TIMES = [
   { title: "self %", value: (at) => rows.self[at], cell: (at) => share(rows.self[at]) },
-  { title: "self", value: (at) => rows.self[at], cell: (at) => marked(rows.estimated[at], rows.self[at]) },
+  { title: "self", value: (at) => rows.self[at], cell: (at) => marked(rows.selfMark[at], rows.estimated[at], rows.self[at]) },
   ...(hasErrors ? [{ title: "±", minor: true, value: errorOf, cell: (at) => (errorOf(at) > 5 ? errorOf(at) > 999 ? ">999 %" : `${Math.round(errorOf(at))} %` : "") }] : []),
-  { title: "total", value: (at) => rows.total[at], cell: (at) => most(rows.bound[at]) + marked(rows.estimated[at], rows.total[at]) },
+  { title: "total", value: (at) => rows.total[at], cell: (at) => marked(rows.totalMark[at], rows.estimated[at], rows.total[at]) },
 ];
 // Minor columns give way on narrow screens.
 const COLUMNS = [
   ...(counts ? [{ title: "calls %", value: (at) => rows.calls[at], cell: (at) => share(rows.calls[at]) }] : TIMES),
   { title: "calls", value: (at) => rows.calls[at], cell: (at) => grouped.format(rows.calls[at]) },
-  ...(counts ? [] : [{ title: "mean", minor: true, value: (at) => rows.mean[at], cell: (at) => most(rows.bound[at]) + time(rows.mean[at]) }]),
+  ...(counts ? [] : [{ title: "mean", minor: true, value: (at) => rows.mean[at], cell: (at) => marked(rows.meanMark[at], 0, rows.mean[at]) }]),
   { title: "method", value: (at) => methods.name[rows.method[at]], cell: (at) => nameOf(rows.method[at]) },
 ];
 let order = null; // { column, down }; null is the order written
@@ -371,12 +377,12 @@ function treeHead() {
 function treeRow(node, level) {
   const callees = tree.calleesOf(node);
   const row = element("tr", { "aria-level": level + 1, tabindex: 0 });
-  const estimated = tree.estimated[node];
+  const [least, estimated] = [tree.least(node), tree.estimated[node]];
   if (counts) row.append(share(tree.below[node]));
   else row.append(
     share(tree.total[node]),
-    element("td", { text: marked(estimated, tree.total[node]) }),
-    element("td", { text: marked(estimated, tree.self[node]) }),
+    element("td", { text: marked(least, estimated, tree.total[node]) }),
+    element("td", { text: marked(least, estimated, tree.self[node]) }),
   );
   row.append(element("td", { text: grouped.format(tree.calls[node]) }));
   const twisty = element("span", { class: "twisty", text: callees.length ? "▸" : "" });
@@ -481,8 +487,8 @@ function details(method) {
     facts.push(callsText(rows.calls[at]));
     if (!counts) {
       const estimated = rows.estimated[at];
-      facts.push(`self ${marked(estimated, rows.self[at])} (${percent(rows.self[at])})`);
-      facts.push(`total ${most(rows.bound[at])}${marked(estimated, rows.total[at])} (${percent(rows.total[at])})`);
+      facts.push(`self ${marked(rows.selfMark[at], estimated, rows.self[at])} (${percent(rows.self[at])})`);
+      facts.push(`total ${marked(rows.totalMark[at], estimated, rows.total[at])} (${percent(rows.total[at])})`);
     }
   }
   if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
@@ -492,7 +498,7 @@ function details(method) {
     const made = sorted.map((edge) => {
       const other = others[edge];
       const row = element("tr", {}, share(edgeTotal[edge]));
-      if (!counts) row.append(element("td", { text: most(edges.bound[edge]) + time(edges.total[edge]) }));
+      if (!counts) row.append(element("td", { text: marked(edges.mark[edge], 0, edges.total[edge]) }));
       row.append(element("td", { text: `${grouped.format(edges.calls[edge])} ×` }));
       row.append(element("td", {}, other === -1 ? "(thread start)" : nameOf(other)));
       if (other !== -1) row.addEventListener("click", () => details(other));
@@ -596,7 +602,8 @@ function start() {
   const remarks = [];
   if (!rows.method.length) remarks.push("No instrumented method was called");
   if (rows.estimated.some(Boolean)) remarks.push("~ estimated from a random sample of the calls; counts are exact");
-  if (rows.bound.some(Boolean)) remarks.push("≤ at most: in a recursion calls of the method may have run inside each other");
+  if (rows.totalMark.includes("≤")) remarks.push("≤ at most: in a recursion calls of the method may have run inside each other");
+  if (rows.selfMark.some((mark, at) => mark && rows.total[at] !== null)) remarks.push("≥ at least: times of some calls are unknown; means are of the others");
   if (header.overflowed_calls) remarks.push(`No room for the whole call tree (--max-nodes, the heap, or calls a million deep): ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);
   if (data.leftOut) remarks.push(`${grouped.format(data.leftOut)} of the lightest tree nodes are left out of this page`);
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
