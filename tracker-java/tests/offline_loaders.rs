@@ -41,7 +41,11 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
         let arguments = ["PlainRounds", &jar.to_string_lossy(), "500"];
         let run = Run::new(jdk, &jvm, folder.path(), &arguments)?;
         ensure!(run.code == Some(0), "{jdk}: {}", run.stderr);
-        ensure!(run.stdout == "0 loaders left\n", "{jdk}: {}", run.stdout);
+        ensure!(
+            run.stdout == "0 loaders left, 0 with ticks of 1 threads\n",
+            "{jdk}: {}",
+            run.stdout
+        );
         let profile = run.only()?;
         ensure!(profile.header.notes.is_empty(), "{:?}", profile.header);
         for (caller, method, each) in [
@@ -92,7 +96,11 @@ fn loaders_with_trackers_are_few() -> Result<()> {
         let arguments = ["PlainRounds", &jar.to_string_lossy(), "100"];
         let run = Run::new(jdk, &jvm, folder.path(), &arguments)?;
         ensure!(run.code == Some(0), "{jdk}: {}", run.stderr);
-        ensure!(run.stdout == "16 loaders left\n", "{jdk}: {}", run.stdout);
+        ensure!(
+            run.stdout == "16 loaders left, 16 with ticks of 1 threads\n",
+            "{jdk}: {}",
+            run.stdout
+        );
         let [told] = &run.told[..] else {
             anyhow::bail!("{jdk}: {}", run.stderr);
         };

@@ -43,7 +43,7 @@ final class Background implements PrivilegedAction<Thread> {
      * The JVM's own group, lest the program find our threads in a group that it counts or destroys; null, which is the
      * current one, where that is forbidden.
      */
-    private static ThreadGroup group() {
+    static ThreadGroup group() {
         try {
             ThreadGroup group = Thread.currentThread().getThreadGroup();
             while (group.getParent() != null) {

@@ -153,7 +153,7 @@ public final class Parts {
             Parts.exit = exit;
             state = RUNNING;
             if (settings.timing == Timing.ADAPTIVE && clock == Clock.WALL) {
-                tick();
+                tick(tracker == 1);
             }
         } catch (Throwable error) {
             Tell.failure("nothing is counted", error);
@@ -195,9 +195,9 @@ public final class Parts {
     }
 
     /** Without ticks estimates are coarser, no more. */
-    private static void tick() {
+    private static void tick(boolean alone) {
         try {
-            Background.thread(new Ticker(), "loadhook-ticker").start();
+            Ticks.start(alone);
         } catch (Throwable error) {
             Tell.failure("times are less exact", error);
         }

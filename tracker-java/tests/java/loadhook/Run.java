@@ -26,7 +26,7 @@ public final class Run {
         Lock.nap = new Yield();
         Tracker.configure(Integer.parseInt(args[0]), 0, Integer.parseInt(args[1]));
         if (Timing.mode == Timing.ADAPTIVE) {
-            Thread ticker = new Thread(new Ticker());
+            Thread ticker = new Thread(Run::tick);
             ticker.setDaemon(true);
             ticker.start();
         }
@@ -35,6 +35,16 @@ public final class Run {
             dump();
         }
         System.exit(0);
+    }
+
+    private static void tick() {
+        Ticker ticker = new Ticker();
+        long seed = System.nanoTime() | 1;
+        while (true) {
+            seed = Timing.shuffled(seed);
+            LockSupport.parkNanos(500000 + (seed >>> 44));
+            ticker.run();
+        }
     }
 
     public static void dump() {

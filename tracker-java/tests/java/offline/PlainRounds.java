@@ -1,9 +1,10 @@
 import java.io.File;
 import java.lang.ref.WeakReference;
+import java.lang.reflect.Method;
 import java.net.URL;
 import java.net.URLClassLoader;
 
-/** Runs Alpha in so many loaders of its own, one after the other, and tells how many of them are left. */
+/** Runs Alpha in so many loaders of its own, one after the other, and tells how many of them are left and have ticks. */
 public class PlainRounds {
     public static void main(String[] args) throws Exception {
         // Of a thread's children, too: who makes threads in Alpha shall not keep this.
@@ -25,7 +26,21 @@ public class PlainRounds {
             before = left;
             left = left(loaders);
         }
-        System.out.println(left + " loaders left");
+        int ticking = 0;
+        for (WeakReference<?> loader : loaders) {
+            ticking += loader.get() != null && ticks((ClassLoader) loader.get()) ? 1 : 0;
+        }
+        int tickers = 0;
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            tickers += thread.getName().equals("loadhook-ticker") ? 1 : 0;
+        }
+        System.out.println(left + " loaders left, " + ticking + " with ticks of " + tickers + " threads");
+    }
+
+    private static boolean ticks(ClassLoader loader) throws Exception {
+        Method last = loader.loadClass("loadhook.Ticker").getDeclaredMethod("last");
+        last.setAccessible(true);
+        return (Integer) last.invoke(null) != 0;
     }
 
     private static int left(WeakReference<?>[] loaders) {

@@ -1,0 +1,70 @@
+package loadhook;
+
+import java.util.Arrays;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * The thread that ticks, see {@link Ticker}, for all trackers of the process: each by itself would take a percent of a processor.
+ * Trackers do not know each other's classes. So a further one finds the thread by its name and this by what handles the
+ * thread's exceptions, of which there are none.
+ */
+public final class Ticks implements Runnable, Thread.UncaughtExceptionHandler {
+    private static final String NAME = "loadhook-ticker";
+
+    private volatile Runnable[] tickers = {new Ticker()};
+    private long seed = System.nanoTime() | 1;
+
+    private Ticks() {
+    }
+
+    /** Starts ticks for this tracker; {@code alone}: there is no other one. */
+    static void start(boolean alone) {
+        if (alone || !join()) {
+            Ticks ticks = new Ticks();
+            Thread thread = Background.thread(ticks, NAME);
+            thread.setUncaughtExceptionHandler(ticks);
+            thread.start();
+        }
+    }
+
+    private static boolean join() {
+        try {
+            ThreadGroup group = Background.group();
+            Thread[] threads = new Thread[2 * group.activeCount() + 10];
+            int count = group.enumerate(threads);
+            for (int at = 0; at < count; at++) {
+                if (threads[at].getName().equals(NAME)) {
+                    Object ticks = threads[at].getUncaughtExceptionHandler();
+                    ticks.getClass().getMethod("add", Runnable.class).invoke(ticks, new Ticker());
+                    return true;
+                }
+            }
+        } catch (Exception error) {
+            // Forbidden, or of another version: there is one more thread, then.
+        }
+        return false;
+    }
+
+    /** One more tracker's. */
+    public synchronized void add(Runnable ticker) {
+        Runnable[] more = Arrays.copyOf(tickers, tickers.length + 1);
+        more[tickers.length] = ticker;
+        tickers = more;
+    }
+
+    /** At distances by chance, lest they agree with a timer of the program's. */
+    @Override
+    public void run() {
+        while (true) {
+            seed = Timing.shuffled(seed);
+            LockSupport.parkNanos(500000 + (seed >>> 44));
+            for (Runnable ticker : tickers) {
+                ticker.run();
+            }
+        }
+    }
+
+    @Override
+    public void uncaughtException(Thread thread, Throwable error) {
+    }
+}
