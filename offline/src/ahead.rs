@@ -42,6 +42,7 @@ impl Offline<'_> {
         }
         let all = || {
             let entries = archive.entries().iter().zip(names);
+            let entries = entries.filter(|(entry, _)| !entry.is_alias());
             entries.filter_map(|(entry, name)| Some((entry, (*name)?)))
         };
         let mut modules = BTreeMap::new();

@@ -87,7 +87,8 @@ impl Offline<'_> {
         };
         self.tally.archives += 1;
 
-        let mut order: Vec<usize> = (0..names.len()).collect();
+        let is_alias = |at: &usize| archive.entries()[*at].is_alias();
+        let mut order: Vec<usize> = (0..names.len()).filter(|at| !is_alias(at)).collect();
         order.sort_by_key(|at| archive.entries()[*at].offset());
         let mut batch = Vec::new();
         let mut bytes = 0;

@@ -13,6 +13,7 @@ mod content;
 mod deflate;
 mod descriptor;
 mod ending;
+mod locate;
 mod read;
 mod record;
 mod spool;

@@ -3,15 +3,16 @@
 use std::io;
 use std::ops::Range;
 
-use rawzip::{ReaderAt, ZipLocator};
+use rawzip::ReaderAt;
 use thiserror::Error;
 
 use super::descriptor;
-use super::ending::{END_LEN, Ending};
-use super::record::{DIRECTORY, DIRECTORY_LEN, Facts, HAS_DESCRIPTOR, LOCAL, LOCAL_LEN, u2, u4};
+use super::ending::Ending;
+use super::locate::locate;
+use super::record::{self, DIRECTORY, DIRECTORY_LEN, Facts, HAS_DESCRIPTOR, LOCAL, LOCAL_LEN, u2};
 
 /// What an archive may be like at most before it is refused.
-const MOST_ENTRIES: u64 = 4 << 20;
+const MOST_ENTRIES: usize = 4 << 20;
 const LARGEST_DIRECTORY: u64 = 1 << 30;
 
 /// A file that is no archive, or a damaged one.
@@ -33,13 +34,11 @@ pub enum ZipError {
         entry: usize,
     },
     /// More than we take.
-    #[error("the archive's directory is too large: {entries} entries, {bytes} bytes")]
-    TooLarge {
-        /// How many entries it says it has.
-        entries: u64,
-        /// The directory's length.
-        bytes: u64,
-    },
+    #[error(
+        "the archive's directory is too large: it has {0} bytes; \
+         4194304 entries and 1073741824 bytes are read"
+    )]
+    TooLarge(u64),
 }
 
 /// An archive that is read from `R`.
@@ -63,6 +62,8 @@ pub struct Entry {
     pub(super) is_encrypted: bool,
     /// Where its local record begins, and where the next thing does.
     pub(super) local: Range<u64>,
+    /// The first entry of the same name that has the same local record.
+    pub(super) alias_of: Option<usize>,
 }
 
 impl Entry {
@@ -80,6 +81,12 @@ impl Entry {
     /// The CRC-32 of its content, as the directory says.
     pub fn crc(&self) -> u32 {
         self.facts.crc
+    }
+
+    /// Whether it is one more record in the directory of an entry before: what
+    /// becomes of that becomes of this one.
+    pub fn is_alias(&self) -> bool {
+        self.alias_of.is_some()
     }
 
     /// Where it begins in the archive.
@@ -100,91 +107,52 @@ impl<R: ReaderAt> Archive<R> {
     /// When there is no directory, or it points to where no entry is, or two
     /// entries overlap.
     pub fn open(source: R, len: u64) -> Result<Archive<R>, ZipError> {
-        let mut buffer = vec![0; rawzip::RECOMMENDED_BUFFER_SIZE];
-        let no_archive = |error: rawzip::Error| ZipError::NoArchive(error.to_string());
-        let located = ZipLocator::new()
-            .locate_in_reader(&source, &mut buffer, len)
-            .map_err(|(_, error)| no_archive(error))?;
-        let directory_offset = located.directory_offset();
-        // The zip64 end record, where there is one, lies between.
-        let bytes = located.eocd_offset().saturating_sub(directory_offset);
-        let hint = located.entries_hint();
-        if hint > MOST_ENTRIES || bytes > LARGEST_DIRECTORY {
-            return Err(ZipError::TooLarge {
-                entries: hint,
-                bytes,
-            });
+        let located = locate(&source, len)?;
+        let Range { start, end } = located.directory;
+        let longest = (end - start).max(located.end64.end - located.end64.start);
+        if longest > LARGEST_DIRECTORY {
+            return Err(ZipError::TooLarge(longest));
         }
-        let eocd_offset = located.eocd_offset();
-        if len.saturating_sub(eocd_offset) < END_LEN {
-            return Err(ZipError::NoArchive("its end record is cut".to_owned()));
-        }
-        let mut end = vec![0; (len - eocd_offset) as usize];
-        source.read_exact_at(&mut end, eocd_offset)?;
-
+        let mut directory = vec![0; (end - start) as usize];
+        source.read_exact_at(&mut directory, start)?;
         let mut entries = Vec::new();
-        let mut base = 0;
-        let mut directory = vec![0; bytes as usize];
-        source.read_exact_at(&mut directory, directory_offset)?;
-        if hint == 0 && !directory.starts_with(&DIRECTORY) {
-            // Of nothing behind a launcher script, its place cannot be told.
-            return Ok(Archive {
-                source,
-                entries,
-                directory: Vec::new(),
-                directory_offset: eocd_offset,
-                base,
-                ending: Ending::new(Vec::new(), eocd_offset, 0, end),
-            });
-        }
-        let mut records = located.entries(&mut buffer);
-        let mut records_end = 0;
-        loop {
-            let record = match records.next_entry() {
-                Ok(Some(record)) => record,
-                Ok(None) => break,
-                // Something else stands between it and its end record.
-                Err(_) if entries.len() as u64 == hint => break,
-                Err(error) => return Err(no_archive(error)),
-            };
+        let mut at = 0;
+        while at < directory.len() {
             let damaged = |what| ZipError::Damaged {
                 what,
                 entry: entries.len(),
             };
-            let at = record.central_directory_offset() - directory_offset;
-            let record_range = range(&directory, at as usize).ok_or(damaged("no record"))?;
-            records_end = record_range.end;
-            let offset = record.local_header_offset();
-            let written = u4(&directory, record_range.start + 42);
-            if written != u32::MAX {
-                base = offset - u64::from(written);
+            if entries.len() == MOST_ENTRIES {
+                return Err(ZipError::TooLarge(end - start));
             }
-            if offset >= directory_offset {
+            let record = range(&directory, at).ok_or(damaged("no record"))?;
+            let written = record::written(&directory[record.clone()]);
+            let offset = written.offset.saturating_add(located.base);
+            if offset >= start {
                 return Err(damaged("it begins behind the directory"));
             }
+            at = record.end;
             entries.push(Entry {
-                facts: Facts {
-                    method: record.compression_method().as_u16(),
-                    crc: record.crc32(),
-                    compressed: record.compressed_size_hint(),
-                    size: record.uncompressed_size_hint(),
-                },
-                is_encrypted: record.flags().is_encrypted(),
-                record: record_range,
+                facts: written.facts,
+                is_encrypted: written.is_encrypted,
+                record,
                 local: offset..offset,
+                alias_of: None,
             });
         }
-        delimit(&mut entries, directory_offset)?;
-        let behind = directory.split_off(records_end);
-        directory.shrink_to_fit();
-        let at = records_end as u64;
+        delimit(&mut entries, &directory, start)?;
+        let mut end64 = vec![0; (located.end64.end - located.end64.start) as usize];
+        source.read_exact_at(&mut end64, located.end64.start)?;
         Ok(Archive {
             source,
             entries,
             directory,
-            directory_offset,
-            base,
-            ending: Ending::new(behind, directory_offset + at, at, end),
+            directory_offset: start,
+            base: located.base,
+            ending: Ending {
+                end64,
+                end: located.end,
+            },
         })
     }
 
@@ -195,8 +163,7 @@ impl<R: ReaderAt> Archive<R> {
 
     /// The entry's name as it is written: bytes, mostly UTF-8.
     pub fn name(&self, entry: &Entry) -> &[u8] {
-        let record = self.record(entry);
-        &record[DIRECTORY_LEN..DIRECTORY_LEN + usize::from(u2(record, 28))]
+        name(self.record(entry))
     }
 
     /// The directory's record of an entry.
@@ -258,21 +225,33 @@ fn range(directory: &[u8], at: usize) -> Option<Range<usize>> {
     (header[..4] == DIRECTORY && end <= directory.len()).then_some(at..end)
 }
 
+/// The name in a directory's record.
+fn name(record: &[u8]) -> &[u8] {
+    &record[DIRECTORY_LEN..DIRECTORY_LEN + usize::from(u2(record, 28))]
+}
+
 /// Finds where each local record ends: where the next one begins. What lies
-/// between belongs to the one before it.
-fn delimit(entries: &mut [Entry], end: u64) -> Result<(), ZipError> {
-    let mut order: Vec<usize> = (0..entries.len()).collect();
-    order.sort_by_key(|at| entries[*at].local.start);
+/// between belongs to the one before it. The directory may name one twice.
+fn delimit(entries: &mut [Entry], directory: &[u8], end: u64) -> Result<(), ZipError> {
+    let starts = entries.iter().map(|entry| entry.local.start);
+    let mut order: Vec<(u64, usize)> = starts.zip(0..).collect();
+    order.sort_unstable();
     let mut next = end;
-    for at in order.into_iter().rev() {
-        let entry = &mut entries[at];
-        entry.local.end = next;
-        next = entry.local.start;
-        let least = entry.facts.compressed.saturating_add(LOCAL_LEN as u64);
-        if entry.local.end - entry.local.start < least {
-            let what = "it overlaps another one";
-            return Err(ZipError::Damaged { what, entry: at });
+    for twins in order.chunk_by(|a, b| a.0 == b.0).rev() {
+        let (start, first) = twins[0];
+        let said = |entry: &Entry| (entry.facts, name(&directory[entry.record.clone()]));
+        for (_, at) in twins {
+            let entry = &entries[*at];
+            let least = entry.facts.compressed.saturating_add(LOCAL_LEN as u64);
+            if next - start < least || said(entry) != said(&entries[first]) {
+                let what = "it overlaps another one";
+                return Err(ZipError::Damaged { what, entry: *at });
+            }
+            let entry = &mut entries[*at];
+            entry.local.end = next;
+            entry.alias_of = (*at != first).then_some(first);
         }
+        next = start;
     }
     Ok(())
 }

@@ -18,6 +18,7 @@ pub(super) const DIRECTORY_LEN: usize = 46;
 const ZIP64: u16 = 1;
 /// Readers must know of zip64.
 pub(super) const VERSION_ZIP64: u16 = 45;
+const ENCRYPTED: u16 = 1;
 pub(super) const HAS_DESCRIPTOR: u16 = 1 << 3;
 /// The name is UTF-8.
 pub(super) const UTF8: u16 = 1 << 11;
@@ -51,6 +52,44 @@ pub(super) fn put8(bytes: &mut [u8], at: usize, value: u64) {
 /// What stands for a number that may be in the zip64 field.
 pub(super) fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+/// What a directory's record says of an entry.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) facts: Facts,
+    pub(super) is_encrypted: bool,
+    /// Of the local record.
+    pub(super) offset: u64,
+}
+
+/// Reads a directory's record, of which the lengths are checked.
+pub(super) fn written(record: &[u8]) -> Written {
+    let name = usize::from(u2(record, 28));
+    let extra = DIRECTORY_LEN + name..DIRECTORY_LEN + name + usize::from(u2(record, 30));
+    let field = fields(&record[extra]).find(|field| u2(field, 0) == ZIP64);
+    let mut long = field.unwrap_or_default().get(4..).unwrap_or_default();
+    // In this order, and only those that do not fit.
+    let [size, compressed, offset] = [24, 20, 42].map(|at| {
+        let short = u64::from(u4(record, at));
+        match long.split_at_checked(8) {
+            Some((value, rest)) if short == MAX32 => {
+                long = rest;
+                u8(value, 0)
+            }
+            _ => short,
+        }
+    });
+    Written {
+        facts: Facts {
+            method: u2(record, 10),
+            crc: u4(record, 16),
+            compressed,
+            size,
+        },
+        is_encrypted: u2(record, 8) & ENCRYPTED != 0,
+        offset,
+    }
 }
 
 /// The local record that `old` (header, name, extra fields) becomes for new
@@ -183,19 +222,25 @@ pub(super) fn lasting(record: &[u8], fixed: usize) -> Vec<u8> {
 /// Extra fields but for that of zip64. What is not a field at all stays.
 fn without_zip64(extra: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(extra.len());
-    let mut rest = extra;
-    while rest.len() >= 4 {
-        let len = 4 + usize::from(u2(rest, 2));
-        let Some((field, behind)) = rest.split_at_checked(len) else {
-            break;
-        };
+    let mut fields_end = 0;
+    for field in fields(extra) {
+        fields_end += field.len();
         if u2(field, 0) != ZIP64 {
             kept.extend(field);
         }
-        rest = behind;
     }
-    kept.extend(rest);
+    kept.extend(&extra[fields_end..]);
     kept
+}
+
+/// Extra fields, each with its head, as far as there are whole ones.
+fn fields(mut extra: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let head = extra.get(..4)?;
+        let (field, rest) = extra.split_at_checked(4 + usize::from(u2(head, 2)))?;
+        extra = rest;
+        Some(field)
+    })
 }
 
 fn prepend(extra: &mut Vec<u8>, values: &[u64]) {

@@ -67,7 +67,8 @@ pub struct Output<W> {
     out: W,
     at: u64,
     base: u64,
-    /// By their numbers in the old directory; those left out have none.
+    /// By their numbers in the old directory, but for aliases; those left out
+    /// have none.
     old: Vec<Option<(u64, Option<Facts>)>>,
     /// Records of new entries.
     new: Vec<Vec<u8>>,
@@ -92,7 +93,7 @@ impl<W: Write> Output<W> {
         Ok(output)
     }
 
-    /// Copies an entry as it is.
+    /// Copies an entry as it is, with its aliases.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -102,7 +103,7 @@ impl<W: Write> Output<W> {
         self.copy_range(&archive.source, local.start, local.end)
     }
 
-    /// Writes an entry with another content.
+    /// Writes an entry with another content, which its aliases have, too.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -121,7 +122,8 @@ impl<W: Write> Output<W> {
         self.copy_gap(archive, entry, &header)
     }
 
-    /// Leaves an entry out, but not what stands behind it and belongs to none.
+    /// Leaves an entry out, with its aliases, but not what stands behind it and
+    /// belongs to none.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -175,11 +177,11 @@ impl<W: Write> Output<W> {
     pub fn finish<R: ReaderAt>(mut self, archive: &Archive<R>) -> io::Result<W> {
         let start = self.at;
         let mut entries = 0;
-        for (at, place) in std::mem::take(&mut self.old).into_iter().enumerate() {
-            let Some((offset, facts)) = place else {
+        let old = std::mem::take(&mut self.old);
+        for (at, entry) in archive.entries.iter().enumerate() {
+            let Some((offset, facts)) = old[entry.alias_of.unwrap_or(at)] else {
                 continue;
             };
-            let entry = &archive.entries[at];
             let offset = offset - self.base;
             let is_new = facts.is_some();
             let facts = facts.unwrap_or(entry.facts);

@@ -60,15 +60,12 @@ pub(crate) struct Spec {
 /// What follows the directory, besides the end record and the comment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EndingSpec {
-    /// Between the directory and the end records, and whether the directory's
-    /// length counts it in.
-    pub(crate) gap: Vec<u8>,
-    pub(crate) counted: bool,
     /// The end record of zip64, needed or not, with data of its own.
     pub(crate) zip64: Option<Vec<u8>>,
     /// Whether the plain end record refers to that of zip64.
     pub(crate) refers: bool,
-    /// Behind everything.
+    /// Behind everything; the JVM takes it where the directory and the first
+    /// entry are found without an end record of zip64, and nowhere else.
     pub(crate) trailer: Vec<u8>,
 }
 
@@ -106,15 +103,7 @@ pub(crate) fn made(spec: &Spec) -> Made {
     let start = bytes.len();
     bytes.extend(records.concat());
     let directory = bytes.len();
-    bytes.extend(&spec.ending.gap);
-    // Where both the offsets and the length lack something, the directory
-    // cannot be found.
-    let len = match spec.ending.counted || base != 0 {
-        true => bytes.len() - start,
-        false => directory - start,
-    };
-    let end = end_of(spec, records.len(), len, start, base, bytes.len());
-    bytes.extend(end);
+    bytes.extend(end_of(spec, records.len(), start, base, directory));
     Made {
         bytes,
         locals,
@@ -123,14 +112,13 @@ pub(crate) fn made(spec: &Spec) -> Made {
 }
 
 /// The end records, which begin at `at`, and all behind them.
-fn end_of(spec: &Spec, count: usize, len: usize, start: usize, base: usize, at: usize) -> Vec<u8> {
+fn end_of(spec: &Spec, count: usize, start: usize, base: usize, at: usize) -> Vec<u8> {
     let mut end = Vec::new();
-    let (mut count, mut len, mut offset) = (count as u16, len as u32, (start - base) as u32);
-    // Its places count from the first byte. Of an archive without entries
-    // nothing is ever written.
-    let zip64 = spec.ending.zip64.as_ref();
-    let zip64 = zip64.filter(|_| base == 0 && count != 0);
-    if let Some(more) = zip64 {
+    let (mut count, mut len) = (count as u16, (at - start) as u32);
+    let mut offset = (start - base) as u32;
+    // Its places count from the first byte, and others' readers do not agree on
+    // what the offsets count from then.
+    if let Some(more) = spec.ending.zip64.as_ref().filter(|_| base == 0) {
         end.extend(b"PK\x06\x06");
         end.extend((44 + more.len() as u64).to_le_bytes());
         end.extend([62, 3, 45, 0]);
@@ -318,27 +306,22 @@ fn endings() -> impl Strategy<Value = EndingSpec> {
             1 => prop::collection::vec(1..40_u8, 1..30),
         ]
     };
-    // What a signed directory has there (APPNOTE.TXT, 4.3.13).
-    let gaps = prop_oneof![
-        4 => bytes(),
-        1 => Just(b"PK\x05\x05\x03\0abc".to_vec()),
-    ];
     let zip64 = prop::option::weighted(0.3, bytes());
-    (gaps, any::<bool>(), zip64, any::<bool>(), bytes()).prop_map(
-        |(gap, counted, zip64, refers, trailer)| EndingSpec {
-            gap,
-            counted,
-            zip64,
-            refers,
-            trailer,
-        },
-    )
+    (zip64, any::<bool>(), bytes()).prop_map(|(zip64, refers, trailer)| EndingSpec {
+        zip64,
+        refers,
+        trailer,
+    })
 }
 
 pub(crate) fn specs() -> impl Strategy<Value = Spec> {
     let prefixes =
         prop_oneof![3 => Just(Vec::new()), 1 => Just(b"#!/bin/sh\nexec java -jar $0\n".to_vec())];
-    let comments = prop_oneof![2 => Just(Vec::new()), 1 => Just(b"a comment".to_vec())];
+    let comments = prop_oneof![
+        3 => Just(Vec::new()),
+        1 => Just(b"a comment".to_vec()),
+        1 => Just(b"one that has PK\x05\x06 and some more behind it".to_vec()),
+    ];
     (
         prefixes,
         any::<bool>(),
@@ -348,13 +331,19 @@ pub(crate) fn specs() -> impl Strategy<Value = Spec> {
         comments,
     )
         .prop_map(
-            |(prefix, shifted, entries, reversed, ending, comment)| Spec {
-                prefix,
-                shifted,
-                entries,
-                reversed,
-                ending,
-                comment,
+            |(prefix, shifted, entries, reversed, mut ending, comment)| {
+                let is_behind_its_offsets = prefix.is_empty() || shifted;
+                if ending.zip64.is_some() || entries.is_empty() || !is_behind_its_offsets {
+                    ending.trailer.clear();
+                }
+                Spec {
+                    prefix,
+                    shifted,
+                    entries,
+                    reversed,
+                    ending,
+                    comment,
+                }
             },
         )
 }
