@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
+use loadhook_rewrite::reader::Reader;
 use loadhook_rewrite::{ClassFile, Place as Section};
 use thiserror::Error;
 
@@ -93,7 +95,8 @@ pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
     out
 }
 
-/// The description with what a part needs, if there is one.
+/// The description with what a part needs, if there is one, and does not have:
+/// nothing may be there twice.
 ///
 /// The package of an embedded tracker is exported, since a class loader's
 /// archives share one tracker. A list of packages is optional (JVMS §4.7.26); where there is one, it is
@@ -110,7 +113,7 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
         next: pool.count(),
         bytes: Vec::new(),
     };
-    let needs = needs.map(|needs| (constants.named(PACKAGE, needs.package), needs.tracker));
+    let mut package = None;
     // What to put in the place of what, from the front on.
     let mut patches: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
     let mut first = None;
@@ -120,21 +123,16 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
         let first = *first.get_or_insert(attribute.offset);
         let start = attribute.offset + 6;
         let mut reader = attribute.reader(Section::Class);
-        let entry = match (pool.utf8(attribute.name_index)?, needs) {
-            (b"ModulePackages", Some((package, _))) => package.to_be_bytes().to_vec(),
-            (b"Module", Some((package, tracker))) => {
+        let (wanted, table) = match (pool.utf8(attribute.name_index)?, needs) {
+            (b"ModulePackages", Some(needs)) => ((PACKAGE, needs.package), Table::Packages),
+            (b"Module", Some(needs)) => {
                 reader.skip(6)?;
-                match tracker {
-                    Place::Module(module) => {
-                        let module = constants.named(MODULE, module);
-                        // Flags and version are 0.
-                        [module.to_be_bytes(), [0; 2], [0; 2]].concat()
-                    }
+                match needs.tracker {
+                    Place::Module(module) => ((MODULE, module), Table::Requires),
                     Place::Package => {
                         let requires = reader.u2()?;
                         reader.skip(6 * usize::from(requires))?;
-                        // Flags are 0, and so is the number of modules it is meant for: for all.
-                        [package.to_be_bytes(), [0; 2], [0; 2]].concat()
+                        ((PACKAGE, needs.package), Table::Exports)
                     }
                 }
             }
@@ -146,7 +144,18 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
             }
             _ => continue,
         };
-        // One more at the beginning of a table, behind its count.
+        if table.names(pool, reader.clone(), wanted.1)? {
+            continue;
+        }
+        let constant = match wanted {
+            (PACKAGE, name) => *package.get_or_insert_with(|| constants.named(PACKAGE, name)),
+            (tag, name) => constants.named(tag, name),
+        };
+        let mut entry = constant.to_be_bytes().to_vec();
+        // Flags and version, or flags and the number of modules it is meant
+        // for: for all.
+        entry.resize(table.least(), 0);
+        // One more at the beginning of the table, behind its count.
         let count_at = reader.offset();
         let count = reader.u2()?;
         let more = count.checked_add(1).ok_or(Unchangeable::Full)?;
@@ -161,6 +170,52 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
     out.splice(pool.end()..pool.end(), constants.bytes);
     put2(&mut out, 8, constants.next);
     Ok(out)
+}
+
+/// A table that something may have to be put into. All begin with their count,
+/// and their entries with a constant.
+#[derive(Clone, Copy)]
+enum Table {
+    Packages,
+    Requires,
+    Exports,
+}
+
+impl Table {
+    /// The length of its shortest entry.
+    fn least(self) -> usize {
+        match self {
+            Table::Packages => 2,
+            Table::Requires | Table::Exports => 6,
+        }
+    }
+
+    /// Whether a module or package is in it.
+    fn names(
+        self,
+        pool: &ConstantPool<'_>,
+        mut table: Reader<'_>,
+        wanted: &str,
+    ) -> loadhook_rewrite::Result<bool> {
+        for _ in 0..table.u2()? {
+            let index = table.u2()?;
+            match self {
+                Table::Packages => {}
+                Table::Requires => table.skip(4)?,
+                Table::Exports => {
+                    table.skip(2)?;
+                    let targets = table.u2()?;
+                    table.skip(2 * usize::from(targets))?;
+                }
+            }
+            if let Constant::Module { name } | Constant::Package { name } = pool.get(index)?
+                && pool.utf8(name)? == wanted.as_bytes()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 fn put2(bytes: &mut [u8], at: usize, value: u16) {
@@ -195,6 +250,24 @@ impl Constants {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_is_added_twice() {
+        for tracker in [Place::Module("loadhook.tracker"), Place::Package] {
+            let needs = |package| Some(Needs { package, tracker });
+            let once = changed(&of_tracker("m", "p"), needs("loadhook/a1")).expect("ours");
+            let twice = changed(&once, needs("loadhook/a1")).expect("it is a class");
+            assert!(once == twice, "{tracker:?}");
+        }
+        // Another part needs a package more, but no second way to the tracker.
+        let needs = |package| {
+            let tracker = Place::Module("loadhook.tracker");
+            Some(Needs { package, tracker })
+        };
+        let once = changed(&of_tracker("m", "p"), needs("loadhook/a1")).expect("ours");
+        let twice = changed(&once, needs("loadhook/a2")).expect("it is a class");
+        assert!(once == twice, "no packages are listed");
+    }
 
     #[test]
     fn a_full_pool_is_no_room() {

@@ -4,6 +4,8 @@
 use loadhook_rewrite::class::{Attribute, Attributes, Member};
 use loadhook_rewrite::{ClassFile, Options, Outcome, Rewriter};
 
+use super::module;
+
 /// What is wrong with `after`, made of `before`.
 pub(super) fn fault(before: Option<&[u8]>, after: &[u8]) -> Option<String> {
     check(before, after).err()
@@ -64,9 +66,10 @@ fn compare(before: &ClassFile<'_>, after: &ClassFile<'_>) -> Result<(), String> 
     if !same_fields || !same_members(before.methods(), after.methods()) {
         return Err("its fields or methods are not the old ones".to_owned());
     }
-    // A module's description lists what was put into it.
-    let is_module = before.name() == b"module-info";
-    if !is_module && !same_attributes(before.attributes(), after.attributes(), |_| false) {
+    if before.name() == b"module-info" {
+        return module::compare(before, after);
+    }
+    if !same_attributes(before.attributes(), after.attributes(), |_| false) {
         return Err("its attributes are not the old ones".to_owned());
     }
     Ok(())

@@ -4,6 +4,7 @@
 
 mod archive;
 mod class;
+mod module;
 #[cfg(test)]
 mod tests;
 

@@ -11,7 +11,11 @@ use zip::CompressionMethod::{Deflated, Stored};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use super::Verifier;
+use loadhook_rewrite::ClassFile;
+use loadhook_rewrite::constant_pool::Constant;
+
+use super::{Verifier, class};
+use crate::module_info::{self, Needs, Place};
 use crate::zip::{Archive, Output, Packed};
 use crate::{Detail, Offline, Plan, Progress, find};
 
@@ -218,6 +222,82 @@ fn classes_are_whole_and_the_old_ones() {
     other.extend([1, 0, name_index as u8, 0, 0, 0, 0]);
     let attribute = greeter(&|_| other.clone());
     case.finds(&attribute, &format!("{name}: its attributes"));
+}
+
+/// The description of a module with one package, which is listed.
+fn description() -> Vec<u8> {
+    let mut bytes = module_info::of_tracker("m", "p");
+    let (end, count) = {
+        let class = ClassFile::parse(&bytes).expect("ours");
+        (class.pool().end(), class.pool().count())
+    };
+    let class = ClassFile::parse(&bytes).expect("ours");
+    let is_package = |index: &u16| matches!(class.pool().get(*index), Ok(Constant::Package { .. }));
+    let package = (1..count).find(is_package).expect("it exports one");
+    // Behind flags, names, and no interfaces, fields and methods.
+    bytes[end + 13] += 1;
+    bytes.extend(count.to_be_bytes());
+    bytes.extend([0, 0, 0, 4, 0, 1]);
+    bytes.extend(package.to_be_bytes());
+    let name = b"ModulePackages";
+    bytes.splice(end..end, [&[1, 0, name.len() as u8], &name[..]].concat());
+    bytes[8..10].copy_from_slice(&(count + 1).to_be_bytes());
+    bytes
+}
+
+#[test]
+fn descriptions_say_what_they_said_and_what_is_added() {
+    let before = description();
+    let with = |package, tracker| {
+        let changed = module_info::changed(&before, Some(Needs { package, tracker }));
+        changed.expect("there is room")
+    };
+    let fault = |before: &[u8], after: &[u8]| class::fault(Some(before), after).unwrap_or_default();
+    let usual = Place::Module("loadhook.tracker");
+    for tracker in [Place::Package, usual] {
+        let once = with("loadhook/a1", tracker);
+        assert_eq!(fault(&before, &once), "");
+        // Its last bytes are the packages, the new one first.
+        let len = once.len();
+        let mut twice = once.clone();
+        twice.copy_within(len - 2.., len - 4);
+        assert!(
+            fault(&before, &twice).contains("its old packages"),
+            "{tracker:?}"
+        );
+        let other = fault(&before, &with("p/a1", tracker));
+        assert_eq!(other, "what was added to it is not what its part needs");
+        assert_eq!(fault(&once, &once), "");
+        let again = module_info::changed(
+            &once,
+            Some(Needs {
+                package: "loadhook/a2",
+                tracker,
+            }),
+        );
+        assert_eq!(fault(&once, &again.expect("there is room")), "");
+    }
+    let other = fault(&before, &with("loadhook/a1", Place::Module("other")));
+    assert_eq!(other, "what was added to it is not what its part needs");
+
+    // Its first `requires` twice, as no JVM takes it.
+    let once = with("loadhook/a1", usual);
+    let class = ClassFile::parse(&once).expect("ours");
+    let table = class
+        .attributes()
+        .next()
+        .expect("one")
+        .expect("whole")
+        .offset
+        + 12;
+    let mut twice = once.clone();
+    let row = once[table + 2..table + 8].to_vec();
+    twice.splice(table + 2..table + 2, row);
+    twice[table + 1] += 1;
+    // The attribute's length.
+    twice[table - 7] += 6;
+    assert!(fault(&once, &twice).contains("its old requires"));
+    assert!(fault(&before, &twice).contains("its old requires"));
 }
 
 #[test]

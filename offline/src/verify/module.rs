@@ -1,0 +1,124 @@
+//! Checks a module's description: it says what it said and what its part needs,
+//! and nothing twice, which no JVM takes.
+
+use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
+use loadhook_rewrite::{ClassFile, Place, Result};
+
+use crate::tracker;
+
+/// What the names of parts' packages begin with.
+const PART: &[u8] = b"loadhook/a";
+
+/// A row of a table: the name of a module or package, and the bytes behind it.
+type Row<'a> = (&'a [u8], &'a [u8]);
+
+/// What a description says, as far as it may change.
+#[derive(Default)]
+struct Said<'a> {
+    requires: Vec<Row<'a>>,
+    exports: Vec<Row<'a>>,
+    lists_packages: bool,
+    packages: Vec<Row<'a>>,
+    /// Names of attributes, but for hashes of modules, and what is in them
+    /// besides the tables.
+    rest: Vec<(&'a [u8], &'a [u8])>,
+}
+
+/// What is wrong with the description `after`, made of `before`.
+pub(super) fn compare(
+    before: &ClassFile<'_>,
+    after: &ClassFile<'_>,
+) -> std::result::Result<(), String> {
+    let read = |class| said(class).map_err(|error| error.to_string());
+    let (before, after) = (read(before)?, read(after)?);
+    if before.rest != after.rest {
+        return Err("its attributes are not the old ones".to_owned());
+    }
+    let fault = |what: &str| format!("it does not have its old {what} and what is to be added");
+    let module = added(&before.requires, &after.requires).ok_or_else(|| fault("requires"))?;
+    let export = added(&before.exports, &after.exports).ok_or_else(|| fault("exports"))?;
+    let listed = added(&before.packages, &after.packages).ok_or_else(|| fault("packages"))?;
+
+    let is_tracker = |row: &Row<'_>| row.0 == tracker::MODULE.as_bytes();
+    let is_part = |row: &Row<'_>| row.0.starts_with(PART);
+    // A plain `requires`, or an export to all.
+    let is_plain = |row: &Row<'_>| row.1 == [0; 4];
+    let finds_tracker = match (module, export) {
+        (None, None) => listed.is_none() || after.requires.iter().any(is_tracker),
+        (Some(module), None) => is_tracker(&module) && is_plain(&module),
+        (None, Some(export)) => is_part(&export) && is_plain(&export),
+        (Some(_), Some(_)) => false,
+    };
+    let has_package = match (listed, export) {
+        (None, _) => !before.lists_packages || module.or(export).is_none(),
+        (Some(listed), None) => is_part(&listed),
+        (Some(listed), Some(export)) => listed.0 == export.0,
+    };
+    match finds_tracker && has_package {
+        true => Ok(()),
+        false => Err("what was added to it is not what its part needs".to_owned()),
+    }
+}
+
+/// The one row that is in `after` besides those of `before`, if there is one.
+/// `None` if there are others, or one is there twice.
+fn added<'a>(before: &[Row<'_>], after: &[Row<'a>]) -> Option<Option<Row<'a>>> {
+    let mut olds = before.iter().peekable();
+    let mut added = None;
+    for row in after {
+        if olds.next_if(|old| *old == row).is_none() && added.replace(*row).is_some() {
+            return None;
+        }
+    }
+    let is_twice = added.is_some_and(|(name, _)| before.iter().any(|old| old.0 == name));
+    (olds.next().is_none() && !is_twice).then_some(added)
+}
+
+fn said<'a>(class: &ClassFile<'a>) -> Result<Said<'a>> {
+    let pool = class.pool();
+    let mut said = Said::default();
+    for attribute in class.attributes() {
+        let attribute = attribute?;
+        let mut reader = attribute.reader(Place::Class);
+        let name = pool.utf8(attribute.name_index)?;
+        let rest = match name {
+            b"ModuleHashes" => continue,
+            b"Module" => {
+                let head = reader.take(6)?;
+                for _ in 0..reader.u2()? {
+                    let module = named(pool, reader.u2()?)?;
+                    said.requires.push((module, reader.take(4)?));
+                }
+                for _ in 0..reader.u2()? {
+                    let package = named(pool, reader.u2()?)?;
+                    let targets = reader.clone();
+                    reader.skip(2)?;
+                    let len = 4 + 2 * usize::from(reader.u2()?);
+                    reader = targets;
+                    said.exports.push((package, reader.take(len)?));
+                }
+                said.rest.push((name, head));
+                reader.take(reader.left())?
+            }
+            b"ModulePackages" => {
+                said.lists_packages = true;
+                for _ in 0..reader.u2()? {
+                    said.packages.push((named(pool, reader.u2()?)?, &[]));
+                }
+                reader.take(reader.left())?
+            }
+            _ => attribute.info,
+        };
+        said.rest.push((name, rest));
+    }
+    Ok(said)
+}
+
+/// The name of a module or package.
+fn named<'a>(pool: &ConstantPool<'a>, index: u16) -> Result<&'a [u8]> {
+    match pool.get(index)? {
+        Constant::Module { name } | Constant::Package { name } => pool.utf8(name),
+        // No JVM takes it, before or after.
+        _ => Ok(&[]),
+    }
+}
