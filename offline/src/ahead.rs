@@ -11,7 +11,7 @@ use crate::plan::Tracker;
 use crate::printable::printable;
 use crate::units::{Units, is_module_info, module_root, needs};
 use crate::zip::{Archive, Entry};
-use crate::{Offline, is_class};
+use crate::{BATCH, Error, Offline, is_class};
 
 /// Which packages are in which archive, as loaders up to JDK 17 believe: one
 /// that does not list ours hides it. It only makes loading quicker.
@@ -32,13 +32,13 @@ impl Offline<'_> {
     /// read cannot get what its classes would need, so they stay.
     pub(crate) fn look_ahead<R: ReaderAt + Sync>(
         &mut self,
+        name: &str,
         archive: &Archive<R>,
         names: &[Option<&str>],
-        prefix: &str,
         units: &mut Units,
-    ) -> Ahead {
+    ) -> Result<Ahead, Error> {
         if self.plan.tracker == Tracker::None {
-            return Ahead::default();
+            return Ok(Ahead::default());
         }
         let all = || {
             let entries = archive.entries().iter().zip(names);
@@ -46,15 +46,15 @@ impl Offline<'_> {
             entries.filter_map(|(entry, name)| Some((entry, (*name)?)))
         };
         let mut modules = BTreeMap::new();
-        for (entry, name) in all().filter(|(_, name)| is_module_info(name)) {
-            let root = module_root(name);
-            let read = archive.read(entry, self.plan.most_entry);
+        for (entry, path) in all().filter(|(_, path)| is_module_info(path)) {
+            let root = module_root(path);
+            let read = self.read(archive, entry, name)?;
             let read = read.map_err(|fault| fault.to_string());
             if let Err(fault) = read.and_then(|bytes| self.check_module(&bytes)) {
-                let name = printable(name.as_bytes());
+                let path = printable(path.as_bytes());
                 self.tally
                     .unreadable
-                    .push(format!("{prefix}{name}: {fault}; its classes stay, too"));
+                    .push(format!("{name}!/{path}: {fault}; its classes stay, too"));
                 units.close(root);
             }
             modules.insert(root, AtomicBool::new(false));
@@ -62,16 +62,21 @@ impl Offline<'_> {
         let any = AtomicBool::new(!all().any(|(_, name)| name == INDEX));
         let is_indexed = !any.load(Ordering::Relaxed);
         if modules.is_empty() && !is_indexed {
-            return Ahead::default();
+            return Ok(Ahead::default());
         }
         let classes: Vec<(&Entry, &str)> = all()
             .filter(|(_, name)| is_class(name) && !is_module_info(name))
             .collect();
-        classes.par_iter().for_each(|(entry, name)| {
+        // They will be unpacked once more, and are counted then.
+        let mut budget = self.budget.clone();
+        for (entry, _) in &classes {
+            budget.take(self.unpacked(entry), name)?;
+        }
+        let look = |(entry, name): &(&Entry, &'_ str)| {
             let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
             let mut roots = ancestors(name).filter_map(|root| modules.get(root));
             let is_known = is_set(&any) && roots.all(is_set);
-            if is_known || self.progress.check().is_err() {
+            if is_known {
                 return;
             }
             if let Some(root) = self.rewrites(archive, entry, name, units) {
@@ -80,14 +85,18 @@ impl Offline<'_> {
                     flag.store(true, Ordering::Relaxed);
                 }
             }
-        });
+        };
+        for batch in batches(&classes, |(entry, _)| entry.size()) {
+            self.progress.check()?;
+            batch.par_iter().for_each(look);
+        }
         let rewritten = modules
             .into_iter()
             .filter(|(_, flag)| flag.load(Ordering::Relaxed));
-        Ahead {
+        Ok(Ahead {
             modules: rewritten.map(|(root, _)| root.to_owned()).collect(),
             outdates_index: is_indexed && any.into_inner(),
-        }
+        })
     }
 
     /// What would keep a module's description from being changed.
@@ -111,6 +120,21 @@ impl Offline<'_> {
     }
 }
 
+/// Cuts a list where so much has come together as should be in memory at a time.
+fn batches<T>(mut items: &[T], size: impl Fn(&T) -> u64) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let mut bytes: u64 = 0;
+        let is_full = |item| {
+            bytes = bytes.saturating_add(size(item));
+            bytes >= BATCH
+        };
+        let len = items.iter().position(is_full);
+        let (batch, rest) = items.split_at(len.map_or(items.len(), |last| last + 1));
+        items = rest;
+        (!batch.is_empty()).then_some(batch)
+    })
+}
+
 /// The folders that a path may have its root in, from `""` on.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let ends = path.match_indices('/').map(|(at, _)| at + 1);
@@ -119,7 +143,14 @@ fn ancestors(path: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::ancestors;
+    use super::{BATCH, ancestors, batches};
+
+    #[test]
+    fn batches_end_where_they_are_full() {
+        let sizes = [BATCH / 2, BATCH / 2 - 1, 1, BATCH, u64::MAX, 1, 2];
+        let lens: Vec<usize> = batches(&sizes, |size| *size).map(<[u64]>::len).collect();
+        assert_eq!(lens, [3, 1, 1, 2]);
+    }
 
     #[test]
     fn roots_end_with_a_slash() {

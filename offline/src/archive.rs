@@ -1,7 +1,7 @@
 //! Rewriting archives, and those inside them.
 
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{self, Write};
 
 use rawzip::ReaderAt;
 use rayon::prelude::*;
@@ -69,10 +69,10 @@ impl Offline<'_> {
             .collect();
         let known = || names.iter().copied().flatten();
         let prefix = format!("{name}!/");
-        let manifest = self.main_manifest(archive, &names);
+        let manifest = self.main_manifest(name, archive, &names)?;
         let manifest = manifest.as_deref();
         let mut units = Units::new(self.plan, archive.directory(), known(), manifest);
-        let ahead = self.look_ahead(archive, &names, &prefix, &mut units);
+        let ahead = self.look_ahead(name, archive, &names, &mut units)?;
         let mut job = Job {
             archive,
             name,
@@ -206,11 +206,9 @@ impl Offline<'_> {
             .map(|(at, name, _)| (&job.archive.entries()[*at], *name))
             .collect();
         for (entry, _) in &classes {
-            if entry.size() <= most {
-                self.budget.take(entry.unpacked_at_most(), job.name)?;
-            }
+            self.budget.take(self.unpacked(entry), job.name)?;
         }
-        let read: Vec<(&str, std::io::Result<Vec<u8>>)> = classes
+        let read: Vec<(&str, io::Result<Vec<u8>>)> = classes
             .par_iter()
             .map(|(entry, name)| (*name, job.archive.read(entry, most)))
             .collect();
@@ -231,11 +229,8 @@ impl Offline<'_> {
     ) -> Result<Option<Packed>, Error> {
         let most = self.plan.most_entry;
         let name = job.shown(name);
-        let unpacked = match entry.size() <= most {
-            true => entry.unpacked_at_most(),
-            false => 0,
-        };
-        self.budget.take(budget::ROOT + unpacked, &name)?;
+        self.budget
+            .take(budget::ROOT + self.unpacked(entry), &name)?;
         let inner = match job.archive.content(entry, most) {
             Ok(content) => Archive::open(content, entry.size()).map_err(|e| e.to_string()),
             Err(error) => Err(error.to_string()),
@@ -263,7 +258,7 @@ impl Offline<'_> {
     ) -> Result<(), Error> {
         self.tally.other_files += 1;
         let entry = &job.archive.entries()[at];
-        match job.archive.read(entry, self.plan.most_entry) {
+        match self.read(job.archive, entry, job.name)? {
             Ok(manifest) => {
                 let packed = Packed::new(&without_digests(&manifest), entry.method());
                 job.output.replace(job.archive, at, &packed)?;
@@ -291,7 +286,7 @@ impl Offline<'_> {
         if !needs_ours && (self.plan.tracker == Tracker::None || !is_free) {
             return Ok(None);
         }
-        let bytes = match job.archive.read(entry, self.plan.most_entry) {
+        let bytes = match self.read(job.archive, entry, job.name)? {
             Err(fault) if needs_ours => return Err(job.unreadable(name, fault)),
             Err(_) => return Ok(None),
             Ok(bytes) => bytes,
@@ -314,15 +309,36 @@ impl Offline<'_> {
 
     /// The archive's manifest; none that cannot be read.
     fn main_manifest<R: ReaderAt>(
-        &self,
+        &mut self,
+        name: &str,
         archive: &Archive<R>,
         names: &[Option<&str>],
-    ) -> Option<Vec<u8>> {
-        let at = names
-            .iter()
-            .position(|name| name.is_some_and(is_manifest))?;
-        let entry = &archive.entries()[at];
-        archive.read(entry, self.plan.most_entry).ok()
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let is_manifest = |name: &Option<&str>| name.is_some_and(is_manifest);
+        let Some(at) = names.iter().position(is_manifest) else {
+            return Ok(None);
+        };
+        Ok(self.read(archive, &archive.entries()[at], name)?.ok())
+    }
+
+    /// Reads an entry of the archive `name`, if the budget allows it.
+    pub(crate) fn read<R: ReaderAt>(
+        &mut self,
+        archive: &Archive<R>,
+        entry: &Entry,
+        name: &str,
+    ) -> Result<io::Result<Vec<u8>>, Error> {
+        self.budget.take(self.unpacked(entry), name)?;
+        Ok(archive.read(entry, self.plan.most_entry))
+    }
+
+    /// How many bytes an entry takes of the budget; none if it will not be
+    /// unpacked.
+    pub(crate) fn unpacked(&self, entry: &Entry) -> u64 {
+        match entry.size() <= self.plan.most_entry {
+            true => entry.unpacked_at_most(),
+            false => 0,
+        }
     }
 
     fn finish<'n, R: ReaderAt + Sync, W: Write>(

@@ -12,7 +12,7 @@ const LEAST: u64 = 1 << 30;
 pub(crate) const ROOT: u64 = 256 << 10;
 
 /// What is left of the bytes that an archive may unpack to.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Budget {
     most: u64,
     left: u64,

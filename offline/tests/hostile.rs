@@ -2,9 +2,12 @@
 
 mod common;
 
+use std::sync::Mutex;
+
 use anyhow::{Context, Result, ensure};
 use common::{EntrySpec, GREETER, content, deflated, plain, plan, read, rewrite};
-use loadhook_offline::{Error, Plan, Tracker};
+use loadhook_offline::zip::Archive;
+use loadhook_offline::{Detail, Error, Offline, Plan, Progress, Tracker, tracker_jar};
 use loadhook_rewrite::symbol::modified_utf8;
 
 const SIGNED: &[u8] =
@@ -69,6 +72,58 @@ fn what_unpacks_without_end_is_refused() -> Result<()> {
             .starts_with("a.jar!/10.jar: it unpacks to more than 1024 MiB"),
         "{error}"
     );
+    Ok(())
+}
+
+/// An archive that keeps where it was read.
+struct Watched {
+    bytes: Vec<u8>,
+    places: Mutex<Vec<u64>>,
+}
+
+impl rawzip::ReaderAt for Watched {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+        self.places.lock().expect("no panic").push(offset);
+        self.bytes.read_at(buffer, offset)
+    }
+}
+
+/// Whether classes of modules change is looked up before anything is written.
+#[test]
+fn looking_ahead_unpacks_no_more_than_is_allowed() -> Result<()> {
+    let description = content(&tracker_jar()?, "module-info.class")?;
+    let zeros = vec![0; 10 << 20];
+    let names: Vec<String> = (0..4).map(|n| format!("C{n}.class")).collect();
+    let mut entries: Vec<(&str, &[u8])> = names.iter().map(|n| (&**n, &*zeros)).collect();
+    entries.push(("module-info.class", &description));
+    let bytes = deflated(&entries);
+    for (most, is_enough) in [(32 << 20, false), (64 << 20, true)] {
+        let watched = Watched {
+            bytes: bytes.clone(),
+            places: Mutex::default(),
+        };
+        let mut limited = plan(Tracker::Embed);
+        limited.most_total = Some(most);
+        let progress = Progress::default();
+        let mut offline = Offline::new(&limited, Detail::default(), &progress);
+        let done = offline.archive("a.jar", &watched, bytes.len() as u64, std::io::sink());
+        match done {
+            Ok(_) => ensure!(is_enough),
+            Err(Error::TooMuch { .. }) => ensure!(!is_enough),
+            Err(other) => return Err(other.into()),
+        }
+        let archive = Archive::open(&bytes[..], bytes.len() as u64)?;
+        let places = watched.places.into_inner()?;
+        let was_read = |at: usize| places.contains(&archive.entries()[at].offset());
+        ensure!(was_read(4), "the description was not read");
+        ensure!((0..4).all(|at| was_read(at) == is_enough), "{places:?}");
+    }
+    let mut limited = plan(Tracker::Embed);
+    limited.most_total = Some(1 << 20);
+    for name in ["META-INF/MANIFEST.MF", "module-info.class"] {
+        let error = refused(&limited, &deflated(&[(name, &zeros)]))?;
+        ensure!(matches!(error, Error::TooMuch { .. }), "{name}: {error}");
+    }
     Ok(())
 }
 
