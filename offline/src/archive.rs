@@ -12,7 +12,8 @@ use crate::module_info;
 use crate::plan::Tracker;
 use crate::printable::printable;
 use crate::signatures::{is_manifest, is_signature, without_digests};
-use crate::units::{Units, is_module_info, module_root};
+use crate::tracker::{self, File};
+use crate::units::{Added, Units, is_module_info, module_root};
 use crate::zip::{Archive, DEFLATED, Entry, Output, Packed, Spool};
 use crate::{BATCH, Error, Offline, is_archive, is_class};
 
@@ -352,26 +353,35 @@ impl Offline<'_> {
             }
             self.tally.unsigned.push(job.name.to_owned());
         }
-        let files = job.units.files();
-        let symbols = job.units.into_symbols()?;
-        let added = files.iter().map(|(name, _)| name);
-        let added = added.chain(symbols.iter().map(|(name, _)| name));
-        let mut absent: HashSet<String> = added.cloned().collect();
-        for name in names {
-            // Those of an earlier time are the same.
-            absent.remove(name);
-        }
-        for (name, content) in &files {
-            if absent.contains(name) {
-                job.output.add(name, content)?;
+        // Those of an earlier time are the same.
+        let present: HashSet<&str> = names.filter(|name| name.contains("loadhook/")).collect();
+        let output = &mut job.output;
+        let mut add = |name: String, packed: &Packed| match present.contains(&*name) {
+            true => Ok(()),
+            false => output.add_packed(&name, packed),
+        };
+        let pack = |(name, content): File| (name, Packed::new(&content, DEFLATED));
+        let mut usual = None;
+        for Added {
+            root,
+            has_usual_tracker,
+            own,
+        } in job.units.added()
+        {
+            self.progress.check()?;
+            if has_usual_tracker {
+                let classes = || tracker::classes(tracker::PREFIX).into_iter();
+                let usual: &Vec<_> = usual.get_or_insert_with(|| classes().map(pack).collect());
+                for (name, packed) in usual {
+                    add(format!("{root}{name}"), packed)?;
+                }
+            }
+            for (name, packed) in own.into_iter().map(pack) {
+                add(format!("{root}{name}"), &packed)?;
             }
         }
-        for (name, symbols) in symbols {
-            self.budget.take(budget::ROOT, job.name)?;
-            if absent.contains(&name) {
-                let packed = Packed::spooled(symbols, DEFLATED)?;
-                job.output.add_packed(&name, &packed)?;
-            }
+        for (name, symbols) in job.units.into_symbols()? {
+            add(name, &Packed::spooled(symbols, DEFLATED)?)?;
         }
         job.output.finish(job.archive)?;
         Ok(job.changed)

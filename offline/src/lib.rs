@@ -197,7 +197,9 @@ impl<'a> Offline<'a> {
             all.push(match (assignment, done) {
                 (Some(assignment), Some(Ok(mut done))) => {
                     let bytes = done.bytes.take();
-                    units.book(&assignment, done, &mut self.tally)?;
+                    if units.book(&assignment, done, &mut self.tally)? {
+                        self.budget.take(budget::ROOT, &shown(path))?;
+                    }
                     bytes
                 }
                 (_, Some(Err(fault))) => {

@@ -10,7 +10,8 @@ use crate::zip::{Archive, Output};
 const ARCHIVE: &str = "loadhook:archive";
 /// The template of parts.
 const TEMPLATE: &str = "loadhook/Part";
-const PREFIX: &str = "loadhook/";
+/// The package of a tracker that is no module's own, with a slash.
+pub(crate) const PREFIX: &str = "loadhook/";
 /// The module of a tracker in a jar of its own.
 pub(crate) const MODULE: &str = "loadhook.tracker";
 

@@ -76,6 +76,17 @@ pub(crate) struct Units {
     by_root: BTreeMap<String, Unit>,
 }
 
+/// What has to be added below one root.
+#[derive(Debug)]
+pub(crate) struct Added<'u> {
+    pub(crate) root: &'u str,
+    /// Whether it gets the tracker's classes in their usual package, which are
+    /// the same for all roots.
+    pub(crate) has_usual_tracker: bool,
+    /// What only this root gets.
+    pub(crate) own: Vec<File>,
+}
+
 /// What the rewriting of a class needs of its unit.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
@@ -181,7 +192,7 @@ impl Units {
             tracker: match self.modules.contains(root) {
                 // Two modules with one package do not start.
                 true => package.clone(),
-                false => "loadhook/".to_owned(),
+                false => tracker::PREFIX.to_owned(),
             },
             package,
             id,
@@ -192,22 +203,25 @@ impl Units {
         }
     }
 
-    /// Books what became of a class.
+    /// Books what became of a class. Whether it is the first one of its unit that
+    /// was rewritten, so that the unit needs what goes with it.
     pub(crate) fn book(
         &mut self,
         assignment: &Assignment,
         done: Done,
         tally: &mut Tally,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         tally.add(done.tally);
-        if let Some(unit) = self.by_root.get_mut(&assignment.root) {
-            for (reason, methods) in done.left_alone {
-                *unit.left_alone.entry(reason).or_default() += methods;
-            }
-            unit.rewritten |= done.is_rewritten;
-            unit.symbols.add(&done.symbols)?;
+        let Some(unit) = self.by_root.get_mut(&assignment.root) else {
+            return Ok(false);
+        };
+        for (reason, methods) in done.left_alone {
+            *unit.left_alone.entry(reason).or_default() += methods;
         }
-        Ok(())
+        let is_first = done.is_rewritten && !unit.rewritten;
+        unit.rewritten |= done.is_rewritten;
+        unit.symbols.add(&done.symbols)?;
+        Ok(is_first)
     }
 
     /// The unit that is a module's, if classes of it are rewritten.
@@ -236,32 +250,46 @@ impl Units {
             .collect()
     }
 
-    /// What has to be added.
-    pub(crate) fn files(&self) -> Vec<File> {
-        let mut files = Vec::new();
-        for (root, unit) in &self.by_root {
-            if !unit.rewritten {
-                continue;
-            }
-            let package = match self.tracker {
-                Tracker::Embed => unit.tracker.as_str(),
-                Tracker::Jar | Tracker::None => "loadhook/",
+    /// What has to be added, root by root.
+    pub(crate) fn added(&self) -> impl Iterator<Item = Added<'_>> {
+        let rewritten = self.by_root.iter().filter(|(_, unit)| unit.rewritten);
+        rewritten.map(|(root, unit)| {
+            let embeds = self.tracker == Tracker::Embed;
+            let package = if embeds {
+                &*unit.tracker
+            } else {
+                tracker::PREFIX
             };
-            let mut all = match self.tracker {
-                Tracker::Embed => tracker::classes(package),
-                Tracker::Jar | Tracker::None => Vec::new(),
-            };
-            all.push(tracker::part(unit, package));
-            if package == unit.package {
-                let name = unit.package().replace('/', ".");
-                all.push((TRACKER.to_owned(), name.into_bytes()));
+            let part = tracker::part(unit, package);
+            if package != unit.package {
+                return Added {
+                    root,
+                    has_usual_tracker: embeds,
+                    own: vec![part],
+                };
             }
-            files.extend(
-                all.into_iter()
-                    .map(|(name, content)| (format!("{root}{name}"), content)),
-            );
-        }
-        files
+            let mut own = tracker::classes(package);
+            own.push(part);
+            let name = unit.package().replace('/', ".");
+            own.push((TRACKER.to_owned(), name.into_bytes()));
+            Added {
+                root,
+                has_usual_tracker: false,
+                own,
+            }
+        })
+    }
+
+    /// All files that have to be added.
+    pub(crate) fn files(&self) -> impl Iterator<Item = File> {
+        self.added().flat_map(|added| {
+            let usual = match added.has_usual_tracker {
+                true => tracker::classes(tracker::PREFIX),
+                false => Vec::new(),
+            };
+            let all = usual.into_iter().chain(added.own);
+            all.map(move |(name, content)| (format!("{}{name}", added.root), content))
+        })
     }
 }
 

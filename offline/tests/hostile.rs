@@ -127,6 +127,43 @@ fn looking_ahead_unpacks_no_more_than_is_allowed() -> Result<()> {
     Ok(())
 }
 
+/// A root in which a class is rewritten gets the tracker.
+#[test]
+fn roots_count_when_they_get_a_tracker() -> Result<()> {
+    let roots = |count: usize| {
+        let names = (0..count).map(|n| format!("r{n}/Greeter.class"));
+        plain(
+            names
+                .map(|name| EntrySpec::plain(name.as_bytes(), GREETER, false))
+                .collect(),
+        )
+    };
+    let mut limited = plan(Tracker::Embed);
+    limited.most_total = Some(16 << 20);
+    let error = refused(&limited, &roots(200))?.to_string();
+    // At 256 KiB each, less what the names take.
+    ensure!(
+        error.starts_with("a.jar!/r63/Greeter.class: it unpacks to"),
+        "{error}"
+    );
+    let (out, tally) = rewrite(&limited, &roots(30))?;
+    ensure!(tally.rewritten == 30);
+    let all = read(&out)?;
+    let named = |end: &str| -> Vec<&[u8]> {
+        let named = all
+            .iter()
+            .filter(|(name, _)| name.ends_with(end.as_bytes()));
+        named.map(|(_, content)| &**content).collect()
+    };
+    let trackers = named("/loadhook/Tracker.class");
+    ensure!(trackers.len() == 30 && trackers.iter().all(|tracker| *tracker == trackers[0]));
+    let mut parts = named("/Part.class");
+    parts.sort_unstable();
+    parts.dedup();
+    ensure!(parts.len() == 30 && named(".symbols").len() == 30);
+    Ok(())
+}
+
 #[test]
 fn archives_that_lie_too_deep_are_named() -> Result<()> {
     let mut jar = deflated(&[("Greeter.class", GREETER)]);
