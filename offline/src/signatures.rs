@@ -83,8 +83,8 @@ fn attributes(section: &[u8]) -> Vec<&[u8]> {
     attributes
 }
 
-/// Lines with their ends: LF, CR LF, or CR.
-fn lines(text: &[u8]) -> Vec<&[u8]> {
+/// A manifest's lines with their ends: LF, CR LF, or CR.
+pub(crate) fn lines(text: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     let mut start = 0;
     for (at, byte) in text.iter().enumerate() {

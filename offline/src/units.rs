@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use crate::classes::{Done, Facts, Ids};
 use crate::module_info::{self, Needs};
 use crate::plan::{Plan, Tracker};
+use crate::signatures::lines;
 use crate::symbols::Symbols;
 use crate::tally::Tally;
 use crate::tracker::{self, File};
@@ -307,10 +308,9 @@ pub(crate) fn module_root(path: &str) -> &str {
 /// Whether a manifest's main section, which an empty line ends, gives its
 /// archive a name as a module.
 fn names_module(manifest: &[u8]) -> bool {
-    manifest
-        .split(|byte| *byte == b'\n')
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .take_while(|line| !line.is_empty())
+    lines(manifest)
+        .into_iter()
+        .take_while(|line| !matches!(line[0], b'\r' | b'\n'))
         .filter_map(|line| line.get(..MODULE_NAME.len()))
         .any(|name| name.eq_ignore_ascii_case(MODULE_NAME))
 }
@@ -336,11 +336,13 @@ mod tests {
         let named: &[&[u8]] = &[
             b"Manifest-Version: 1.0\r\nAutomatic-Module-Name: a.b\r\n\r\n",
             b"automatic-module-name: a\n",
+            b"Manifest-Version: 1.0\rAutomatic-Module-Name: a\r\r",
         ];
         let not: &[&[u8]] = &[
             b"",
             b"Manifest-Version: 1.0\r\n\r\nName: x\r\nAutomatic-Module-Name: a\r\n",
             b"Manifest-Version: 1.0\n\nAutomatic-Module-Name: a\n",
+            b"Manifest-Version: 1.0\r\rAutomatic-Module-Name: a\r",
             b"X: y\n Automatic-Module-Name: a\n",
         ];
         assert!(named.iter().all(|manifest| names_module(manifest)));
