@@ -26,8 +26,18 @@ pub(crate) struct Facts {
     pub(crate) ids: Ids,
     /// About how many bytes its symbols take.
     pub(crate) symbols: u64,
-    /// Whether it calls a tracker already, or is a part of one.
-    pub(crate) is_instrumented: bool,
+    pub(crate) state: State,
+}
+
+/// What a class has to do with trackers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Nothing so far.
+    Fresh,
+    /// It calls one already.
+    Instrumented,
+    /// It is of a tracker, or a part.
+    Tracker,
 }
 
 /// Numbers of ids, or the first ones.
@@ -98,15 +108,20 @@ impl<'p> Workshop<'p> {
             .sum();
         let pool = class.pool();
         let is_ours = |name: &[u8]| name.starts_with(PACKAGE) || name == b"java/lang/$Loadhook";
-        let calls_ours = (1..pool.count()).any(|index| {
+        let names_ours = |index| {
             matches!(pool.get(index), Ok(Constant::Class { name })
                 if pool.utf8(name).is_ok_and(is_ours))
-        });
+        };
+        let state = match (1..pool.count()).any(names_ours) {
+            _ if is_ours(class.name()) => State::Tracker,
+            true => State::Instrumented,
+            false => State::Fresh,
+        };
         Ok(Facts {
             name: class.name().to_vec(),
             ids,
             symbols,
-            is_instrumented: calls_ours,
+            state,
         })
     }
 
@@ -185,7 +200,7 @@ impl<'p> Workshop<'p> {
 
     /// Whether a class of these facts would change.
     pub(crate) fn rewrites(&self, bytes: &[u8], facts: &Facts) -> bool {
-        !facts.is_instrumented
+        facts.state == State::Fresh
             && self
                 .rewrite("", bytes, "loadhook/Tracker", Ids::default())
                 .is_ok_and(|done| done.is_rewritten)

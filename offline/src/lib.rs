@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use crate::budget::Budget;
-use crate::classes::{Done, Facts, Ids, Workshop};
+use crate::classes::{Done, Facts, Ids, State, Workshop};
 pub use crate::error::Error;
 pub use crate::folder::{Found, find};
 pub use crate::plan::{Plan, Tracker};
@@ -115,7 +115,7 @@ impl<'a> Offline<'a> {
     /// When it is no class file, or carries probes.
     pub fn class(&mut self, name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let facts = self.workshop.facts(bytes).map_err(Error::NoClass)?;
-        if self.is_done_already(name, &facts)? {
+        if !self.is_fresh(name, &facts)? {
             return Ok(None);
         }
         let first = self.outside.take(facts.ids);
@@ -128,15 +128,17 @@ impl<'a> Offline<'a> {
         Ok(done.bytes)
     }
 
-    fn is_done_already(&mut self, name: &str, facts: &Facts) -> Result<bool, Error> {
-        if !facts.is_instrumented {
-            return Ok(false);
+    /// Whether a class may get probes.
+    fn is_fresh(&mut self, name: &str, facts: &Facts) -> Result<bool, Error> {
+        match facts.state {
+            State::Fresh => return Ok(true),
+            State::Tracker => self.tally.other_files += 1,
+            State::Instrumented if self.plan.skip_instrumented => {
+                self.tally.already_instrumented += 1;
+            }
+            State::Instrumented => return Err(Error::Instrumented(name.to_owned())),
         }
-        if !self.plan.skip_instrumented {
-            return Err(Error::Instrumented(name.to_owned()));
-        }
-        self.tally.already_instrumented += 1;
-        Ok(true)
+        Ok(false)
     }
 
     /// Rewrites classes of one archive or folder, all at once. Their names are
@@ -160,7 +162,7 @@ impl<'a> Offline<'a> {
         for ((path, _), facts) in classes.iter().zip(&facts) {
             let name = shown(path);
             let assignment = match facts {
-                Ok(facts) if self.is_done_already(&name, facts)? => None,
+                Ok(facts) if !self.is_fresh(&name, facts)? => None,
                 Ok(facts) if facts.symbols > MOST_SYMBOLS => {
                     let fault = format!("{} bytes of methods' names", facts.symbols);
                     self.tally.unreadable.push(format!("{name}: {fault}"));

@@ -165,6 +165,32 @@ fn roots_count_when_they_get_a_tracker() -> Result<()> {
 }
 
 #[test]
+fn trackers_are_no_classes_of_the_user() -> Result<()> {
+    for tracker in [Tracker::Embed, Tracker::Jar, Tracker::None] {
+        let jar = tracker_jar()?;
+        let (_, tally) = rewrite(&plan(tracker), &jar)?;
+        let seen = (
+            tally.classes,
+            tally.already_instrumented,
+            tally.unreadable.total(),
+        );
+        ensure!(seen == (0, 0, 0), "{tally:?}");
+        ensure!(tally.other_files as usize == read(&jar)?.len());
+    }
+    let (out, _) = rewrite(
+        &plan(Tracker::Embed),
+        &deflated(&[("Greeter.class", GREETER)]),
+    )?;
+    let mut skipping = plan(Tracker::Embed);
+    skipping.skip_instrumented = true;
+    let (again, tally) = rewrite(&skipping, &out)?;
+    ensure!(tally.already_instrumented == 1 && again == out, "{tally:?}");
+    let refused = refused(&plan(Tracker::Embed), &out)?;
+    ensure!(matches!(&refused, Error::Instrumented(name) if name == "a.jar!/Greeter.class"));
+    Ok(())
+}
+
+#[test]
 fn archives_that_lie_too_deep_are_named() -> Result<()> {
     let mut jar = deflated(&[("Greeter.class", GREETER)]);
     for depth in (0..6).rev() {
