@@ -3,7 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -77,6 +77,15 @@ pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
         Some(folder.join(target.file_name()?))
     };
     place(a).is_some_and(|a| Some(a) == place(b))
+}
+
+/// Whether two paths are of one file, that is there.
+pub(crate) fn is_one_file(a: &Path, b: &Path) -> bool {
+    let identity = |path: &Path| {
+        let file = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some((file.dev(), file.ino()))
+    };
+    identity(a).is_some_and(|a| Some(a) == identity(b))
 }
 
 /// Writes `bytes` to a file beside `path` and renames it, so that a crash or

@@ -11,7 +11,7 @@ use loadhook_profile::{Method, Profile, diff, printable};
 use loadhook_rewrite::symbol::modified_utf8;
 use loadhook_rewrite::{Pattern, PatternError};
 
-use crate::output::{PRIVATE, columns, say, write_beside};
+use crate::output::{PRIVATE, columns, is_one_file, say, write_beside};
 
 /// Arguments of `loadhook report`.
 #[derive(Debug, Args)]
@@ -86,6 +86,22 @@ impl ReportArgs {
         }
         Ok(())
     }
+
+    /// Refuses a report in the place of a profile, which would be lost.
+    fn keep_the_profiles(&self) -> Result<()> {
+        if let Some(output) = self
+            .output
+            .as_ref()
+            .filter(|_| self.format != Format::Pprof)
+            && self.files.iter().any(|file| is_one_file(file, output))
+        {
+            bail!(
+                "{}: the report would replace a profile that it is made of",
+                output.display()
+            );
+        }
+        Ok(())
+    }
 }
 
 /// Runs the command.
@@ -102,6 +118,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         bail!("several profiles: --merge adds them up, --diff compares two");
     }
     args.fit_the_format()?;
+    args.keep_the_profiles()?;
     let profiles: Vec<Profile> = args.files.iter().map(|f| read(f)).collect::<Result<_>>()?;
     let names = |method: &Method| focus.names(method);
     let text = args.thread.as_deref().unwrap_or_default();

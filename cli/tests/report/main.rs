@@ -194,3 +194,51 @@ fn files_that_are_no_profiles_are_told() {
     );
     report(&[]).expect(2, "", &["<FILES>"]);
 }
+
+/// Under whatever name.
+#[test]
+fn a_profile_is_not_replaced_by_its_report() {
+    let place = folder();
+    let path = |name: &str| place.path().join(name);
+    let [a, b] = ["a.pb.gz", "b.pb.gz"].map(|name| {
+        fs::copy(profiles().path().join(name), path(name)).expect("ours");
+        fs::read(path(name)).expect("written")
+    });
+    std::os::unix::fs::symlink("b.pb.gz", path("link")).expect("ours");
+    fs::hard_link(path("a.pb.gz"), path("hard")).expect("ours");
+    let report = |arguments: &[&str]| {
+        done(&mut loadhook(
+            place.path(),
+            &[&["report"], arguments].concat(),
+        ))
+    };
+    for (arguments, output) in [
+        (&["a.pb.gz"][..], "a.pb.gz"),
+        (&["a.pb.gz"], "./hard"),
+        (&["a.pb.gz", "--format", "html"], "a.pb.gz"),
+        (
+            &["--merge", "a.pb.gz", "b.pb.gz", "--format", "json"],
+            "link",
+        ),
+        (&["--diff", "a.pb.gz", "link"], "b.pb.gz"),
+    ] {
+        let result = report(&[arguments, &["-o", output]].concat());
+        let said =
+            format!("error: {output}: the report would replace a profile that it is made of\n");
+        assert_eq!(result.expect(1, "", &[]).err, said);
+        assert!(
+            fs::read(path("a.pb.gz")).expect("there") == a,
+            "{arguments:?}"
+        );
+        assert!(
+            fs::read(path("b.pb.gz")).expect("there") == b,
+            "{arguments:?}"
+        );
+    }
+    // The calls are in it, too.
+    let merge = [
+        "--merge", "a.pb.gz", "b.pb.gz", "--format", "pprof", "-o", "a.pb.gz",
+    ];
+    report(&merge).expect(0, "", &[]);
+    assert_eq!(calls(&read(&path("a.pb.gz")), ORDER, "<init>"), 1510);
+}
