@@ -1,7 +1,6 @@
 //! What a command left behind: the table at its end, and where the profiles
 //! are.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,7 @@ use anyhow::{Context, Result};
 use loadhook_profile::Profile;
 use loadhook_profile::format::{Format, Options, pprof};
 
-use crate::output::{PRIVATE, columns, say, write_beside};
+use crate::output::{PRIVATE, columns, move_to, say, write_beside};
 use crate::report;
 use crate::run::RunArgs;
 
@@ -36,7 +35,7 @@ pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
     // What was asked for is kept before anything else can fail.
     let saved = whole.filter(|whole| {
         let saved = match (shown, files) {
-            (_, [only]) => fs::rename(only, whole).with_context(|| whole.display().to_string()),
+            (_, [only]) => move_to(only, whole),
             (Some(shown), _) => save(whole, shown),
             (None, _) => return false,
         };

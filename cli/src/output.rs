@@ -136,6 +136,19 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     written.with_context(name)
 }
 
+/// Gives a file that is [`PRIVATE`] another name. What is there is replaced; a
+/// link stays one.
+pub(crate) fn move_to(from: &Path, to: &Path) -> Result<()> {
+    match fs::rename(from, behind_links(to)) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let bytes = fs::read(from).with_context(|| from.display().to_string())?;
+            write_beside(to, &bytes, PRIVATE)?;
+            fs::remove_file(from).with_context(|| from.display().to_string())
+        }
+        moved => moved.with_context(|| to.display().to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Read;
@@ -188,6 +201,11 @@ mod tests {
                 assert!(fs::read_link(path(link)).is_ok(), "{link}");
             }
         }
+        fs::write(path("own"), "three").expect("ours");
+        move_to(&path("own"), &path("first")).expect("it can be moved");
+        let moved = fs::read_to_string(path("sub/file")).expect("moved");
+        assert_eq!((&*moved, path("own").exists()), ("three", false));
+        assert!(fs::read_link(path("sub/second")).is_ok());
         symlink("none/file", path("lost")).expect("ours");
         assert!(check_writable(&path("lost")).is_err());
     }

@@ -118,3 +118,22 @@ fn paths_with_blanks_and_quotes_work() {
     result.expect(0, SERVED, &[&format!("profile: {profile} (page: {page})")]);
     assert!(fs::metadata(folder.path().join(&page)).is_ok());
 }
+
+/// A script's only profile takes the name that was asked for, wherever it leads.
+#[test]
+fn a_link_stays_one_behind_a_script() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("kept")).expect("ours");
+    std::os::unix::fs::symlink("kept/all.pb.gz", path("x.pb.gz")).expect("ours");
+    let command = format!("exec java -cp '{}' shop.Shop serve", classes().display());
+    let options = ["run", "-o", "x.pb.gz", "--", "sh", "-c", &command];
+    for _ in ["dangling", "not"] {
+        let result = done(&mut loadhook(folder.path(), &options));
+        result.expect(0, SERVED, &["profile: x.pb.gz (a picture: "]);
+        assert!(fs::read_link(path("x.pb.gz")).is_ok());
+        assert_eq!(mode(&path("kept/all.pb.gz")), 0o600);
+        assert_eq!(profiles(folder.path()), ["x.pb.gz"]);
+        assert_eq!(profiles(&path("kept")), ["all.pb.gz"]);
+    }
+}
