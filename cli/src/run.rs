@@ -14,7 +14,8 @@ use loadhook_rewrite::{Filter, pattern_lines};
 
 use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;
-use crate::output::{check_writable, is_same};
+use crate::output::{check_writable, is_same, say};
+use crate::report::shown;
 
 /// How calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -261,6 +262,23 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     let manifest = scratch.path().join("profiles");
     let launch = Launch {
+
+/// The profiles that agents have noted, each once.
+fn noted(manifest: &Path) -> Vec<PathBuf> {
+    let written = fs::read(manifest).unwrap_or_default();
+    let mut profiles: Vec<PathBuf> = Vec::new();
+    for name in written.split(|byte| *byte == 0).filter(|n| !n.is_empty()) {
+        let profile = PathBuf::from(OsStr::from_bytes(name));
+        match profiles.contains(&profile) {
+            true => say!(
+                "loadhook: {}: two JVMs with one process id wrote this profile, and one is lost",
+                shown(&profile)
+            ),
+            false => profiles.push(profile),
+        }
+    }
+    profiles
+}
         command: &args.command,
         agent: &agent,
         options: &args.agent_options(&include_files, &target.file, &manifest)?,
@@ -269,9 +287,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         Ended::With(status) => status,
         Ended::NotStarted(status) => return Ok(ExitCode::from(status)),
     };
-    let written = fs::read(&manifest).unwrap_or_default();
-    let names = written.split(|byte| *byte == 0).filter(|n| !n.is_empty());
-    let profiles: Vec<PathBuf> = names.map(|name| OsStr::from_bytes(name).into()).collect();
-    outcome::show(args, &profiles, target.whole.as_deref());
+    outcome::show(args, &noted(&manifest), target.whole.as_deref());
     Ok(ExitCode::from(status))
 }

@@ -179,3 +179,23 @@ fn children_inherit_what_is_in_the_environment_only() {
     );
     assert_eq!(profiles(folder.path()).len(), 3);
 }
+
+/// As two containers' first processes have: one of them has replaced the other's.
+#[test]
+fn what_two_jvms_wrote_is_counted_once() {
+    let folder = folder();
+    let noted_twice = "set -- \"${JAVA_TOOL_OPTIONS##*manifest=}\"; set -- \"${1%%,*}\"; \
+        name=$(tr '\\0' '\\n' < \"$1\"); printf '%s\\0' \"$name\" >> \"$1\"";
+    let line = format!("java -cp '{}' shop.Shop serve", classes().display());
+    let script = format!("{line}; {noted_twice}");
+    let options = ["run", "-o", "all.pb.gz", "--", "sh", "-c", &script];
+    let result = done(&mut loadhook(folder.path(), &options));
+    let told = [
+        "two JVMs with one process id wrote this profile",
+        "calls in 2 threads",
+    ];
+    result.expect(0, SERVED, &told);
+    assert_eq!(profiles(folder.path()), ["all.pb.gz"]);
+    let profile = read(&folder.path().join("all.pb.gz"));
+    assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500);
+}
