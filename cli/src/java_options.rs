@@ -1,9 +1,10 @@
-//! Options with which a JVM takes no agent, wherever they may stand.
+//! Options with which a JVM takes no agent, or has one, wherever they may stand.
 
 use std::collections::VecDeque;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 
 /// What one option says about archives of classes: with an agent, a JVM that
 /// is to write one stops, or archives nothing of what the agent changed.
@@ -67,6 +68,35 @@ const WITH_VALUE: &[&str] = &[
 ///
 /// `arguments` are those of `java`, where that is the program.
 pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
+    let placed = placed(arguments).map(|(word, place)| {
+        let place = match place {
+            "" => String::new(),
+            variable => format!(" (in {variable})"),
+        };
+        (word, place)
+    });
+    last_refused(placed).map(|(word, place)| word + &place)
+}
+
+/// What loads the library of this file name already: a variable or the command.
+///
+/// `arguments` are those of `java`, where that is the program.
+pub(crate) fn with_agent(arguments: Option<&[OsString]>, file: &str) -> Option<&'static str> {
+    let loads = |word: &str| {
+        let library = word.strip_prefix("-agentpath:");
+        let library = library.and_then(|library| library.split('=').next());
+        library.is_some_and(|library| Path::new(library).ends_with(file))
+    };
+    let place = placed(arguments).find_map(|(word, place)| loads(&word).then_some(place));
+    place.map(|place| match place {
+        "" => "the command",
+        variable => variable,
+    })
+}
+
+/// The options of the JVM and the variables they are in, in the JVM's own
+/// order; `""` for the command.
+fn placed(arguments: Option<&[OsString]>) -> impl Iterator<Item = (String, &'static str)> {
     // No option that counts here has letters that could be lost.
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
     let variable = |name: &str| -> Vec<String> {
@@ -74,18 +104,16 @@ pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
         words(&value.to_string_lossy()).into()
     };
     let arguments: Vec<String> = arguments.unwrap_or_default().iter().map(text).collect();
-    // In the JVM's own order.
     let all = [
-        (variable("JAVA_TOOL_OPTIONS"), " (in JAVA_TOOL_OPTIONS)"),
-        (own(&variable("JDK_JAVA_OPTIONS")), " (in JDK_JAVA_OPTIONS)"),
+        (variable("JAVA_TOOL_OPTIONS"), "JAVA_TOOL_OPTIONS"),
+        (own(&variable("JDK_JAVA_OPTIONS")), "JDK_JAVA_OPTIONS"),
         (own(&arguments), ""),
-        (variable("_JAVA_OPTIONS"), " (in _JAVA_OPTIONS)"),
+        (variable("_JAVA_OPTIONS"), "_JAVA_OPTIONS"),
     ];
-    let placed = all.into_iter().flat_map(|(words, place)| {
+    all.into_iter().flat_map(|(words, place)| {
         let words = with_option_files(words).into_iter();
         words.map(move |word| (word, place))
-    });
-    last_refused(placed).map(|(word, place)| word + place)
+    })
 }
 
 /// The first of the options that hold, each unless a later one takes it back.

@@ -57,6 +57,8 @@ pub(crate) enum Ended {
     With(u8),
     /// There is no such program (127), or it cannot be run (126).
     NotStarted(u8),
+    /// With this exit code, and an agent that was there before.
+    Elsewhere(u8),
 }
 
 impl Launch<'_> {
@@ -76,7 +78,14 @@ impl Launch<'_> {
         }
         let option = format!("-agentpath:{agent}={}", self.options);
         let mut command = Command::new(program);
-        if is_java {
+        // A JVM has room for one: the first.
+        let other = java_options::with_agent(is_java.then_some(arguments), AGENT);
+        if let Some(place) = &other {
+            command.args(arguments);
+            say!(
+                "loadhook: {place} has the agent already: its options hold, and the profile goes where they say"
+            );
+        } else if is_java {
             command.arg(option).args(arguments);
         } else {
             // What is there may be in any encoding.
@@ -107,8 +116,11 @@ impl Launch<'_> {
         let status = child.wait()?;
         drop(handed_on);
         let code = status.code().or_else(|| status.signal().map(|s| 128 + s));
-        let code = code.and_then(|code| u8::try_from(code).ok());
-        Ok(Ended::With(code.unwrap_or(1)))
+        let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+        Ok(match other {
+            Some(_) => Ended::Elsewhere(code),
+            None => Ended::With(code),
+        })
     }
 }
 

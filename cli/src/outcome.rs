@@ -17,7 +17,9 @@ use crate::run::RunArgs;
 /// hides none of the others.
 pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
     if files.is_empty() {
-        say!("loadhook: no profile was written: no JVM was started, or none has ended by itself");
+        say!(
+            "loadhook: no profile was written: no JVM was started, none has ended by itself, or the agent said above why not"
+        );
         return;
     }
     let read = |file: &PathBuf| Some((file.clone(), or_said(report::read(file))?));

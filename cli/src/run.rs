@@ -251,6 +251,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     for path in target.whole.iter().chain(&args.html) {
         check_writable(path)?;
     }
+        command: &args.command,
+        agent: &agent,
+        options: &args.agent_options(&include_files, &target.file, &manifest)?,
+    };
+    let status = match launch.run()? {
+        Ended::With(status) => status,
+        Ended::NotStarted(status) | Ended::Elsewhere(status) => return Ok(ExitCode::from(status)),
+    };
+    outcome::show(args, &noted(&manifest), target.whole.as_deref());
+    Ok(ExitCode::from(status))
+}
     if let Some(html) = &args.html
         && is_same(html, target.whole.as_ref().unwrap_or(&target.file))
     {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::SERVED;
-use crate::common::{calls, classes, done, folder, loadhook, mode, profiles, read, run};
+use crate::common::{agent, calls, classes, done, folder, loadhook, mode, profiles, read, run};
 
 /// A script that runs the program twice.
 pub(crate) fn script(folder: &Path) {
@@ -198,4 +198,34 @@ fn what_two_jvms_wrote_is_counted_once() {
     assert_eq!(profiles(folder.path()), ["all.pb.gz"]);
     let profile = read(&folder.path().join("all.pb.gz"));
     assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500);
+}
+
+/// A JVM has one agent of ours: the inner command says whose profile it makes.
+#[test]
+fn one_run_inside_another_is_told() {
+    let folder = folder();
+    let inner = run(folder.path(), &["-o", "inner.pb.gz"], &["serve"]);
+    let mut outer = loadhook(folder.path(), &["run", "-o", "outer.pb.gz", "--"]);
+    outer.arg(inner.get_program()).args(inner.get_args());
+    let told = "loadhook: JAVA_TOOL_OPTIONS has the agent already";
+    let result = done(&mut outer);
+    result.expect(
+        0,
+        SERVED,
+        &[told, "shop.Shop serve\n", "profile: outer.pb.gz"],
+    );
+    assert!(!result.err.contains("no profile"), "{}", result.err);
+    assert_eq!(profiles(folder.path()), ["outer.pb.gz"]);
+    let profile = read(&folder.path().join("outer.pb.gz"));
+    assert_eq!(calls(&profile, "shop.Shop$Order", "<init>"), 1500);
+
+    let option = format!("-agentpath:{}=file=own.pb.gz", agent().display());
+    let mut command = loadhook(folder.path(), &["run", "--", "java", &option, "-cp"]);
+    command.arg(classes()).args(["shop.Shop", "exit", "3"]);
+    let told = [
+        "loadhook: the command has the agent already",
+        "profile written to own.pb.gz",
+    ];
+    done(&mut command).expect(3, "", &told);
+    assert_eq!(profiles(folder.path()), ["outer.pb.gz", "own.pb.gz"]);
 }

@@ -240,8 +240,7 @@ fn what_cannot_start_is_told() {
     let mut command = loadhook(folder.path(), &["run", "--", "java", "Main"]);
     let result = done(command.env("PATH", folder.path()));
     result.expect(127, "", &["error: cannot start java: No such file"]);
-    let no_profile =
-        "loadhook: no profile was written: no JVM was started, or none has ended by itself\n";
+    let no_profile = "loadhook: no profile was written: no JVM was started, none has ended by itself, or the agent said above why not\n";
     let result = start(&["java", "-XX:Nonsense", "Main"]);
     result.expect(1, "", &["Unrecognized VM option 'Nonsense'", no_profile]);
     assert_eq!(result.err.matches("loadhook").count(), 1);
