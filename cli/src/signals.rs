@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpid, getsid, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -53,13 +53,17 @@ impl Held {
         let Held { mut signals, ours } = self;
         let handle = signals.handle();
         let child = i32::try_from(child).ok().and_then(Pid::from_raw);
+        let leads_session = getsid(None).is_ok_and(|session| session == getpid());
         let thread = thread::spawn(move || {
             for origin in signals.forever() {
+                let is_kernels = matches!(origin.cause, Cause::Kernel);
                 let signal = match origin.signal {
                     SIGTERM => Signal::TERM,
-                    SIGHUP => Signal::HUP,
+                    // Of a closed terminal only the session's leader is told;
+                    // when it ends, the foreground is, hence the child too.
+                    SIGHUP if leads_session || !is_kernels => Signal::HUP,
                     // What was typed at a terminal has reached the child too.
-                    _ if matches!(origin.cause, Cause::Kernel) => continue,
+                    _ if is_kernels => continue,
                     SIGINT => Signal::INT,
                     _ => Signal::QUIT,
                 };

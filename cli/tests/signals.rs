@@ -130,16 +130,19 @@ fn an_ignored_signal_stays_ignored() {
     assert_eq!(result.code, Some(143), "{}", result.err);
 }
 
-/// In the foreground of a terminal, where `end` ends the program.
-fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
-    let folder = folder();
-    let inner = run(folder.path(), &[], &["wait"]);
-    let words = std::iter::once(inner.get_program()).chain(inner.get_args());
-    let line: Vec<String> = words
-        .map(|word| format!("'{}'", word.to_str().expect("UTF-8")))
-        .collect();
-    let mut command = in_environment(Path::new("script"), folder.path());
-    command.args(["--quiet", "--return", "--command", &line.join(" ")]);
+/// A command as a line for a shell.
+fn line_of(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let quoted = words.map(|word| format!("'{}'", word.to_str().expect("UTF-8")));
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// Runs a shell's line in the foreground of a terminal, until it says that it
+/// waits.
+fn terminal(folder: &Path, line: &str) -> (Child, impl BufRead + use<>) {
+    let mut command = in_environment(Path::new("env"), folder);
+    command.args(["--default-signal=HUP,INT,TERM", "script"]);
+    command.args(["--quiet", "--return", "--command", line]);
     command.arg("/dev/null").stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut script = command.spawn().expect("script of bsdutils is installed");
@@ -148,6 +151,14 @@ fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
     while !line.contains("waiting") {
         assert_ne!(out.read_line(&mut line).expect("a line"), 0, "{line}");
     }
+    (script, out)
+}
+
+/// In the foreground of a terminal, where `end` ends the program.
+fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
+    let folder = folder();
+    let line = line_of(&run(folder.path(), &[], &["wait"]));
+    let (mut script, mut out) = terminal(folder.path(), &line);
     end(&mut script);
     // The terminal has both streams.
     let mut shown = String::new();
@@ -185,4 +196,30 @@ fn a_signal_sent_to_the_foreground_reaches_the_program() {
     });
     assert_eq!(result.code, Some(130), "{}", result.err);
     assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
+}
+
+/// Whether a shell stands between the terminal and `loadhook`, or none.
+#[test]
+fn a_closed_terminal_is_told_once() {
+    // It waits for a signal for a minute at most, and for another one as long
+    // as that could take.
+    let program = "trap 'echo HUP >> told' HUP; echo waiting; \
+        until test -s told; do read now rest < /proc/uptime; end=${end:-$((${now%.*} + 60))}; \
+        test ${now%.*} -lt $end || break; done; sleep 2; : >> told; mv told all";
+    for behind in ["exec ", ""] {
+        let folder = folder();
+        let inner = loadhook(folder.path(), &["run", "--", "sh", "./program"]);
+        std::fs::write(folder.path().join("program"), program).expect("ours");
+        let line = format!("{behind}{}; exit 1", line_of(&inner));
+        let (mut script, out) = terminal(folder.path(), &line);
+        drop(out);
+        script.kill().expect("it lives");
+        script.wait().expect("it ends");
+        let all = folder.path().join("all");
+        while !all.exists() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        let told = std::fs::read_to_string(all).expect("readable");
+        assert_eq!(told, "HUP\n", "{line}");
+    }
 }
