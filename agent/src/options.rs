@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use loadhook_profile::{INTERVAL, interval};
-use loadhook_rewrite::{Filter, PatternError};
+use loadhook_rewrite::{Filter, PatternError, list};
 
 /// What `help` prints.
 pub(crate) const HELP: &str = "\
@@ -26,6 +26,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   explain=true              keep the names of the methods left alone
   quiet=true                do not name the profile at exit
   manifest=FILE             note the profile's name there, with a zero byte behind
+
+In paths and patterns \\, is a comma and \\\\ a backslash.
 ";
 
 /// How calls are timed; the numbers are the tracker's.
@@ -71,7 +73,8 @@ pub(crate) enum Request {
 }
 
 /// Reads the text behind `=`. An item without `=` continues the list of the
-/// item before it, so that lists of patterns need no other comma.
+/// item before it, so that lists of patterns need no other comma: `\,` is one
+/// in a path or pattern.
 ///
 /// # Errors
 /// One line, or the pattern with a caret under its fault.
@@ -89,28 +92,28 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
         quiet: false,
         manifest: None,
     };
-    let mut list = None;
-    for item in text.split(',').filter(|item| !item.is_empty()) {
-        let (key, value) = match (item.split_once('='), list) {
+    let mut open = None;
+    for item in list::items(text).filter(|item| !item.is_empty()) {
+        let (key, value) = match (item.split_once('='), open) {
             (Some((key, value)), _) => (key, value),
             (None, Some(key)) => (key, item),
             (None, None) if item == "help" => return Ok(Request::Help),
             (None, None) => return Err(format!("the option {item} has no value (try help)")),
         };
-        list = None;
+        open = None;
         match key {
             "include" => {
-                list = Some("include");
+                open = Some("include");
                 options.includes = true;
                 options.filter.include(value).map_err(told)?;
             }
             "exclude" => {
-                list = Some("exclude");
+                open = Some("exclude");
                 options.filter.exclude(value).map_err(told)?;
             }
             "include-file" => {
                 options.includes = true;
-                include_file(value, &mut options.filter)?;
+                include_file(&list::unescaped(value), &mut options.filter)?;
             }
             "all" => options.all = boolean(key, value)?,
             "explain" => options.explain = boolean(key, value)?,
@@ -140,8 +143,8 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
                 let wrong = || wrong(key, value, INTERVAL);
                 options.snapshot_every = Some(interval(value).ok_or_else(wrong)?);
             }
-            "manifest" => options.manifest = Some(PathBuf::from(value)),
-            "file" => options.file = PathBuf::from(expand(value, process)),
+            "manifest" => options.manifest = Some(PathBuf::from(list::unescaped(value))),
+            "file" => options.file = PathBuf::from(expand(&list::unescaped(value), process)),
             _ => return Err(format!("unknown option {key} (try help)")),
         }
     }
@@ -206,6 +209,15 @@ mod tests {
             PathBuf::from("/100%pure/%p/7-7")
         );
         assert_eq!(options("").file, PathBuf::from("loadhook-7.pb.gz"));
+    }
+
+    #[test]
+    fn paths_and_patterns_can_hold_commas() {
+        let parsed = options(r"include=a.B\,C,d,file=/x\,y/\\z\a-%p,manifest=\,");
+        let patterns: Vec<&str> = parsed.filter.unmatched().map(|p| p.text()).collect();
+        assert_eq!(patterns, ["a.B,C", "d"]);
+        assert_eq!(parsed.file, PathBuf::from(r"/x,y/\z\a-7"));
+        assert_eq!(parsed.manifest, Some(PathBuf::from(",")));
     }
 
     #[test]

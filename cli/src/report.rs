@@ -201,18 +201,20 @@ struct Focus(Vec<Pattern>);
 
 impl Focus {
     fn parse(lists: &[String]) -> Result<Focus> {
-        let parse = |text: &str| match text.starts_with('@') {
-            // Profiles know names only.
-            true => Err(PatternError {
-                pattern: text.to_owned(),
+        let mut patterns = Vec::new();
+        for list in lists {
+            patterns.extend(Pattern::parse_list(list).context("--focus")?);
+        }
+        // Profiles know names only.
+        if let Some(annotation) = patterns.iter().find(|p| p.text().starts_with('@')) {
+            let fault = PatternError {
+                pattern: annotation.text().to_owned(),
                 at: 0,
                 message: "a profile holds no annotations",
-            }),
-            false => Pattern::parse(text),
-        };
-        let patterns = lists.iter().flat_map(|list| list.split(',')).map(parse);
-        let patterns: Result<_, PatternError> = patterns.collect();
-        Ok(Focus(patterns.context("--focus")?))
+            };
+            return Err(fault).context("--focus");
+        }
+        Ok(Focus(patterns))
     }
 
     fn names(&self, method: &Method) -> bool {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use loadhook_profile::{INTERVAL, interval};
-use loadhook_rewrite::{Filter, pattern_lines};
+use loadhook_rewrite::{Filter, list, pattern_lines};
 
 use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;
@@ -113,18 +113,16 @@ impl RunArgs {
         };
         // Each with its key: the agent takes what has an equals sign for an
         // option else.
-        for pattern in self.include.iter().flat_map(|list| list.split(',')) {
+        for pattern in self.include.iter().flat_map(|list| list::items(list)) {
             add("include", pattern);
         }
-        for pattern in self.exclude.iter().flat_map(|list| list.split(',')) {
+        for pattern in self.exclude.iter().flat_map(|list| list::items(list)) {
             add("exclude", pattern);
         }
         for file in files {
             match file {
                 // The JVM may be started elsewhere.
-                IncludeFile::Named(file) => {
-                    add("include-file", without_comma("--include-file", file)?);
-                }
+                IncludeFile::Named(file) => add("include-file", &list::escaped(utf8(file)?)),
                 IncludeFile::Read(patterns) => {
                     for pattern in patterns {
                         add("include", pattern);
@@ -158,8 +156,8 @@ impl RunArgs {
                 add(key, "true");
             }
         }
-        add("manifest", without_comma("TMPDIR", manifest)?);
-        add("file", without_comma("--output", file)?);
+        add("manifest", &list::escaped(utf8(manifest)?));
+        add("file", &list::escaped(utf8(file)?));
         Ok(items.join(","))
     }
 
@@ -199,18 +197,9 @@ impl IncludeFile {
         if fs::metadata(file).is_ok_and(|file| file.is_file()) {
             return Ok(IncludeFile::Named(std::path::absolute(file)?));
         }
-        let patterns = pattern_lines(&text).flat_map(|(_, line)| line.split(','));
+        let patterns = pattern_lines(&text).flat_map(|(_, line)| list::items(line));
         Ok(IncludeFile::Read(patterns.map(str::to_owned).collect()))
     }
-}
-
-/// The agent's options are a list with commas.
-fn without_comma<'p>(option: &str, path: &'p Path) -> Result<&'p str> {
-    let text = utf8(path)?;
-    if text.contains(',') {
-        bail!("{option}: the agent takes no path with a comma: {text}");
-    }
-    Ok(text)
 }
 
 /// Where the profiles of a command go.
@@ -251,17 +240,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     for path in target.whole.iter().chain(&args.html) {
         check_writable(path)?;
     }
-        command: &args.command,
-        agent: &agent,
-        options: &args.agent_options(&include_files, &target.file, &manifest)?,
-    };
-    let status = match launch.run()? {
-        Ended::With(status) => status,
-        Ended::NotStarted(status) | Ended::Elsewhere(status) => return Ok(ExitCode::from(status)),
-    };
-    outcome::show(args, &noted(&manifest), target.whole.as_deref());
-    Ok(ExitCode::from(status))
-}
     if let Some(html) = &args.html
         && is_same(html, target.whole.as_ref().unwrap_or(&target.file))
     {
@@ -273,6 +251,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     let manifest = scratch.path().join("profiles");
     let launch = Launch {
+        command: &args.command,
+        agent: &agent,
+        options: &args.agent_options(&include_files, &target.file, &manifest)?,
+    };
+    let status = match launch.run()? {
+        Ended::With(status) => status,
+        Ended::NotStarted(status) | Ended::Elsewhere(status) => return Ok(ExitCode::from(status)),
+    };
+    outcome::show(args, &noted(&manifest), target.whole.as_deref());
+    Ok(ExitCode::from(status))
+}
 
 /// The profiles that agents have noted, each once.
 fn noted(manifest: &Path) -> Vec<PathBuf> {
@@ -289,15 +278,4 @@ fn noted(manifest: &Path) -> Vec<PathBuf> {
         }
     }
     profiles
-}
-        command: &args.command,
-        agent: &agent,
-        options: &args.agent_options(&include_files, &target.file, &manifest)?,
-    };
-    let status = match launch.run()? {
-        Ended::With(status) => status,
-        Ended::NotStarted(status) => return Ok(ExitCode::from(status)),
-    };
-    outcome::show(args, &noted(&manifest), target.whole.as_deref());
-    Ok(ExitCode::from(status))
 }

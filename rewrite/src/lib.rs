@@ -102,6 +102,7 @@ pub mod constant_pool;
 pub mod descriptor;
 pub mod error;
 mod filter;
+pub mod list;
 mod method;
 mod never;
 pub mod opcode;

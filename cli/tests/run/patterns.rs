@@ -97,7 +97,7 @@ fn faults_in_patterns_are_pointed_at() {
             "the descriptor's ) is missing\n    Foo::bar(I\n              ^",
         ),
         ("店::買う::", "no character of a method name"),
-        ("", "empty\n    \n    ^"),
+        ("", "a pattern is missing\n    ok.**,\n          ^"),
     ] {
         let list = format!("ok.**,{pattern}");
         for option in ["--include", "--exclude"] {

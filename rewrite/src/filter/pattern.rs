@@ -1,0 +1,443 @@
+//! One pattern: how it is read, and what it names.
+
+use std::fmt;
+
+use crate::class::{ClassFile, Member};
+use crate::list;
+use crate::symbol::modified_utf8;
+
+/// What is said of an item without letters.
+const MISSING: &str = "a pattern is missing";
+
+/// A pattern, and whether it ever matched.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    subject: Subject,
+    pub(super) matched: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Subject {
+    Annotation(Glob),
+    Member {
+        class: Glob,
+        /// Match the part of the class name behind the last `/`.
+        simple: bool,
+        method: Option<Glob>,
+        descriptor: Option<Glob>,
+    },
+}
+
+/// A pattern that cannot be read: where, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternError {
+    /// The pattern as written; the whole list where one is missing.
+    pub pattern: String,
+    /// The byte at fault.
+    pub at: usize,
+    /// What is wrong there.
+    pub message: &'static str,
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let column = self.pattern.get(..self.at).unwrap_or("").chars().count();
+        writeln!(f, "bad pattern: {}", self.message)?;
+        writeln!(f, "    {}", self.pattern)?;
+        write!(f, "    {:column$}^", "")
+    }
+}
+
+impl std::error::Error for PatternError {}
+
+/// A sequence of literal bytes, as class files have them, and wildcards.
+#[derive(Clone, Debug)]
+struct Glob(Vec<Part>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Byte(u8),
+    /// Any bytes but `/`.
+    Segment,
+    /// Any bytes.
+    Any,
+}
+
+impl Glob {
+    /// Compiles a class name; dots become the slashes of internal names.
+    fn class(text: &str) -> Glob {
+        let mut parts = Vec::new();
+        let mut bytes = modified_utf8(text).into_iter().peekable();
+        while let Some(byte) = bytes.next() {
+            parts.push(match byte {
+                b'*' if bytes.next_if_eq(&b'*').is_some() => Part::Any,
+                b'*' => Part::Segment,
+                b'.' => Part::Byte(b'/'),
+                byte => Part::Byte(byte),
+            });
+        }
+        Glob(parts)
+    }
+
+    /// Compiles a method name or descriptor.
+    fn text(text: &str) -> Glob {
+        let mut parts: Vec<Part> = modified_utf8(text)
+            .into_iter()
+            .map(|byte| match byte {
+                b'*' => Part::Any,
+                byte => Part::Byte(byte),
+            })
+            .collect();
+        parts.dedup_by(|a, b| *a == Part::Any && *b == Part::Any);
+        Glob(parts)
+    }
+
+    /// Whether the whole of `text` matches. Backtracks to the last wildcard
+    /// only, which is enough for `Any`; a `Segment` that ran into a `/` falls
+    /// back to the last `Any`.
+    fn matches(&self, text: &[u8]) -> bool {
+        let (mut part, mut at) = (0, 0);
+        let mut any: Option<(usize, usize)> = None;
+        let mut segment: Option<(usize, usize)> = None;
+        loop {
+            match (self.0.get(part), text.get(at)) {
+                (None, None) => return true,
+                (Some(Part::Any), _) => {
+                    part += 1;
+                    any = Some((part, at));
+                    segment = None;
+                    continue;
+                }
+                (Some(Part::Segment), _) => {
+                    part += 1;
+                    segment = Some((part, at));
+                    continue;
+                }
+                (Some(Part::Byte(expected)), Some(found)) if expected == found => {
+                    part += 1;
+                    at += 1;
+                    continue;
+                }
+                _ => {}
+            }
+            let retry = |from: &mut Option<(usize, usize)>, stop: Option<u8>| {
+                let (part, at) = (*from)?;
+                let byte = *text.get(at)?;
+                if Some(byte) == stop {
+                    return None;
+                }
+                *from = Some((part, at + 1));
+                Some((part, at + 1))
+            };
+            let next = retry(&mut segment, Some(b'/')).or_else(|| {
+                segment = None;
+                retry(&mut any, None)
+            });
+            match next {
+                Some(next) => (part, at) = next,
+                None => return false,
+            }
+        }
+    }
+}
+
+impl Pattern {
+    /// Reads a list of patterns, as of [`list::items`].
+    ///
+    /// # Errors
+    /// At the first that is not one, and where one is missing.
+    pub fn parse_list(list: &str) -> Result<Vec<Pattern>, PatternError> {
+        let mut at = 0;
+        let parse = |item: &str| {
+            let start = at;
+            at += item.len() + 1;
+            match item.is_empty() {
+                true => Err(PatternError {
+                    pattern: list.to_owned(),
+                    at: start,
+                    message: MISSING,
+                }),
+                false => Pattern::parse(&list::unescaped(item)),
+            }
+        };
+        list::items(list).map(parse).collect()
+    }
+
+    /// Reads one pattern.
+    ///
+    /// # Errors
+    /// When it is not one; the error points at the fault.
+    pub fn parse(text: &str) -> Result<Pattern, PatternError> {
+        let fault = |at, message| {
+            Err(PatternError {
+                pattern: text.to_owned(),
+                at,
+                message,
+            })
+        };
+        if text.is_empty() {
+            return fault(0, MISSING);
+        }
+        if let Some(at) = text.find(|c: char| c.is_whitespace() || c.is_control()) {
+            return fault(at, "a blank belongs to no name");
+        }
+        let subject = if let Some(name) = text.strip_prefix('@') {
+            if let Some(at) = name.find("::") {
+                return fault(1 + at, "an annotation pattern names no method");
+            }
+            if let Some((at, message)) = class_fault(name) {
+                return fault(1 + at, message);
+            }
+            // Compared with a descriptor: `Lcom/example/Timed;`.
+            let mut glob = Glob::class(name);
+            glob.0.insert(0, Part::Byte(b'L'));
+            glob.0.push(Part::Byte(b';'));
+            Subject::Annotation(glob)
+        } else {
+            let (class, member) = match text.split_once("::") {
+                Some((class, member)) => (class, Some(member)),
+                None => (text, None),
+            };
+            if let Some((at, message)) = class_fault(class) {
+                return fault(at, message);
+            }
+            let (mut method, mut descriptor) = (None, None);
+            if let Some(member) = member {
+                let start = class.len() + 2;
+                let open = member.find('(').unwrap_or(member.len());
+                let (name, rest) = member.split_at(open);
+                if name.is_empty() {
+                    return fault(start, "a method name, or *, is missing");
+                }
+                if let Some(at) = name.find([':', '.', '/', ';', '[', ')']) {
+                    return fault(start + at, "no character of a method name");
+                }
+                if !rest.is_empty() {
+                    if !rest.contains([')', '*']) {
+                        return fault(text.len(), "the descriptor's ) is missing");
+                    }
+                    descriptor = Some(Glob::text(rest));
+                }
+                method = Some(Glob::text(name));
+            }
+            Subject::Member {
+                class: Glob::class(class),
+                simple: !class.contains('.') && !class.starts_with("**"),
+                method,
+                descriptor,
+            }
+        };
+        Ok(Pattern {
+            text: text.to_owned(),
+            subject,
+            matched: false,
+        })
+    }
+
+    /// The pattern as written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it names the class itself, so that all its methods are meant,
+    /// or, with `any_part`, at least could name one of its methods.
+    pub(super) fn names_class(&self, class: &ClassFile<'_>, any_part: bool) -> bool {
+        match &self.subject {
+            Subject::Annotation(glob) => {
+                let annotated = class.annotation_types().any(|name| glob.matches(name));
+                annotated
+                    || (any_part
+                        && class
+                            .methods()
+                            .any(|method| method.annotation_types().any(|name| glob.matches(name))))
+            }
+            Subject::Member {
+                class: glob,
+                simple,
+                method,
+                ..
+            } => (any_part || method.is_none()) && glob.matches(shown_name(class.name(), *simple)),
+        }
+    }
+
+    /// Whether it may name a class of this internal name, or a part of one.
+    pub(super) fn may_name(&self, name: &[u8]) -> bool {
+        match &self.subject {
+            Subject::Annotation(_) => true,
+            Subject::Member { class, simple, .. } => class.matches(shown_name(name, *simple)),
+        }
+    }
+
+    pub(super) fn names_method(&self, method: &Member<'_, '_>) -> bool {
+        match &self.subject {
+            Subject::Annotation(glob) => {
+                method.annotation_types().any(|name| glob.matches(name))
+                    || self.names_class(method.class(), false)
+            }
+            Subject::Member { .. } => {
+                let class = method.class().name();
+                self.names(class, method.name(), method.descriptor()) == Some(true)
+            }
+        }
+    }
+
+    /// Whether it names the method of this name and descriptor in the class of
+    /// this internal name, all in modified UTF-8; `None` for annotation
+    /// patterns, which need more than names.
+    pub fn names(&self, class: &[u8], method: &[u8], descriptor: &[u8]) -> Option<bool> {
+        match &self.subject {
+            Subject::Annotation(_) => None,
+            Subject::Member {
+                class: glob,
+                simple,
+                method: name,
+                descriptor: types,
+            } => Some(
+                glob.matches(shown_name(class, *simple))
+                    && name.as_ref().is_none_or(|g| g.matches(method))
+                    && types.as_ref().is_none_or(|g| g.matches(descriptor)),
+            ),
+        }
+    }
+}
+
+fn shown_name(name: &[u8], simple: bool) -> &[u8] {
+    match name.iter().rposition(|&b| b == b'/') {
+        Some(slash) if simple => name.get(slash + 1..).unwrap_or_default(),
+        _ => name,
+    }
+}
+
+fn class_fault(class: &str) -> Option<(usize, &'static str)> {
+    if class.is_empty() {
+        return Some((0, "a class name, or **, is missing"));
+    }
+    if let Some(at) = class.find([':', ';', '[', '(', ')', '@']) {
+        return Some((at, "no character of a class name"));
+    }
+    if let Some(at) = class.find('/') {
+        return Some((at, "packages are separated by dots here"));
+    }
+    if let Some(at) = class.find("***") {
+        return Some((at + 2, "no more than two stars"));
+    }
+    if let Some(at) = class.find("..") {
+        return Some((at + 1, "a package name is missing"));
+    }
+    if class.starts_with('.') {
+        return Some((0, "a package name is missing"));
+    }
+    if class.ends_with('.') {
+        return Some((class.len(), "a class name is missing"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(pattern: &str, name: &str) -> bool {
+        let Subject::Member { class, simple, .. } = Pattern::parse(pattern).unwrap().subject else {
+            panic!("{pattern} is no class pattern");
+        };
+        class.matches(shown_name(name.as_bytes(), simple))
+    }
+
+    #[test]
+    fn one_star_stays_in_the_package() {
+        assert!(class("com.example.*", "com/example/Service"));
+        assert!(class("com.example.*", "com/example/Map$Entry"));
+        assert!(!class("com.example.*", "com/example/sub/Service"));
+        assert!(!class("com.example.*", "com/examples/Service"));
+        assert!(class("com.*.Service", "com/example/Service"));
+        assert!(!class("com.*.Service", "com/a/b/Service"));
+    }
+
+    #[test]
+    fn two_stars_go_below() {
+        assert!(class("com.example.**", "com/example/sub/Service"));
+        assert!(class("**", "Service"));
+        assert!(class("**.Service", "com/a/b/Service"));
+        assert!(class("**.a*.Service", "x/ab/c/abc/Service"));
+        assert!(!class("**.a*.Service", "x/ab/c/bc/Service"));
+    }
+
+    #[test]
+    fn without_a_dot_the_simple_name_counts() {
+        assert!(class("Foo*", "com/example/FooBar"));
+        assert!(class("Foo*", "Foo"));
+        assert!(!class("Foo*", "Foo/Bar"));
+        assert!(!class("Foo", "com/example/FooBar"));
+    }
+
+    #[test]
+    fn names_alone_are_enough_but_for_annotations() {
+        let names = |pattern| {
+            Pattern::parse(pattern)
+                .unwrap()
+                .names(b"a/B", b"run", b"(I)V")
+        };
+        for (pattern, expected) in [
+            ("a.*", Some(true)),
+            ("B", Some(true)),
+            ("a.B::run", Some(true)),
+            ("a.B::r*(I)*", Some(true)),
+            ("a.B::run(J)V", Some(false)),
+            ("a.B::stop", Some(false)),
+            ("a.C", Some(false)),
+            ("@a.B", None),
+        ] {
+            assert_eq!(names(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn hostile_patterns_take_no_time() {
+        let pattern = "*a".repeat(200);
+        assert!(!class(&pattern, &"a".repeat(60_000).replace("aa", "ab")));
+    }
+
+    #[test]
+    fn faults_are_pointed_at() {
+        let fault = |pattern| Pattern::parse(pattern).map(|_| ()).unwrap_err();
+        for (pattern, at) in [
+            ("", 0),
+            ("com/example/Foo", 3),
+            ("com..Foo", 4),
+            ("Foo::", 5),
+            ("Foo::bar::baz", 8),
+            ("@a::b", 2),
+            ("a b", 1),
+            ("Foo::bar(I", 10),
+        ] {
+            let fault = fault(pattern);
+            assert_eq!(fault.at, at, "{fault}");
+        }
+        let shown = fault("com/example/Foo").to_string();
+        assert!(shown.ends_with("    com/example/Foo\n       ^"), "{shown}");
+    }
+    #[test]
+    fn lists_show_what_is_missing() {
+        let fault = |list| {
+            Pattern::parse_list(list)
+                .map(|_| ())
+                .unwrap_err()
+                .to_string()
+        };
+        for (list, shown) in [
+            ("a,,b", "    a,,b\n      ^"),
+            ("店\\,.x,", "    店\\,.x,\n          ^"),
+            ("", "    \n    ^"),
+            ("a,b..c", "    b..c\n      ^"),
+        ] {
+            let fault = fault(list);
+            assert!(fault.ends_with(shown), "{fault}");
+        }
+        let patterns = Pattern::parse_list(r"a.B\,C,d").expect("a list");
+        let texts: Vec<&str> = patterns.iter().map(Pattern::text).collect();
+        assert_eq!(texts, ["a.B,C", "d"]);
+        assert_eq!(patterns[0].names(b"a/B,C", b"", b""), Some(true));
+    }
+}
