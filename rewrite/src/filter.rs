@@ -12,7 +12,8 @@
 //!
 //! `*` stands for any characters but a dot in class names, `**` for any at
 //! all; in method names and descriptors both stand for any. A nested class is
-//! named as in class files: `Map$Entry`.
+//! named as in class files: `Map$Entry`; so are types in descriptors, behind
+//! whose `)` nothing stands for anything.
 
 mod pattern;
 

@@ -33,10 +33,10 @@ fn patterns_choose() {
     assert_eq!(profile(&["--include", "shop.Shop"]), [2, 0, 0, 0]);
     assert_eq!(profile(&["--include", "Shop$*"]), [0, 1500, 1500, 3000]);
     assert_eq!(profile(&["--include", "**::f*,**::serve"]), [2, 0, 1500, 0]);
-    assert_eq!(
-        profile(&["--include", "**::合計する(Lshop/Shop$Order;)*"]),
-        [0, 0, 0, 1500]
-    );
+    for descriptor in ["(Lshop/Shop$Order;)", "(Lshop/Shop$Order;)J", "(*r;)*"] {
+        let pattern = format!("**::合計する{descriptor}");
+        assert_eq!(profile(&["--include", &pattern]), [0, 0, 0, 1500]);
+    }
     assert_eq!(profile(&["--include", "@shop.Shop$Timed"]), [2, 0, 0, 0]);
     let exclude = ["--exclude", "*Order", "--exclude", "shop.Shop::serve"];
     assert_eq!(profile(&exclude), [0, 0, 0, 3000]);
@@ -97,6 +97,10 @@ fn faults_in_patterns_are_pointed_at() {
             "the descriptor's ) is missing\n    Foo::bar(I\n              ^",
         ),
         ("店::買う::", "no character of a method name"),
+        (
+            "Foo::bar(String[])",
+            "as in (I[Ljava/lang/String;)\n    Foo::bar(String[])\n             ^",
+        ),
         ("", "a pattern is missing\n    ok.**,\n          ^"),
     ] {
         let list = format!("ok.**,{pattern}");

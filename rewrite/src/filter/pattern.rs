@@ -9,6 +9,9 @@ use crate::symbol::modified_utf8;
 /// What is said of an item without letters.
 const MISSING: &str = "a pattern is missing";
 
+/// What is said of types as Java's source code has them.
+const NO_TYPE: &str = "types are those of class files here, as in (I[Ljava/lang/String;)";
+
 /// A pattern, and whether it ever matched.
 #[derive(Clone, Debug)]
 pub struct Pattern {
@@ -214,10 +217,15 @@ impl Pattern {
                     return fault(start + at, "no character of a method name");
                 }
                 if !rest.is_empty() {
-                    if !rest.contains([')', '*']) {
-                        return fault(text.len(), "the descriptor's ) is missing");
+                    if let Some((at, message)) = descriptor_fault(rest) {
+                        return fault(start + open + at, message);
                     }
-                    descriptor = Some(Glob::text(rest));
+                    let mut glob = Glob::text(rest);
+                    if rest.ends_with(')') {
+                        // Whatever it returns.
+                        glob.0.push(Part::Any);
+                    }
+                    descriptor = Some(glob);
                 }
                 method = Some(Glob::text(name));
             }
@@ -334,6 +342,78 @@ fn class_fault(class: &str) -> Option<(usize, &'static str)> {
     None
 }
 
+/// What is wrong with a descriptor that may have wildcards, and where.
+fn descriptor_fault(text: &str) -> Option<(usize, &'static str)> {
+    let mut at = 1;
+    let mut has_star = false;
+    loop {
+        match text.get(at..)?.chars().next() {
+            Some(')') => break,
+            Some('*') => {
+                has_star = true;
+                at += 1;
+                // What follows may be the rest of a class name.
+                let end = text[at..].find([';', '*', ')']).map(|end| at + end);
+                at = match end {
+                    Some(end) if text[end..].starts_with(';') => end + 1,
+                    Some(end) if text[end..].starts_with('*') => end,
+                    _ => at,
+                };
+            }
+            None if has_star => return None,
+            None => return Some((at, "the descriptor's ) is missing")),
+            Some(_) => match type_end(text, at) {
+                Ok(end) => at = end,
+                Err(fault) => return Some(fault),
+            },
+        }
+    }
+    at += 1;
+    let returned = text.get(at..)?;
+    if matches!(returned, "" | "V") || returned.starts_with('*') {
+        return None;
+    }
+    match type_end(text, at) {
+        Ok(end) if end == text.len() || text[end..].starts_with('*') => None,
+        Ok(end) => Some((word_start(text, end), NO_TYPE)),
+        Err(fault) => Some(fault),
+    }
+}
+
+/// Where the type that begins there ends, or the first star in it.
+fn type_end(text: &str, at: usize) -> Result<usize, (usize, &'static str)> {
+    let rest = text.get(at..).unwrap_or_default();
+    let element = rest.trim_start_matches('[');
+    let at = at + rest.len() - element.len();
+    match element.chars().next() {
+        Some('B' | 'C' | 'D' | 'F' | 'I' | 'J' | 'S' | 'Z') => Ok(at + 1),
+        Some('*') => Ok(at),
+        Some('L') => {
+            let end = element.find([';', '*', '.', ')']).unwrap_or(element.len());
+            match element.get(end..).and_then(|rest| rest.chars().next()) {
+                Some(';') => Ok(at + end + 1),
+                Some('*') => Ok(at + end),
+                Some('.') => Err((at + end, "packages are separated by slashes in descriptors")),
+                _ => Err((
+                    at + end,
+                    "a class ends with ; here, as in (Ljava/lang/String;)",
+                )),
+            }
+        }
+        _ => Err((word_start(text, at), NO_TYPE)),
+    }
+}
+
+/// The beginning of the word in which `at` is, if it is in one.
+fn word_start(text: &str, at: usize) -> usize {
+    let (before, behind) = text.split_at_checked(at).unwrap_or((text, ""));
+    let is_letter = |c: char| c.is_alphanumeric() || "_$".contains(c);
+    match behind.starts_with(is_letter) {
+        true => before.trim_end_matches(is_letter).len(),
+        false => at,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -400,6 +480,37 @@ mod tests {
     }
 
     #[test]
+    fn a_descriptor_may_end_with_its_parameters() {
+        let names = |pattern: &str| {
+            let pattern = Pattern::parse(pattern).expect(pattern);
+            pattern.names(b"a/B", b"run", b"(I[Ljava/lang/String;)V")
+        };
+        for pattern in [
+            "B::run(I[Ljava/lang/String;)",
+            "B::run(I[Ljava/lang/String;)V",
+            "B::run(*)",
+            "B::run(*)V",
+            "B::run(*",
+            "B::run(I*",
+            "B::run(*;)",
+            "B::run(*[Ljava/*;)",
+            "B::run(I[L*String;)",
+            "B::run(**)**",
+        ] {
+            assert_eq!(names(pattern), Some(true), "{pattern}");
+        }
+        for pattern in [
+            "B::run()",
+            "B::run(I)",
+            "B::run(*I)",
+            "B::run(*)I",
+            "B::run(*)[*",
+        ] {
+            assert_eq!(names(pattern), Some(false), "{pattern}");
+        }
+    }
+
+    #[test]
     fn faults_are_pointed_at() {
         let fault = |pattern| Pattern::parse(pattern).map(|_| ()).unwrap_err();
         for (pattern, at) in [
@@ -411,6 +522,21 @@ mod tests {
             ("@a::b", 2),
             ("a b", 1),
             ("Foo::bar(I", 10),
+            ("Foo::bar(int)", 9),
+            ("Foo::bar(String[])", 9),
+            ("Foo::bar(IV)", 9),
+            ("Foo::bar([)", 10),
+            ("Foo::bar(Long)", 13),
+            ("Foo::bar(Ljava/lang/String)V", 26),
+            ("Foo::bar(Ljava.lang.String;)", 14),
+            ("Foo::bar(I)void", 11),
+            ("Foo::bar(I)String", 11),
+            ("Foo::bar(I)[", 12),
+            ("Foo::bar(I)VV", 11),
+            ("Foo::bar(I)I)", 12),
+            ("Foo::bar(*String)", 10),
+            ("Foo::bar(*;int)", 11),
+            ("店::買う(int)", 12),
         ] {
             let fault = fault(pattern);
             assert_eq!(fault.at, at, "{fault}");
