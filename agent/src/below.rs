@@ -20,16 +20,16 @@ const METHODS: &[Methods] = &[
     ),
     (
         "java/util/concurrent/atomic/AtomicInteger",
-        &[
-            "<clinit>()V",
-            "compareAndSet(II)Z",
-            "getAndDecrement()I",
-            "getAndIncrement()I",
-        ],
+        &["<clinit>()V", "getAndDecrement()I", "getAndIncrement()I"],
     ),
     (
         "java/util/concurrent/atomic/AtomicLong",
-        &["<clinit>()V", "getAndIncrement()J"],
+        &[
+            "<clinit>()V",
+            "compareAndSet(JJ)Z",
+            "get()J",
+            "getAndIncrement()J",
+        ],
     ),
     (
         "jdk/internal/misc/Unsafe",

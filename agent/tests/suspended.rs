@@ -1,11 +1,12 @@
-//! A debugger, or `Thread.suspend`, stops a thread in the midst of the tracker: the program goes on without it, and ends.
+//! A debugger, `Thread.suspend` or `Thread.stop` stops a thread in the midst of the tracker: the program goes on without
+//! it, and ends.
 
 use anyhow::{Result, ensure};
 
 mod support;
 use support::{Program, finish};
 
-on_each_jdk!(the_program_ends it_goes_on_afterwards);
+on_each_jdk!(the_program_ends it_goes_on_afterwards what_is_left_is_given_back);
 on_jdks!(really_suspended: on_11 11, on_17 17);
 
 fn program(feature: u32, mode: &str) -> Program {
@@ -48,5 +49,17 @@ fn it_goes_on_afterwards(feature: u32) -> Result<()> {
     run.printed("works\n", 0)?.calls("Suspended", calls)?;
     let lost = run.profile.header.overflowed_calls;
     ensure!(lost == 1, "{}: {lost} calls lost", run.name);
+    Ok(())
+}
+
+/// An exception from another thread strikes between taking the lock and knowing so.
+fn what_is_left_is_given_back(feature: u32) -> Result<()> {
+    let run = program(feature, "left").run()?;
+    let calls = "
+        - > works 1
+        - > leaf 3";
+    run.printed("works\n", 0)?.calls("Suspended", calls)?;
+    let lost = run.profile.header.overflowed_calls;
+    ensure!(lost == 0, "{}: {lost} calls lost", run.name);
     Ok(())
 }

@@ -31,11 +31,11 @@ public final class Suspended {
         Field given = field("given");
         Thread thread = new Thread(() -> {
             try {
-                take.invoke(null, Thread.currentThread());
+                long ticket = (Long) take.invoke(null, Thread.currentThread());
                 held.countDown();
                 end.await();
                 holder.set(null, null);
-                given.setInt(null, given.getInt(null) + 1);
+                given.setLong(null, ticket);
             } catch (Exception e) {
                 throw new IllegalStateException(e);
             }
@@ -44,6 +44,22 @@ public final class Suspended {
         thread.start();
         held.await();
         return thread;
+    }
+
+    /** As if it was stopped by an exception where it has the lock and does not know so; then it meets its first probe. */
+    static void left() throws Exception {
+        Method take = lock.getDeclaredMethod("tryTake", Thread.class);
+        take.setAccessible(true);
+        Thread thread = new Thread(() -> {
+            try {
+                take.invoke(null, Thread.currentThread());
+            } catch (ReflectiveOperationException e) {
+                throw new IllegalStateException(e);
+            }
+            leaf();
+        });
+        thread.start();
+        thread.join();
     }
 
     /** Suspends threads that begin until one holds the lock then. */
@@ -73,6 +89,8 @@ public final class Suspended {
         Thread thread = null;
         if (args[0].equals("suspend")) {
             suspend();
+        } else if (args[0].equals("left")) {
+            left();
         } else {
             thread = holder(end);
         }

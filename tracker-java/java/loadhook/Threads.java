@@ -110,16 +110,19 @@ final class Threads {
 
     /** The thread's path, if it has one already, or one of the pool, or the new one; null without the lock. */
     private static Path register(Thread thread, Path made) {
-        if (!Lock.take(thread)) {
-            return null;
-        }
+        long ticket = 0;
         try {
-            return registered(thread, made);
+            ticket = Lock.take(thread);
+            return ticket == 0 ? null : registered(thread, made);
         } catch (OutOfMemoryError error) {
             return null;
         } finally {
-            Lock.holder = null;
-            Lock.given++;
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(thread);
+            }
         }
     }
 
@@ -199,11 +202,10 @@ final class Threads {
     /** A thread's end, told by itself or by the JVM; without the lock the next look at the threads finds it. */
     static void end(Thread thread) {
         Thread current = Thread.currentThread();
-        if (!Lock.take(current)) {
-            return;
-        }
+        long ticket = 0;
         try {
-            Path path = chained(thread);
+            ticket = Lock.take(current);
+            Path path = ticket == 0 ? null : chained(thread);
             if (path != null) {
                 if (thread == current) {
                     path.finish();
@@ -211,8 +213,12 @@ final class Threads {
                 end(path);
             }
         } finally {
-            Lock.holder = null;
-            Lock.given++;
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(current);
+            }
         }
     }
 
@@ -281,17 +287,20 @@ final class Threads {
         Thread thread = Thread.currentThread();
         scratch.owner = Ids.owner(thread);
         int slot = slot(Ids.of(thread));
-        if (!Lock.take(thread)) {
-            return Long.MAX_VALUE;
-        }
         Path before = CACHE[slot];
-        CACHE[slot] = scratch;
+        long ticket = 0;
         try {
-            return Calibration.batch(Calibration.PROBES);
+            ticket = Lock.take(thread);
+            CACHE[slot] = scratch;
+            return ticket == 0 ? Long.MAX_VALUE : Calibration.batch(Calibration.PROBES);
         } finally {
             CACHE[slot] = before;
-            Lock.holder = null;
-            Lock.given++;
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(thread);
+            }
         }
     }
 
@@ -301,18 +310,21 @@ final class Threads {
     static Path leave() {
         Thread thread = Thread.currentThread();
         reader = thread;
-        // With the lock, so that what is there is found.
-        boolean locked = Lock.take(thread);
+        long ticket = 0;
         try {
+            // So that what is there is found.
+            ticket = Lock.take(thread);
             Path path = chained(thread);
             if (path != null) {
                 path.owner = Path.NOBODY;
             }
             return path;
         } finally {
-            if (locked) {
+            if (ticket != 0) {
                 Lock.holder = null;
-                Lock.given++;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(thread);
             }
         }
     }
@@ -330,10 +342,12 @@ final class Threads {
      */
     static Path[] beginSnapshot() {
         Thread current = Thread.currentThread();
-        if (!Lock.take(current)) {
-            return null;
-        }
+        long ticket = 0;
         try {
+            ticket = Lock.take(current);
+            if (ticket == 0) {
+                return null;
+            }
             mergeEnded();
             sweep(current);
             int waiting = 0;
@@ -353,20 +367,31 @@ final class Threads {
             }
             return paths;
         } finally {
-            Lock.holder = null;
-            Lock.given++;
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(current);
+            }
         }
     }
 
     static void endSnapshot() {
         // Without the lock the next one to end merges what has ended.
         snapshot = false;
-        if (Lock.take(Thread.currentThread())) {
-            try {
+        Thread current = Thread.currentThread();
+        long ticket = 0;
+        try {
+            ticket = Lock.take(current);
+            if (ticket != 0) {
                 mergeEnded();
-            } finally {
+            }
+        } finally {
+            if (ticket != 0) {
                 Lock.holder = null;
-                Lock.given++;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(current);
             }
         }
     }
@@ -393,16 +418,21 @@ final class Threads {
     /** Of what is no thread's; without the lock not all of it. */
     static long bytes() {
         long bytes = 4L * (SLOTS + chains.length);
-        if (Lock.take(Thread.currentThread())) {
-            try {
-                for (Path path = pool; path != null; path = path.next) {
-                    bytes += path.bytes();
-                }
-            } finally {
+        Thread current = Thread.currentThread();
+        long ticket = 0;
+        try {
+            ticket = Lock.take(current);
+            for (Path path = ticket == 0 ? null : pool; path != null; path = path.next) {
+                bytes += path.bytes();
+            }
+            return bytes;
+        } finally {
+            if (ticket != 0) {
                 Lock.holder = null;
-                Lock.given++;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(current);
             }
         }
-        return bytes;
     }
 }
