@@ -308,7 +308,8 @@ impl Offline<'_> {
         Ok(Some(Packed::new(&changed, entry.method())))
     }
 
-    /// The archive's manifest; none that cannot be read.
+    /// The archive's manifest, of several the last one, as the JVM takes it; none
+    /// that cannot be read.
     fn main_manifest<R: ReaderAt>(
         &mut self,
         name: &str,
@@ -316,7 +317,7 @@ impl Offline<'_> {
         names: &[Option<&str>],
     ) -> Result<Option<Vec<u8>>, Error> {
         let is_manifest = |name: &Option<&str>| name.is_some_and(is_manifest);
-        let Some(at) = names.iter().position(is_manifest) else {
+        let Some(at) = names.iter().rposition(is_manifest) else {
             return Ok(None);
         };
         Ok(self.read(archive, &archive.entries()[at], name)?.ok())

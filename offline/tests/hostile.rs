@@ -191,6 +191,26 @@ fn trackers_are_no_classes_of_the_user() -> Result<()> {
 }
 
 #[test]
+fn the_last_manifest_counts() -> Result<()> {
+    let named = b"Automatic-Module-Name: a\n\n".as_slice();
+    let other = b"Manifest-Version: 1.0\n\n".as_slice();
+    for (first, last, is_module) in [(named, other, false), (other, named, true)] {
+        let (out, _) = rewrite(
+            &plan(Tracker::Embed),
+            &deflated(&[
+                ("META-INF/MANIFEST.MF", first),
+                ("Greeter.class", GREETER),
+                ("meta-inf/manifest.mf", last),
+            ]),
+        )?;
+        // A module's tracker is in a package of its own.
+        let is_own = content(&out, "META-INF/loadhook/tracker").is_ok();
+        ensure!(is_own == is_module && content(&out, "loadhook/Tracker.class").is_err() == is_own);
+    }
+    Ok(())
+}
+
+#[test]
 fn archives_that_lie_too_deep_are_named() -> Result<()> {
     let mut jar = deflated(&[("Greeter.class", GREETER)]);
     for depth in (0..6).rev() {
