@@ -6,6 +6,7 @@ mod common;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use common::{GREETER, plan};
@@ -126,9 +127,39 @@ fn entries_pass_16_bits() -> Result<()> {
     check_runs(&out)
 }
 
+/// An end record of zip64 is not found where something follows the archive, so
+/// there is none: the JVM counts entries itself.
+#[test]
+fn entries_pass_16_bits_before_a_trailer() -> Result<()> {
+    let file = tempfile::tempfile()?;
+    let mut zip = ZipWriter::new(io::BufWriter::new(file.try_clone()?));
+    let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for number in 0..65_500 {
+        zip.start_file(format!("t/{number}"), options)?;
+    }
+    zip.start_file("Greeter.class", options)?;
+    zip.write_all(GREETER)?;
+    zip.finish()?.write_all(b"trailer")?;
+    let out = rewritten(&file)?;
+    let end = out.as_file().metadata()?.len() - 7 - 22;
+    let mut count = [0; 2];
+    out.as_file().read_exact_at(&mut count, end + 10)?;
+    ensure!(count == [0xff; 2], "{count:?}");
+    // The compiler reads no archive that something follows.
+    let folder = tempfile::tempdir()?;
+    std::fs::write(folder.path().join("Greeter.class"), GREETER)?;
+    check_runs_compiled(&out, folder.path())
+}
+
 /// Checks that a compiler and a JVM find the class in it, and the JVM what its
 /// probes call.
 fn check_runs(jar: &tempfile::NamedTempFile) -> Result<()> {
+    check_runs_compiled(jar, jar.path())
+}
+
+/// Checks that a JVM finds the class in it, after a compiler did elsewhere, and
+/// what its probes call.
+fn check_runs_compiled(jar: &tempfile::NamedTempFile, elsewhere: &Path) -> Result<()> {
     let main = "class Main { public static void main(String[] none) {
         System.out.println(new Greeter(\"world\").greet());
     } }";
@@ -137,8 +168,8 @@ fn check_runs(jar: &tempfile::NamedTempFile) -> Result<()> {
     let jdk = Jdk::find(17)?;
     let path = format!("{}:.", jar.path().display());
     let mut javac = jdk.javac()?;
-    javac.current_dir(folder.path());
-    helpers::output(javac.args(["-cp", &path, "Main.java"]))?;
+    javac.current_dir(folder.path()).arg("-cp").arg(elsewhere);
+    helpers::output(javac.args(["-d", ".", "Main.java"]))?;
     let mut java = jdk.java();
     java.current_dir(folder.path());
     java.args(["-Xverify:all", "-Dloadhook.file=a.pb.gz", "-cp", &path]);

@@ -1,6 +1,6 @@
 //! What follows the directory: the end records, and whatever stands behind them.
 
-use super::record::{MAX32, VERSION_ZIP64, put2, put4, put8, short, u4};
+use super::record::{MAX32, VERSION_ZIP64, put2, put4, put8, short, u2, u4};
 
 pub(super) const END_LEN: u64 = 22;
 pub(super) const END64: [u8; 4] = *b"PK\x06\x06";
@@ -32,7 +32,11 @@ impl Ending {
         let mut out = Vec::new();
         let offset = start - base;
         let had64 = !self.end64.is_empty();
-        if had64 || entries >= MAX16 || records >= MAX32 || offset >= MAX32 {
+        // Something behind the end record and its comment hides that of zip64
+        // from the JVM; entries it counts itself.
+        let has_trailer = self.behind().len() > usize::from(u2(&self.end, 20));
+        let too_many = entries >= MAX16 && !has_trailer;
+        if had64 || too_many || records >= MAX32 || offset >= MAX32 {
             // From the file's first byte on, as the JDK takes it.
             let place = start + records;
             let mut end64 = match had64 {
