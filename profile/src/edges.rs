@@ -57,7 +57,7 @@ fn add(tree: &Tree, edges: &mut BTreeMap<Ends, Edge>) {
         });
         edge.calls = edge.calls.saturating_add(entry.calls);
         edge.untimed &= entry.figure.untimed;
-        edge.partial |= entry.partial;
+        edge.partial |= entry.is_partial();
         match entry.figure.recursion {
             Some(recursion) => folded
                 .entry((recursion, ends))

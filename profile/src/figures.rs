@@ -32,9 +32,11 @@
 //!
 //! **A node that was never timed** (it overflowed, was entered and not yet left,
 //! or is a virtual thread's, by the CPU clock) has no time of its own; its
-//! callees' time is taken from its caller's.
+//! callees' time is taken from its caller's. By the CPU clock a node can have timed
+//! calls and one that is not left: what its callees took was then measured apart
+//! from its own time, and is not limited by it.
 
-use crate::model::{Header, Node, Timing};
+use crate::model::{Clock, Header, Node, Timing};
 
 /// A node's corrected times, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -60,20 +62,16 @@ pub struct Figure {
     /// Whether none of its calls was timed, though others' were: `self_ns` is
     /// unknown and reads 0, `total_ns` is what is known of its callees.
     pub untimed: bool,
+    /// The calls whose times are known; of estimates all, and of [`Timing::Count`].
+    pub timed_calls: u64,
+    /// The part of `total_ns` that they took.
+    pub timed_ns: f64,
 }
 
 impl Figure {
     /// `self_ns` where it is known.
     pub(crate) fn own_ns(&self) -> Option<f64> {
         (!self.untimed).then_some(self.self_ns)
-    }
-
-    /// The part of `total_ns` that calls with known times took.
-    pub(crate) fn timed_ns(&self) -> f64 {
-        match self.untimed {
-            true => 0.0,
-            false => self.total_ns,
-        }
     }
 
     /// `total_ns` where anything is known of it.
@@ -90,6 +88,9 @@ impl Figure {
 pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
     let mut figures = vec![Figure::default(); nodes.len()];
     if header.timing == Timing::Count {
+        for (figure, node) in figures.iter_mut().zip(nodes) {
+            figure.timed_calls = node.calls;
+        }
         return figures;
     }
     for (at, node) in nodes.iter().enumerate() {
@@ -97,11 +98,24 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
         let above = node.parent.and_then(|p| figures[p as usize].recursion);
         figures[at].recursion = above.or(recursive.then_some(at as u32));
         figures[at].untimed = node.timed == 0;
+        figures[at].timed_calls = timed_calls(node, header.clock);
         errors(nodes, at, header.timing, &mut figures);
     }
     let own = own_times(nodes, header, &figures);
     spread(nodes, &own, &mut figures);
     figures
+}
+
+/// The calls of a node whose times are known. Where none was left to chance,
+/// those that were not timed are under way; the wall clock tells their time so far,
+/// too, but for an instant's.
+fn timed_calls(node: &Node, clock: Clock) -> u64 {
+    let is_sure = clock == Clock::Wall || node.variance > 0.0;
+    match node.timed {
+        0 => 0,
+        timed if !is_sure => timed.min(node.calls),
+        _ => node.calls,
+    }
 }
 
 /// Fills in the variances; a caller's self time is as uncertain as its own
@@ -111,7 +125,8 @@ fn errors(nodes: &[Node], at: usize, timing: Timing, figures: &mut [Figure]) {
     let outermost = share(node);
     figures[at].self_variance += node.variance;
     figures[at].total_variance = node.variance * outermost * outermost;
-    let sampled = timing == Timing::Adaptive && 0 < node.timed && node.timed < node.calls;
+    let known = figures[at].timed_calls;
+    let sampled = timing == Timing::Adaptive && 0 < node.timed && node.timed < known;
     figures[at].estimated |= sampled || node.variance > 0.0;
     if let Some(parent) = node.parent {
         let parent = &mut figures[parent as usize];
@@ -171,9 +186,11 @@ fn own_times(nodes: &[Node], header: &Header, figures: &[Figure]) -> Vec<f64> {
             }
         }
     }
-    for (own, node) in own.iter_mut().zip(nodes) {
+    for ((own, node), figure) in own.iter_mut().zip(nodes).zip(figures) {
         if node.timed == 0 {
             *own = 0.0;
+        } else if figure.timed_calls < node.calls {
+            *own = own.max(0.0);
         }
     }
     own
@@ -194,7 +211,9 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
         }
         if let Some(parent) = node.parent {
             let parent = parent as usize;
-            if node.timed == 0 && nodes[parent].timed > 0 {
+            let is_limit =
+                nodes[parent].timed > 0 && figures[parent].timed_calls == nodes[parent].calls;
+            if node.timed == 0 && is_limit {
                 own[parent] -= below[at];
             }
             below[parent] += below[at];
@@ -229,6 +248,12 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
                 .map_or(given[at], |p| figures[p as usize].total_ns);
             figures[at].total_ns = total.min(limit).max(given[at]);
         }
+        let total = figures[at].total_ns;
+        figures[at].timed_ns = match figures[at].timed_calls {
+            0 => 0.0,
+            known if known < node.calls => total.min(node.outermost_ns as f64),
+            _ => total,
+        };
     }
 }
 

@@ -41,9 +41,6 @@ pub(crate) struct Entry {
     pub(crate) method: u32,
     pub(crate) calls: u64,
     pub(crate) figure: Figure,
-    /// Whether times of some of its calls are unknown: those that are known are
-    /// the least it took.
-    pub(crate) partial: bool,
     /// The self [weight](Entry::weight) of this entry and all below.
     pub(crate) below: f64,
 }
@@ -173,7 +170,10 @@ impl<'p> View<'p> {
                 sum.figure.total_variance += entry.figure.total_variance;
                 sum.figure.estimated |= entry.figure.estimated;
                 sum.figure.untimed &= entry.figure.untimed;
-                sum.partial |= entry.partial;
+                sum.figure.timed_calls = sum
+                    .figure
+                    .timed_calls
+                    .saturating_add(entry.figure.timed_calls);
             }
         }
         let name = match &self.trees[..] {
@@ -230,7 +230,6 @@ fn entries(thread: &ThreadTree, profile: &Profile) -> Vec<Entry> {
             method: node.method,
             calls: node.calls,
             figure,
-            partial: figure.untimed,
             below: 0.0,
         })
         .collect()
@@ -253,6 +252,7 @@ fn focus(mut entries: Vec<Entry>, focused: &[bool]) -> Vec<Entry> {
             figure.self_ns = 0.0;
             figure.self_variance = 0.0;
             figure.total_ns = totals[at].0.min(figure.total_ns);
+            figure.timed_ns = figure.timed_ns.min(figure.total_ns);
             figure.total_variance = totals[at].1;
         }
         if let Some(parent) = entries[at].parent.filter(|_| kept[at]) {
@@ -277,6 +277,12 @@ fn focus(mut entries: Vec<Entry>, focused: &[bool]) -> Vec<Entry> {
 }
 
 impl Entry {
+    /// Whether times of some of its calls are unknown: those that are known are
+    /// the least it took.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.figure.timed_calls < self.calls
+    }
+
     /// What makes an entry wide in a picture: its self time, or its calls where
     /// nothing was timed.
     pub(crate) fn weight(&self, counts_only: bool) -> f64 {
@@ -350,7 +356,7 @@ impl Folded {
     pub(crate) fn add(&mut self, figure: &Figure) {
         self.nodes += 1;
         self.total_ns += figure.total_ns;
-        self.timed_ns += figure.timed_ns();
+        self.timed_ns += figure.timed_ns;
         self.goes_back |= figure.goes_back;
     }
 
@@ -448,14 +454,11 @@ impl Tree {
                         method,
                         calls,
                         figure,
-                        partial,
                         ..
                     } = self.entries[at as usize];
                     let row = &mut rows[method as usize];
                     row.calls = row.calls.saturating_add(calls);
-                    if !partial {
-                        row.timed_calls = row.timed_calls.saturating_add(calls);
-                    }
+                    row.timed_calls = row.timed_calls.saturating_add(figure.timed_calls);
                     row.self_ns += figure.self_ns;
                     row.self_variance += figure.self_variance;
                     row.estimated |= figure.estimated;
@@ -467,7 +470,7 @@ impl Tree {
                             }
                             None => {
                                 row.total_ns += figure.total_ns;
-                                row.timed_ns += figure.timed_ns();
+                                row.timed_ns += figure.timed_ns;
                             }
                         }
                     }

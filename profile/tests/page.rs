@@ -306,6 +306,16 @@ fn means_are_of_timed_calls() {
         common::node(Some(0), 1, 1, [800, 800, 0]),
     ];
     profile.threads.push(daemon);
+    // And a third one left it twice, after 10 each, and came again.
+    let mut worker = profile.threads[0].clone();
+    worker.name = "worker".into();
+    worker.nodes.truncate(1);
+    worker.nodes[0] = loadhook_profile::Node {
+        timed: 2,
+        ..common::node(None, 0, 3, [20, 20, 0])
+    };
+    profile.threads.push(worker);
+    profile.header.clock = loadhook_profile::Clock::Cpu;
     profile.header.unmatched = vec!["Y".to_owned(), "X::none".to_owned()];
     let script = r#"
         const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');

@@ -96,6 +96,42 @@ fn callees_share_what_their_caller_has() {
     assert_eq!(totals(&nodes, &header), [100.0, 60.0, 20.0, 40.0]);
 }
 
+/// A node that was left once, and is under way again: by the CPU clock nobody
+/// else can tell since when.
+#[test]
+fn callees_of_what_is_under_way_keep_their_times() {
+    let under_way = |parent, timed, times| Node {
+        timed,
+        ..node(parent, 2, times)
+    };
+    let nodes = [
+        under_way(None, 0, [0, 0, 20]),
+        // Once 20, of which 15 in its callee, then 800 in it.
+        under_way(Some(0), 1, [20, 20, 815]),
+        node(Some(1), 2, [815, 815, 0]),
+        // Entered, and not yet left.
+        under_way(Some(1), 0, [0, 0, 7]),
+        node(Some(3), 1, [7, 7, 0]),
+    ];
+    let mut header = header(Timing::Adaptive, [0, 0, 0]);
+    header.clock = Clock::Cpu;
+    assert_eq!(selfs(&nodes, &header), [0.0, 0.0, 815.0, 0.0, 7.0]);
+    assert_eq!(totals(&nodes, &header), [822.0, 822.0, 815.0, 7.0, 7.0]);
+    let figures = figures(&nodes, &header);
+    let timed = figures
+        .iter()
+        .map(|figure| (figure.timed_calls, figure.timed_ns));
+    let expected = [(0, 0.0), (1, 20.0), (2, 815.0), (0, 0.0), (1, 7.0)];
+    assert_eq!(timed.collect::<Vec<_>>(), expected);
+    assert!(figures.iter().all(|figure| !figure.estimated));
+    // An estimate is of all calls.
+    let mut sampled = nodes;
+    sampled[1].variance = 1.0;
+    let figures = super::figures(&sampled, &header);
+    assert_eq!(figures[1].timed_calls, 2);
+    assert!(figures[1].estimated && figures[2].self_ns < 100.0);
+}
+
 #[test]
 fn too_short_for_the_calibration_is_zero() {
     // A leaf measured shorter than the probe is said to be.
@@ -197,7 +233,11 @@ fn counted_calls_have_no_times() {
         timing: Timing::Count,
         ..Header::default()
     };
-    assert_eq!(figures(&nodes, &header), [Figure::default()]);
+    let counted = Figure {
+        timed_calls: 5,
+        ..Figure::default()
+    };
+    assert_eq!(figures(&nodes, &header), [counted]);
 }
 
 prop_compose! {
@@ -219,10 +259,13 @@ proptest! {
     fn self_times_add_up_to_the_roots_totals(
         nodes in any_nodes(),
         exact: bool,
+        cpu: bool,
         costs in [0u64..50, 0..50, 0..50],
     ) {
         let timing = if exact { Timing::Exact } else { Timing::Adaptive };
-        let figures = figures(&nodes, &header(timing, costs));
+        let mut header = header(timing, costs);
+        header.clock = if cpu { Clock::Cpu } else { Clock::Wall };
+        let figures = figures(&nodes, &header);
         let mut below: Vec<f64> = figures.iter().map(|f| f.self_ns).collect();
         let mut roots = 0.0;
         for (at, node) in nodes.iter().enumerate().rev() {

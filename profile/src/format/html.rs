@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::Options;
 use crate::edges::{Edge, edges};
+use crate::figures::Figure;
 use crate::model::Profile;
-use crate::view::{Row, Tree, View};
+use crate::view::{Entry, Row, Tree, View};
 
 /// The most tree nodes a page gets: some 10 MB, which browsers take.
 const MOST_NODES: usize = 200_000;
@@ -151,12 +152,29 @@ fn thread(tree: &Tree, heaviest: &mut Heaviest) -> serde_json::Value {
             kept.push(entry);
         }
     }
+    // Nearly always all of its calls are timed, or none.
+    let part = |(at, entry): (usize, &&Entry)| {
+        let Figure {
+            timed_calls,
+            timed_ns,
+            ..
+        } = entry.figure;
+        let is_part = 0 < timed_calls && timed_calls < entry.calls;
+        is_part.then(|| {
+            (
+                at.to_string(),
+                json!([timed_calls, timed_ns.round() as u64]),
+            )
+        })
+    };
+    let parts: serde_json::Map<_, _> = kept.iter().enumerate().filter_map(part).collect();
     let parent = |parent: Option<u32>| parent.map_or(-1, |parent| places[parent as usize]);
     json!({
         "name": tree.name,
         "parent": kept.iter().map(|entry| parent(entry.parent)).collect::<Vec<_>>(),
         "method": kept.iter().map(|entry| entry.method).collect::<Vec<_>>(),
         "calls": kept.iter().map(|entry| entry.calls).collect::<Vec<_>>(),
+        "parts": parts,
         "self": kept.iter().map(|entry| whole(entry.figure.own_ns())).collect::<Vec<_>>(),
         "total": kept.iter().map(|entry| whole(entry.figure.whole_ns())).collect::<Vec<_>>(),
         "below": kept.iter().map(|entry| entry.below.round() as u64).collect::<Vec<_>>(),

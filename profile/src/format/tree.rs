@@ -123,7 +123,7 @@ impl<'v, 'p> Columns<'v, 'p> {
             let share = self.view.percent(entry.below);
             return writeln!(out, "{share:>6.1}% {calls:>15}  {branch}{name}");
         }
-        let least = mark(false, entry.partial);
+        let least = mark(false, entry.is_partial());
         let estimated = if entry.figure.estimated { "~" } else { "" };
         let whole = entry.figure.whole_ns();
         let number = |ns| format!("{least}{estimated}{}", self.unit.number(ns));

@@ -100,10 +100,10 @@ function build(threads) {
         const part = thread[column][at];
         if (part !== null) made[column][place] += part;
       }
-      if (thread.self[at] !== null) {
-        made.timed[place] += thread.calls[at];
-        made.timedTotal[place] += thread.total[at];
-      }
+      const whole = thread.self[at] === null ? [0, 0] : [thread.calls[at], thread.total[at]];
+      const [timed, total] = thread.parts[at] ?? whole;
+      made.timed[place] += timed;
+      made.timedTotal[place] += total;
       made.estimated[place] |= thread.estimated[at];
       places.push(place);
     }
