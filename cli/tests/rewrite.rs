@@ -211,6 +211,8 @@ fn what_cannot_be_read_is_kept_and_named() -> Result<()> {
     ensure!(fs::read(folder.path().join("a.jar"))? == fs::read(folder.path().join("b.jar"))?);
     let strict = ["rewrite", "a.jar", "-o", "c.jar", "--strict"];
     done(&mut loadhook(folder.path(), &strict)).expect(1, "", &["error: a.jar!/"]);
+    let dry = [&strict[..], &["--dry-run"]].concat();
+    done(&mut loadhook(folder.path(), &dry)).expect(1, "", &["error: a.jar!/"]);
     ensure!(
         names(folder.path())? == ["a.jar", "b.jar"],
         "written all the same"

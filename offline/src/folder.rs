@@ -90,7 +90,7 @@ impl Offline<'_> {
             let file = File::open(from)?;
             let len = file.metadata()?.len();
             self.archive(name, FileReader::from(file), len, io::sink())?;
-            return Ok(());
+            return self.check_strictness();
         };
         if !self.archive_into(name, from, to)? && !is_same(from, to) {
             let out = beside(to)?;
