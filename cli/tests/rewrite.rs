@@ -149,12 +149,12 @@ fn several_inputs_go_to_a_folder() -> Result<()> {
     ensure!(names(&folder.path().join("out"))? == ["a.jar", "b.jar"]);
     let twice = ["rewrite", "a.jar", "sub/a.jar", "-o", "out"];
     done(&mut loadhook(folder.path(), &twice)).expect(
-        1,
+        2,
         "",
         &["a.jar and sub/a.jar would both be written to out/a.jar"],
     );
     let file = ["rewrite", "a.jar", "b.jar", "-o", "a.jar"];
-    done(&mut loadhook(folder.path(), &file)).expect(1, "", &["several inputs need a folder"]);
+    done(&mut loadhook(folder.path(), &file)).expect(2, "", &["several inputs need a folder"]);
     Ok(())
 }
 
@@ -253,11 +253,12 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
     let folder = folder();
     jar(folder.path(), "a.jar")?;
     jar(folder.path(), "b.jar")?;
-    let refused = |args: &[&str], said: &str| {
+    let ends = |code: i32, args: &[&str], said: &str| {
         let mut all = vec!["rewrite"];
         all.extend(args);
-        done(&mut loadhook(folder.path(), &all)).expect(1, "", &["error: ", said]);
+        done(&mut loadhook(folder.path(), &all)).expect(code, "", &["error: ", said]);
     };
+    let refused = |args: &[&str], said: &str| ends(2, args, said);
     let before = fs::read(folder.path().join("a.jar"))?;
     for tracker in ["jar:out/b.jar", "jar:./a.jar"] {
         let args = ["a.jar", "b.jar", "-o", "out", "--tracker", tracker];
@@ -269,6 +270,15 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
         &["a.jar", class, "-o", "out"],
         "a class file alone cannot carry a tracker",
     );
+    let plain = ["a.jar", "-o", "out"];
+    for (more, said) in [
+        (["--include", "a[["], "--include: "),
+        (["--exclude", "a[["], "--exclude: "),
+        (["--probes", "alloc"], "takes no allocation probes"),
+    ] {
+        refused(&[&plain[..], &more].concat(), said);
+    }
+    ends(1, &["none.jar", "-o", "out"], "none.jar: ");
     ensure!(!folder.path().join("out").exists());
     ensure!(
         std::process::Command::new("mkfifo")
@@ -276,7 +286,7 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
             .status()?
             .success()
     );
-    refused(&["a.jar", "-o", "pipe"], "pipe: not a file");
+    ends(1, &["a.jar", "-o", "pipe"], "pipe: not a file");
     ensure!(!fs::metadata(folder.path().join("pipe"))?.is_file());
     ensure!(fs::read(folder.path().join("a.jar"))? == before);
     Ok(())

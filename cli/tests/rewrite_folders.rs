@@ -191,7 +191,7 @@ fn a_folder_that_is_there() -> Result<()> {
     ensure!(things(&at("there/shop"))? == before);
     ensure!(at("around/app/shop/Shop.class").is_file() && at("around/shop/Shop.class").is_file());
     let args = ["rewrite", "around/app", "-o", "around/app/out"];
-    done(&mut loadhook(folder.path(), &args)).expect(1, "", &["lies inside"]);
+    done(&mut loadhook(folder.path(), &args)).expect(2, "", &["lies inside"]);
     Ok(())
 }
 

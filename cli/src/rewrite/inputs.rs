@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use loadhook_offline::{Found, find, is_archive};
 
+use super::wrong;
 use crate::output::say;
 
 /// One input.
@@ -37,22 +38,22 @@ impl Input {
 pub(super) fn inputs(from: &[PathBuf], output: &Path, quiet: bool) -> Result<Vec<Input>> {
     let several = from.len() > 1;
     if several && output.is_file() {
-        bail!(
+        return wrong(format!(
             "{}: several inputs need a folder to go to",
             output.display()
-        );
+        ));
     }
     let mut targets: HashMap<PathBuf, &Path> = HashMap::new();
     let mut inputs = Vec::new();
     for from in from {
         let input = input(from, output, several, quiet)?;
         if let Some(other) = targets.insert(input.to.clone(), from) {
-            bail!(
+            return wrong(format!(
                 "{} and {} would both be written to {}",
                 other.display(),
                 from.display(),
                 input.to.display()
-            );
+            ));
         }
         inputs.push(input);
     }
@@ -71,11 +72,11 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
     };
     let kind = if metadata.is_dir() {
         if to.is_file() {
-            bail!("{} is a folder, {} a file", name(), to.display());
+            return wrong(format!("{} is a folder, {} a file", name(), to.display()));
         }
         let (real_from, real_to) = (real(from)?, real(&to)?);
         if real_to != real_from && real_to.starts_with(&real_from) {
-            bail!("{} lies inside {}", to.display(), name());
+            return wrong(format!("{} lies inside {}", to.display(), name()));
         }
         let mut left_out = |path: &Path| {
             if !quiet {

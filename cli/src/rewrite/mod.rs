@@ -8,6 +8,7 @@ mod summary;
 mod verify;
 
 use std::env;
+use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use loadhook_offline::{Detail, Error, Offline, Plan, Progress};
 use loadhook_rewrite::Filter;
@@ -148,8 +149,38 @@ pub(crate) struct RewriteArgs {
     verbose: bool,
 }
 
+/// An argument that is wrong or does not go with another.
+#[derive(Debug)]
+struct Wrong(String);
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+fn wrong<T>(line: String) -> Result<T> {
+    Err(Wrong(line).into())
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
+    match rewrite(args) {
+        Err(error) if error.is::<Wrong>() => {
+            say!("error: {error:#}");
+            Ok(ExitCode::from(2))
+        }
+        Err(error) if matches!(error.downcast_ref(), Some(Error::Interrupted)) => {
+            say!("interrupted; what was not finished is as it was");
+            Ok(ExitCode::from(130))
+        }
+        other => other.map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn rewrite(args: &RewriteArgs) -> Result<()> {
     let inputs = inputs::inputs(&args.inputs, &args.output, args.quiet)?;
     let plan = args.plan(&inputs)?;
     if let Some(jobs) = args.jobs {
@@ -182,14 +213,7 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
             Ok(Some(verified))
         }
         false => Ok(None),
-    });
-    let verified = match verified {
-        Err(error) if matches!(error.downcast_ref(), Some(Error::Interrupted)) => {
-            say!("interrupted; what was not finished is as it was");
-            return Ok(ExitCode::from(130));
-        }
-        other => other?,
-    };
+    })?;
     if let (Some(Tracker::Jar(path)), false) = (&args.tracker, args.dry_run) {
         write_beside(path, &loadhook_offline::tracker_jar()?, USUAL)?;
     }
@@ -206,17 +230,19 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
         summary::print(args, &plan, tally, &unmatched, took);
         verified.iter().for_each(Verified::print);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 impl RewriteArgs {
     fn plan(&self, inputs: &[Input]) -> Result<Plan> {
         let mut filter = Filter::new();
         for list in &self.include {
-            filter.include(list).context("--include")?;
+            let added = filter.include(list);
+            added.or_else(|error| wrong(format!("--include: {error}")))?;
         }
         for list in &self.exclude {
-            filter.exclude(list).context("--exclude")?;
+            let added = filter.exclude(list);
+            added.or_else(|error| wrong(format!("--exclude: {error}")))?;
         }
         let has = |family| self.probes.contains(&family);
         let single = inputs
@@ -227,10 +253,12 @@ impl RewriteArgs {
             (None, Some(_)) if inputs.iter().all(|input| matches!(input.kind, Kind::Class)) => {
                 loadhook_offline::Tracker::None
             }
-            (_, Some(class)) => bail!(
-                "{}: a class file alone cannot carry a tracker: give its folder, or --tracker none",
-                class.from.display()
-            ),
+            (_, Some(class)) => {
+                return wrong(format!(
+                    "{}: a class file alone cannot carry a tracker: give its folder, or --tracker none",
+                    class.from.display()
+                ));
+            }
             (Some(Tracker::None), None) => loadhook_offline::Tracker::None,
             (Some(Tracker::Jar(_)), None) => loadhook_offline::Tracker::Jar,
             (None | Some(Tracker::Embed), None) => loadhook_offline::Tracker::Embed,
@@ -238,16 +266,17 @@ impl RewriteArgs {
         if let Some(Tracker::Jar(path)) = &self.tracker {
             let is_same = |other: &PathBuf| inputs::real(other).ok() == inputs::real(path).ok();
             if let Some(input) = inputs.iter().find(|i| is_same(&i.to) || is_same(&i.from)) {
-                bail!(
+                return wrong(format!(
                     "{}: the tracker would take the place of {}",
                     path.display(),
                     input.from.display()
-                );
+                ));
             }
         }
         let of_objects = has(ProbeFamily::Alloc) || has(ProbeFamily::Object);
         if of_objects && tracker != loadhook_offline::Tracker::None {
-            bail!("our tracker takes no allocation probes yet: give yours with --tracker none");
+            let line = "our tracker takes no allocation probes yet: give yours with --tracker none";
+            return wrong(line.to_owned());
         }
         let mut plan = Plan::new(filter);
         plan.timing = has(ProbeFamily::Timing);
