@@ -278,6 +278,9 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
     ] {
         refused(&[&plain[..], &more].concat(), said);
     }
+    // Though the tracker would be written at the end.
+    let nowhere = ["--tracker", "jar:b.jar/tracker.jar"];
+    ends(1, &[&plain[..], &nowhere].concat(), "b.jar");
     ends(1, &["none.jar", "-o", "out"], "none.jar: ");
     ensure!(!folder.path().join("out").exists());
     ensure!(

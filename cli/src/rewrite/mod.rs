@@ -26,7 +26,7 @@ use self::inputs::{Input, Kind};
 use self::java::Java;
 use self::staged::Staged;
 use self::verify::Verified;
-use crate::output::{USUAL, say, write_beside};
+use crate::output::{USUAL, check_writable, say, write_beside};
 
 /// What to insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -183,6 +183,7 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
 fn rewrite(args: &RewriteArgs) -> Result<()> {
     let inputs = inputs::inputs(&args.inputs, &args.output, args.quiet)?;
     let plan = args.plan(&inputs)?;
+    let tracker_jar = args.tracker_jar()?;
     if let Some(jobs) = args.jobs {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs));
         pool.build_global().context("--jobs")?;
@@ -214,8 +215,8 @@ fn rewrite(args: &RewriteArgs) -> Result<()> {
         }
         false => Ok(None),
     })?;
-    if let (Some(Tracker::Jar(path)), false) = (&args.tracker, args.dry_run) {
-        write_beside(path, &loadhook_offline::tracker_jar()?, USUAL)?;
+    if let Some((path, jar)) = tracker_jar {
+        write_beside(path, &jar, USUAL)?;
     }
     let unmatched = offline.unmatched();
     let tally = offline.tally();
@@ -290,6 +291,19 @@ impl RewriteArgs {
         plan.most_entry = self.max_entry << 20;
         plan.most_total = self.max_total.map(|most| most << 20);
         Ok(plan)
+    }
+
+    /// The jar that is written when all is done, and where, which may not turn
+    /// out to be impossible then.
+    fn tracker_jar(&self) -> Result<Option<(&Path, Vec<u8>)>> {
+        let (Some(Tracker::Jar(path)), false) = (&self.tracker, self.dry_run) else {
+            return Ok(None);
+        };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        }
+        check_writable(path)?;
+        Ok(Some((path, loadhook_offline::tracker_jar()?)))
     }
 
     /// What waits to be verified, if it does.
