@@ -70,7 +70,10 @@ pub(super) fn print(
         say!("nothing was written (--dry-run)");
     } else if tally.rewritten != 0 {
         match &args.tracker {
-            Some(Tracker::Jar(path)) => say!("put {} on the class path too", path.display()),
+            Some(Tracker::Jar(path)) => say!(
+                "put {} on the class path too, or on the module path with --add-modules loadhook.tracker",
+                path.display()
+            ),
             _ if plan.tracker == loadhook_offline::Tracker::None => {
                 say!("the rewritten classes call loadhook.Tracker, which you provide");
             }
