@@ -321,3 +321,24 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     }
     Ok(())
 }
+
+/// Classes are as large as the limit for entries of archives, and larger files
+/// are not in memory.
+#[test]
+fn large_classes_are_kept_and_named() -> Result<()> {
+    let folder = folder();
+    let place = odd(folder.path())?;
+    let large = File::create(place.join("shop/Large.class"))?;
+    large.set_len(400 << 20)?;
+    let mut command = Command::new("sh");
+    command.current_dir(folder.path());
+    command.args(["-c", "ulimit -v 360000; exec \"$@\"", "sh"]);
+    let args = ["rewrite", "app", "-o", "app", "--max-entry", "1"];
+    let limited = loadhook(folder.path(), &args);
+    command.arg(limited.get_program()).args(limited.get_args());
+    command.args(["--jobs", "1"]);
+    let said = "unreadable, kept as it was: shop/Large.class: larger than 1 MiB";
+    done(&mut command).expect(0, "", &[said, "classes rewritten"]);
+    ensure!(fs::metadata(place.join("shop/Large.class"))?.len() == 400 << 20);
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -223,7 +223,7 @@ impl Offline<'_> {
         let read: Vec<(&str, io::Result<Vec<u8>>)> = files
             .par_iter()
             .zip(&names)
-            .map(|(file, name)| (&**name, fs::read(from.join(&file.path))))
+            .map(|(file, name)| (&**name, self.read(&from.join(&file.path))))
             .collect();
         let rewritten = self.classes(units, "", &read)?;
         self.check_strictness()?;
@@ -247,7 +247,8 @@ impl Offline<'_> {
     /// A module whose description cannot be changed cannot get what its classes
     /// would need, so they stay.
     fn check_module_file(&mut self, units: &mut Units, from: &Path, name: &str) {
-        let checked = fs::read(from.join(name))
+        let checked = self
+            .read(&from.join(name))
             .map_err(|fault| fault.to_string())
             .and_then(|bytes| self.check_module(&bytes));
         if let Err(fault) = checked {
@@ -270,7 +271,12 @@ impl Offline<'_> {
         let unit = units.rewritten_module(module_root(name));
         let needs = unit.map(|unit| unit.needs(self.plan.tracker));
         let source = from.join(name);
-        let bytes = fs::read(&source).map_err(|error| at(&source, &error))?;
+        let bytes = match self.read(&source) {
+            Ok(bytes) => bytes,
+            // It is named already.
+            Err(_) if needs.is_none() => return Ok(()),
+            Err(error) => return Err(at(&source, &error).into()),
+        };
         match module_info::changed(&bytes, needs) {
             Ok(changed) if changed != bytes => {
                 if needs.is_none() {
@@ -290,9 +296,23 @@ impl Offline<'_> {
             hash.update(file.path.as_os_str().as_bytes());
             hash.update([0]);
             let path = from.join(&file.path);
-            hash.update(fs::read(&path).map_err(|error| at(&path, &error))?);
+            let mut class = File::open(&path).map_err(|error| at(&path, &error))?;
+            io::copy(&mut class, &mut hash).map_err(|error| at(&path, &error))?;
         }
         Ok(hash.finalize().to_vec())
+    }
+
+    /// Reads a class.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let most = self.plan.most_entry;
+        let mut class = Vec::new();
+        let mut file = File::open(path)?.take(most.saturating_add(1));
+        file.read_to_end(&mut class)?;
+        if class.len() as u64 > most {
+            let fault = format!("larger than {} MiB", most >> 20);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, fault));
+        }
+        Ok(class)
     }
 }
 

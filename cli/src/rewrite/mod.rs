@@ -116,8 +116,8 @@ pub(crate) struct RewriteArgs {
     #[arg(long)]
     strict: bool,
 
-    /// The largest class or archive inside an archive that is unpacked, in
-    /// MiB; larger ones are kept as they are
+    /// The largest class, and the largest archive inside an archive that is
+    /// unpacked, in MiB; larger ones are kept as they are
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=2048))]
     max_entry: u64,
 
