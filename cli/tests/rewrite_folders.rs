@@ -10,16 +10,19 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use common::{classes, done, folder, loadhook};
+use loadhook_tests::jdk::Jdk;
 
 /// What a name in a folder stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Thing {
-    Folder(u32),
+    /// Permissions, and when it was changed.
+    Folder(u32, SystemTime),
     Link(PathBuf),
     /// Content, permissions, and when it was changed.
     File(Vec<u8>, u32, SystemTime),
@@ -36,7 +39,7 @@ fn things(folder: &Path) -> Result<BTreeMap<PathBuf, Thing>> {
             let mode = metadata.permissions().mode() & 0o7777;
             let thing = if metadata.is_dir() {
                 folders.push(path.clone());
-                Thing::Folder(mode)
+                Thing::Folder(mode, metadata.modified()?)
             } else if metadata.is_symlink() {
                 Thing::Link(fs::read_link(entry.path())?)
             } else {
@@ -176,7 +179,7 @@ fn a_folder_that_is_there() -> Result<()> {
     ensure!(found.get(Path::new("other/file")) == Some(&kept));
     ensure!(matches!(
         found.get(Path::new("other/empty")),
-        Some(Thing::Folder(_))
+        Some(Thing::Folder(..))
     ));
     ensure!(fs::read(at("there/run.sh"))? == b"#!/bin/sh\n");
 
@@ -318,6 +321,115 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     .expect(0, "", &said);
     for (path, thing) in things(&folder.path().join("out"))? {
         ensure!(before.get(&path) == Some(&thing), "{}", path.display());
+    }
+    Ok(())
+}
+
+/// Whatever others put into a folder while it is rewritten is there afterwards:
+/// new files, and new ones in the place of old ones.
+#[test]
+fn what_is_written_meanwhile_is_there() -> Result<()> {
+    let folder = folder();
+    let place = many(folder.path())?;
+    fs::create_dir(place.join("logs"))?;
+    let is_done = AtomicBool::new(false);
+    let (made, rewritten) = thread::scope(|scope| {
+        let logs = place.join("logs");
+        let is_done = &is_done;
+        let writer = scope.spawn(move || {
+            let mut made = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                let number = (made + 1).to_string();
+                let new = logs.join(format!("{number}.new"));
+                // A folder that was just entered may be removed before there
+                // is anything in it: then nothing is made.
+                let is_made = fs::write(logs.join(&number), "made").is_ok();
+                while is_made
+                    && !(fs::write(&new, &number).is_ok()
+                        && fs::rename(&new, logs.join("state")).is_ok())
+                {}
+                made += u32::from(is_made);
+                thread::sleep(Duration::from_micros(200));
+            }
+            made
+        });
+        let rewritten = [false, true].iter().try_for_each(|verify| -> Result<()> {
+            let args = ["rewrite", "app", "-o", "app", "--skip-instrumented"];
+            let mut command = loadhook(folder.path(), &args);
+            command.env("JAVA_HOME", Jdk::find(25)?.home);
+            if *verify {
+                command.arg("--verify");
+            }
+            let done = done(&mut command);
+            ensure!(done.code == Some(0), "{}", done.err);
+            Ok(())
+        });
+        is_done.store(true, Ordering::Relaxed);
+        (writer.join(), rewritten)
+    });
+    rewritten?;
+    let made = made.map_err(|_| anyhow::anyhow!("the writer"))?;
+    ensure!(made > 100, "{made}");
+    let missing = (1..=made).filter(|n| !place.join(format!("logs/{n}")).exists());
+    let missing: Vec<u32> = missing.collect();
+    ensure!(missing.is_empty(), "of {made}: {missing:?}");
+    let state = fs::read_to_string(place.join("logs/state"))?;
+    ensure!(state == made.to_string(), "{state} of {made}");
+    ensure!(names(folder.path())? == ["app", "outside"]);
+    Ok(())
+}
+
+/// Files, folders, and what is added belong to whom the old ones belong.
+#[test]
+fn owners_and_attributes_stay() -> Result<()> {
+    // Not every kind of temporary folder has extended attributes.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+    let place = odd(folder.path())?;
+    fs::create_dir(place.join("logs"))?;
+    let own = fs::metadata(&place)?;
+    let (owner, group) = match rustix::process::geteuid().is_root() {
+        true => (1234, 1235),
+        false => {
+            let groups = rustix::process::getgroups()?;
+            let mut others = groups.iter().map(|group| group.as_raw());
+            let other = others.find(|group| *group != own.gid());
+            (own.uid(), other.context("a second group, or root")?)
+        }
+    };
+    let kept = [
+        "",
+        "shop",
+        "shop/Shop.class",
+        "logs",
+        "run.sh",
+        "closed/file",
+    ];
+    for path in kept {
+        std::os::unix::fs::chown(place.join(path), Some(owner), Some(group))?;
+        xattr::set(place.join(path), "user.test", path.as_bytes())?;
+    }
+    fs::set_permissions(place.join("logs"), Permissions::from_mode(0o2750))?;
+    let java = Jdk::find(25)?.home;
+    for (to, more) in [("new", &[][..]), ("app", &["--verify"]), ("app", &[])] {
+        let before = fs::metadata(place.join("read-only"))?.ino();
+        let args = ["rewrite", "app", "-o", to, "--skip-instrumented"];
+        let mut command = loadhook(folder.path(), &[&args[..], more].concat());
+        done(command.env("JAVA_HOME", &java)).expect(0, "", &[]);
+        let to = folder.path().join(to);
+        for path in kept {
+            let now = fs::metadata(to.join(path))?;
+            ensure!((now.uid(), now.gid()) == (owner, group), "{path}: {now:?}");
+            let value = xattr::get(to.join(path), "user.test")?;
+            ensure!(value.as_deref() == Some(path.as_bytes()), "{path}");
+        }
+        for added in ["loadhook", "loadhook/Tracker.class", "META-INF/loadhook"] {
+            let now = fs::metadata(to.join(added))?;
+            ensure!((now.uid(), now.gid()) == (owner, group), "{added}: {now:?}");
+        }
+        let mode = fs::metadata(to.join("logs"))?.mode() & 0o7777;
+        ensure!(mode == 0o2750, "{mode:o}");
+        // What does not change is the very same file.
+        ensure!(fs::metadata(place.join("read-only"))?.ino() == before);
     }
     Ok(())
 }

@@ -11,9 +11,10 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
+use crate::attributes::{Attributes, State, unless_gone};
 use crate::module_info;
 use crate::plan::Tracker;
-use crate::tree::{Staged, Take, at};
+use crate::tree::{NewFolder, at};
 use crate::units::{Units, is_module_info, module_root};
 use crate::{BATCH, Error, Offline, is_archive, is_class, tree};
 
@@ -21,11 +22,20 @@ use crate::{BATCH, Error, Offline, is_archive, is_class, tree};
 #[derive(Clone, Debug)]
 pub struct Found {
     pub(crate) path: PathBuf,
-    /// In bytes.
-    pub len: u64,
+    pub(crate) state: State,
 }
 
 impl Found {
+    /// How large it was.
+    pub fn bytes(&self) -> u64 {
+        self.state.len
+    }
+
+    /// Whether it is as it was found; `folder` is where.
+    pub(crate) fn is_as_found(&self, folder: &Path) -> bool {
+        State::of(&folder.join(&self.path)).is_ok_and(|now| now == Some(self.state))
+    }
+
     /// The path behind the folder, with slashes. One that is no UTF-8 is that
     /// of no class.
     fn name(&self) -> Cow<'_, str> {
@@ -54,15 +64,22 @@ fn collect(
     left_out: &mut dyn FnMut(&Path),
 ) -> io::Result<()> {
     let here = folder.join(below);
-    for entry in fs::read_dir(&here).map_err(|error| at(&here, &error))? {
-        let entry = entry.map_err(|error| at(&here, &error))?;
+    let placed = |error: io::Error| at(&here, &error);
+    let Some(entries) = unless_gone(fs::read_dir(&here)).map_err(placed)? else {
+        return Ok(());
+    };
+    for entry in entries {
+        let entry = entry.map_err(placed)?;
+        let Some(metadata) = unless_gone(entry.metadata()).map_err(placed)? else {
+            continue;
+        };
         let path = below.join(entry.file_name());
-        let kind = entry.file_type()?;
+        let kind = metadata.file_type();
         if kind.is_dir() {
             collect(folder, &path, found, left_out)?;
         } else if kind.is_file() {
-            let len = entry.metadata()?.len();
-            found.push(Found { path, len });
+            let state = State::new(&metadata);
+            found.push(Found { path, state });
         } else {
             let inside = |real: PathBuf| real.starts_with(folder);
             if !kind.is_symlink() || fs::canonicalize(entry.path()).is_ok_and(|to| !inside(to)) {
@@ -86,34 +103,39 @@ impl Offline<'_> {
         from: &Path,
         to: Option<&Path>,
     ) -> Result<(), Error> {
-        let Some(to) = to else {
-            let file = File::open(from)?;
-            let len = file.metadata()?.len();
-            self.archive(name, FileReader::from(file), len, io::sink())?;
-            return self.check_strictness();
-        };
-        if !self.archive_into(name, from, to)? && !is_same(from, to) {
+        let changed = self.archive_into(name, File::open(from)?, from, to)?;
+        if let Some(to) = to.filter(|to| !changed && !is_same(from, to)) {
             let out = beside(to)?;
             tree::copy(from, out.path()).map_err(|error| at(from, &error))?;
-            keep(out, from, to)?;
+            keep(out, to)?;
         }
         Ok(())
     }
 
     /// Writes the archive that becomes of one; whether there is any change, else
     /// nothing is written.
-    fn archive_into(&mut self, name: &str, from: &Path, to: &Path) -> Result<bool, Error> {
-        let file = File::open(from)?;
+    fn archive_into(
+        &mut self,
+        name: &str,
+        file: File,
+        from: &Path,
+        to: Option<&Path>,
+    ) -> Result<bool, Error> {
         let len = file.metadata()?.len();
+        let source = FileReader::from(file);
+        let Some(to) = to else {
+            let changed = self.archive(name, source, len, io::sink())?;
+            self.check_strictness()?;
+            return Ok(changed);
+        };
         let mut out = BufWriter::with_capacity(1 << 20, beside(to)?);
-        let changed = self.archive(name, FileReader::from(file), len, &mut out)?;
+        let changed = self.archive(name, source, len, &mut out)?;
         self.check_strictness()?;
         self.progress.check()?;
         if changed {
             let out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-            // Lest a crash of the machine leaves the new name and no data.
-            out.as_file().sync_data()?;
-            keep(out, from, to)?;
+            Attributes::of(from)?.give(out.as_file())?;
+            keep(out, to)?;
         }
         Ok(changed)
     }
@@ -125,29 +147,27 @@ impl Offline<'_> {
         }
     }
 
-    /// Rewrites the classes and archives among `files` below `from` into the
-    /// folder `to`, which may be the same, or nowhere. The folder is written
-    /// beside and takes its place as a whole; what else `to` had stays in it.
+    /// Rewrites the classes and archives among `files` below `from` into a
+    /// folder that is to become `to`, which may be the same; into none if that
+    /// is `None`.
     ///
     /// # Errors
     /// See [`Error`].
-    pub fn folder(&mut self, from: &Path, files: &[Found], to: Option<&Path>) -> Result<(), Error> {
+    pub fn folder(
+        &mut self,
+        from: &Path,
+        files: &[Found],
+        to: Option<&Path>,
+    ) -> Result<Option<NewFolder>, Error> {
         let Some(to) = to else {
-            return self.changes(from, files, None);
+            self.changes(from, files, None)?;
+            return Ok(None);
         };
-        let mut staged = Staged::beside(to)?;
-        let into = staged.path().to_owned();
+        let mut new = NewFolder::beside(to)?;
+        let into = new.path().to_owned();
         self.changes(from, files, Some(&into))?;
-        let check = || self.progress.check();
-        if is_same(from, to) {
-            staged.fill(from, Take::Files, &check)?;
-        } else {
-            staged.fill(from, Take::Copies, &check)?;
-            if to.exists() {
-                staged.fill(to, Take::Files, &check)?;
-            }
-        }
-        Ok(staged.publish()?)
+        new.complete(from, files, self.progress)?;
+        Ok(Some(new))
     }
 
     /// Writes what changes.
@@ -165,7 +185,7 @@ impl Offline<'_> {
         for (file, name) in files.iter().zip(&names) {
             if is_class(name) && !is_module_info(name) {
                 batch.push(file);
-                bytes += file.len;
+                bytes += file.bytes();
                 if bytes >= BATCH {
                     self.class_files(&mut units, from, &batch, to)?;
                     batch.clear();
@@ -176,22 +196,18 @@ impl Offline<'_> {
             self.progress.check()?;
             if is_archive(name) {
                 let source = from.join(&file.path);
-                let done = match to {
-                    Some(to) => self
-                        .archive_into(name, &source, &to.join(&file.path))
-                        .map(|_| ()),
-                    None => self.archive_file(name, &source, None),
-                };
-                match done {
-                    Err(Error::Zip(error)) => {
-                        self.tally.unreadable.push(format!("{name}: {error}"));
-                    }
-                    other => other?,
+                let target = to.map(|to| to.join(&file.path));
+                let opened = File::open(&source).map_err(|error| at(&source, &error))?;
+                let done = self.archive_into(name, opened, &source, target.as_deref());
+                if let Err(Error::Zip(error)) = done {
+                    self.tally.unreadable.push(format!("{name}: {error}"));
+                } else {
+                    done?;
                 }
                 continue;
             }
             self.tally.other_files += 1;
-            self.progress.advance(file.len);
+            self.progress.advance(file.bytes());
         }
         self.class_files(&mut units, from, &batch, to)?;
         let Some(to) = to else {
@@ -223,7 +239,7 @@ impl Offline<'_> {
         let read: Vec<(&str, io::Result<Vec<u8>>)> = files
             .par_iter()
             .zip(&names)
-            .map(|(file, name)| (&**name, self.read(&from.join(&file.path))))
+            .map(|(file, name)| (&**name, self.read_file(&from.join(&file.path))))
             .collect();
         let rewritten = self.classes(units, "", &read)?;
         self.check_strictness()?;
@@ -240,7 +256,7 @@ impl Offline<'_> {
                 })?;
         }
         self.progress
-            .advance(files.iter().map(|file| file.len).sum());
+            .advance(files.iter().map(|file| file.bytes()).sum());
         Ok(())
     }
 
@@ -248,7 +264,7 @@ impl Offline<'_> {
     /// would need, so they stay.
     fn check_module_file(&mut self, units: &mut Units, from: &Path, name: &str) {
         let checked = self
-            .read(&from.join(name))
+            .read_file(&from.join(name))
             .map_err(|fault| fault.to_string())
             .and_then(|bytes| self.check_module(&bytes));
         if let Err(fault) = checked {
@@ -271,7 +287,7 @@ impl Offline<'_> {
         let unit = units.rewritten_module(module_root(name));
         let needs = unit.map(|unit| unit.needs(self.plan.tracker));
         let source = from.join(name);
-        let bytes = match self.read(&source) {
+        let bytes = match self.read_file(&source) {
             Ok(bytes) => bytes,
             // It is named already.
             Err(_) if needs.is_none() => return Ok(()),
@@ -303,7 +319,7 @@ impl Offline<'_> {
     }
 
     /// Reads a class.
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
         let most = self.plan.most_entry;
         let mut class = Vec::new();
         let mut file = File::open(path)?.take(most.saturating_add(1));
@@ -333,12 +349,10 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
         .map_err(|error| at(&folder, &error))
 }
 
-/// Puts a written file in its place, with the permissions of the one it comes
-/// from.
-fn keep(written: NamedTempFile, like: &Path, to: &Path) -> Result<(), Error> {
-    written
-        .as_file()
-        .set_permissions(fs::metadata(like)?.permissions())?;
+/// Puts a written file in its place.
+fn keep(written: NamedTempFile, to: &Path) -> Result<(), Error> {
+    // Lest a crash of the machine leaves the new name and no data.
+    written.as_file().sync_data()?;
     // A link stays one.
     let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());
     written
@@ -347,14 +361,16 @@ fn keep(written: NamedTempFile, like: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Writes a file into a folder that is brought to the disk as a whole.
 fn write(to: &Path, content: &[u8], like: Option<&Path>) -> Result<(), Error> {
     let mut out = beside(to)?;
     out.write_all(content).map_err(|error| at(to, &error))?;
     if let Some(like) = like {
-        return keep(out, like, to);
+        Attributes::of(like)?.give(out.as_file())?;
+    } else {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        out.as_file().set_permissions(permissions)?;
     }
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-    out.as_file().set_permissions(permissions)?;
     out.persist(to).map_err(|error| at(to, &error.error))?;
     Ok(())
 }

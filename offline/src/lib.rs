@@ -13,10 +13,12 @@
 
 mod ahead;
 mod archive;
+mod attributes;
 mod budget;
 mod classes;
 mod error;
 mod folder;
+mod leftover;
 mod module_info;
 mod plan;
 mod printable;
@@ -42,7 +44,7 @@ pub use crate::plan::{Plan, Tracker};
 use crate::printable::printable;
 pub use crate::tally::{Detail, Identified, Names, Tally};
 pub use crate::tracker::jar as tracker_jar;
-pub use crate::tree::put_folder;
+pub use crate::tree::NewFolder;
 use crate::units::Units;
 
 /// About how many bytes of classes are in memory at a time.

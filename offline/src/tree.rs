@@ -1,40 +1,66 @@
 //! Folders that appear under their names whole or not at all.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, FileTimes, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
-/// Reading, writing and making folders, by their owner.
-const OPEN: u32 = 0o700;
+use crate::attributes::{Attributes, State, unless_gone};
+use crate::folder::Found;
+use crate::leftover::{Leftover, Seen};
+use crate::{Error, Progress};
 
-/// A folder in the making, beside the one whose place it will take.
+/// A folder in the making, beside the one whose place it will take; gone unless
+/// it does.
 #[derive(Debug)]
-pub(crate) struct Staged {
+pub struct NewFolder {
     folder: TempDir,
     to: PathBuf,
-    /// The permissions that its folders get in the end: there may be some that
-    /// nothing can be put into.
-    permissions: BTreeMap<PathBuf, Permissions>,
+    /// What its folders get in the end: there may be some that nothing can be
+    /// put into.
+    folders: BTreeMap<PathBuf, Attributes>,
+    /// The files in its place.
+    seen: BTreeMap<PathBuf, Seen>,
+    /// The first of its files that should be another's and is not.
+    foreign: Option<PathBuf>,
+    /// Whether it is made of what is in its place.
+    is_in_place: bool,
 }
 
 /// How files come from a folder that stays or goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Take {
-    /// As new files with the old ones' times and permissions.
-    Copies,
-    /// As the very same files, where the file system can.
-    Files,
+#[derive(Clone, Copy, Debug)]
+enum Take<'f> {
+    /// As new files with the old ones' attributes: those of a list.
+    Copies(&'f [Found]),
+    /// As the very same files, where the file system can: those of a list, or
+    /// all.
+    Files(Option<&'f [Found]>),
 }
 
-impl Staged {
-    /// An empty folder that is to become `to`; gone unless it does.
-    pub(crate) fn beside(to: &Path) -> io::Result<Staged> {
+impl Take<'_> {
+    fn is_copies(self) -> bool {
+        matches!(self, Take::Copies(_))
+    }
+
+    fn includes(self, path: &Path) -> bool {
+        let (Take::Copies(files) | Take::Files(Some(files))) = self else {
+            return true;
+        };
+        let path = path.as_os_str();
+        // They are in this order.
+        let found = files.binary_search_by(|file| file.path.as_os_str().cmp(path));
+        found.is_ok()
+    }
+}
+
+impl NewFolder {
+    /// An empty folder that is to become `to`.
+    pub(crate) fn beside(to: &Path) -> io::Result<NewFolder> {
         // What a link leads to is replaced, and the link stays one.
         let to = match fs::canonicalize(to) {
             Err(_) if is_there(to) => return Err(at(to, &io::Error::other("a link to nothing"))),
@@ -50,98 +76,186 @@ impl Staged {
             .suffix(".tmp")
             .tempdir_in(parent)
             .map_err(|error| at(parent, &error))?;
-        Ok(Staged {
+        Ok(NewFolder {
             folder,
             to,
-            permissions: BTreeMap::new(),
+            folders: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            foreign: None,
+            is_in_place: false,
         })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is until it is published.
+    pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Takes what is in `from` and not here yet: files, folders, empty ones
-    /// too, and links as links, which nothing follows. `check` is asked again
-    /// and again whether to go on.
-    pub(crate) fn fill<E: From<io::Error>>(
+    /// Takes the rest of `from`, of which `files` are known: what came later
+    /// comes when its place is taken, or stays where it is.
+    pub(crate) fn complete(
         &mut self,
         from: &Path,
-        take: Take,
-        check: &dyn Fn() -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.fill_below(from, Path::new(""), take, check)
+        files: &[Found],
+        progress: &Progress,
+    ) -> Result<(), Error> {
+        self.is_in_place = fs::canonicalize(from).is_ok_and(|from| from == self.to);
+        self.adopt(from, Path::new(""))?;
+        if !self.is_in_place {
+            return self.fill(from, Path::new(""), Take::Copies(files), progress);
+        }
+        for file in files {
+            if let Some(ours) = State::of(&self.path().join(&file.path))? {
+                let was = file.state;
+                self.see(&file.path, was, ours, false);
+            }
+        }
+        self.fill(from, Path::new(""), Take::Files(Some(files)), progress)
     }
 
-    fn fill_below<E: From<io::Error>>(
-        &mut self,
-        from: &Path,
-        below: &Path,
-        take: Take,
-        check: &dyn Fn() -> Result<(), E>,
-    ) -> Result<(), E> {
-        let (source, target) = (from.join(below), self.path().join(below));
-        let metadata = fs::metadata(&source).map_err(|error| at(&source, &error))?;
-        if take == Take::Files && metadata.dev() != fs::metadata(from)?.dev() {
-            // The old folder is removed, and what is mounted there would be, too.
-            return Err(at(&source, &io::Error::other("a mount point inside")).into());
-        }
-        self.permissions
-            .entry(target.clone())
-            .or_insert_with(|| metadata.permissions());
-        if !is_there(&target) {
-            fs::create_dir(&target).map_err(|error| at(&target, &error))?;
-        }
-        for entry in fs::read_dir(&source).map_err(|error| at(&source, &error))? {
-            check()?;
-            let entry = entry.map_err(|error| at(&source, &error))?;
+    /// What is new belongs to whom the folder in `from` belongs that it is in.
+    fn adopt(&self, from: &Path, below: &Path) -> io::Result<()> {
+        let owner = below.ancestors().find(|below| from.join(below).is_dir());
+        let owner = Attributes::of(&from.join(owner.unwrap_or(below)))?;
+        for entry in fs::read_dir(self.path().join(below))? {
+            let entry = entry?;
             let below = below.join(entry.file_name());
-            let target = self.path().join(&below);
-            let existing = fs::symlink_metadata(&target).ok();
-            let is_folder = entry.file_type()?.is_dir();
-            if existing
-                .as_ref()
-                .is_some_and(|existing| existing.is_dir() != is_folder)
-            {
-                let fault = io::Error::other("a folder in one place and a file in the other");
-                return Err(at(&below, &fault).into());
+            if !is_there(&from.join(&below)) {
+                owner.give_owner(&File::open(entry.path())?)?;
             }
-            if is_folder {
-                self.fill_below(from, &below, take, check)?;
-            } else if existing.is_none() {
-                put(&entry, &target, take).map_err(|error| at(&entry.path(), &error))?;
+            if entry.file_type()?.is_dir() {
+                self.adopt(from, &below)?;
             }
         }
         Ok(())
     }
 
-    /// Takes its place: of an older folder, which is removed, in one step where
-    /// the system can exchange two names; else there is a moment in which the
-    /// old one is called `….old` beside it, and nothing has the name.
-    pub(crate) fn publish(mut self) -> io::Result<()> {
-        if let Ok(existing) = fs::metadata(&self.to) {
-            let root = self.path().to_owned();
-            self.permissions.insert(root, existing.permissions());
+    /// Takes what is in `from` and not here yet: files, folders, empty ones
+    /// too, and links as links, which nothing follows. What is gone in between
+    /// is left out.
+    fn fill(
+        &mut self,
+        from: &Path,
+        below: &Path,
+        take: Take<'_>,
+        progress: &Progress,
+    ) -> Result<(), Error> {
+        let (source, target) = (from.join(below), self.path().join(below));
+        let placed = |error: io::Error| at(&source, &error);
+        let Some(attributes) = unless_gone(Attributes::of(&source)).map_err(placed)? else {
+            return Ok(());
+        };
+        if !take.is_copies() && attributes.device() != fs::metadata(from)?.dev() {
+            // The old folder is removed, and what is mounted there would be, too.
+            return Err(placed(io::Error::other("a mount point inside")).into());
+        }
+        // A folder that is there stays as it is, whatever is put into it.
+        if !take.is_copies() || !self.folders.contains_key(below) {
+            self.folders.insert(below.to_owned(), attributes);
+        }
+        if !is_there(&target) {
+            fs::create_dir(&target).map_err(|error| at(&target, &error))?;
+        }
+        let Some(entries) = unless_gone(fs::read_dir(&source)).map_err(placed)? else {
+            return Ok(());
+        };
+        for entry in entries {
+            progress.check()?;
+            let entry = entry.map_err(placed)?;
+            let Some(metadata) = unless_gone(entry.metadata()).map_err(placed)? else {
+                continue;
+            };
+            let below = below.join(entry.file_name());
+            let target = self.path().join(&below);
+            let existing = unless_gone(fs::symlink_metadata(&target))?;
+            let is_other = |existing: &fs::Metadata| existing.is_dir() != metadata.is_dir();
+            if existing.as_ref().is_some_and(is_other) {
+                let fault = io::Error::other("a folder in one place and a file in the other");
+                return Err(at(&below, &fault).into());
+            }
+            if metadata.is_dir() {
+                self.fill(from, &below, take, progress)?;
+                continue;
+            }
+            if metadata.is_file() && !take.includes(&below) {
+                continue;
+            }
+            let state = State::new(&metadata);
+            match existing {
+                None => {
+                    let put = unless_gone(put(&entry, &target, take));
+                    put.map_err(|error| at(&entry.path(), &error))?;
+                    if !take.is_copies()
+                        && let Some(ours) = State::of(&target)?
+                    {
+                        self.see(&below, state, ours, true);
+                    }
+                }
+                Some(existing) if !take.is_copies() => {
+                    if self.is_in_place && existing.uid() != metadata.uid() {
+                        self.foreign.get_or_insert_with(|| entry.path());
+                    }
+                    self.see(&below, state, State::new(&existing), false);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what is known first: files may change any time.
+    fn see(&mut self, path: &Path, was: State, ours: State, is_taken: bool) {
+        let seen = Seen {
+            was,
+            ours,
+            is_taken,
+        };
+        self.seen.entry(path.to_owned()).or_insert(seen);
+    }
+
+    /// Takes its place: of an older folder in one step where the system can
+    /// exchange two names; else there is a moment in which the old one is
+    /// called `….old` beside it, and nothing has the name. What else the old
+    /// one had is in the new one then, and so is what others put there before
+    /// or while it was replaced. Gives the first file, if any, of which the
+    /// owner could not be kept.
+    ///
+    /// # Errors
+    /// When its place cannot be taken, or somebody asked to stop: it is as it
+    /// was then. When a file in its place has changed since it was read, and
+    /// another took its name: the old folder is kept beside, and named.
+    pub fn publish(mut self, progress: &Progress) -> Result<Option<PathBuf>, Error> {
+        let to = self.to.clone();
+        let is_replaced = is_there(&to);
+        if is_replaced {
+            self.fill(&to, Path::new(""), Take::Files(None), progress)?;
         }
         // From the innermost on: the others may be closed then.
-        for (folder, permissions) in self.permissions.iter().rev() {
-            fs::set_permissions(folder, permissions.clone()).map_err(|error| at(folder, &error))?;
+        for (below, attributes) in self.folders.iter().rev() {
+            let folder = self.folder.path().join(below);
+            let given = File::open(&folder).and_then(|file| attributes.give_with_times(&file));
+            let is_owned = given.map_err(|error| at(&folder, &error))?;
+            if !is_owned && is_there(&to.join(below)) {
+                self.foreign.get_or_insert_with(|| to.join(below));
+            }
         }
         // Else a crash of the machine may leave names without content.
-        rustix::fs::syncfs(File::open(self.path())?)?;
-        if !is_there(&self.to) {
-            fs::rename(self.path(), &self.to).map_err(|error| at(&self.to, &error))?;
+        rustix::fs::syncfs(File::open(self.path())?).map_err(io::Error::from)?;
+        if !is_replaced {
+            fs::rename(self.path(), &to).map_err(|error| at(&to, &error))?;
             let _ = self.folder.keep();
-            return Ok(());
+            return Ok(None);
         }
-        self.exchange().map_err(|error| at(&self.to, &error))?;
-        // The old one has its name now.
-        open_folders(self.path())?;
-        let left = self.path().to_owned();
-        self.folder.close().map_err(|error| {
-            let fault = format!("the old folder could not be removed: {error}");
-            at(&left, &io::Error::other(fault))
-        })
+        self.exchange().map_err(|error| at(&to, &error))?;
+        // The old one has this name now, and may have what nobody has read.
+        let old = self.folder.keep();
+        let leftover = Leftover {
+            old: &old,
+            new: &to,
+            seen: &self.seen,
+        };
+        leftover.remove()?;
+        Ok(self.foreign)
     }
 
     fn exchange(&self) -> io::Result<()> {
@@ -159,22 +273,6 @@ impl Staged {
     }
 }
 
-/// Puts a folder into another's place, which is taken as a whole; what else that
-/// one had stays in it. Both are on one file system.
-///
-/// # Errors
-/// When a folder cannot be read, or its place cannot be taken; it is as it was
-/// then.
-pub fn put_folder(made: &Path, to: &Path) -> io::Result<()> {
-    let mut staged = Staged::beside(to)?;
-    for folder in [made, to] {
-        if folder.exists() {
-            staged.fill(folder, Take::Files, &|| Ok::<_, io::Error>(()))?;
-        }
-    }
-    staged.publish()
-}
-
 /// Where two names cannot be exchanged at once.
 fn in_steps(here: &Path, to: &Path) -> io::Result<()> {
     let mut old = here.as_os_str().to_owned();
@@ -188,9 +286,9 @@ fn in_steps(here: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Brings what is no folder.
-fn put(entry: &fs::DirEntry, target: &Path, take: Take) -> io::Result<()> {
+fn put(entry: &fs::DirEntry, target: &Path, take: Take<'_>) -> io::Result<()> {
     let (source, kind) = (entry.path(), entry.file_type()?);
-    if take == Take::Files && fs::hard_link(&source, target).is_ok() {
+    if !take.is_copies() && fs::hard_link(&source, target).is_ok() {
         return Ok(());
     }
     if kind.is_symlink() {
@@ -203,28 +301,15 @@ fn put(entry: &fs::DirEntry, target: &Path, take: Take) -> io::Result<()> {
     }
 }
 
-/// Copies a file with its permissions and times.
+/// Copies a file with all its attributes.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::copy(from, to)?;
-    let metadata = fs::metadata(from)?;
-    let times = FileTimes::new()
-        .set_accessed(metadata.accessed()?)
-        .set_modified(metadata.modified()?);
-    File::open(to)?.set_times(times)
-}
-
-/// What is in a folder without permissions cannot be removed.
-fn open_folders(folder: &Path) -> io::Result<()> {
-    let permissions = fs::metadata(folder)?.permissions();
-    if permissions.mode() & OPEN != OPEN {
-        fs::set_permissions(folder, Permissions::from_mode(OPEN))?;
-    }
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            open_folders(&entry.path())?;
-        }
-    }
+    let mut source = File::open(from)?;
+    let mut options = File::options();
+    // Nobody else's until it is like the other.
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut target = options.open(to)?;
+    io::copy(&mut source, &mut target)?;
+    Attributes::of(from)?.give_with_times(&target)?;
     Ok(())
 }
 
@@ -241,6 +326,29 @@ pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Detail, Offline, Plan, find};
+
+    /// A file that is gone when it is its turn is named; nothing is left.
+    #[test]
+    fn files_that_cannot_be_read_are_named() -> Result<(), Error> {
+        let folder = tempfile::tempdir()?;
+        let from = folder.path().join("from");
+        let (plan, progress) = (Plan::new(Default::default()), Progress::default());
+        for name in ["a.jar", "A.class"] {
+            fs::create_dir(&from)?;
+            fs::write(from.join(name), "none")?;
+            let files = find(&from, &mut |_| {})?;
+            fs::remove_file(from.join(name))?;
+            for to in [None, Some(&*from)] {
+                let mut offline = Offline::new(&plan, Detail::default(), &progress);
+                let fault = offline.folder(&from, &files, to).expect_err("it is gone");
+                assert!(fault.to_string().contains(name), "{fault}");
+            }
+            assert_eq!(fs::read_dir(folder.path())?.count(), 1);
+            fs::remove_dir(&from)?;
+        }
+        Ok(())
+    }
 
     #[test]
     fn two_folders_change_names_in_steps() -> io::Result<()> {

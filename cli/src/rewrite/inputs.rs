@@ -28,7 +28,7 @@ impl Input {
     /// How much there is to do, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match &self.kind {
-            Kind::Folder(files) => files.iter().map(|file| file.len).sum(),
+            Kind::Folder(files) => files.iter().map(Found::bytes).sum(),
             Kind::Class | Kind::Archive => self.len,
         }
     }

@@ -7,7 +7,6 @@ mod staged;
 mod summary;
 mod verify;
 
-use std::env;
 use std::fmt;
 use std::fs;
 use std::io::Write;
@@ -199,22 +198,28 @@ fn rewrite(args: &RewriteArgs) -> Result<()> {
     };
     let mut offline = Offline::new(&plan, detail, &progress);
     let total = inputs.iter().map(Input::bytes).sum();
-    let done = progress::shown(args.quiet, &progress, total, || {
-        inputs
-            .iter()
-            .map(|input| args.rewrite(&mut offline, input))
-            .collect::<Result<Vec<_>>>()
-    });
-    let took = started.elapsed();
-    let verified = done.and_then(|staged| match args.verify {
-        true => {
-            let staged: Vec<Staged<'_>> = staged.into_iter().flatten().collect();
-            let verified = verify::verify(&staged, &plan, args.quiet, &progress, Java::find())?;
-            staged.into_iter().try_for_each(Staged::put)?;
-            Ok(Some(verified))
+    let mut staged: Vec<Staged<'_>> = Vec::new();
+    progress::shown(args.quiet, &progress, total, || -> Result<()> {
+        for input in &inputs {
+            match args.rewrite(&mut offline, input)? {
+                Some(output) if args.verify => staged.push(output),
+                Some(output) => output.put(args.quiet, &progress)?,
+                None => {}
+            }
         }
-        false => Ok(None),
+        Ok(())
     })?;
+    let took = started.elapsed();
+    let verified = match args.verify {
+        true => {
+            let verified = verify::verify(&staged, &plan, args.quiet, &progress, Java::find())?;
+            for output in staged {
+                output.put(args.quiet, &progress)?;
+            }
+            Some(verified)
+        }
+        false => None,
+    };
     if let Some((path, jar)) = tracker_jar {
         write_beside(path, &jar, USUAL)?;
     }
@@ -306,49 +311,29 @@ impl RewriteArgs {
         Ok(Some((path, loadhook_offline::tracker_jar()?)))
     }
 
-    /// What waits to be verified, if it does.
+    /// What is still to be put into its place.
     fn rewrite<'i>(
         &self,
         offline: &mut Offline<'_>,
         input: &'i Input,
     ) -> Result<Option<Staged<'i>>> {
-        let staged = self.verify.then(|| Staged::new(input)).transpose()?;
-        let to = staged.as_ref().map_or(&input.to, |staged| &staged.at);
-        self.rewrite_to(offline, input, (!self.dry_run).then_some(to.as_path()))?;
-        Ok(staged)
-    }
-
-    fn rewrite_to(
-        &self,
-        offline: &mut Offline<'_>,
-        input: &Input,
-        to: Option<&Path>,
-    ) -> Result<()> {
-        let name = input.from.display().to_string();
-        let done = match &input.kind {
-            Kind::Class => return self.rewrite_class(offline, &name, &input.from, to),
-            Kind::Archive => offline.archive_file(&name, &input.from, to),
-            Kind::Folder(files) => {
-                let here = env::current_dir();
-                let done = offline.folder(&input.from, files, to);
-                // If it was in there it is in the old one now, which is gone.
-                if let Ok(here) = here {
-                    let _ = env::set_current_dir(here);
-                }
-                done
-            }
-        };
-        match done {
-            // These name what they are about.
-            Err(
-                error @ (Error::Signed(_)
-                | Error::Instrumented(_)
-                | Error::TooMuch { .. }
-                | Error::Unreadable(_)
-                | Error::Interrupted),
-            ) => Err(error.into()),
-            other => other.context(name),
+        let (from, to) = (&input.from, (!self.dry_run).then_some(&*input.to));
+        let name = from.display().to_string();
+        if let Kind::Folder(files) = &input.kind {
+            let new = offline.folder(from, files, to);
+            let new = new.map_err(|error| placed(error, name))?;
+            return Ok(new.map(|new| Staged::folder(input, new)));
         }
+        let staged = self.verify.then(|| Staged::file(input)).transpose()?;
+        let to = staged.as_ref().map_or(to, |staged| Some(&staged.at));
+        match input.kind {
+            Kind::Class => self.rewrite_class(offline, &name, from, to)?,
+            _ => {
+                let done = offline.archive_file(&name, from, to);
+                done.map_err(|error| placed(error, name))?;
+            }
+        }
+        Ok(staged)
     }
 
     fn rewrite_class(
@@ -366,5 +351,17 @@ impl RewriteArgs {
             Some(to) => write_beside(to, &rewritten.unwrap_or(bytes), USUAL),
             None => Ok(()),
         }
+    }
+}
+
+fn placed(error: Error, name: String) -> anyhow::Error {
+    match error {
+        // These name what they are about.
+        Error::Signed(_)
+        | Error::Instrumented(_)
+        | Error::TooMuch { .. }
+        | Error::Unreadable(_)
+        | Error::Interrupted => error.into(),
+        other => anyhow::Error::new(other).context(name),
     }
 }

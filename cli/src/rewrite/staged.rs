@@ -1,26 +1,42 @@
 //! Outputs that wait beside their places until they are found good.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use loadhook_offline::put_folder;
+use loadhook_offline::{NewFolder, Progress};
 use tempfile::TempDir;
 
 use super::inputs::{Input, Kind};
-use crate::output::{USUAL, write_beside};
+use crate::output::{USUAL, say, write_beside};
 
-/// An output in a folder of its own, in the folder in which it will be.
+/// An output that is not in its place yet.
 pub(super) struct Staged<'i> {
     pub(super) input: &'i Input,
     /// Where it is.
     pub(super) at: PathBuf,
-    folder: TempDir,
+    waits: Waits,
+}
+
+enum Waits {
+    /// In a folder of its own, in the folder in which it will be.
+    File(TempDir),
+    Folder(NewFolder),
 }
 
 impl<'i> Staged<'i> {
-    pub(super) fn new(input: &'i Input) -> Result<Staged<'i>> {
+    pub(super) fn folder(input: &'i Input, new: NewFolder) -> Staged<'i> {
+        Staged {
+            input,
+            at: new.path().to_owned(),
+            waits: Waits::Folder(new),
+        }
+    }
+
+    /// A place for a class or archive.
+    pub(super) fn file(input: &'i Input) -> Result<Staged<'i>> {
         let name = || input.to.display().to_string();
         let existing = fs::metadata(&input.to);
         if matches!(input.kind, Kind::Archive) && existing.is_ok_and(|found| !found.is_file()) {
@@ -29,29 +45,43 @@ impl<'i> Staged<'i> {
         let folder = match input.kind {
             // Its place may be a pipe.
             Kind::Class => tempfile::tempdir(),
-            Kind::Archive | Kind::Folder(_) => beside(&behind_links(&input.to)),
+            _ => beside(&behind_links(&input.to)),
         };
         let folder = folder.with_context(name)?;
         Ok(Staged {
             input,
             at: folder.path().join("output"),
-            folder,
+            waits: Waits::File(folder),
         })
     }
 
     /// Puts it into its place.
-    pub(super) fn put(self) -> Result<()> {
+    pub(super) fn put(self, quiet: bool, progress: &Progress) -> Result<()> {
         let to = &self.input.to;
+        let folder = match self.waits {
+            Waits::Folder(new) => return publish(new, quiet, progress),
+            Waits::File(folder) => folder,
+        };
         if let Kind::Class = self.input.kind {
             return write_beside(to, &fs::read(&self.at)?, USUAL);
         }
-        let done = match self.input.kind {
-            Kind::Folder(_) => put_folder(&self.at, to),
-            Kind::Class | Kind::Archive => fs::rename(&self.at, behind_links(to)),
-        };
-        done.with_context(|| to.display().to_string())?;
-        Ok(self.folder.close()?)
+        fs::rename(&self.at, behind_links(to)).with_context(|| to.display().to_string())?;
+        Ok(folder.close()?)
     }
+}
+
+fn publish(new: NewFolder, quiet: bool, progress: &Progress) -> Result<()> {
+    let here = env::current_dir();
+    let foreign = new.publish(progress);
+    // If it was in there it is in the old one now, which is gone.
+    if let Ok(here) = here {
+        let _ = env::set_current_dir(here);
+    }
+    if let Some(path) = foreign?.filter(|_| !quiet) {
+        let path = path.display();
+        say!("warning: {path}, and what else belonged to others, is yours now");
+    }
+    Ok(())
 }
 
 fn beside(path: &Path) -> io::Result<TempDir> {

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use anyhow::{Result, bail};
 use loadhook_offline::verify::{Changed, Checked, Verifier, changed_in_archive, changed_in_folder};
 use loadhook_offline::{Error, Plan, Progress};
+use loadhook_profile::printable;
 use serde_json::{Value, json};
 
 use super::inputs::Kind;
@@ -40,11 +41,17 @@ pub(super) fn verify(
         match staged.input.kind {
             Kind::Class => verifier.class(&name, &fs::read(from)?, &fs::read(at)?),
             Kind::Archive => verifier.archive_file(&name, from, at)?,
-            Kind::Folder(_) => verifier.folder(from, at)?,
+            Kind::Folder(ref files) => verifier.folder(from, files, at)?,
         }
     }
     let checked = verifier.checked().clone();
-    refuse(&checked.faults)?;
+    refuse(
+        "faulty",
+        &checked.faults,
+        "--verify found faults in what was made",
+    )?;
+    let outdated = "an input has changed while it was rewritten";
+    refuse("changed meanwhile", &checked.outdated, outdated)?;
     let Some(java) = java else {
         return Ok(Verified {
             checked,
@@ -60,7 +67,11 @@ pub(super) fn verify(
         judge_all(staged, plan, &mut judge, &progress)?;
         judge.finish()
     })?;
-    refuse(&verdict.faults)?;
+    refuse(
+        "faulty",
+        &verdict.faults,
+        "--verify found faults in what was made",
+    )?;
     Ok(Verified {
         checked,
         judged: Some((java, verdict)),
@@ -117,17 +128,17 @@ fn judge_all(
 /// The most faults that are told.
 const MOST: usize = 20;
 
-fn refuse(faults: &[String]) -> Result<()> {
+fn refuse(what: &str, faults: &[String], reason: &str) -> Result<()> {
     if faults.is_empty() {
         return Ok(());
     }
     for fault in faults.iter().take(MOST) {
-        say!("faulty: {fault}");
+        say!("{what}: {}", printable(fault));
     }
     if let Some(more) = faults.len().checked_sub(MOST).filter(|more| *more != 0) {
-        say!("faulty: {more} more");
+        say!("{what}: {more} more");
     }
-    bail!("--verify found faults in what was made: nothing was written");
+    bail!("{reason}: nothing was written");
 }
 
 impl Verified {
@@ -194,7 +205,6 @@ mod tests {
         let inputs = inputs(&[from], &to, true)?;
         let plan = Plan::new(Filter::new());
         let progress = Progress::default();
-        let staged = Staged::new(&inputs[0])?;
         let Input {
             kind: Kind::Folder(files),
             from,
@@ -203,11 +213,13 @@ mod tests {
         else {
             panic!("a folder is one");
         };
-        Offline::new(&plan, Detail::default(), &progress).folder(from, files, Some(&staged.at))?;
+        let mut offline = Offline::new(&plan, Detail::default(), &progress);
+        let new = offline.folder(from, files, Some(&inputs[0].to))?;
+        let staged = Staged::folder(&inputs[0], new.expect("it has a place"));
         let class = staged.at.join("Greeter.class");
         fs::write(&class, damage(&fs::read(&class)?))?;
         let verified = verify(std::slice::from_ref(&staged), &plan, true, &progress, java)?;
-        staged.put()?;
+        staged.put(true, &progress)?;
         Ok(verified)
     }
 

@@ -19,9 +19,10 @@ use rawzip::FileReader;
 use rayon::prelude::*;
 
 use crate::ahead::INDEX;
+use crate::attributes::State;
 use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::zip::{Archive, ZipError};
-use crate::{Error, Plan, Progress, is_archive, is_class};
+use crate::{Error, Found, Plan, Progress, is_archive, is_class};
 
 /// Checks outputs, one after the other.
 #[derive(Debug)]
@@ -42,6 +43,9 @@ pub struct Checked {
     pub changed_bytes: u64,
     /// What is wrong, and where.
     pub faults: Vec<String>,
+    /// Classes and archives of which nothing can be said: what they were made
+    /// of has changed since it was found.
+    pub outdated: Vec<String>,
     /// The direct superclass of each class, by internal names; `None` for
     /// interfaces.
     pub superclasses: BTreeMap<String, Option<String>>,
@@ -93,29 +97,46 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Checks the folder `to`, made of `from`.
+    /// Checks the folder `to`, made of `olds` in `from`.
     ///
     /// # Errors
     /// As [`Verifier::archive_file`].
-    pub fn folder(&mut self, from: &Path, to: &Path) -> Result<(), Error> {
+    pub fn folder(&mut self, from: &Path, olds: &[Found], to: &Path) -> Result<(), Error> {
         let news = files(to)?;
-        let olds = files(from)?;
-        let gone = olds.difference(&news);
-        let gone = gone.map(|path| Checked::fault(&path.to_string_lossy(), "it is not there"));
-        let mut found: Vec<Checked> = gone.collect();
-        let check = |path: &PathBuf| {
+        let olds: BTreeMap<&Path, &Found> = olds.iter().map(|old| (&*old.path, old)).collect();
+        let gone = olds.keys().filter(|path| !news.contains(**path));
+        let all: BTreeSet<&Path> = news
+            .iter()
+            .map(|path| &**path)
+            .chain(gone.copied())
+            .collect();
+        let all: Vec<&Path> = all.into_iter().collect();
+        let check = |path: &&Path| {
             self.progress.check()?;
             let name = &path.to_string_lossy();
             let (source, target) = (from.join(path), to.join(path));
-            match source.is_file() {
-                true => self.file_pair(name, &source, &target),
-                false if is_ours(name) => Ok(self.added(name, &fs::read(&target)?)),
-                false => Ok(Checked::fault(name, "nobody knows where it comes from")),
+            let old = olds.get(path);
+            let checked = match (old.is_some(), target.is_file()) {
+                (_, false) => Ok(Checked::fault(name, "it is not there")),
+                (true, true) => self.file_pair(name, &source, &target),
+                (false, true) if is_ours(name) => Ok(self.added(name, &fs::read(&target)?)),
+                (false, true) => Ok(Checked::fault(name, "nobody knows where it comes from")),
+            };
+            let is_outdated = old.is_some_and(|old| !old.is_as_found(from));
+            match checked {
+                Ok(checked) if checked.faults.is_empty() => Ok(checked),
+                _ if is_outdated => {
+                    let mut checked = Checked::default();
+                    if is_class(name) || is_archive(name) {
+                        checked.outdated.push(name.to_string());
+                    }
+                    Ok(checked)
+                }
+                other => other,
             }
         };
-        let checked: Result<Vec<_>, Error> = news.par_iter().map(check).collect();
-        found.extend(checked?);
-        found.into_iter().for_each(|found| self.checked.add(found));
+        let found: Result<Vec<_>, Error> = all.par_iter().map(check).collect();
+        found?.into_iter().for_each(|found| self.checked.add(found));
         Ok(())
     }
 
@@ -124,7 +145,11 @@ impl<'a> Verifier<'a> {
         if is_class(name) {
             return Ok(self.pair(name, Some(&fs::read(from)?), &fs::read(to)?));
         }
-        if same_files(from, to)? {
+        let state = |path| State::of(path).ok().flatten();
+        let is_one = state(from)
+            .zip(state(to))
+            .is_some_and(|(a, b)| a.is_same_file(&b));
+        if is_one || same_files(from, to)? {
             return Ok(Checked::untouched());
         }
         let before = match open(from) {
@@ -238,6 +263,7 @@ impl Checked {
         self.changed += other.changed;
         self.changed_bytes += other.changed_bytes;
         self.faults.extend(other.faults);
+        self.outdated.extend(other.outdated);
         self.superclasses.extend(other.superclasses);
     }
 }

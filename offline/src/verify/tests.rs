@@ -303,7 +303,7 @@ fn descriptions_say_what_they_said_and_what_is_added() {
 #[test]
 fn folders_are_as_they_were() {
     let case = Case::new();
-    let (from, to) = (case.path("from"), case.path("to"));
+    let from = case.path("from");
     fs::create_dir_all(from.join("sub")).expect("ours");
     fs::write(from.join("Greeter.class"), GREETER).expect("ours");
     fs::write(from.join("sub/text"), "text").expect("ours");
@@ -311,18 +311,23 @@ fn folders_are_as_they_were() {
     let progress = Progress::default();
     let files = find(&from, &mut |_| {}).expect("it can be read");
     let mut offline = Offline::new(&case.plan, Detail::default(), &progress);
-    offline
-        .folder(&from, &files, Some(&to))
-        .expect("it is rewritten");
-    let finds = |fault: &str| {
+    let new = offline.folder(&from, &files, Some(&case.path("to")));
+    let new = new.expect("it is rewritten").expect("it has a place");
+    let to = new.path();
+    let verified = || {
         let mut verifier = Verifier::new(&case.plan, &progress);
-        verifier.folder(&from, &to).expect("both can be read");
-        let faults = &verifier.checked().faults;
+        let verified = verifier.folder(&from, &files, to);
+        verified.map(|()| verifier.checked().clone())
+    };
+    let finds = |fault: &str| {
+        let verifier = verified().expect("both can be read");
+        let faults = &verifier.faults;
         let is_found = faults.iter().any(|found| found.starts_with(fault));
         assert!(
             is_found || fault.is_empty() && faults.is_empty(),
             "{fault}: {faults:?}"
         );
+        assert!(verifier.outdated.is_empty());
     };
     finds("");
     let change = |path: &str, content: Option<&[u8]>, fault: &str| {
@@ -344,4 +349,13 @@ fn folders_are_as_they_were() {
     change("new", Some(b"x"), "new: nobody knows where it comes from");
     change("Greeter.class", Some(b"x"), "Greeter.class: ");
     change("sub/in.jar", Some(b"x"), "sub/in.jar: no archive");
+
+    // What others do to the source is no fault.
+    fs::write(from.join("sub/later"), "later").expect("ours");
+    finds("");
+    fs::write(from.join("sub/text"), "more text").expect("ours");
+    fs::remove_file(from.join("sub/in.jar")).expect("ours");
+    let found = verified().expect("both can be read");
+    assert!(found.faults.is_empty(), "{:?}", found.faults);
+    assert_eq!(found.outdated, ["sub/in.jar"]);
 }

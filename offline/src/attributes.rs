@@ -1,0 +1,126 @@
+//! What files and folders have besides their content.
+
+use std::ffi::OsString;
+use std::fs::{self, File, FileTimes, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::path::Path;
+
+use xattr::FileExt;
+
+const SET_UID: u32 = 0o4000;
+const SET_GID: u32 = 0o2000;
+
+/// Owner, permissions, times, and extended attributes, such as lists of who may
+/// do what.
+#[derive(Debug)]
+pub(crate) struct Attributes {
+    metadata: Metadata,
+    extended: Vec<(OsString, Vec<u8>)>,
+}
+
+impl Attributes {
+    /// Those of a file or folder, behind links.
+    pub(crate) fn of(path: &Path) -> io::Result<Attributes> {
+        let metadata = fs::metadata(path)?;
+        // Not every file system has them.
+        let names = xattr::list_deref(path).into_iter().flatten();
+        let extended = names.filter_map(|name| {
+            let value = xattr::get_deref(path, &name).ok()??;
+            Some((name, value))
+        });
+        Ok(Attributes {
+            metadata,
+            extended: extended.collect(),
+        })
+    }
+
+    /// Gives all but the times to another: the owner and the extended
+    /// attributes as far as the process may. Whether the owner is the same then.
+    pub(crate) fn give(&self, file: &File) -> io::Result<bool> {
+        // First, since it takes rights away that come with permissions.
+        let now = self.give_owner(file)?;
+        for (name, value) in &self.extended {
+            let _ = file.set_xattr(name, value);
+        }
+        let mut mode = self.metadata.permissions().mode();
+        // Nobody else's program may run with the rights of who copies it.
+        let is_owned = now.uid() == self.metadata.uid();
+        if !is_owned {
+            mode &= !SET_UID;
+        }
+        if now.gid() != self.metadata.gid() {
+            mode &= !SET_GID;
+        }
+        file.set_permissions(Permissions::from_mode(mode))?;
+        Ok(is_owned)
+    }
+
+    /// As [`Attributes::give`], and the times.
+    pub(crate) fn give_with_times(&self, file: &File) -> io::Result<bool> {
+        let is_owned = self.give(file)?;
+        let times = FileTimes::new()
+            .set_accessed(self.metadata.accessed()?)
+            .set_modified(self.metadata.modified()?);
+        file.set_times(times)?;
+        Ok(is_owned)
+    }
+
+    /// Gives owner and group, or the group alone, as far as the process may;
+    /// what the other has then.
+    pub(crate) fn give_owner(&self, file: &File) -> io::Result<Metadata> {
+        let (now, wanted) = (file.metadata()?, &self.metadata);
+        if (now.uid(), now.gid()) == (wanted.uid(), wanted.gid()) {
+            return Ok(now);
+        }
+        if fchown(file, Some(wanted.uid()), Some(wanted.gid())).is_err() {
+            let _ = fchown(file, None, Some(wanted.gid()));
+        }
+        file.metadata()
+    }
+
+    /// The file system.
+    pub(crate) fn device(&self) -> u64 {
+        self.metadata.dev()
+    }
+}
+
+/// Tells whether a name stands for another file than before, or for one that
+/// was written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct State {
+    device: u64,
+    inode: u64,
+    pub(crate) len: u64,
+    modified: (i64, i64),
+}
+
+impl State {
+    pub(crate) fn new(metadata: &Metadata) -> State {
+        State {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            len: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+
+    /// That of what has a name, be it a link; `None` if nothing has.
+    pub(crate) fn of(path: &Path) -> io::Result<Option<State>> {
+        let metadata = unless_gone(fs::symlink_metadata(path))?;
+        Ok(metadata.as_ref().map(State::new))
+    }
+
+    /// Whether both are one file, written to or not.
+    pub(crate) fn is_same_file(&self, other: &State) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+}
+
+/// `None` for what is not there any more: others may work in the same folder.
+pub(crate) fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
