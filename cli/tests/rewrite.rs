@@ -394,3 +394,32 @@ fn an_interrupt_leaves_nothing_behind() -> Result<()> {
     }
     anyhow::bail!("never interrupted in time")
 }
+
+#[test]
+fn inputs_are_what_they_begin_with() -> Result<()> {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    let rewrite = |from: &str| {
+        done(&mut loadhook(
+            folder.path(),
+            &["rewrite", from, "-o", "out"],
+        ))
+    };
+    fs::rename(jar(folder.path(), "app.jar")?, path("app.aar"))?;
+    rewrite("app.aar").expect(0, "", &[" classes rewritten"]);
+    zip::ZipArchive::new(File::open(path("out"))?)?;
+
+    fs::write(path("app.jmod"), b"JM\x01\x00PK\x03\x04")?;
+    rewrite("app.jmod").expect(1, "", &["app.jmod: a JMOD file"]);
+    // Nobody will ever write to it.
+    helpers::output(std::process::Command::new("mkfifo").arg(path("pipe.jar")))?;
+    rewrite("pipe.jar").expect(1, "", &["pipe.jar: neither a file nor a folder"]);
+    zip::ZipWriter::new(File::create(path("empty.jar"))?).finish()?;
+    rewrite("empty.jar").expect(0, "", &["\nno class was found\n"]);
+
+    fs::remove_file(path("out"))?;
+    std::os::unix::fs::symlink("nowhere", path("out"))?;
+    rewrite("app.aar").expect(1, "", &["error: out: a link to nothing"]);
+    ensure!(path("out").is_symlink() && !path("nowhere").exists());
+    Ok(())
+}

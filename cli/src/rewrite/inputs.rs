@@ -1,10 +1,11 @@
 //! What is read, and where what became of it is written.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use loadhook_offline::{Found, find, is_archive};
 
 use super::wrong;
@@ -87,17 +88,38 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
             }
         };
         Kind::Folder(find(from, &mut left_out)?)
-    } else if is_archive(&from.to_string_lossy()) {
-        Kind::Archive
+    } else if metadata.is_file() {
+        file_kind(from).with_context(name)?
     } else {
-        Kind::Class
+        // Opening a pipe would wait for its writer.
+        bail!("{}: neither a file nor a folder", name());
     };
+    if to.is_symlink() && !to.exists() {
+        bail!("{}: a link to nothing", to.display());
+    }
     Ok(Input {
         from: from.to_owned(),
         to,
         kind,
         len: metadata.len(),
     })
+}
+
+/// What a file is: an archive by its name, as a JVM would take it, or by how
+/// it begins; anything else may be a class.
+fn file_kind(path: &Path) -> Result<Kind> {
+    if is_archive(&path.to_string_lossy()) {
+        return Ok(Kind::Archive);
+    }
+    let mut begin = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut begin)?;
+    match &*begin {
+        b"PK\x03\x04" | b"PK\x05\x06" => Ok(Kind::Archive),
+        b"JM\x01\x00" => bail!(
+            "a JMOD file, which only jlink reads; give it the module's jar or folder, rewritten"
+        ),
+        _ => Ok(Kind::Class),
+    }
 }
 
 /// The canonical path of something that may not exist yet.

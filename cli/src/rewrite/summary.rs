@@ -33,6 +33,14 @@ pub(super) fn print(
         took.as_secs_f64(),
         megabytes / took.as_secs_f64().max(1e-3)
     );
+    let stayed = [
+        tally.already_instrumented,
+        tally.unreadable.total(),
+        tally.left_out.total(),
+    ];
+    if tally.classes == 0 && stayed == [0; 3] {
+        say!("no class was found");
+    }
     if tally.trivial != 0 {
         say!("  {:>7} skipped: trivial (--all keeps them)", tally.trivial);
     }
