@@ -4,10 +4,10 @@
 use anyhow::{Result, ensure};
 
 mod support;
-use support::{Program, finish};
+use support::{Program, edges, finish};
 
 on_each_jdk!(the_program_ends it_goes_on_afterwards what_is_left_is_given_back);
-on_jdks!(really_suspended: on_11 11, on_17 17);
+on_jdks!(really_suspended really_stopped: on_11 11, on_17 17);
 
 fn program(feature: u32, mode: &str) -> Program {
     Program::new(feature, "Suspended")
@@ -61,5 +61,24 @@ fn what_is_left_is_given_back(feature: u32) -> Result<()> {
     run.printed("works\n", 0)?.calls("Suspended", calls)?;
     let lost = run.profile.header.overflowed_calls;
     ensure!(lost == 0, "{}: {lost} calls lost", run.name);
+    Ok(())
+}
+
+/// Interpreted code sees such an exception at each jump and return.
+fn really_stopped(feature: u32) -> Result<()> {
+    let run = Program::new(feature, "StoppedInside")
+        .options("include=StoppedInside::works,include=StoppedInside::leaf")
+        .jvm(&["-Xint"])
+        .run()?;
+    // What is stopped twice, the JVM tells.
+    ensure!(run.output.stdout == b"works\n", "{}", run.name);
+    let calls = edges(&run.profile, "StoppedInside");
+    let lost = run.profile.header.overflowed_calls;
+    ensure!(
+        lost == 0 && calls["- > works"] == 2 && calls["works > leaf"] == 2,
+        "{}: {lost} calls lost, {calls:?}",
+        run.name
+    );
+    ensure!(calls["- > leaf"] >= 1000, "{}: {calls:?}", run.name);
     Ok(())
 }

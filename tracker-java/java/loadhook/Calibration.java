@@ -102,7 +102,7 @@ final class Calibration {
         if (whole && mode == Timing.EXACT) {
             inside = Math.min(inside, path.times[2 * Tree.STRIDE + Tree.RECENT] * TURNS);
         }
-        path.clear();
+        Budget.giveBack(path.taken());
         return whole ? nanos : Long.MAX_VALUE;
     }
 
@@ -140,8 +140,10 @@ final class Calibration {
         path.enter(6);
         path.constructed(5);
         Reading reading = Reading.of(path);
-        Tree sum = new Tree(Timing.COUNT, 2);
-        sum.add(reading, Groups.mapFor(reading));
+        Sum sum = new Sum();
+        Addition addition = new Addition(sum, reading, Groups.mapFor(reading));
+        addition.run();
+        addition.made();
         sum.clear();
         path.clear();
         Stack.isShallowerThan(0);

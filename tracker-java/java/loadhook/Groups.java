@@ -6,54 +6,49 @@ final class Groups {
     private static final String OTHERS = "(other threads)";
 
     static final String[] NAMES = new String[MOST + 1];
-    static final Tree[] TREES = new Tree[MOST + 1];
+    static final Sum[] TREES = new Sum[MOST + 1];
     static int count;
 
     private static int last;
     private static int[] map = new int[64];
 
-    /** Made for the path that is added next. */
-    private static Tree into;
-    private static Reading reading;
+    /** Of the path that is added next, or is being added: null when all of it is. */
+    private static Addition addition;
 
     private Groups() {
     }
 
-    /**
-     * Adds the path of a thread that has ended, which is not used any more unless it is cleared. The caller holds the
-     * registry's lock. Whether the path keeps its arrays.
-     */
-    static boolean add(Path path, boolean wantsArrays) {
-        Tree tree = into;
-        Reading reading = Groups.reading;
-        into = null;
-        Groups.reading = null;
-        if (path.end == Tree.STRIDE) {
-            return true;
-        }
-        if (!wantsArrays && tree.end == Tree.STRIDE) {
-            tree.adopt(path);
-            return false;
-        }
-        // For the limit the nodes move. What they find taken then, by another thread, becomes overflow.
-        Budget.giveBack(path.taken());
-        tree.add(reading, mapFor(reading));
-        Budget.giveBack(-path.taken());
-        return true;
-    }
-
-    /** All that may find no memory, so that adding this path does not. */
+    /** All that may find no memory, so that adding this path does not. The caller holds the registry's lock. */
     static void prepare(Path path) {
+        addition = null;
         if (path.end != Tree.STRIDE) {
             String name = withoutNumbers(path.name());
             // Calls that have no times, where others of that name would have them.
             boolean untimed = path.mode != Timing.mode;
-            into = TREES[find(untimed ? name.concat(" (virtual)") : name)];
-            reading = new Reading(path);
+            Sum sum = TREES[find(untimed ? name.concat(" (virtual)") : name)];
+            Reading reading = new Reading(path);
+            addition = new Addition(sum, reading, mapFor(reading));
         }
     }
 
-    /** An array for {@link Tree#add}, null if there is no room for one. */
+    /** Adds the path that was prepared; once more, if an exception broke that off. */
+    static void add(Path path) {
+        Addition addition = Groups.addition;
+        // A tree that was adopted has no nodes left.
+        if (addition == null || path.end == Tree.STRIDE) {
+            return;
+        }
+        if (addition.sum.end == Tree.STRIDE && !path.isSmall()) {
+            addition.sum.adopt(path);
+        } else {
+            addition.run();
+            // Its own stay taken for it.
+            Budget.giveBack(path.taken() - addition.made());
+        }
+        Groups.addition = null;
+    }
+
+    /** An array for an {@link Addition}, null if there is no room for one. */
     static int[] mapFor(Reading reading) {
         int nodes = reading.end / Tree.STRIDE;
         if (map.length < nodes) {
@@ -78,7 +73,7 @@ final class Groups {
             at++;
         }
         if (at == count) {
-            TREES[at] = new Tree(Timing.mode, 32);
+            TREES[at] = new Sum();
             NAMES[at] = at == MOST ? OTHERS : name;
             count++;
         }

@@ -29,7 +29,7 @@ final class Snapshot {
             platform += paths[at].virtual ? 0 : 1;
         }
         boolean anyVirtual = platform < paths.length;
-        Tree virtual = new Sum();
+        Sum virtual = new Sum();
         sections = new Section[platform + (anyVirtual ? 1 : 0) + Groups.count];
         int count = 0;
         long bytes = Threads.bytes();
@@ -38,7 +38,7 @@ final class Snapshot {
             bytes += path.bytes();
             if (path.virtual) {
                 Reading reading = Reading.of(path);
-                virtual.add(reading, Groups.mapFor(reading));
+                new Addition(virtual, reading, Groups.mapFor(reading)).run();
             } else {
                 long id = Ids.areKnown() ? path.id : -1;
                 sections[count++] = new Section(Section.LIVE, id, path.name(), path);

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** The sum of the virtual threads' trees for one snapshot. It has no more nodes than they, who have taken theirs. */
+/** The sum of other trees. It has no more nodes than they, who have taken theirs of the limit. */
 final class Sum extends Tree {
     Sum() {
         super(Timing.COUNT, 32);

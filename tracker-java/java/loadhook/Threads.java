@@ -31,12 +31,16 @@ final class Threads {
     private static int pooled;
     /** Paths that ended while a snapshot reads them, or while the heap was full. */
     private static Path ended;
+    /** The one that is being merged; else null, unless an exception broke that off. */
+    private static Path merging;
     private static volatile boolean snapshot;
     private static final AtomicLong UNTRACKED = new AtomicLong();
     /** So that two threads that begin at once draw differently, and a test draws the same. */
     static long seed;
 
     private static final Path NOBODYS = new Path(Timing.COUNT, 2, 1, 1);
+    /** Before the first one of a chain, while one is taken out of it. */
+    private static final Path HEAD = new Path(Timing.COUNT, 2, 1, 1);
 
     static {
         for (int slot = 0; slot < SLOTS; slot++) {
@@ -162,23 +166,26 @@ final class Threads {
             return null;
         }
         WeakReference<Thread> weakly = new WeakReference<Thread>(thread);
+        boolean virtual = Ids.isVirtual(thread);
+        String name = thread.getName();
+        long owner = Ids.owner(thread);
+        long id = Ids.of(thread);
+        int chain = (int) id & chains.length - 1;
         Path path = made;
         if (path == null) {
             path = pool;
             pool = path.next;
             pooled--;
         }
-        path.virtual = Ids.isVirtual(thread);
-        path.mode = path.virtual && Clock.kind == Clock.CPU ? Timing.COUNT : Timing.mode;
+        path.virtual = virtual;
+        path.mode = virtual && Clock.kind == Clock.CPU ? Timing.COUNT : Timing.mode;
         path.misses = 0;
         seed += 0x9E3779B97F4A7C15L;
-        long id = Ids.of(thread);
-        int chain = (int) id & chains.length - 1;
         path.id = id;
         path.thread = weakly;
         path.held = Ids.areKnown() ? null : thread;
-        path.name = thread.getName();
-        path.owner = Ids.owner(thread);
+        path.name = name;
+        path.owner = owner;
         path.next = chains[chain];
         chains[chain] = path;
         live++;
@@ -237,43 +244,27 @@ final class Threads {
     }
 
     private static void end(Path path) {
-        int chain = (int) path.id & chains.length - 1;
-        if (chains[chain] == path) {
-            chains[chain] = path.next;
-        } else {
-            Path before = chains[chain];
-            while (before.next != path) {
-                before = before.next;
-            }
-            before.next = path.next;
-        }
-        live--;
         int slot = slot(path.id);
         if (CACHE[slot] == path) {
             CACHE[slot] = NOBODYS;
         }
         path.owner = Path.NOBODY;
+        Path[] chains = Threads.chains;
+        int chain = (int) path.id & chains.length - 1;
+        Path head = HEAD;
+        head.next = chains[chain];
+        Path before = head;
+        while (before.next != path) {
+            before = before.next;
+        }
+        // Neither call nor jump from here on: it is found in one place or the other.
+        before.next = path.next;
+        chains[chain] = head.next;
         path.next = ended;
         ended = path;
+        live--;
         if (!snapshot) {
             mergeEnded();
-        }
-    }
-
-    private static void merge(Path path) {
-        boolean small = path.isSmall();
-        boolean whole = Groups.add(path, small);
-        path.thread = null;
-        path.held = null;
-        path.name = null;
-        path.next = null;
-        if (whole) {
-            path.clear();
-        }
-        if (pooled < MOST_POOLED && small) {
-            path.next = pool;
-            pool = path;
-            pooled++;
         }
     }
 
@@ -399,14 +390,40 @@ final class Threads {
     /** Merges what has ended; where the heap has no room, the next one to end or the next snapshot does. */
     private static void mergeEnded() {
         try {
+            if (merging != null) {
+                merge();
+            }
             while (ended != null && Budget.hasRoomForPath()) {
                 Groups.prepare(ended);
+                // Neither call nor jump.
                 Path path = ended;
+                merging = path;
                 ended = path.next;
-                merge(path);
+                merge();
             }
         } catch (OutOfMemoryError error) {
             // Before anything was changed: it waits.
+        }
+    }
+
+    /** Merges the path whose turn it is; once more, if an exception broke that off. */
+    private static void merge() {
+        Path path = merging;
+        Groups.add(path);
+        boolean pools = pooled < MOST_POOLED && path.isSmall();
+        if (pools) {
+            path.clear();
+        }
+        // Neither call nor jump, or it is only not pooled.
+        path.thread = null;
+        path.held = null;
+        path.name = null;
+        path.next = null;
+        merging = null;
+        if (pools) {
+            path.next = pool;
+            pool = path;
+            pooled++;
         }
     }
 

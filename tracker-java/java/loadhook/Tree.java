@@ -292,50 +292,23 @@ class Tree {
         return granted(times[2 * node + GRANTED]) - (rows[node + WORK] & LEFT);
     }
 
-    /** Adds what another tree holds, as read; {@code map} has room for its nodes, or is null: all becomes overflow. */
-    final void add(Reading source, int[] map) {
-        if (map != null) {
-            map[ROOT] = ROOT;
-        }
-        for (int node = STRIDE; node < source.end; node += STRIDE) {
-            int to;
-            if (map == null || source.method(node) == OVERFLOW) {
-                to = overflow();
-            } else {
-                to = child(map[source.parent(node) / STRIDE], source.method(node));
-            }
-            if (map != null) {
-                map[node / STRIDE] = to;
-            }
-            long[] times = this.times;
-            int at = 2 * to;
-            times[at + GRANTED] += source.calls(node) * CALL;
-            times[at + TIMED] += source.value(node, TIMED);
-            times[at + ALL] += source.value(node, ALL);
-            times[at + OUTERMOST] += source.value(node, OUTERMOST);
-            times[at + CHILD] += source.value(node, CHILD);
-            double variance = Double.longBitsToDouble(times[at + VARIANCE]) + source.variance(node);
-            times[at + VARIANCE] = Double.doubleToRawLongBits(variance);
-        }
-    }
-
     /** How many nodes of the limit it has. */
     final int taken() {
         return end / STRIDE - 1 - (overflow == 0 ? 0 : 1);
     }
 
-    /** Takes over all that another tree holds, which is not used any more; this one holds nothing yet. */
+    /** Takes over all that another tree holds, which has nothing then and is not used any more; this one holds nothing yet. */
     final void adopt(Tree other) {
         rows = other.rows;
         times = other.times;
         edges = other.edges;
         overflow = other.overflow;
         end = other.end;
+        other.end = STRIDE;
     }
 
-    /** Forgets all nodes, for another thread to begin anew. */
+    /** Forgets all nodes, for another thread to begin anew; whose they are in the limit does not change. */
     void clear() {
-        Budget.giveBack(taken());
         Arrays.clear(rows, end);
         Arrays.clear(times, 2 * end);
         rows[METHOD] = NO_METHOD;

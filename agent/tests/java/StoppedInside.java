@@ -1,0 +1,59 @@
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+
+/** Threads are stopped in the midst of the tracker, most of them where they have its lock. */
+public final class StoppedInside {
+    private static Method threadEnd;
+    private static volatile boolean begun;
+
+    static void leaf() {
+    }
+
+    static void works() {
+        leaf();
+    }
+
+    /** A new thread to the tracker, again and again, so that it is stopped wherever that has to do with threads. */
+    private static void begins() {
+        Thread thread = Thread.currentThread();
+        try {
+            while (true) {
+                leaf();
+                begun = true;
+                threadEnd.invoke(null, thread);
+            }
+        } catch (InvocationTargetException stopped) {
+            // It was where it should be.
+        } catch (IllegalAccessException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @SuppressWarnings({"deprecation", "removal"})
+    private static void stop(int spins) throws InterruptedException {
+        Thread thread = new Thread(StoppedInside::begins);
+        thread.setUncaughtExceptionHandler((stopped, error) -> { });
+        begun = false;
+        thread.start();
+        while (!begun) {
+            Thread.onSpinWait();
+        }
+        for (int spin = 0; spin < spins; spin++) {
+            Thread.onSpinWait();
+        }
+        thread.stop();
+        thread.join();
+    }
+
+    public static void main(String[] args) throws Exception {
+        threadEnd = Class.forName("java.lang.$Loadhook").getMethod("threadEnd", Thread.class);
+        for (int turn = 0; turn < 1000; turn++) {
+            stop(turn % 300);
+        }
+        works();
+        Thread thread = new Thread(StoppedInside::works);
+        thread.start();
+        thread.join();
+        System.out.println("works");
+    }
+}

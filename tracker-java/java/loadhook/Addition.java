@@ -1,0 +1,67 @@
+package loadhook;
+
+/**
+ * Adds a tree to a sum, node by node. A StackOverflowError, or what {@code Thread.stop} throws, may break it off anywhere: run
+ * again it goes on behind the last node that was added, so that nothing is missing and nothing is there twice.
+ */
+final class Addition {
+    final Sum sum;
+    private final Reading source;
+    /** The sum's nodes of those of the source; null if there was no room: all becomes overflow. */
+    private final int[] map;
+    private final int nodesBefore;
+    /** The first node that is not added yet. */
+    private int next = Tree.STRIDE;
+
+    /** The map is for the source's nodes, and for nobody else until all is added. */
+    Addition(Sum sum, Reading source, int[] map) {
+        this.sum = sum;
+        this.source = source;
+        this.map = map;
+        nodesBefore = sum.taken();
+        if (map != null) {
+            map[Tree.ROOT] = Tree.ROOT;
+        }
+    }
+
+    void run() {
+        Sum sum = this.sum;
+        Reading source = this.source;
+        while (next < source.end) {
+            int node = next;
+            int at = 2 * place(node);
+            long calls = source.calls(node) * Tree.CALL;
+            long timed = source.value(node, Tree.TIMED);
+            long all = source.value(node, Tree.ALL);
+            long outermost = source.value(node, Tree.OUTERMOST);
+            long child = source.value(node, Tree.CHILD);
+            long[] times = sum.times;
+            double variance = Double.longBitsToDouble(times[at + Tree.VARIANCE]) + source.variance(node);
+            long bits = Double.doubleToRawLongBits(variance);
+            // Neither call nor jump from here on.
+            times[at + Tree.GRANTED] += calls;
+            times[at + Tree.TIMED] += timed;
+            times[at + Tree.ALL] += all;
+            times[at + Tree.OUTERMOST] += outermost;
+            times[at + Tree.CHILD] += child;
+            times[at + Tree.VARIANCE] = bits;
+            next = node + Tree.STRIDE;
+        }
+    }
+
+    /** Where the sum has a node of the source. */
+    private int place(int node) {
+        if (map == null) {
+            return sum.overflow();
+        }
+        int method = source.method(node);
+        int place = method == Tree.OVERFLOW ? sum.overflow() : sum.child(map[source.parent(node) / Tree.STRIDE], method);
+        map[node / Tree.STRIDE] = place;
+        return place;
+    }
+
+    /** How many nodes the sum has made for it. */
+    int made() {
+        return sum.taken() - nodesBefore;
+    }
+}
