@@ -269,29 +269,21 @@ final class Threads {
     }
 
     /**
-     * Runs probes on a path that is nobody's, put where the cache has the current thread's; how long they take, for ever
-     * without the lock.
+     * Runs probes on a path that is nobody's, put where the cache has the current thread's; how long they take.
      *
-     * With it, so that where another thread takes that place they do nothing: else they would be calls of the program's.
+     * The thread reads a snapshot, so that where another thread takes that place they do nothing: else they would be calls
+     * of the program's.
      */
     static long probes(Path scratch) {
         Thread thread = Thread.currentThread();
         scratch.owner = Ids.owner(thread);
         int slot = slot(Ids.of(thread));
-        Path before = CACHE[slot];
-        long ticket = 0;
+        CACHE[slot] = scratch;
         try {
-            ticket = Lock.take(thread);
-            CACHE[slot] = scratch;
-            return ticket == 0 ? Long.MAX_VALUE : Calibration.batch(Calibration.PROBES);
+            return Calibration.batch(Calibration.PROBES);
         } finally {
-            CACHE[slot] = before;
-            if (ticket != 0) {
-                Lock.holder = null;
-                Lock.given = ticket;
-            } else {
-                Lock.giveBack(thread);
-            }
+            // What was there may have ended.
+            CACHE[slot] = NOBODYS;
         }
     }
 
