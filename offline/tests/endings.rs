@@ -213,15 +213,23 @@ fn archives_are_what_the_jvm_takes_them_for() -> Result<()> {
 fn outputs_are_verified_as_the_jvm_reads_them() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let [from, to] = ["in.jar", "out.jar"].map(|name| folder.path().join(name));
-    let inner = deflated(&[("inner", b"inner")]);
-    fs::write(&from, outer(b"", &inner, None))?;
-    fs::write(&to, outer(b"", &deflated(&[("other", b"inner")]), None))?;
+    // As long as what they are a comment of, so that its directory lies where
+    // theirs says.
+    let inner = |text| {
+        outer(
+            b"",
+            &deflated(&[("Greeter.class", GREETER), ("text", text)]),
+            None,
+        )
+    };
+    fs::write(&from, inner(b"text"))?;
+    fs::write(&to, inner(b"tEXT"))?;
     let (plan, progress) = (plan(Tracker::Embed), Progress::default());
     let mut verifier = Verifier::new(&plan, &progress);
     verifier.archive_file("in.jar", &from, &to)?;
     let faults = &verifier.checked().faults;
     ensure!(
-        faults.contains(&"in.jar!/inner: it is not there".to_owned()),
+        *faults == ["in.jar!/text: it is not as it was"],
         "{faults:?}"
     );
     Ok(())
