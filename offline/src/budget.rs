@@ -7,7 +7,7 @@ use crate::Error;
 const MOST_RATIO: u64 = 100;
 /// What even a small archive may unpack to, in bytes.
 const LEAST: u64 = 1 << 30;
-/// What an archive inside, or a root of classes, costs besides its bytes: the
+/// What an archive inside, or a root with a rewritten class, costs besides: the
 /// tracker is put there.
 pub(crate) const ROOT: u64 = 256 << 10;
 

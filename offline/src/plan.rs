@@ -31,7 +31,8 @@ pub struct Plan {
     /// How many bytes the entries of one archive and of those inside it are
     /// unpacked to at most, all together; more is an error. `None` for what no
     /// archive of use comes near: 100 times its length, but 1 GiB at least.
-    /// Each archive inside, and each root of classes, counts 256 KiB more.
+    /// Each archive inside, and each root in which a class is rewritten,
+    /// counts 256 KiB more.
     pub most_total: Option<u64>,
 }
 
