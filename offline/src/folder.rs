@@ -239,7 +239,7 @@ impl Offline<'_> {
         let read: Vec<(&str, io::Result<Vec<u8>>)> = files
             .par_iter()
             .zip(&names)
-            .map(|(file, name)| (&**name, self.read_file(&from.join(&file.path))))
+            .map(|(file, name)| (&**name, self.read_class(&from.join(&file.path))))
             .collect();
         let rewritten = self.classes(units, "", &read)?;
         self.check_strictness()?;
@@ -264,7 +264,7 @@ impl Offline<'_> {
     /// would need, so they stay.
     fn check_module_file(&mut self, units: &mut Units, from: &Path, name: &str) {
         let checked = self
-            .read_file(&from.join(name))
+            .read_class(&from.join(name))
             .map_err(|fault| fault.to_string())
             .and_then(|bytes| self.check_module(&bytes));
         if let Err(fault) = checked {
@@ -287,7 +287,7 @@ impl Offline<'_> {
         let unit = units.rewritten_module(module_root(name));
         let needs = unit.map(|unit| unit.needs(self.plan.tracker));
         let source = from.join(name);
-        let bytes = match self.read_file(&source) {
+        let bytes = match self.read_class(&source) {
             Ok(bytes) => bytes,
             // It is named already.
             Err(_) if needs.is_none() => return Ok(()),
@@ -319,7 +319,7 @@ impl Offline<'_> {
     }
 
     /// Reads a class.
-    fn read_file(&self, path: &Path) -> io::Result<Vec<u8>> {
+    fn read_class(&self, path: &Path) -> io::Result<Vec<u8>> {
         let most = self.plan.most_entry;
         let mut class = Vec::new();
         let mut file = File::open(path)?.take(most.saturating_add(1));
