@@ -101,6 +101,9 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
             (None, None) => return Err(format!("the option {item} has no value (try help)")),
         };
         open = None;
+        if value.is_empty() {
+            return Err(format!("the option {key} has no value (try help)"));
+        }
         match key {
             "include" => {
                 open = Some("include");
@@ -236,6 +239,15 @@ mod tests {
         assert!(fault("snapshot-every=99ms").contains("at least 100ms"));
         assert!(fault("include=a/b").contains("    a/b\n     ^"));
         assert!(fault("all").contains("has no value"));
+        for line in HELP.lines() {
+            if let Some((key, _)) = line.trim().split_once('=')
+                && line.starts_with("  ")
+                && !line.starts_with("   ")
+            {
+                let fault = fault(&format!("{key}="));
+                assert!(fault.contains(&format!("option {key} has no value")));
+            }
+        }
         let empty = tempfile::NamedTempFile::new().expect("a file");
         let fault = fault(&format!("include-file={}", empty.path().display()));
         assert!(fault.ends_with("there is no pattern in it"), "{fault}");

@@ -17,6 +17,8 @@ fn wrong_options_stop_the_jvm() -> Result<()> {
         ),
         ("include=a/b", "packages are separated by dots here"),
         ("snapshot-every=10", "snapshot-every=10: a time of at least"),
+        ("file=", "the option file has no value"),
+        ("manifest=", "the option manifest has no value"),
     ] {
         let program = Program::new(17, "Exits").options(options);
         let output = finish(&mut program.command(&file)?)?;

@@ -118,7 +118,8 @@ public final class Part {
         try {
             if (System.getProperty(TOLD) == null) {
                 System.setProperty(TOLD, "told");
-                String line = "loadhook: archives are not counted, their tracker is missing or of another version: " + error + "\n";
+                String line = "loadhook: archives are not counted, their tracker is missing or of another version: " + error
+                        + "; on a module path, java may need --add-modules loadhook.tracker\n";
                 // Not closed: it is the process's.
                 new FileOutputStream(FileDescriptor.err).write(line.getBytes("UTF-8"));
             }
