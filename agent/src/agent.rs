@@ -31,6 +31,7 @@ pub(crate) struct Tracker {
     thread_end: StaticMethod,
     /// Made at the start: when the program ends, its heap may have no room.
     buffer: Reference,
+    out_of_memory_error: Reference,
     pub(crate) heap: Heap,
 }
 
@@ -39,14 +40,10 @@ pub(crate) struct Tracker {
 pub(crate) enum NoSnapshot {
     #[error("the tracker failed")]
     Failed,
-    #[error("a thread that is suspended holds the tracker's lock")]
+    #[error("the heap is full")]
+    Full,
+    #[error("a thread does not give the tracker's lock back")]
     Locked,
-}
-
-impl From<Thrown> for NoSnapshot {
-    fn from(_: Thrown) -> Self {
-        NoSnapshot::Failed
-    }
 }
 
 /// Words fetched at a time; more than the longest record has.
@@ -61,6 +58,7 @@ impl Tracker {
             snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
             buffer: jni.global(jni.new_long_array(BUFFER)?)?,
+            out_of_memory_error: jni.global(jni.find_class(c"java/lang/OutOfMemoryError")?)?,
             heap: Heap::find(jni)?,
         })
     }
@@ -88,13 +86,18 @@ impl Tracker {
         jni: Jni<'_>,
         mut take: impl FnMut(&[i64]),
     ) -> Result<(), NoSnapshot> {
+        let why = |thrown| match jni.is_a(thrown, self.out_of_memory_error) {
+            true => NoSnapshot::Full,
+            false => NoSnapshot::Failed,
+        };
         let done = jni.framed(|| {
             let mut words = vec![0; BUFFER as usize];
-            if !jni.call_boolean(self.begin_snapshot, &[])? {
+            if !jni.call_boolean(self.begin_snapshot, &[]).map_err(why)? {
                 return Err(NoSnapshot::Locked);
             }
+            let buffer = [Argument::Object(self.buffer)];
             loop {
-                let count = jni.call_int(self.snapshot, &[Argument::Object(self.buffer)])?;
+                let count = jni.call_int(self.snapshot, &buffer).map_err(why)?;
                 let Some(part) = usize::try_from(count)
                     .ok()
                     .and_then(|count| words.get_mut(..count))
@@ -104,7 +107,7 @@ impl Tracker {
                 if part.is_empty() {
                     return Ok(());
                 }
-                jni.read_longs(self.buffer, part)?;
+                jni.read_longs(self.buffer, part).map_err(why)?;
                 take(part);
             }
         });

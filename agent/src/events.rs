@@ -69,7 +69,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
 /// `VMStart`: the tracker becomes a class of `java.base`.
 pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
     let defined = jni.framed(|| {
-        let mut tracker = Err(Thrown);
+        let mut tracker = Err(Thrown::default());
         for (name, bytes) in tracker::classes() {
             let class = jni.define_boot_class(&name, &bytes)?;
             if name == tracker::NAME {

@@ -85,7 +85,10 @@ impl Turns {
 pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>) {
     let started = jni.framed(|| {
         let class = jni.find_class(c"java/lang/Thread")?;
-        let group = agent.jvmti.system_thread_group().map_err(|_| Thrown)?;
+        let group = agent
+            .jvmti
+            .system_thread_group()
+            .map_err(|_| Thrown::default())?;
         let name = jni.new_string(c"loadhook snapshot")?;
         let arguments = [group, name].map(Argument::Object);
         let descriptor = c"(Ljava/lang/ThreadGroup;Ljava/lang/String;)V";
@@ -93,7 +96,7 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>) {
         agent
             .jvmti
             .run_agent_thread(thread, run)
-            .map_err(|_| Thrown)
+            .map_err(|_| Thrown::default())
     });
     if !matches!(started, Some(Ok(()))) {
         tell::once("snapshot-every: the thread cannot be started; the profile is written at exit");

@@ -42,6 +42,7 @@ const JVMTI: &[(&str, usize)] = &[
 const JNI: &[(&str, usize)] = &[
     ("DefineClass", jni::DEFINE_CLASS),
     ("FindClass", jni::FIND_CLASS),
+    ("ExceptionOccurred", jni::EXCEPTION_OCCURRED),
     ("ExceptionClear", jni::EXCEPTION_CLEAR),
     ("PushLocalFrame", jni::PUSH_LOCAL_FRAME),
     ("PopLocalFrame", jni::POP_LOCAL_FRAME),
@@ -49,6 +50,7 @@ const JNI: &[(&str, usize)] = &[
     ("IsSameObject", jni::IS_SAME_OBJECT),
     ("NewObjectA", jni::NEW_OBJECT_A),
     ("GetObjectClass", jni::GET_OBJECT_CLASS),
+    ("IsInstanceOf", jni::IS_INSTANCE_OF),
     ("GetMethodID", jni::GET_METHOD_ID),
     ("GetFieldID", jni::GET_FIELD_ID),
     ("GetObjectField", jni::GET_OBJECT_FIELD),
@@ -66,7 +68,6 @@ const JNI: &[(&str, usize)] = &[
     ("ReleaseStringUTFChars", jni::RELEASE_STRING_UTF_CHARS),
     ("NewLongArray", jni::NEW_LONG_ARRAY),
     ("GetLongArrayRegion", jni::GET_LONG_ARRAY_REGION),
-    ("ExceptionCheck", jni::EXCEPTION_CHECK),
 ];
 
 const EVENTS: &[(&str, i32, &str)] = &[

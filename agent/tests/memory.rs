@@ -3,15 +3,25 @@
 use anyhow::{Result, ensure};
 
 mod support;
-use support::{Program, finish};
+use support::{Finished, Program, finish};
 
-on_each_jdk!(nearly_full exhausted);
+on_each_jdk!(nearly_full exhausted full_inside);
 
 const EXIT: &str = "-XX:+ExitOnOutOfMemoryError";
 
 /// Each of the 32,818 paths is thirteen calls; then `main`, `fill`, `work`, the initialiser, 2,001 calls of `deep`
 /// and the 50 threads' own.
 const CALLS: u64 = 13 * 32_818 + 4 + 2001 + 50;
+
+/// The calls that have a place in the tree, and the others.
+fn counts(run: &Finished) -> (u64, u64) {
+    let profile = &run.profile;
+    let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
+    let counted = nodes
+        .filter(|node| &*profile.methods[node.method as usize].class != "(tree full)")
+        .map(|node| node.calls);
+    (counted.sum(), profile.header.overflowed_calls)
+}
 
 /// Nine tenths of the heap are held, and the tree would need the rest. The JVM ends at the first
 /// `OutOfMemoryError`, whoever causes it and though it be caught; so none happens. What has no node is
@@ -25,19 +35,29 @@ fn nearly_full(feature: u32) -> Result<()> {
         ensure!(plain.status.success(), "without the agent: {plain:?}");
         let run = program.run()?;
         run.printed("2000\n", 0)?;
-        let profile = &run.profile;
-        let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
-        let counted: u64 = nodes
-            .filter(|node| &*profile.methods[node.method as usize].class != "(tree full)")
-            .map(|node| node.calls)
-            .sum();
-        let overflowed = profile.header.overflowed_calls;
+        let (counted, overflowed) = counts(&run);
         ensure!(
             counted + overflowed == CALLS && overflowed > 0,
             "{}: {counted} and {overflowed} calls of {CALLS}",
             run.name
         );
     }
+    Ok(())
+}
+
+/// Where a snapshot finds less than it needs, that is what is told.
+fn full_inside(feature: u32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("profile.pb.gz");
+    let program = Program::new(feature, "FullInside")
+        .jvm(&["-Xmx48m", "--add-opens=java.base/java.lang=ALL-UNNAMED"]);
+    let output = finish(&mut program.command(&file)?)?;
+    ensure!(
+        output.status.success()
+            && output.stdout == b"works\n"
+            && output.stderr == b"loadhook: no profile: the heap is full\n",
+        "JDK {feature}: {output:?}"
+    );
     Ok(())
 }
 

@@ -64,9 +64,15 @@ impl Argument {
     }
 }
 
-/// An exception was thrown; it is cleared.
+/// An exception was thrown; it is cleared. Null if the VM only said no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Thrown;
+pub(crate) struct Thrown(Reference);
+
+impl Default for Thrown {
+    fn default() -> Self {
+        Thrown(Reference(null_mut()))
+    }
+}
 
 type Env = *mut sys::Table;
 
@@ -100,32 +106,40 @@ impl<'e> Jni<'e> {
         unsafe { std::mem::transmute_copy(&*(*self.env).functions.add(place)) }
     }
 
-    /// Clears a pending exception and says whether there was one.
-    fn caught(self) -> bool {
-        type Check = unsafe extern "system" fn(Env) -> Boolean;
+    /// Clears the pending exception, if there is one.
+    fn caught(self) -> Option<Thrown> {
+        type Occurred = unsafe extern "system" fn(Env) -> Object;
         type Clear = unsafe extern "system" fn(Env);
         // SAFETY: no arguments but the environment.
         unsafe {
-            let pending = self.function::<Check>(jni::EXCEPTION_CHECK)(self.env) != 0;
-            if pending {
-                self.function::<Clear>(jni::EXCEPTION_CLEAR)(self.env);
+            let exception = self.function::<Occurred>(jni::EXCEPTION_OCCURRED)(self.env);
+            if exception.is_null() {
+                return None;
             }
-            pending
+            self.function::<Clear>(jni::EXCEPTION_CLEAR)(self.env);
+            Some(Thrown(Reference(exception)))
         }
     }
 
     fn unless_thrown<T>(self, value: T) -> Result<T, Thrown> {
-        if self.caught() {
-            Err(Thrown)
-        } else {
-            Ok(value)
-        }
+        self.caught().map_or(Ok(value), Err)
+    }
+
+    /// Whether an exception is of this class or one below it.
+    pub(crate) fn is_a(self, thrown: Thrown, class: Reference) -> bool {
+        type F = unsafe extern "system" fn(Env, Object, Object) -> Boolean;
+        // SAFETY: both references are valid on this thread; null would be of
+        // every class.
+        !thrown.0.is_null()
+            && unsafe {
+                self.function::<F>(jni::IS_INSTANCE_OF)(self.env, thrown.0.0, class.0) != 0
+            }
     }
 
     fn reference(self, object: Object) -> Result<Reference, Thrown> {
         let object = self.unless_thrown(Reference(object))?;
         if object.is_null() {
-            Err(Thrown)
+            Err(Thrown::default())
         } else {
             Ok(object)
         }
@@ -135,8 +149,8 @@ impl<'e> Jni<'e> {
     pub(crate) fn define_boot_class(self, name: &str, bytes: &[u8]) -> Result<Reference, Thrown> {
         type F =
             unsafe extern "system" fn(Env, *const c_char, Object, *const c_uchar, Int) -> Object;
-        let name = CString::new(name).map_err(|_| Thrown)?;
-        let len = Int::try_from(bytes.len()).map_err(|_| Thrown)?;
+        let name = CString::new(name).map_err(|_| Thrown::default())?;
+        let len = Int::try_from(bytes.len()).map_err(|_| Thrown::default())?;
         // SAFETY: name and bytes outlive the call; a null loader is the boot loader.
         let class = unsafe {
             self.function::<F>(jni::DEFINE_CLASS)(
@@ -176,7 +190,7 @@ impl<'e> Jni<'e> {
         // SAFETY: every frame pushed is popped below; no reference leaves it.
         unsafe {
             if self.function::<Push>(jni::PUSH_LOCAL_FRAME)(self.env, 16) != 0 {
-                self.caught();
+                let _ = self.caught();
                 return None;
             }
             let result = body();
@@ -204,7 +218,7 @@ impl<'e> Jni<'e> {
         };
         let method = self.unless_thrown(method)?;
         if method.is_null() {
-            return Err(Thrown);
+            return Err(Thrown::default());
         }
         let class = self.global(class)?;
         Ok(StaticMethod { class, method })
@@ -229,7 +243,7 @@ impl<'e> Jni<'e> {
         };
         let field = self.unless_thrown(field)?;
         if field.is_null() {
-            return Err(Thrown);
+            return Err(Thrown::default());
         }
         Ok(Field(field))
     }
@@ -378,7 +392,7 @@ impl<'e> Jni<'e> {
             );
             let constructor = self.unless_thrown(constructor)?;
             if constructor.is_null() {
-                return Err(Thrown);
+                return Err(Thrown::default());
             }
             self.function::<New>(jni::NEW_OBJECT_A)(self.env, class.0, constructor, values.as_ptr())
         };
@@ -400,8 +414,7 @@ impl<'e> Jni<'e> {
             let chars =
                 self.function::<Get>(jni::GET_STRING_UTF_CHARS)(self.env, string.0, null_mut());
             if chars.is_null() {
-                self.caught();
-                return Err(Thrown);
+                return Err(self.caught().unwrap_or_default());
             }
             let text = symbol::text(CStr::from_ptr(chars).to_bytes());
             self.function::<Release>(jni::RELEASE_STRING_UTF_CHARS)(self.env, string.0, chars);
@@ -418,7 +431,7 @@ impl<'e> Jni<'e> {
     /// Copies the first elements of a `long[]`.
     pub(crate) fn read_longs(self, array: Reference, into: &mut [Long]) -> Result<(), Thrown> {
         type F = unsafe extern "system" fn(Env, Object, Int, Int, *mut Long);
-        let len = Int::try_from(into.len()).map_err(|_| Thrown)?;
+        let len = Int::try_from(into.len()).map_err(|_| Thrown::default())?;
         // SAFETY: `into` has room for `len` elements; the VM checks the array's.
         unsafe {
             self.function::<F>(jni::GET_LONG_ARRAY_REGION)(

@@ -51,6 +51,7 @@ pub mod jni {
     #![allow(missing_docs)]
     pub const DEFINE_CLASS: usize = 5;
     pub const FIND_CLASS: usize = 6;
+    pub const EXCEPTION_OCCURRED: usize = 15;
     pub const EXCEPTION_CLEAR: usize = 17;
     pub const PUSH_LOCAL_FRAME: usize = 19;
     pub const POP_LOCAL_FRAME: usize = 20;
@@ -58,6 +59,7 @@ pub mod jni {
     pub const IS_SAME_OBJECT: usize = 24;
     pub const NEW_OBJECT_A: usize = 30;
     pub const GET_OBJECT_CLASS: usize = 31;
+    pub const IS_INSTANCE_OF: usize = 32;
     pub const GET_METHOD_ID: usize = 33;
     pub const GET_FIELD_ID: usize = 94;
     pub const GET_OBJECT_FIELD: usize = 95;
@@ -72,7 +74,6 @@ pub mod jni {
     pub const RELEASE_STRING_UTF_CHARS: usize = 170;
     pub const NEW_LONG_ARRAY: usize = 180;
     pub const GET_LONG_ARRAY_REGION: usize = 204;
-    pub const EXCEPTION_CHECK: usize = 228;
 }
 
 /// Places in `jvmtiInterface_1_`.
