@@ -1,5 +1,6 @@
 //! The agent of this VM.
 
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
@@ -19,6 +20,8 @@ pub(crate) struct Agent {
     pub(crate) loaders: Loaders,
     pub(crate) tracker: OnceLock<Tracker>,
     pub(crate) turns: Turns,
+    /// The profile's name in the manifest.
+    pub(crate) noted: OnceLock<PathBuf>,
     /// Whether a virtual thread has ended.
     pub(crate) virtual_threads: AtomicBool,
 }
@@ -44,6 +47,8 @@ pub(crate) enum NoSnapshot {
     Full,
     #[error("a thread does not give the tracker's lock back")]
     Locked,
+    #[error("given up")]
+    GivenUp,
 }
 
 /// Words fetched at a time; more than the longest record has.
@@ -80,11 +85,12 @@ impl Tracker {
         let _ = jni.call_void(self.thread_end, &[Argument::Object(thread)]);
     }
 
-    /// Fetches a snapshot and passes its words on, part by part.
+    /// Fetches a snapshot and passes its words on, part by part, as long as
+    /// `take` wants more.
     pub(crate) fn snapshot(
         &self,
         jni: Jni<'_>,
-        mut take: impl FnMut(&[i64]),
+        mut take: impl FnMut(&[i64]) -> bool,
     ) -> Result<(), NoSnapshot> {
         let why = |thrown| match jni.is_a(thrown, self.out_of_memory_error) {
             true => NoSnapshot::Full,
@@ -108,7 +114,9 @@ impl Tracker {
                     return Ok(());
                 }
                 jni.read_longs(self.buffer, part).map_err(why)?;
-                take(part);
+                if !take(part) {
+                    return Err(NoSnapshot::GivenUp);
+                }
             }
         });
         done.unwrap_or(Err(NoSnapshot::Failed))

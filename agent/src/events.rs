@@ -1,5 +1,7 @@
 //! What the agent does at each event of the VM's life.
 
+use std::sync::OnceLock;
+
 use crate::agent::{Agent, Tracker};
 use crate::exit;
 use crate::ffi::jni::{Jni, Reference, Thrown};
@@ -10,8 +12,7 @@ use crate::options::{self, Clock, Request};
 use crate::periodic::{self, Turns};
 use crate::retransform;
 use crate::sys::{Capabilities, capability, event};
-use crate::tell;
-use crate::tracker;
+use crate::{file, manifest, tell, tracker};
 
 /// Why there is no agent.
 pub(crate) enum Refusal {
@@ -50,7 +51,10 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
     }
     // From JDK 21 on; before, there are no virtual threads.
     let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]));
-    if let Err(error) = exit::check_file(&options.file) {
+    if let Some(manifest) = &options.manifest {
+        manifest::check(manifest, options.quiet);
+    }
+    if let Err(error) = file::check(&options.file) {
         tell::line(&format!(
             "{}: {error}; the program runs, and the profile is tried again when it ends",
             options.file.display()
@@ -60,8 +64,9 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         jvmti,
         hook: Hook::new(options, tracker::NAME),
         loaders: Loaders::default(),
-        tracker: std::sync::OnceLock::new(),
+        tracker: OnceLock::new(),
         turns: Turns::default(),
+        noted: OnceLock::new(),
         virtual_threads: false.into(),
     })
 }

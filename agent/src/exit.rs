@@ -1,91 +1,74 @@
 //! The profile is written when the VM ends, and before if snapshots are asked
 //! for.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Once};
 
 use loadhook_profile::snapshot::{Decoder, SnapshotError};
 use loadhook_profile::{Method, Profile, Symbols, ThreadKind, ThreadTree};
 
 use crate::agent::{Agent, Tracker};
 use crate::ffi::jni::Jni;
-use crate::options::{Clock, Options, Timing};
-use crate::tell;
-
-/// Says now, before the program runs, if the profile could not be written.
-pub(crate) fn check_file(file: &Path) -> io::Result<()> {
-    let Place::File(target) = place(file)? else {
-        return Ok(());
-    };
-    let beside = beside(&target);
-    create(&beside).map(drop)?;
-    fs::remove_file(&beside)
-}
+use crate::options::{Clock, Timing};
+use crate::{file, manifest, tell};
 
 /// Takes the last snapshot and writes the profile. A failure is told and
 /// changes nothing for the program.
 pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
-    let options = agent.hook.options();
     if !tracker.heap.can_give(jni) {
         tell::line("no profile: the heap is full");
         return;
     }
-    let written =
-        profile(agent, jni, tracker).and_then(|profile| write_and_note(options, &profile));
-    match written {
-        Ok(()) if options.quiet => {}
-        Ok(()) => tell::line(&format!("profile written to {}", options.file.display())),
+    match write(agent, jni, tracker, || true) {
+        Ok(_) if agent.hook.options().quiet => {}
+        Ok(file) => tell::line(&format!("profile written to {}", file.display())),
         Err(error) => tell::line(&format!("no profile: {error}")),
     }
 }
 
 /// Writes what was counted so far, unless the VM is about to end: then the
-/// last profile has it.
+/// last profile has it, and waits for nothing that is of no use any more.
 pub(crate) fn write_snapshot(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<(), String> {
-    let profile = profile(agent, jni, tracker)?;
-    if agent.turns.is_ending() {
-        return Ok(());
+    match write(agent, jni, tracker, || !agent.turns.is_ending()) {
+        Err(error) if !agent.turns.is_ending() => Err(error),
+        _ => Ok(()),
     }
-    write_and_note(agent.hook.options(), &profile)
 }
 
-fn write_and_note(options: &Options, profile: &Profile) -> Result<(), String> {
-    write(&options.file, profile)
-        .map_err(|error| format!("{}: {error}", options.file.display()))?;
-    static NOTED: Once = Once::new();
-    NOTED.call_once(|| note(options));
-    Ok(())
-}
-
-/// Adds the profile's name to the manifest, whole even when several JVMs do
-/// so at once: a short write to a file opened for appending.
-fn note(options: &Options) {
-    let Some(manifest) = &options.manifest else {
-        return;
+/// Writes all that was counted; where to.
+fn write<'a>(
+    agent: &'a Agent,
+    jni: Jni<'_>,
+    tracker: &Tracker,
+    goes_on: impl Fn() -> bool,
+) -> Result<&'a Path, String> {
+    let profile = profile(agent, jni, tracker, &goes_on)?;
+    let options = agent.hook.options();
+    let noted = agent.noted.get();
+    let file = noted.unwrap_or(&options.file).as_path();
+    let place = || {
+        let Some(written) = file::write(file, &profile, goes_on)? else {
+            return Ok(file);
+        };
+        match &options.manifest {
+            Some(manifest) if noted.is_none() => {
+                let noted = manifest::note(manifest, file, |file| written.put(file))?;
+                Ok(agent.noted.get_or_init(|| noted).as_path())
+            }
+            _ => written.put(file).map(|()| file),
+        }
     };
-    // A name can have lines.
-    let mut name = options.file.as_os_str().as_bytes().to_vec();
-    name.push(0);
-    let noted = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(manifest)
-        .and_then(|mut file| file.write_all(&name));
-    // The command that waited for the list has ended, and took it along.
-    let gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    if let Err(error) = noted
-        && !gone(&error)
-    {
-        tell::line(&format!("{}: {error}", manifest.display()));
-    }
+    place().map_err(|error: io::Error| format!("{}: {error}", file.display()))
 }
 
-fn profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<Profile, String> {
+fn profile(
+    agent: &Agent,
+    jni: Jni<'_>,
+    tracker: &Tracker,
+    goes_on: impl Fn() -> bool,
+) -> Result<Profile, String> {
     let mut decoder = Decoder::default();
     let mut fault: Option<SnapshotError> = None;
     tracker
@@ -93,6 +76,7 @@ fn profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<Profile, St
             if fault.is_none() {
                 fault = decoder.push(words).err();
             }
+            goes_on()
         })
         .map_err(|error| error.to_string())?;
     if let Some(fault) = fault {
@@ -155,90 +139,4 @@ fn symbols(agent: &Agent) -> Symbols {
         }
     }
     symbols
-}
-
-/// Where a profile goes.
-enum Place {
-    /// Replaced whole, or made.
-    File(PathBuf),
-    /// `/dev/null` and its like: written to, never replaced.
-    Device(PathBuf),
-}
-
-/// Follows links, so that a link stays one, though it leads to nothing yet.
-fn place(file: &Path) -> io::Result<Place> {
-    let target = fs::canonicalize(file).unwrap_or_else(|_| behind_links(file));
-    let Ok(existing) = fs::metadata(&target) else {
-        return Ok(Place::File(target));
-    };
-    let kind = existing.file_type();
-    if kind.is_file() {
-        Ok(Place::File(target))
-    } else if kind.is_char_device() {
-        Ok(Place::Device(target))
-    } else if kind.is_dir() {
-        Err(io::ErrorKind::IsADirectory.into())
-    } else {
-        // Opening a pipe waits for its reader.
-        Err(io::Error::other("not a file"))
-    }
-}
-
-/// Where links lead, though there be nothing yet.
-fn behind_links(file: &Path) -> PathBuf {
-    let mut target = file.to_owned();
-    // As many as Linux follows; none where something without a name is behind.
-    for _ in 0..40 {
-        match fs::read_link(&target) {
-            // An absolute one replaces all.
-            Ok(link) if fs::metadata(file).is_err() => {
-                target = target.parent().unwrap_or(Path::new("")).join(link);
-            }
-            _ => break,
-        }
-    }
-    target
-}
-
-/// Only the user's own: a profile tells what a program does. Nothing is
-/// followed and nothing shared that lies there.
-fn create(path: &Path) -> io::Result<fs::File> {
-    let _ = fs::remove_file(path);
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-}
-
-fn beside(file: &Path) -> PathBuf {
-    let mut name = file.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    name.into()
-}
-
-/// Writes a file beside `file` and renames it: there is a whole profile or
-/// what was there before.
-fn write(file: &Path, profile: &Profile) -> io::Result<()> {
-    let target = match place(file)? {
-        Place::File(target) => target,
-        Place::Device(device) => {
-            let out = OpenOptions::new().write(true).open(device)?;
-            return write_to(out, profile);
-        }
-    };
-    let beside = beside(&target);
-    let written = create(&beside)
-        .and_then(|out| write_to(out, profile))
-        .and_then(|()| fs::rename(&beside, &target));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
-fn write_to(out: fs::File, profile: &Profile) -> io::Result<()> {
-    let mut out = BufWriter::new(out);
-    loadhook_profile::format::pprof::write(profile, &mut out)?;
-    out.flush()
 }

@@ -25,7 +25,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             killed JVM leaves the last one (at least 100ms)
   explain=true              keep the names of the methods left alone
   quiet=true                do not name the profile at exit
-  manifest=FILE             note the profile's name there, with a zero byte behind
+  manifest=FILE             note the profile's name there, with a zero byte behind;
+                            if it is there, take another: x.2.pb.gz
 
 In paths and patterns \\, is a comma and \\\\ a backslash.
 ";

@@ -8,8 +8,8 @@ use crate::exit;
 use crate::ffi::jni::{Argument, Jni, Thrown};
 use crate::tell;
 
-/// The longest wait for a snapshot under way when the VM ends. Seconds are
-/// enough for a million nodes; a debugger may have suspended its thread.
+/// The longest wait for a snapshot under way when the VM ends. It sees that and
+/// gives up; a debugger may have suspended its thread.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Whose turn it is to write the profile: one writer at a time, and none after

@@ -151,6 +151,44 @@ fn unwritable_files_are_told() -> Result<()> {
     Ok(())
 }
 
+/// Two JVMs with one name, as in two containers: the second takes another.
+#[test]
+fn a_noted_name_is_not_taken_again() -> Result<()> {
+    let program = program(17, &["exit"])?;
+    let manifest = program.folder().join("list");
+    let with_list = |manifest: &Path, more: &str| -> Result<Ran> {
+        let mut command = program.java();
+        command.arg(format!(
+            "{},manifest={}{more}",
+            program.agent_option()?,
+            manifest.display()
+        ));
+        Ok(helpers::finish(command.args(&program.jvm).args(&program.main))?.into())
+    };
+    for more in ["", ",snapshot-every=100ms"] {
+        let ran = with_list(&manifest, more)?;
+        ensure!(ran.code == Some(4) && ran.stderr.is_empty(), "{ran}");
+    }
+    let second = program.folder().join("profile.2.pb.gz");
+    for file in [&program.file(), &second] {
+        expect(&read(file)?, &[("Ends.step", 1000)])?;
+    }
+    let listed = format!("{}\0{}\0", program.file().display(), second.display());
+    ensure!(fs::read_to_string(&manifest)? == listed);
+    ensure!(fs::read_dir(program.folder())?.count() == 3);
+
+    // The command that keeps the list wants quiet, and may have ended.
+    let missing = program.folder().join("missing/list");
+    for (quiet, lines) in [("true", 0), ("false", 2)] {
+        let ran = with_list(&missing, &format!(",quiet={quiet}"))?;
+        let told: Vec<&str> = ran.stderr.lines().collect();
+        ensure!(ran.code == Some(4) && told.len() == lines, "{ran}");
+        let name = missing.display().to_string();
+        ensure!(lines == 0 || told[0].contains(&name), "{ran}");
+    }
+    Ok(())
+}
+
 /// What was missing at the start may be there at the end.
 #[test]
 fn the_file_is_tried_again_at_the_end() -> Result<()> {

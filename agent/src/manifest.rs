@@ -1,0 +1,153 @@
+//! The list of the profiles that the JVMs of one command have written: their
+//! names, a zero byte behind each, since a name can have lines.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::tell;
+
+/// Says now if no list can be kept there.
+pub(crate) fn check(manifest: &Path, quiet: bool) {
+    match open(manifest) {
+        // The command that waits for a list is who wants quiet. It has ended
+        // and taken the list along, and left this JVM's parent behind.
+        Err(error) if quiet && error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => told(manifest, &error),
+        Ok(_) => {}
+    }
+}
+
+/// Puts a profile in its place and notes its name: `file`, or with a number in
+/// it if that is noted already. In namespaces of their own two JVMs can have
+/// one process id.
+///
+/// # Errors
+/// Those of `put`. Those of the list are told.
+pub(crate) fn note(
+    manifest: &Path,
+    file: &Path,
+    put: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<PathBuf> {
+    let listed = open(manifest).and_then(|mut list| {
+        let mut names = Vec::new();
+        // Until the list is closed. Of two JVMs one is the second.
+        list.lock()?;
+        list.read_to_end(&mut names)?;
+        Ok((list, names))
+    });
+    let (mut list, names) = match listed {
+        Ok(listed) => listed,
+        Err(error) => {
+            // With the command that waited for it, or told at the start.
+            if error.kind() != io::ErrorKind::NotFound {
+                told(manifest, &error);
+            }
+            put(file)?;
+            return Ok(file.to_owned());
+        }
+    };
+    let is_noted = |name: &Path| {
+        let mut names = names.split(|byte| *byte == 0);
+        names.any(|noted| noted == name.as_os_str().as_bytes())
+    };
+    let mut name = file.to_owned();
+    let mut number = 2_u32;
+    while is_noted(&name) {
+        name = numbered(file, number);
+        number += 1;
+    }
+    put(&name)?;
+    let line = [name.as_os_str().as_bytes(), &[0]].concat();
+    if let Err(error) = list.write_all(&line) {
+        told(manifest, &error);
+    }
+    Ok(name)
+}
+
+fn open(manifest: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .open(manifest)
+}
+
+fn told(manifest: &Path, error: &io::Error) {
+    let manifest = manifest.display();
+    tell::line(&format!(
+        "{manifest}: {error}; profiles are not noted there"
+    ));
+}
+
+/// `x-1.2.pb.gz`
+fn numbered(file: &Path, number: u32) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().as_bytes();
+    let dot = || name.iter().rposition(|byte| *byte == b'.');
+    let stem = match name.strip_suffix(b".pb.gz") {
+        Some(stem) => stem.len(),
+        None => dot().unwrap_or(name.len()),
+    };
+    let (stem, suffix) = name.split_at(stem);
+    let name = [stem, format!(".{number}").as_bytes(), suffix].concat();
+    file.with_file_name(OsStr::from_bytes(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn each_of_several_gets_a_name_of_its_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = folder.path().join("list");
+        let file = Path::new("/a.b/x-1.pb.gz");
+        let put = Mutex::new(Vec::new());
+        let names: BTreeSet<PathBuf> = std::thread::scope(|scope| {
+            let note = || {
+                note(&manifest, file, |name| {
+                    put.lock().expect("no panic").push(name.to_owned());
+                    Ok(())
+                })
+                .expect("it can be noted")
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(note)).collect();
+            let names = threads.into_iter().map(|t| t.join().expect("no panic"));
+            names.collect()
+        });
+        let name = |number| PathBuf::from(format!("/a.b/x-1.{number}.pb.gz"));
+        let expected: BTreeSet<PathBuf> = (2..9).map(name).chain([file.to_owned()]).collect();
+        assert_eq!(names, expected);
+        // In the order in which they were put in their places.
+        let listed = std::fs::read(&manifest).expect("it is there");
+        let put = put.into_inner().expect("no panic");
+        let bytes: Vec<u8> = put
+            .iter()
+            .flat_map(|name| [name.as_os_str().as_bytes(), &[0]].concat())
+            .collect();
+        assert_eq!(listed, bytes);
+    }
+
+    #[test]
+    fn what_is_not_written_is_not_noted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = folder.path().join("list");
+        let noted = note(&manifest, Path::new("x"), |_| {
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert!(noted.is_err());
+        assert_eq!(std::fs::read(&manifest).expect("it is there"), b"");
+    }
+
+    #[test]
+    fn numbers_are_in_front_of_the_suffix() {
+        let numbered = |file: &str| numbered(Path::new(file), 2);
+        assert_eq!(numbered("x.y/z.pb"), Path::new("x.y/z.2.pb"));
+        assert_eq!(numbered("x.y/z"), Path::new("x.y/z.2"));
+    }
+}
