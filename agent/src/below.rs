@@ -28,6 +28,7 @@ const METHODS: &[Methods] = &[
             "<clinit>()V",
             "compareAndSet(JJ)Z",
             "get()J",
+            "getAndAdd(J)J",
             "getAndIncrement()J",
         ],
     ),

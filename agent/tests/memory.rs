@@ -6,6 +6,7 @@ mod support;
 use support::{Finished, Program, finish};
 
 on_each_jdk!(nearly_full exhausted full_inside);
+on_jdks!(many_virtual_threads: on_21 21, on_25 25);
 
 const EXIT: &str = "-XX:+ExitOnOutOfMemoryError";
 
@@ -42,6 +43,25 @@ fn nearly_full(feature: u32) -> Result<()> {
             run.name
         );
     }
+    Ok(())
+}
+
+/// Virtual threads that live at once, and what the program takes of its heap when it has them: the paths of all would
+/// leave too little.
+fn many_virtual_threads(feature: u32) -> Result<()> {
+    let program = Program::new(feature, "ManyVirtual")
+        .options("timing=count,include=ManyVirtual::waits,include=ManyVirtual::leaf")
+        .jvm(&["-Xmx128m", "-XX:+UseSerialGC"])
+        .args(&["40000", "22"]);
+    let plain = program.plain()?;
+    ensure!(plain.status.success(), "without the agent: {plain:?}");
+    let run = program.run()?;
+    let (counted, overflowed) = counts(run.printed("22\n", 0)?);
+    ensure!(
+        counted + overflowed == 3 * 40_000 && overflowed > 0,
+        "{}: {counted} and {overflowed} calls",
+        run.name
+    );
     Ok(())
 }
 

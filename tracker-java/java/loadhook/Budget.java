@@ -1,6 +1,7 @@
 package loadhook;
 
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * What the trees may take: so many nodes, and no heap that the program needs.
@@ -11,6 +12,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class Budget {
     private static final Runtime RUNTIME = Runtime.getRuntime();
     private static final AtomicInteger LEFT = new AtomicInteger(1000000);
+    /** The bytes that the paths of virtual threads hold. */
+    private static final AtomicLong VIRTUAL = new AtomicLong();
 
     private Budget() {
     }
@@ -47,6 +50,18 @@ final class Budget {
     /** Whether a thread can have a path, without which its calls are not seen, or one that has ended a name: a few kilobytes. */
     static boolean hasRoomForPath() {
         return free() > 1 << 20;
+    }
+
+    /**
+     * Whether the paths of virtual threads may hold so many bytes more: together an eighth of the heap. There are as many
+     * of these threads as the heap holds, so that asking what is free now leaves nothing to those which come later.
+     */
+    static boolean hasRoomForVirtual(long bytes) {
+        return VIRTUAL.get() + bytes < RUNTIME.maxMemory() >> 3;
+    }
+
+    static void holdVirtual(long bytes) {
+        VIRTUAL.getAndAdd(bytes);
     }
 
     /** Collects garbage, for the agent: a native method of the JDK's, which has no probes. */

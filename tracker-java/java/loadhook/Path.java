@@ -39,6 +39,8 @@ class Path extends TimedTree {
     String name;
     long id;
     boolean virtual;
+    /** Of a virtual thread's: the bytes that the budget knows of. */
+    private long told;
     /** The next one in the registry's chain, or in the pool. */
     Path next;
     /** How often the cache did not have it. */
@@ -388,15 +390,35 @@ class Path extends TimedTree {
     }
 
     private boolean lengthen() {
-        if (back.length > MOST_FRAMES || !Budget.hasRoom(16L * back.length)) {
+        if (back.length > MOST_FRAMES || !hasRoom(16L * back.length)) {
             return false;
         }
         try {
             back = Arrays.longer(back);
+            grown();
             return true;
         } catch (OutOfMemoryError error) {
             return false;
         }
+    }
+
+    @Override
+    boolean hasRoom(long bytes) {
+        return Budget.hasRoom(bytes) && (!virtual || Budget.hasRoomForVirtual(bytes));
+    }
+
+    @Override
+    void grown() {
+        if (virtual) {
+            tell(bytes());
+        }
+    }
+
+    /** A virtual thread's path tells the budget what it holds; 0 when it ends. */
+    final void tell(long bytes) {
+        long more = bytes - told;
+        told = bytes;
+        Budget.holdVirtual(more);
     }
 
     private boolean roomForMark() {
@@ -416,11 +438,12 @@ class Path extends TimedTree {
     }
 
     private boolean moreStamps() {
-        if (!Budget.hasRoom(16L * stamps.length)) {
+        if (!hasRoom(16L * stamps.length)) {
             return false;
         }
         try {
             stamps = Arrays.longer(stamps);
+            grown();
             return true;
         } catch (OutOfMemoryError error) {
             return false;

@@ -19,6 +19,8 @@ final class Threads {
     static final Path[] CACHE = new Path[SLOTS];
 
     private static final int MOST_POOLED = 64;
+    /** Of a virtual thread's path when it is made, roughly. */
+    private static final int VIRTUAL_BYTES = 1 << 10;
 
     /** The thread that reads a snapshot: probes that it meets meanwhile do nothing. */
     private static volatile Thread reader;
@@ -138,7 +140,7 @@ final class Threads {
 
     /** A virtual thread is one of very many, and shallow. */
     private static Path make(boolean virtual) {
-        if (!Budget.hasRoomForPath()) {
+        if (!Budget.hasRoomForPath() || virtual && !Budget.hasRoomForVirtual(VIRTUAL_BYTES)) {
             return null;
         }
         long seed = System.nanoTime() ^ Threads.seed;
@@ -189,6 +191,7 @@ final class Threads {
         path.next = chains[chain];
         chains[chain] = path;
         live++;
+        path.grown();
         return path;
     }
 
@@ -405,6 +408,9 @@ final class Threads {
         boolean pools = pooled < MOST_POOLED && path.isSmall();
         if (pools) {
             path.clear();
+        }
+        if (path.virtual) {
+            path.tell(0);
         }
         // Neither call nor jump, or it is only not pooled.
         path.thread = null;

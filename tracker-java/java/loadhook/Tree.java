@@ -220,13 +220,22 @@ class Tree {
 
     // Room, made before anything is written.
 
+    /** Whether there is heap for an array of so many bytes. */
+    boolean hasRoom(long bytes) {
+        return Budget.hasRoom(bytes);
+    }
+
+    /** An array has been replaced by a longer one. */
+    void grown() {
+    }
+
     private boolean roomForNode() {
         return end + 2 * STRIDE <= rows.length || grow();
     }
 
     private boolean grow() {
         int length = rows.length;
-        if (length > Integer.MAX_VALUE / 4 || !Budget.hasRoom(40L * length)) {
+        if (length > Integer.MAX_VALUE / 4 || !hasRoom(40L * length)) {
             return false;
         }
         try {
@@ -234,6 +243,7 @@ class Tree {
             long[] longerTimes = Arrays.longer(times);
             rows = longerRows;
             times = longerTimes;
+            grown();
             return true;
         } catch (OutOfMemoryError error) {
             return false;
