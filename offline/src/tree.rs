@@ -159,6 +159,9 @@ impl NewFolder {
         let Some(entries) = unless_gone(fs::read_dir(&source)).map_err(placed)? else {
             return Ok(());
         };
+        // All names first: who makes files as fast as they are linked here would
+        // keep this going.
+        let entries: Vec<_> = entries.collect();
         for entry in entries {
             progress.check()?;
             let entry = entry.map_err(placed)?;
