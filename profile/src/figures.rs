@@ -93,15 +93,16 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
         }
         return figures;
     }
+    let back = back_ns(nodes);
     for (at, node) in nodes.iter().enumerate() {
         let recursive = node.all_ns > node.outermost_ns;
         let above = node.parent.and_then(|p| figures[p as usize].recursion);
         figures[at].recursion = above.or(recursive.then_some(at as u32));
         figures[at].untimed = node.timed == 0;
         figures[at].timed_calls = timed_calls(node, header.clock);
-        errors(nodes, at, header.timing, &mut figures);
+        errors(nodes, at, &back, header.timing, &mut figures);
     }
-    let own = own_times(nodes, header, &figures);
+    let own = own_times(nodes, header, back, &figures);
     spread(nodes, &own, &mut figures);
     figures
 }
@@ -118,19 +119,36 @@ fn timed_calls(node: &Node, clock: Clock) -> u64 {
     }
 }
 
+/// Time that each node spent in calls that went back to it or to one above.
+fn back_ns(nodes: &[Node]) -> Vec<f64> {
+    let mut back: Vec<f64> = nodes.iter().map(|node| node.child_ns as f64).collect();
+    for node in nodes {
+        if let Some(parent) = node.parent {
+            back[parent as usize] -= node.outermost_ns as f64;
+        }
+    }
+    back
+}
+
 /// Fills in the variances; a caller's self time is as uncertain as its own
-/// time and its callees' together.
-fn errors(nodes: &[Node], at: usize, timing: Timing, figures: &mut [Figure]) {
+/// time and its callees' together. What a method takes that calls itself is in
+/// its own time and in its callees', so that this much of both is certain.
+fn errors(nodes: &[Node], at: usize, back: &[f64], timing: Timing, figures: &mut [Figure]) {
     let node = &nodes[at];
-    let outermost = share(node);
-    figures[at].self_variance += node.variance;
-    figures[at].total_variance = node.variance * outermost * outermost;
+    let recursive = node.all_ns as f64 - node.outermost_ns as f64;
+    let total_variance = node.variance * share(node).powi(2);
+    let variance = match recursive > 0.0 && back[at] >= recursive {
+        true => total_variance,
+        false => node.variance,
+    };
+    figures[at].self_variance += variance;
+    figures[at].total_variance = total_variance;
     let known = figures[at].timed_calls;
     let sampled = timing == Timing::Adaptive && 0 < node.timed && node.timed < known;
     figures[at].estimated |= sampled || node.variance > 0.0;
     if let Some(parent) = node.parent {
         let parent = &mut figures[parent as usize];
-        parent.self_variance += node.variance;
+        parent.self_variance += variance;
         parent.estimated |= node.variance > 0.0;
     }
 }
@@ -144,17 +162,14 @@ fn share(node: &Node) -> f64 {
 }
 
 /// Each node's self time without probe costs; it can be negative.
-fn own_times(nodes: &[Node], header: &Header, figures: &[Figure]) -> Vec<f64> {
+fn own_times(nodes: &[Node], header: &Header, back: Vec<f64>, figures: &[Figure]) -> Vec<f64> {
     let costs = header.probe;
     let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
         .map(|picoseconds| picoseconds as f64 / 1000.0);
     let mut own = vec![0.0; nodes.len()];
-    // Time spent in calls that went back to a node above.
-    let mut back = vec![0.0; nodes.len()];
     // By outermost recursive node: what recursive calls added, and Σ back.
     let mut pool = vec![(0.0, 0.0); nodes.len()];
     for (at, node) in nodes.iter().enumerate() {
-        back[at] += node.child_ns as f64;
         let calls = node.calls as f64;
         let mut added = outside * calls;
         if node.timed > 0 {
@@ -166,7 +181,6 @@ fn own_times(nodes: &[Node], header: &Header, figures: &[Figure]) -> Vec<f64> {
         let by_parent = share(node);
         if let Some(parent) = node.parent {
             own[parent as usize] -= added * by_parent;
-            back[parent as usize] -= node.outermost_ns as f64;
         }
         if let Some(recursion) = figures[at].recursion {
             pool[recursion as usize].0 += added * (1.0 - by_parent);

@@ -159,6 +159,36 @@ fn direct_recursion_is_counted_once() {
 }
 
 #[test]
+fn what_a_method_takes_that_calls_itself_is_no_error_of_its_self_time() {
+    let all = (1..=10).map(|levels| levels * 100).sum();
+    let sampled = |node| Node {
+        variance: 1e6,
+        ..node
+    };
+    let nodes = [
+        node(None, 1, [1_100, 1_100, 1_000]),
+        sampled(node(Some(0), 10, [all, 1_000, all - 1_000])),
+    ];
+    let figures = figures(&nodes, &header(Timing::Adaptive, [0, 0, 0]));
+    let outermost = 1_000.0 / all as f64;
+    let expected = 1e6 * outermost * outermost;
+    for variance in [
+        figures[0].self_variance,
+        figures[1].self_variance,
+        figures[1].total_variance,
+    ] {
+        assert!((variance - expected).abs() < 1e-6, "{variance} {expected}");
+    }
+    // Who called it back is another one, whose time is as uncertain.
+    let nodes = [
+        sampled(node(None, 2, [400 + 200, 400, 300 + 100])),
+        node(Some(0), 2, [300 + 100, 300, 200]),
+    ];
+    let figures = super::figures(&nodes, &header(Timing::Adaptive, [0, 0, 0]));
+    assert_eq!(figures[0].self_variance, 1e6);
+}
+
+#[test]
 fn mutual_recursion_has_totals_beyond_its_subtree() {
     // a → b → a → b, 100 ns each: a folded into one node, b below it.
     let nodes = [
