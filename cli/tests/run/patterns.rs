@@ -109,7 +109,7 @@ fn faults_in_patterns_are_pointed_at() {
             result.expect(1, "", &[&format!("error: {option}: bad pattern: "), fault]);
         }
         let rewrite = ["rewrite", classes, "-o", "out", "--include", &list];
-        done(&mut loadhook(folder.path(), &rewrite)).expect(1, "", &["--include", fault]);
+        done(&mut loadhook(folder.path(), &rewrite)).expect(2, "", &["--include", fault]);
         let report = ["report", "none.pb.gz", "--focus", &list];
         done(&mut loadhook(folder.path(), &report)).expect(1, "", &["--focus", fault]);
         if pattern.is_empty() {
