@@ -71,8 +71,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     max_nodes: Option<u32>,
 
-    /// The profile to write; %p in its name is the process id. Without it, a command that
-    /// starts several JVMs gets one profile of all beside one of each
+    /// The profile to write; %p in its name is the process id. A name without %p holds
+    /// all profiles of a command that starts several JVMs, beside one of each
     #[arg(short, long, value_name = "FILE", default_value = "loadhook-%p.pb.gz")]
     output: PathBuf,
 

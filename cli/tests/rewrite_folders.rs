@@ -454,3 +454,20 @@ fn large_classes_are_kept_and_named() -> Result<()> {
     ensure!(fs::metadata(place.join("shop/Large.class"))?.len() == 400 << 20);
     Ok(())
 }
+
+/// As one that is given instead of the one above it.
+#[test]
+fn classes_that_are_not_where_they_are_looked_for_are_named() -> Result<()> {
+    let folder = folder();
+    let place = folder.path().join("shop");
+    fs::create_dir(&place)?;
+    fs::copy(classes().join("shop/Shop.class"), place.join("Shop.class"))?;
+    let line = "left out, kept as it was: Shop.class: no class loader looks for shop.Shop there";
+    let result = done(&mut loadhook(
+        folder.path(),
+        &["rewrite", "shop", "-o", "out"],
+    ));
+    result.expect(0, "", &["0 of 0 classes rewritten", line]);
+    ensure!(fs::read(place.join("Shop.class"))? == fs::read(folder.path().join("out/Shop.class"))?);
+    Ok(())
+}

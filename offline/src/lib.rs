@@ -45,7 +45,7 @@ use crate::printable::printable;
 pub use crate::tally::{Detail, Identified, Names, Tally};
 pub use crate::tracker::jar as tracker_jar;
 pub use crate::tree::NewFolder;
-use crate::units::Units;
+use crate::units::{Units, place};
 
 /// About how many bytes of classes are in memory at a time.
 const BATCH: u64 = 16 << 20;
@@ -175,6 +175,11 @@ impl<'a> Offline<'a> {
                     let assignment = units.assign(path, facts, &mut self.outside);
                     if assignment.is_none() {
                         self.tally.other_files += 1;
+                        if place(path, &facts.name).is_none() {
+                            let class = printable(&facts.name).replace('/', ".");
+                            let line = format!("{name}: no class loader looks for {class} there");
+                            self.tally.left_out.push(line);
+                        }
                     }
                     assignment
                 }

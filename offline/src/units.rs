@@ -153,14 +153,9 @@ impl Units {
         })
     }
 
-    /// The root of a class, of which the internal name is modified UTF-8, if it
-    /// can be loaded from `path` and may be changed.
+    /// The root of a class if it can be loaded from `path` and may be changed.
     pub(crate) fn root<'p>(&self, path: &'p str, class: &[u8]) -> Option<&'p str> {
-        let name = symbol::text(class);
-        let root = path.strip_suffix(".class")?.strip_suffix(&*name)?;
-        let root = unversioned(root);
-        let is_root = root.is_empty() || root.ends_with('/');
-        (is_root && !self.closed.contains(root)).then_some(root)
+        place(path, class).filter(|root| !self.closed.contains(*root))
     }
 
     /// Keeps the classes of a root as they are: its module cannot be given what
@@ -313,6 +308,15 @@ fn names_module(manifest: &[u8]) -> bool {
         .take_while(|line| !matches!(line[0], b'\r' | b'\n'))
         .filter_map(|line| line.get(..MODULE_NAME.len()))
         .any(|name| name.eq_ignore_ascii_case(MODULE_NAME))
+}
+
+/// The root of a class, of which the internal name is modified UTF-8, if it can
+/// be loaded from `path`.
+pub(crate) fn place<'p>(path: &'p str, class: &[u8]) -> Option<&'p str> {
+    let name = symbol::text(class);
+    let root = path.strip_suffix(".class")?.strip_suffix(&*name)?;
+    let root = unversioned(root);
+    (root.is_empty() || root.ends_with('/')).then_some(root)
 }
 
 /// The root that the versions of classes for several releases share.

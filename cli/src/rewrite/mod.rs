@@ -143,7 +143,7 @@ pub(crate) struct RewriteArgs {
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Name every method left alone
+    /// Name every method left alone but trivial ones
     #[arg(short, long)]
     verbose: bool,
 }

@@ -67,7 +67,7 @@ pub(super) fn print(
     }
     list("covered only in part", &tally.uncovered);
     list("unreadable, kept as it was", &tally.unreadable);
-    list("not looked into, kept as it was", &tally.left_out);
+    list("left out, kept as it was", &tally.left_out);
     list("signature removed", &tally.unsigned);
     list("INDEX.LIST removed", &tally.unindexed);
     list("hashes of other modules removed", &tally.unhashed);
