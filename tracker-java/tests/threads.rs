@@ -40,7 +40,7 @@ fn up_to_64_threads_that_lie() -> Result<()> {
     Ok(())
 }
 
-/// How many virtual threads follow one another; the ten million take a minute.
+/// How many virtual threads follow one another; ten million take a minute.
 const SEQUENCE: u32 = 1_000_000;
 
 #[test]
@@ -75,5 +75,23 @@ fn virtual_threads() -> Result<()> {
     ensure!(added <= 1024, "{added} bytes more a virtual thread");
     let (before, after) = (profile.expected["before"], profile.expected["after"]);
     ensure!(after < before + 2_000_000, "{before} bytes, then {after}");
+    Ok(())
+}
+
+/// Nobody tells of threads' ends here. Those for which there was no room are lost, and told; later ones find it.
+#[test]
+fn virtual_threads_find_the_room_of_those_before() -> Result<()> {
+    let program = Program::new("Wave")?;
+    let jvm = ["-Xmx96m", "-XX:+UseSerialGC"];
+    let profile = program.run(25, &jvm, COUNT, 1_000_000)?;
+    let [waits, later] = ["Wave.waits", "Wave.later"].map(|method| profile.calls("", method));
+    ensure!(
+        (1_000..30_000).contains(&waits),
+        "{waits} of 30,000 at once"
+    );
+    ensure!(
+        (99_000..=100_000).contains(&later),
+        "{later} of 100,000 later"
+    );
     Ok(())
 }

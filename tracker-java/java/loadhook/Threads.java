@@ -21,12 +21,16 @@ final class Threads {
     private static final int MOST_POOLED = 64;
     /** Of a virtual thread's path when it is made, roughly. */
     private static final int VIRTUAL_BYTES = 1 << 10;
+    /** One in so many paths is the calls that go without one until it is worth a look who has ended. */
+    private static final int PATIENCE = 32;
 
     /** The thread that reads a snapshot: probes that it meets meanwhile do nothing. */
     private static volatile Thread reader;
 
     private static Path[] chains = new Path[256];
     private static int live;
+    /** Calls of virtual threads since the last look that there was no room for; about. */
+    private static int refused;
     /** With so many paths it is time to look for those of threads that have ended. */
     private static int sweepAt = 256;
     private static Path pool;
@@ -103,6 +107,10 @@ final class Threads {
         if (!isComplete(thread)) {
             return null;
         }
+        // Without the lock, at which all of them would meet at each of their calls.
+        if (isTooMany(Ids.isVirtual(thread)) && ++refused <= live / PATIENCE) {
+            return null;
+        }
         Path path = register(thread, null);
         if (path == null) {
             // Without the lock, at which virtual threads queue, since it takes long.
@@ -140,7 +148,7 @@ final class Threads {
 
     /** A virtual thread is one of very many, and shallow. */
     private static Path make(boolean virtual) {
-        if (!Budget.hasRoomForPath() || virtual && !Budget.hasRoomForVirtual(VIRTUAL_BYTES)) {
+        if (!Budget.hasRoomForPath() || isTooMany(virtual)) {
             return null;
         }
         long seed = System.nanoTime() ^ Threads.seed;
@@ -151,13 +159,21 @@ final class Threads {
         }
     }
 
+    /** Whether the paths of virtual threads hold what they may. */
+    private static boolean isTooMany(boolean virtual) {
+        return virtual && !Budget.hasRoomForVirtual(VIRTUAL_BYTES);
+    }
+
     /** A thread that attaches to the JVM runs its own constructor. */
     private static boolean isComplete(Thread thread) {
         return Ids.of(thread) != 0;
     }
 
     private static Path add(Thread thread, Path made) {
-        if (live >= sweepAt) {
+        boolean virtual = Ids.isVirtual(thread);
+        // Nobody may have told of those that have ended.
+        if (live >= sweepAt || isTooMany(virtual)) {
+            refused = 0;
             sweep(thread);
             sweepAt = Math.max(256, 2 * live);
         }
@@ -168,7 +184,6 @@ final class Threads {
             return null;
         }
         WeakReference<Thread> weakly = new WeakReference<Thread>(thread);
-        boolean virtual = Ids.isVirtual(thread);
         String name = thread.getName();
         long owner = Ids.owner(thread);
         long id = Ids.of(thread);
