@@ -6,6 +6,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use crate::tell;
 
@@ -33,9 +35,11 @@ pub(crate) fn note(
 ) -> io::Result<PathBuf> {
     let listed = open(manifest).and_then(|mut list| {
         let mut names = Vec::new();
-        // Until the list is closed. Of two JVMs one is the second.
-        list.lock()?;
-        list.read_to_end(&mut names)?;
+        // A pipe or terminal has nothing to read, and no end.
+        if list.metadata()?.is_file() {
+            lock(&list);
+            list.read_to_end(&mut names)?;
+        }
         Ok((list, names))
     });
     let (mut list, names) = match listed {
@@ -65,6 +69,17 @@ pub(crate) fn note(
         told(manifest, &error);
     }
     Ok(name)
+}
+
+/// Until the list is closed: of two JVMs one is the second. Not for longer than
+/// a moment, since the other one may be frozen.
+fn lock(list: &File) {
+    for _ in 0..100 {
+        if list.try_lock().is_ok() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn open(manifest: &Path) -> io::Result<File> {
@@ -98,6 +113,7 @@ fn numbered(file: &Path, number: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::os::fd::AsRawFd;
     use std::sync::Mutex;
 
     use super::*;
@@ -131,6 +147,25 @@ mod tests {
             .flat_map(|name| [name.as_os_str().as_bytes(), &[0]].concat())
             .collect();
         assert_eq!(listed, bytes);
+    }
+
+    /// What it holds is not waited for, nor who holds it.
+    #[test]
+    fn nothing_is_waited_for() {
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let pipe = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        note(Path::new(&pipe), Path::new("x"), |_| Ok(())).expect("it can be noted");
+        drop(writer);
+        let mut noted = Vec::new();
+        reader.read_to_end(&mut noted).expect("it has an end");
+        assert_eq!(noted, b"x\0");
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = folder.path().join("list");
+        let held = File::create(&manifest).expect("ours");
+        held.lock().expect("nobody has it");
+        note(&manifest, Path::new("x"), |_| Ok(())).expect("it can be noted");
+        assert_eq!(std::fs::read(&manifest).expect("it is there"), b"x\0");
     }
 
     #[test]
