@@ -14,8 +14,7 @@ use loadhook_rewrite::{Filter, list, pattern_lines};
 
 use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;
-use crate::output::{check_writable, is_same, say};
-use crate::report::shown;
+use crate::output::{check_writable, is_same};
 
 /// How calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -111,13 +110,15 @@ impl RunArgs {
         let mut add = |key: &str, value: &str| {
             items.push(format!("{key}={value}"));
         };
+        // One that ends in a backslash would hold the comma behind it.
+        let again = |pattern: &str| list::escaped(&list::unescaped(pattern));
         // Each with its key: the agent takes what has an equals sign for an
         // option else.
         for pattern in self.include.iter().flat_map(|list| list::items(list)) {
-            add("include", pattern);
+            add("include", &again(pattern));
         }
         for pattern in self.exclude.iter().flat_map(|list| list::items(list)) {
-            add("exclude", pattern);
+            add("exclude", &again(pattern));
         }
         for file in files {
             match file {
@@ -125,7 +126,7 @@ impl RunArgs {
                 IncludeFile::Named(file) => add("include-file", &list::escaped(utf8(file)?)),
                 IncludeFile::Read(patterns) => {
                     for pattern in patterns {
-                        add("include", pattern);
+                        add("include", &again(pattern));
                     }
                 }
             }
@@ -269,12 +270,8 @@ fn noted(manifest: &Path) -> Vec<PathBuf> {
     let mut profiles: Vec<PathBuf> = Vec::new();
     for name in written.split(|byte| *byte == 0).filter(|n| !n.is_empty()) {
         let profile = PathBuf::from(OsStr::from_bytes(name));
-        match profiles.contains(&profile) {
-            true => say!(
-                "loadhook: {}: two JVMs with one process id wrote this profile, and one is lost",
-                shown(&profile)
-            ),
-            false => profiles.push(profile),
+        if !profiles.contains(&profile) {
+            profiles.push(profile);
         }
     }
     profiles

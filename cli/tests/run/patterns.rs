@@ -211,3 +211,13 @@ fn methods_left_alone_are_listed_when_asked_for() {
     let result = done(&mut loadhook(folder.path(), &report));
     assert!(result.out.contains(name), "{}", result.out);
 }
+
+/// It would hold the comma that divides the agent's options.
+#[test]
+fn a_backslash_at_the_end_is_a_pattern_s_own() {
+    let folder = folder();
+    let options = ["--include", "shop.**", "--include", "Foo\\", "--all"];
+    let result = done(&mut run(folder.path(), &options, &["serve"]));
+    result.expect(0, SERVED, &["warning: no class matched `Foo\\`\n"]);
+    assert!(!result.err.contains("trivial"), "{}", result.err);
+}
