@@ -52,11 +52,11 @@ fn many_virtual_threads(feature: u32) -> Result<()> {
     let program = Program::new(feature, "ManyVirtual")
         .options("timing=count,include=ManyVirtual::waits,include=ManyVirtual::leaf")
         .jvm(&["-Xmx128m", "-XX:+UseSerialGC"])
-        .args(&["40000", "22"]);
+        .args(&["40000", "18"]);
     let plain = program.plain()?;
     ensure!(plain.status.success(), "without the agent: {plain:?}");
     let run = program.run()?;
-    let (counted, overflowed) = counts(run.printed("22\n", 0)?);
+    let (counted, overflowed) = counts(run.printed("18\n", 0)?);
     ensure!(
         counted + overflowed == 3 * 40_000 && overflowed > 0,
         "{}: {counted} and {overflowed} calls",
