@@ -57,6 +57,8 @@ public final class Endings {
     }
 
     static void spins(CountDownLatch ready) {
+        // Once before it is told: the program may end at once then.
+        spin();
         ready.countDown();
         while (true) {
             spin();
