@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal, getpid, getsid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -17,6 +17,7 @@ use signal_hook::low_level::siginfo::Cause;
 /// Signals that are held back from now on.
 pub(crate) struct Held {
     signals: SignalsInfo<WithOrigin>,
+    leads_session: bool,
     /// Whether they do again what they do by default.
     ours: Arc<AtomicBool>,
 }
@@ -31,7 +32,8 @@ pub(crate) struct HandedOn {
 impl Held {
     /// To be called before the child starts: a signal may come at any time.
     pub(crate) fn new() -> Result<Held> {
-        let ignored = ignored();
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = ignored(&status);
         let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
         // The child inherits what is ignored, under `nohup` for one, but not
         // what is handled.
@@ -45,15 +47,22 @@ impl Held {
             flag::register_conditional_default(signal, ours.clone()).context("signals")?;
         }
         let signals = SignalsInfo::new(handled).context("signals")?;
-        Ok(Held { signals, ours })
+        Ok(Held {
+            signals,
+            leads_session: leads_session(&status),
+            ours,
+        })
     }
 
     /// Hands them on to `child`.
     pub(crate) fn hand_on(self, child: u32) -> HandedOn {
-        let Held { mut signals, ours } = self;
+        let Held {
+            mut signals,
+            leads_session,
+            ours,
+        } = self;
         let handle = signals.handle();
         let child = i32::try_from(child).ok().and_then(Pid::from_raw);
-        let leads_session = getsid(None).is_ok_and(|session| session == getpid());
         let thread = thread::spawn(move || {
             for origin in signals.forever() {
                 let is_kernels = matches!(origin.cause, Cause::Kernel);
@@ -93,10 +102,52 @@ impl Drop for HandedOn {
 }
 
 /// The signals that are ignored, a bit each; none where that cannot be known.
-fn ignored() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mut lines = status.lines();
-    let mask = lines.find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+fn ignored(status: &str) -> u64 {
+    value(status, "SigIgn:")
+        .and_then(|mask| u64::from_str_radix(mask, 16).ok())
         .unwrap_or(0)
+}
+
+/// Whether our session has our number, in every namespace: a session that
+/// began outside of a container has number 0 in it, which is no process.
+fn leads_session(status: &str) -> bool {
+    let session = value(status, "NSsid:");
+    session.is_some() && session == value(status, "NSpid:")
+}
+
+/// What a line of proc_pid_status(5) says.
+fn value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = status.lines();
+    lines
+        .find_map(|line| line.strip_prefix(name))
+        .map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ignored, leads_session};
+
+    #[test]
+    fn the_kernel_tells_of_signals_and_sessions() {
+        let status = |pid, session| {
+            format!(
+                "Name:\tSigIgn:\nPid:\t7\nNSpid:\t{pid}\nNSsid:\t{session}\nSigIgn:\t0000000000001001\n"
+            )
+        };
+        assert_eq!(ignored(&status("7", "7")), 0x1001);
+        assert_eq!(ignored(""), 0);
+        for (pid, session, leads) in [
+            ("7", "7", true),
+            ("7", "5", false),
+            ("900\t7", "900\t7", true),
+            ("900\t7", "800\t0", false),
+        ] {
+            assert_eq!(
+                leads_session(&status(pid, session)),
+                leads,
+                "{pid} {session}"
+            );
+        }
+        assert!(!leads_session(""));
+    }
 }
