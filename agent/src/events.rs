@@ -8,7 +8,7 @@ use crate::ffi::jni::{Jni, Reference, Thrown};
 use crate::ffi::jvmti::{Jvmti, VmBuffer};
 use crate::hook::Hook;
 use crate::loaders::Loaders;
-use crate::options::{self, Clock, Request};
+use crate::options::{self, Clock, Request, Timing};
 use crate::periodic::{self, Turns};
 use crate::retransform;
 use crate::sys::{Capabilities, capability, event};
@@ -99,7 +99,7 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     let options = agent.hook.options();
     let configured = tracker.configure(
         jni,
-        options.timing as i32,
+        options.timing.unwrap_or(Timing::Count) as i32,
         options.clock as i32,
         options.max_nodes,
     );

@@ -114,7 +114,7 @@ fn has_untimed_threads(agent: &Agent, profile: &Profile) -> bool {
     let options = agent.hook.options();
     let is_virtual = |thread: &ThreadTree| thread.kind == ThreadKind::Virtual;
     options.clock == Clock::Cpu
-        && options.timing != Timing::Count
+        && options.timing.is_some_and(|timing| timing != Timing::Count)
         && (agent.virtual_threads.load(Ordering::Relaxed) || profile.threads.iter().any(is_virtual))
 }
 

@@ -334,7 +334,7 @@ impl Selector for Chooser<'_> {
         let id = entry.id(method.index());
         self.chosen.push((method.index(), Symbol::of(id, method)));
         Probes {
-            timing: Some(id),
+            timing: self.hook.options.timing.map(|_| id),
             ..Probes::default()
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loadhook_profile::{INTERVAL, interval};
+use loadhook_profile::{ALLOCATION_MODES, AllocationMode, INTERVAL, interval};
 use loadhook_rewrite::{Filter, PatternError, list};
 
 /// What `help` prints.
@@ -16,8 +16,15 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   exclude=PATTERN,PATTERN   leave these out
   include-file=FILE         patterns to include, one a line, # begins a comment
   all=true                  instrument trivial methods too
-  timing=adaptive|exact|count   how calls are timed (default adaptive)
+  timing=adaptive|exact|count|none   how calls are timed (default adaptive;
+                            none with alloc=)
   clock=wall|cpu            what time they are charged (default wall)
+  alloc=exact               count what instrumented methods allocate
+  alloc=sampled[=BYTES]     sample what anybody allocates, once in so many bytes
+                            on average (default 512k)
+  alloc=live[=exact]        the same, and follow what of the samples, or of all
+                            objects, is still alive
+  alloc-context=true        with alloc=exact: from where it was called
   max-nodes=N               most nodes of the call tree (default 1000000)
   file=FILE                 the profile; %p in its name is the process id
                             (default loadhook-%p.pb.gz)
@@ -53,7 +60,11 @@ pub(crate) struct Options {
     /// Whether there are include patterns: without, the JDK is left out.
     pub(crate) includes: bool,
     pub(crate) all: bool,
-    pub(crate) timing: Timing,
+    /// None if calls are not looked at.
+    pub(crate) timing: Option<Timing>,
+    pub(crate) alloc: Option<AllocationMode>,
+    /// Whether allocations of [`AllocationationMode::Exact`] are told by calling context.
+    pub(crate) alloc_context: bool,
     pub(crate) clock: Clock,
     pub(crate) max_nodes: i32,
     pub(crate) file: PathBuf,
@@ -84,7 +95,9 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
         filter: Filter::new(),
         includes: false,
         all: false,
-        timing: Timing::Adaptive,
+        timing: Some(Timing::Adaptive),
+        alloc: None,
+        alloc_context: false,
         clock: Clock::Wall,
         max_nodes: 1_000_000,
         file: PathBuf::from(expand("loadhook-%p.pb.gz", process)),
@@ -94,6 +107,7 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
         manifest: None,
     };
     let mut open = None;
+    let mut timing = None;
     for item in list::items(text).filter(|item| !item.is_empty()) {
         let (key, value) = match (item.split_once('='), open) {
             (Some((key, value)), _) => (key, value),
@@ -123,12 +137,13 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
             "explain" => options.explain = boolean(key, value)?,
             "quiet" => options.quiet = boolean(key, value)?,
             "timing" => {
-                options.timing = match value {
-                    "adaptive" => Timing::Adaptive,
-                    "exact" => Timing::Exact,
-                    "count" => Timing::Count,
-                    _ => return Err(wrong(key, value, "adaptive, exact or count")),
-                };
+                timing = Some(match value {
+                    "adaptive" => Some(Timing::Adaptive),
+                    "exact" => Some(Timing::Exact),
+                    "count" => Some(Timing::Count),
+                    "none" => None,
+                    _ => return Err(wrong(key, value, "adaptive, exact, count or none")),
+                });
             }
             "clock" => {
                 options.clock = match value {
@@ -137,6 +152,11 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
                     _ => return Err(wrong(key, value, "wall or cpu")),
                 };
             }
+            "alloc" => {
+                let read = AllocationMode::read(value);
+                options.alloc = Some(read.ok_or_else(|| wrong(key, value, ALLOCATION_MODES))?);
+            }
+            "alloc-context" => options.alloc_context = boolean(key, value)?,
             "max-nodes" => {
                 options.max_nodes = match value.parse() {
                     Ok(nodes) if (1..=100_000_000).contains(&nodes) => nodes,
@@ -151,6 +171,17 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
             "file" => options.file = PathBuf::from(expand(&list::unescaped(value), process)),
             _ => return Err(format!("unknown option {key} (try help)")),
         }
+    }
+    match (timing, options.alloc) {
+        (Some(timing), _) => options.timing = timing,
+        (None, Some(_)) => options.timing = None,
+        (None, None) => {}
+    }
+    if options.timing.is_none() && options.alloc.is_none() {
+        return Err("timing=none: there is nothing to do without alloc=".to_owned());
+    }
+    if options.alloc_context && options.alloc != Some(AllocationMode::Exact) {
+        return Err("alloc-context=true goes with alloc=exact".to_owned());
     }
     Ok(Request::Run(Box::new(options)))
 }
@@ -206,7 +237,7 @@ mod tests {
         let parsed = options("include=a.*,b.**,timing=exact,exclude=c.D,c.E,file=x-%p");
         assert!(parsed.includes);
         assert_eq!(parsed.filter.unmatched().count(), 4);
-        assert_eq!(parsed.timing, Timing::Exact);
+        assert_eq!(parsed.timing, Some(Timing::Exact));
         assert_eq!(parsed.file, PathBuf::from("x-7"));
         assert_eq!(
             options("file=/100%pure/%p/%p-%p").file,
@@ -232,10 +263,39 @@ mod tests {
     }
 
     #[test]
+    fn allocations_are_asked_for_alone_or_with_timing() {
+        let parsed = options("alloc=exact");
+        assert_eq!(
+            (parsed.alloc, parsed.timing),
+            (Some(AllocationMode::Exact), None)
+        );
+        let parsed = options("alloc=sampled=64k,timing=count");
+        let interval = 64 << 10;
+        assert_eq!(parsed.alloc, Some(AllocationMode::Sampled { interval }));
+        assert_eq!(parsed.timing, Some(Timing::Count));
+        assert_eq!(
+            options("alloc=live=exact").alloc,
+            Some(AllocationMode::LiveExact)
+        );
+        for wrong in [
+            "alloc=all",
+            "alloc=sampled=0",
+            "alloc=sampled=3g",
+            "alloc=sampled=2048m",
+            "alloc=exact=1",
+        ] {
+            let fault = parse(wrong, 7).map(|_| ()).unwrap_err();
+            assert!(fault.contains("live=exact expected"), "{fault}");
+        }
+        assert!(parse("timing=none", 7).is_err());
+        assert!(parse("alloc=live,alloc-context=true", 7).is_err());
+    }
+
+    #[test]
     fn faults_are_named() {
         let fault = |text: &str| parse(text, 7).map(|_| ()).unwrap_err();
         assert!(fault("tming=exact").contains("unknown option tming"));
-        assert!(fault("timing=fast").contains("adaptive, exact or count"));
+        assert!(fault("timing=fast").contains("adaptive, exact, count or none"));
         assert!(fault("max-nodes=0").contains("from 1 to"));
         assert!(fault("snapshot-every=99ms").contains("at least 100ms"));
         assert!(fault("include=a/b").contains("    a/b\n     ^"));

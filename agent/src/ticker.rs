@@ -19,7 +19,7 @@ const SHIFT: u32 = 13;
 /// Starts ticking if the tracker needs ticks and gives the memory's address,
 /// else 0. `now` is what the VM's clock shows.
 pub(crate) fn start(options: &Options, now: i64) -> i64 {
-    if options.timing != Timing::Adaptive || options.clock != Clock::Wall {
+    if options.timing != Some(Timing::Adaptive) || options.clock != Clock::Wall {
         return 0;
     }
     let began = Instant::now();

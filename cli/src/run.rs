@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use loadhook_profile::{INTERVAL, interval};
+use loadhook_profile::{ALLOCATION_MODES, AllocationMode, INTERVAL, interval};
 use loadhook_rewrite::{Filter, list, pattern_lines};
 
 use crate::launch::{self, Ended, Launch, utf8};
@@ -25,6 +25,8 @@ enum Timing {
     Exact,
     /// Every call counted, none timed
     Count,
+    /// None counted, with --alloc
+    None,
 }
 
 /// What time calls are charged.
@@ -58,13 +60,24 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// How calls are timed
-    #[arg(long, value_enum, default_value = "adaptive")]
-    timing: Timing,
+    /// How calls are timed (default: adaptive, with --alloc none)
+    #[arg(long, value_enum)]
+    timing: Option<Timing>,
 
     /// What time calls are charged
     #[arg(long, value_enum, default_value = "wall")]
     clock: Clock,
+
+    /// Who allocates what: exact (what the instrumented methods make), sampled,
+    /// sampled=BYTES (what anybody makes, one sample in so many bytes, 512k
+    /// unless told), live (of the samples, what is still alive), live=exact (of
+    /// all objects)
+    #[arg(long, value_name = "MODE", value_parser = alloc)]
+    pub(crate) alloc: Option<String>,
+
+    /// With --alloc exact: allocations by calling context
+    #[arg(long, requires = "alloc")]
+    alloc_context: bool,
 
     /// Most nodes of the call tree (default: 1000000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
@@ -102,6 +115,13 @@ fn time(text: &str) -> Result<Duration, String> {
     interval(text).ok_or_else(|| format!("{INTERVAL}, is expected"))
 }
 
+fn alloc(text: &str) -> Result<String, String> {
+    match AllocationMode::read(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(format!("{ALLOCATION_MODES} is expected")),
+    }
+}
+
 impl RunArgs {
     /// The agent's options: it writes `file` and notes in `manifest` that it
     /// did.
@@ -134,9 +154,15 @@ impl RunArgs {
         // The JVM repeats what it finds in JAVA_TOOL_OPTIONS: no more than
         // differs from the agent's defaults.
         match self.timing {
-            Timing::Adaptive => {}
-            Timing::Exact => add("timing", "exact"),
-            Timing::Count => add("timing", "count"),
+            None => {}
+            Some(Timing::Adaptive) if self.alloc.is_none() => {}
+            Some(Timing::Adaptive) => add("timing", "adaptive"),
+            Some(Timing::Exact) => add("timing", "exact"),
+            Some(Timing::Count) => add("timing", "count"),
+            Some(Timing::None) => add("timing", "none"),
+        }
+        if let Some(mode) = &self.alloc {
+            add("alloc", mode);
         }
         match self.clock {
             Clock::Wall => {}
@@ -150,6 +176,7 @@ impl RunArgs {
         }
         for (key, is_set) in [
             ("all", self.all),
+            ("alloc-context", self.alloc_context),
             ("explain", self.explain),
             ("quiet", true),
         ] {
@@ -234,6 +261,12 @@ impl Target {
 
 /// Runs the command; its exit code is ours.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    if args.alloc.is_none() && args.timing == Some(Timing::None) {
+        bail!("--timing none goes with --alloc");
+    }
+    if args.alloc_context && args.alloc.as_deref() != Some("exact") {
+        bail!("--alloc-context goes with --alloc exact");
+    }
     let include_files = args.check_patterns()?;
     let agent = launch::agent_path()?;
     let target = Target::new(&args.output, launch::is_java(&args.command))?;

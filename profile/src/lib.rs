@@ -42,6 +42,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod allocation;
+mod allocation_mode;
 pub mod diff;
 mod edges;
 pub mod figures;
@@ -56,6 +58,8 @@ pub mod snapshot;
 mod symbols;
 mod view;
 
+pub use allocation::{Allocations, Amount, Frame, Seen, Site};
+pub use allocation_mode::{ALLOCATION_MODES, AllocationMode};
 pub use interval::{INTERVAL, interval};
 pub use merge::{MergeError, merge};
 pub use model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};

@@ -278,6 +278,7 @@ mod tests {
                     ..Node::default()
                 }],
             }],
+            allocations: None,
         }
     }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::allocation::Allocations;
+
 /// What a run of a program cost, call by call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
@@ -14,6 +16,8 @@ pub struct Profile {
     pub methods: Vec<Method>,
     /// The threads, in no particular order.
     pub threads: Vec<ThreadTree>,
+    /// Who allocated what, if that was asked for.
+    pub allocations: Option<Allocations>,
 }
 
 /// When a call's time is taken.

@@ -76,6 +76,7 @@ impl Symbols {
             header: snapshot.header,
             methods,
             threads,
+            allocations: None,
         }
     }
 

@@ -133,6 +133,7 @@ pub(crate) fn small() -> Profile {
             thread("main", Some(1), ThreadKind::Platform, main),
             thread("pool-1 \"</script>\"; 木", None, ThreadKind::Ended, worker),
         ],
+        allocations: None,
     }
 }
 
@@ -250,6 +251,7 @@ pub(crate) fn large(size: u32) -> Profile {
             kind: ThreadKind::Platform,
             nodes,
         }],
+        allocations: None,
     }
 }
 

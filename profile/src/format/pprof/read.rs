@@ -86,6 +86,7 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
         header,
         threads: threads.collect::<Result<_, _>>()?,
         methods,
+        allocations: None,
     })
 }
 

@@ -1,0 +1,72 @@
+//! Who allocated what, and what of it is still alive.
+
+use std::sync::Arc;
+
+/// The allocations of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Allocations {
+    /// Which ones were seen.
+    pub seen: Seen,
+    /// Whether [`Site::live`] was followed.
+    pub live: bool,
+    /// The calling contexts of the sites; callers come before their callees.
+    pub frames: Vec<Frame>,
+    /// What was allocated where, each site, type and thread once.
+    pub sites: Vec<Site>,
+}
+
+/// Which allocations were seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Seen {
+    /// Every one that an instruction of an instrumented class makes: numbers are exact.
+    #[default]
+    Exact,
+    /// One in so many bytes on average, whoever allocates: numbers are estimates.
+    Sampled {
+        /// Mean distance of samples in bytes.
+        interval: u64,
+    },
+}
+
+/// A call, or the instruction that allocates: a place in a method, called from its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// Index of the caller's frame, lower than this one's.
+    pub parent: Option<u32>,
+    /// Index into [`Profile::methods`](crate::Profile::methods).
+    pub method: u32,
+    /// The line in the method's source file.
+    pub line: Option<u32>,
+    /// The offset in the method's code as it is in the class file.
+    pub bci: Option<u16>,
+}
+
+/// What one instruction allocated in one calling context.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// Index into [`Profile::threads`](crate::Profile::threads).
+    pub thread: u32,
+    /// Index into [`Allocations::frames`]; `None` if no Java method was running.
+    pub frame: Option<u32>,
+    /// The type as Java writes it: `java.lang.String`, `int[][]`.
+    pub type_name: Arc<str>,
+    /// All that it allocated.
+    pub allocated: Amount,
+    /// What of it was alive at the last collection.
+    pub live: Amount,
+    /// The collections that what is alive has survived: the mean over its objects.
+    pub live_age: f64,
+}
+
+/// Objects and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Amount {
+    /// Of samples an estimate, each with the inverse of its probability.
+    pub objects: f64,
+    /// As the virtual machine lays them out, headers and alignment included; `None` if unknown, as of an unloaded class.
+    pub bytes: Option<f64>,
+    /// Variance of `objects` as an estimate; 0 where all were seen.
+    pub objects_variance: f64,
+    /// Variance of `bytes` as an estimate.
+    pub bytes_variance: f64,
+}
