@@ -6,10 +6,10 @@ mod schema;
 
 use std::io::Read;
 
-use common::{large, small};
+use common::{allocations, large, sampled, small};
 use loadhook_profile::format::pprof::{ReadError, read, write};
 use loadhook_profile::format::{Format, Options};
-use loadhook_profile::{Profile, ThreadKind, Timing};
+use loadhook_profile::{Allocations, Profile, ThreadKind, Timing};
 use proptest::prelude::*;
 
 fn written(profile: &Profile) -> Vec<u8> {
@@ -35,12 +35,107 @@ fn what_is_written_is_read() {
     odd.header.start_epoch_millis = -1;
     let mut counted = small();
     counted.header.timing = Timing::Count;
-    for profile in [small(), odd, counted, large(3_000), Profile::default()] {
+    let mut allocated = small();
+    allocated.allocations = Some(allocations());
+    let mut alive = alone();
+    alive.allocations = Some(sampled());
+    let empty = Profile {
+        allocations: Some(Allocations::default()),
+        ..Profile::default()
+    };
+    let plain = [small(), odd, counted, large(3_000), Profile::default()];
+    for profile in plain.into_iter().chain([allocated, alone(), alive, empty]) {
         let file = written(&profile);
         assert_eq!(read(&file).expect("ours"), profile);
         // Tools may unpack it.
         assert_eq!(read(&unpacked(&file)).expect("ours"), profile);
     }
+}
+
+/// Allocations without calls.
+fn alone() -> Profile {
+    let mut profile = small();
+    profile.header.timing = Timing::Count;
+    profile.allocations = Some(allocations());
+    for thread in &mut profile.threads {
+        thread.nodes.clear();
+    }
+    profile
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(a, b)| ((*a).to_owned(), (*b).to_owned()))
+        .collect()
+}
+
+#[test]
+fn allocations_have_lines_and_types() {
+    let decode = |profile: &Profile| schema::Profile::decode(&unpacked(&written(profile)));
+    let file = decode(&alone());
+    assert_eq!(
+        file.sample_types,
+        pairs(&[("alloc_objects", "count"), ("alloc_space", "bytes")])
+    );
+    assert_eq!(file.default_sample_type, "alloc_space");
+    assert_eq!(file.samples.len(), 5);
+    let arrays = &file.samples[0];
+    let lines: Vec<i64> = arrays.stack.iter().map(|(_, _, line)| *line).collect();
+    assert_eq!(
+        (lines, &arrays.values[..]),
+        (vec![40, 12], &[1000, 160_000][..])
+    );
+    assert_eq!(
+        arrays.labels["type"],
+        schema::Label::Text("int[]".to_owned())
+    );
+    assert!(arrays.labels.contains_key("thread"));
+    assert_eq!(file.samples[1].values, [7, 0]);
+    assert_eq!(file.samples[2].stack, arrays.stack[..1]);
+    assert!(file.samples[4].stack.is_empty());
+
+    let mut both = small();
+    both.allocations = Some(sampled());
+    let file = decode(&both);
+    assert_eq!(
+        file.sample_types,
+        pairs(&[
+            ("calls", "count"),
+            ("self", "nanoseconds"),
+            ("alloc_objects", "count"),
+            ("alloc_space", "bytes"),
+            ("inuse_objects", "count"),
+            ("inuse_space", "bytes"),
+        ])
+    );
+    assert_eq!(file.default_sample_type, "self");
+    assert!(file.samples.iter().all(|sample| sample.values.len() == 6));
+    let sums = file.samples.iter().fold([0; 6], |mut sums, sample| {
+        for (sum, value) in sums.iter_mut().zip(&sample.values) {
+            *sum += value;
+        }
+        sums
+    });
+    assert_eq!(sums[0], i64::try_from(both.calls()).expect("few"));
+    assert_eq!(sums[3], 164_408);
+    assert_eq!(sums[4], 500 + 4 + 5 + 2 + 1);
+}
+
+/// Whatever stands where a number should.
+#[test]
+fn damaged_allocations_are_refused() {
+    let damage = |change: &dyn Fn(&mut Allocations)| {
+        let mut profile = alone();
+        change(profile.allocations.as_mut().expect("there are some"));
+        read(&written(&profile)).map(|_| ()).expect_err("damaged")
+    };
+    let is_damaged = |error| matches!(error, ReadError::Damaged(_));
+    assert!(is_damaged(damage(&|a| a.sites[1].allocated.objects = -1.0)));
+    assert!(is_damaged(damage(&|a| a.sites[1].live_age = f64::NAN)));
+    assert!(is_damaged(damage(
+        &|a| a.sites[1].live.bytes = Some(f64::INFINITY)
+    )));
 }
 
 #[test]

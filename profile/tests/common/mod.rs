@@ -2,7 +2,8 @@
 #![allow(dead_code)]
 
 use loadhook_profile::{
-    Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing,
+    Allocations, Amount, Clock, Frame, Header, Method, Node, ProbeCosts, Profile, Seen, Site,
+    ThreadKind, ThreadTree, Timing,
 };
 
 /// Millisecond, in nanoseconds.
@@ -154,6 +155,91 @@ pub(crate) fn node(
         child_ns,
         variance: 0.0,
     }
+}
+
+/// The allocations of `small`'s methods: two callers of one line, types, a site without frame.
+pub(crate) fn allocations() -> Allocations {
+    let frame = |parent, method, line, bci| Frame {
+        parent,
+        method,
+        line,
+        bci,
+    };
+    let amount = |objects: f64, bytes| Amount {
+        objects,
+        bytes,
+        ..Amount::default()
+    };
+    let site = |thread, frame, type_name: &str, allocated, live| Site {
+        thread,
+        frame,
+        type_name: type_name.into(),
+        allocated,
+        live,
+        live_age: 0.0,
+    };
+    Allocations {
+        seen: Seen::Exact,
+        live: false,
+        frames: vec![
+            frame(None, 0, Some(12), None),
+            frame(Some(0), 1, Some(40), Some(17)),
+            frame(Some(0), 1, Some(41), Some(65_535)),
+            frame(None, 1, Some(40), Some(17)),
+            frame(Some(1), 2, None, None),
+        ],
+        sites: vec![
+            site(
+                0,
+                Some(1),
+                "int[]",
+                amount(1000.0, Some(160_000.0)),
+                Amount::default(),
+            ),
+            site(0, Some(2), "a.Gone", amount(7.0, None), Amount::default()),
+            site(
+                1,
+                Some(3),
+                "int[]",
+                amount(10.0, Some(240.0)),
+                Amount::default(),
+            ),
+            site(
+                0,
+                Some(4),
+                "java.lang.String",
+                amount(3.0, Some(72.0)),
+                Amount::default(),
+            ),
+            site(
+                1,
+                None,
+                "byte[]",
+                amount(1.0, Some(4096.0)),
+                Amount::default(),
+            ),
+        ],
+    }
+}
+
+/// The same as samples, part of which is alive.
+pub(crate) fn sampled() -> Allocations {
+    let mut sampled = allocations();
+    sampled.seen = Seen::Sampled { interval: 524_288 };
+    sampled.live = true;
+    for site in &mut sampled.sites {
+        site.allocated.objects *= 1.5;
+        site.allocated.objects_variance = 2.25;
+        site.allocated.bytes_variance = 1e9;
+        site.live = Amount {
+            objects: site.allocated.objects / 3.0,
+            bytes: site.allocated.bytes.map(|bytes| bytes / 3.0),
+            objects_variance: 0.5,
+            bytes_variance: 1e7,
+        };
+        site.live_age = 2.5;
+    }
+    sampled
 }
 
 /// One thread's calls of methods of X, whose probes cost nothing.

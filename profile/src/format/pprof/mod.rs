@@ -7,10 +7,12 @@
 //! `thread_id`, and `total` where it is not the sum of the self times below,
 //! which recursion alone causes; functions with file and first line; time,
 //! duration and clock (`period_type`); comments, which tools print above their
-//! reports, say how the times came about.
+//! reports, say how the times came about. Allocations are samples of their own, with
+//! their line, the values `alloc_objects`, `alloc_space` in bytes and, where it was
+//! followed what is alive, `inuse_objects` and `inuse_space`, and the label `type`.
 //!
 //! What it cannot say, raw times and their variance, loaders, descriptors apart
-//! from names, stands in three fields of our own, which other readers skip, as
+//! from names, stands in fields of our own, which other readers skip, as
 //! protobuf demands of them. Columns are packed numbers, one a method or node;
 //! strings are indexes of the string table.
 //!
@@ -19,10 +21,13 @@
 //! | 1000, once | the header as JSON, with the names of [`crate::Header`] |
 //! | 1001, once | 1 loader, 2 class, 3 name, 4 descriptor, 5 file + 1, 6 line + 1 |
 //! | 1002, one a thread | 1 name, 2 thread id + 1, 3 kind (0 platform, 1 virtual, 2 ended); 4 distance to the parent, 0 for roots, 5 method, 6 calls, 7 timed, 8 all ns, 9 outermost ns, 10 child ns, 11 bits of the variance |
+//! | 1003, once if allocations were looked at | 1 mean bytes between samples, 0 if exact, 2 whether what is alive was followed; of calling contexts 3 distance to the parent, 0 for roots, 4 method, 5 line + 1, 6 bci + 1 |
+//! | 1004, with it | of sites 1 thread, 2 calling context + 1, 3 type, 4 bits of objects, 5 of bytes (all ones: unknown), 6 of the objects' variance, 7 of the bytes', 8 to 11 the same of what is alive, 12 bits of its age |
 //!
 //! So a file read back is the profile that was written. A file that another
 //! tool has rewritten may have lost these fields; it is refused.
 
+mod allocations;
 mod read;
 mod write;
 
@@ -50,5 +55,7 @@ mod field {
         pub(in super::super) const LOADHOOK_HEADER: u32 = 1000;
         pub(in super::super) const LOADHOOK_METHODS: u32 = 1001;
         pub(in super::super) const LOADHOOK_THREAD: u32 = 1002;
+        pub(in super::super) const LOADHOOK_FRAMES: u32 = 1003;
+        pub(in super::super) const LOADHOOK_SITES: u32 = 1004;
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use flate2::read::MultiGzDecoder;
 use thiserror::Error;
 
-use super::COMMENT;
 use super::field::profile;
+use super::{COMMENT, allocations};
 use crate::format::protobuf::{
     Fields, Head, Malformed, Stream, StreamError, Value, unpack, varint,
 };
@@ -82,11 +82,16 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
         .threads
         .iter()
         .map(|thread| parts.strings.thread(thread, methods.len()));
+    let threads: Vec<ThreadTree> = threads.collect::<Result<_, _>>()?;
+    let read = |(frames, sites): (&Vec<u8>, &Vec<u8>)| {
+        allocations::read(&parts.strings, frames, sites, methods.len(), &threads)
+    };
+    let allocations = parts.frames.as_ref().zip(parts.sites.as_ref());
     Ok(Profile {
         header,
-        threads: threads.collect::<Result<_, _>>()?,
+        allocations: allocations.map(read).transpose()?,
+        threads,
         methods,
-        allocations: None,
     })
 }
 
@@ -99,6 +104,8 @@ struct Parts {
     header: Option<Vec<u8>>,
     methods: Option<Vec<u8>>,
     threads: Vec<Vec<u8>>,
+    frames: Option<Vec<u8>>,
+    sites: Option<Vec<u8>>,
 }
 
 impl Parts {
@@ -139,6 +146,8 @@ impl Parts {
                 profile::LOADHOOK_HEADER => parts.header = Some(take()?),
                 profile::LOADHOOK_METHODS => parts.methods = Some(take()?),
                 profile::LOADHOOK_THREAD => parts.threads.push(take()?),
+                profile::LOADHOOK_FRAMES => parts.frames = Some(take()?),
+                profile::LOADHOOK_SITES => parts.sites = Some(take()?),
                 _ => file.skip(len)?,
             }
         }
@@ -172,10 +181,10 @@ impl Parts {
 }
 
 #[derive(Default)]
-struct Strings(Vec<Arc<str>>);
+pub(super) struct Strings(Vec<Arc<str>>);
 
 impl Strings {
-    fn get(&self, index: u64) -> Result<Arc<str>, ReadError> {
+    pub(super) fn get(&self, index: u64) -> Result<Arc<str>, ReadError> {
         let index = usize::try_from(index).ok();
         let text = index.and_then(|index| self.0.get(index));
         text.cloned()
@@ -260,14 +269,14 @@ impl Strings {
 }
 
 /// One of our own messages, whose fields 1 to `N` are numbers or columns.
-struct Message<'a, const N: usize> {
-    numbers: [u64; N],
+pub(super) struct Message<'a, const N: usize> {
+    pub(super) numbers: [u64; N],
     /// Packed.
     columns: [&'a [u8]; N],
 }
 
 impl<'a, const N: usize> Message<'a, N> {
-    fn read(bytes: &'a [u8]) -> Result<Message<'a, N>, ReadError> {
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Message<'a, N>, ReadError> {
         let mut message = Message {
             numbers: [0; N],
             columns: [&[]; N],
@@ -289,7 +298,7 @@ impl<'a, const N: usize> Message<'a, N> {
 
     /// The rows of the columns from field `first` on, up to the first fault; 0
     /// stands in the fields before.
-    fn rows(&self, first: usize) -> impl Iterator<Item = Result<[u64; N], ReadError>> {
+    pub(super) fn rows(&self, first: usize) -> impl Iterator<Item = Result<[u64; N], ReadError>> {
         let mut columns = self.columns;
         std::iter::from_fn(move || {
             let columns = &mut columns[first - 1..];
@@ -312,7 +321,7 @@ impl<'a, const N: usize> Message<'a, N> {
     }
 }
 
-fn narrow(value: u64) -> Result<u32, ReadError> {
+pub(super) fn narrow(value: u64) -> Result<u32, ReadError> {
     u32::try_from(value).map_err(|_| ReadError::Damaged("too large a number"))
 }
 

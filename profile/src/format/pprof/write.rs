@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::COMMENT;
 use super::field::profile;
+use super::{COMMENT, allocations};
 use crate::figures::{Figure, figures};
 use crate::format::FEW_NOTES;
 use crate::format::protobuf::Writer;
@@ -15,7 +15,7 @@ use crate::model::{Header, Method, Profile, ThreadTree, Timing};
 use crate::names::names;
 
 /// How many bytes are gathered before they are compressed.
-const PIECE: usize = 1 << 16;
+pub(super) const PIECE: usize = 1 << 16;
 
 /// Writes `profile` as gzipped pprof.
 ///
@@ -37,24 +37,40 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
         file.columns(thread);
         file.flush(0)?;
     }
+    if let Some(allocations) = &profile.allocations {
+        file.sites(profile, allocations, call_values(profile))?;
+    }
     file.finish()
 }
 
-struct File<W: Write> {
-    writer: Writer,
+/// How many values tell of calls: `calls`, and `self` where they were timed.
+fn call_values(profile: &Profile) -> usize {
+    let has_calls = profile
+        .threads
+        .iter()
+        .any(|thread| !thread.nodes.is_empty());
+    match profile.header.timing {
+        _ if profile.allocations.is_some() && !has_calls => 0,
+        Timing::Count => 1,
+        Timing::Adaptive | Timing::Exact => 2,
+    }
+}
+
+pub(super) struct File<W: Write> {
+    pub(super) writer: Writer,
     gzip: GzEncoder<W>,
-    strings: Strings,
+    pub(super) strings: Strings,
 }
 
 /// The string table; entry 0 is the empty string.
 #[derive(Default)]
-struct Strings {
+pub(super) struct Strings {
     indexes: HashMap<String, u64>,
     all: Vec<String>,
 }
 
 impl Strings {
-    fn index(&mut self, text: &str) -> u64 {
+    pub(super) fn index(&mut self, text: &str) -> u64 {
         if let Some(index) = self.indexes.get(text) {
             return *index;
         }
@@ -67,7 +83,7 @@ impl Strings {
 
 impl<W: Write> File<W> {
     /// Compresses what has been gathered, if more than `limit` bytes.
-    fn flush(&mut self, limit: usize) -> io::Result<()> {
+    pub(super) fn flush(&mut self, limit: usize) -> io::Result<()> {
         if self.writer.bytes.len() > limit {
             self.gzip.write_all(&self.writer.bytes)?;
             self.writer.bytes.clear();
@@ -86,15 +102,21 @@ impl<W: Write> File<W> {
     /// All that is there once.
     fn facts(&mut self, profile: &Profile) {
         let header = &profile.header;
-        self.value_type(profile::SAMPLE_TYPE, "calls", "count");
-        let timed = header.timing != Timing::Count;
-        if timed {
-            self.value_type(profile::SAMPLE_TYPE, "self", "nanoseconds");
+        let of_calls = [("calls", "count"), ("self", "nanoseconds")];
+        let of_calls = &of_calls[..call_values(profile)];
+        let of_sites = profile.allocations.iter().flat_map(allocations::values);
+        let values: Vec<_> = of_calls.iter().copied().chain(of_sites).collect();
+        for (name, unit) in &values {
+            self.value_type(profile::SAMPLE_TYPE, name, unit);
+        }
+        if of_calls.len() == 2 {
             let clock = header.clock.as_str();
             self.value_type(profile::PERIOD_TYPE, clock, "nanoseconds");
             self.writer.number(profile::PERIOD, 1);
         }
-        let default = self.strings.index(if timed { "self" } else { "calls" });
+        // Time if there is any, else what is alive, else bytes, else calls.
+        let last = of_calls.last().or(values.last());
+        let default = self.strings.index(last.map_or("", |(name, _)| name));
         self.writer.number(profile::DEFAULT_SAMPLE_TYPE, default);
         let start = header.start_epoch_millis.saturating_mul(1_000_000);
         self.writer
@@ -178,7 +200,12 @@ impl<W: Write> File<W> {
         let name = self.strings.index(&thread.name);
         let [key, id_key, total_key, unit] =
             ["thread", "thread_id", "total", "nanoseconds"].map(|text| self.strings.index(text));
-        let timed = profile.header.timing != Timing::Count;
+        let own_values = call_values(profile);
+        let others = profile
+            .allocations
+            .iter()
+            .flat_map(allocations::values)
+            .count();
         for (at, node) in thread.nodes.iter().enumerate() {
             self.writer.message(profile::SAMPLE, |sample| {
                 // The leaf comes first.
@@ -187,10 +214,8 @@ impl<W: Write> File<W> {
                 });
                 sample.packed(1, path.map(|node| u64::from(node.method) + 1));
                 let own = figures[at].self_ns.round() as u64;
-                sample.packed(
-                    2,
-                    [node.calls, own].into_iter().take(1 + usize::from(timed)),
-                );
+                let values = [node.calls, own].into_iter().take(own_values);
+                sample.packed(2, values.chain(std::iter::repeat_n(0, others)));
                 sample.message(3, |label| {
                     label.number(1, key);
                     label.number(2, name);

@@ -1,0 +1,245 @@
+//! Allocations in pprof.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use super::field::profile;
+use super::read::{Message, ReadError, Strings, narrow};
+use super::write::File;
+use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
+use crate::model::{Profile, ThreadTree};
+
+/// The bits that stand for unknown bytes; no number has them.
+const UNKNOWN: u64 = u64::MAX;
+
+/// Names and units of the values.
+pub(super) fn values(
+    allocations: &Allocations,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = [
+        ("alloc_objects", "count"),
+        ("alloc_space", "bytes"),
+        ("inuse_objects", "count"),
+        ("inuse_space", "bytes"),
+    ];
+    all.into_iter().take(if allocations.live { 4 } else { 2 })
+}
+
+impl<W: Write> File<W> {
+    /// A sample each site; in front of its values come `others` that it has none of.
+    pub(super) fn sites(
+        &mut self,
+        profile: &Profile,
+        allocations: &Allocations,
+        others: usize,
+    ) -> io::Result<()> {
+        let mut locations = HashMap::new();
+        let [key, id_key, type_key] =
+            ["thread", "thread_id", "type"].map(|text| self.strings.index(text));
+        for site in &allocations.sites {
+            let path = std::iter::successors(site.frame, |frame| {
+                allocations.frames[*frame as usize].parent
+            });
+            let path: Vec<u64> = path
+                .map(|frame| {
+                    self.place(
+                        &allocations.frames[frame as usize],
+                        profile.methods.len(),
+                        &mut locations,
+                    )
+                })
+                .collect();
+            let thread = &profile.threads[site.thread as usize];
+            let name = self.strings.index(&thread.name);
+            let type_name = self.strings.index(&site.type_name);
+            self.writer.message(profile::SAMPLE, |sample| {
+                sample.packed(1, path);
+                let amounts = [site.allocated, site.live];
+                let known = amounts.iter().take(if allocations.live { 2 } else { 1 });
+                let known = known.flat_map(|amount| [amount.objects, amount.bytes.unwrap_or(0.0)]);
+                sample.packed(
+                    2,
+                    std::iter::repeat_n(0, others).chain(known.map(|value| value.round() as u64)),
+                );
+                for (key, text) in [(key, name), (type_key, type_name)] {
+                    sample.message(3, |label| {
+                        label.number(1, key);
+                        label.number(2, text);
+                    });
+                }
+                if let Some(id) = thread.id {
+                    sample.message(3, |label| {
+                        label.number(1, id_key);
+                        label.number(3, id);
+                    });
+                }
+            });
+            self.flush(super::write::PIECE)?;
+        }
+        self.frames(allocations);
+        self.site_columns(allocations);
+        Ok(())
+    }
+
+    /// The location of a place, written when it is met first. Methods have the ids up to their number.
+    fn place(
+        &mut self,
+        frame: &Frame,
+        methods: usize,
+        known: &mut HashMap<(u32, u32), u64>,
+    ) -> u64 {
+        let function = u64::from(frame.method) + 1;
+        let Some(line) = frame.line else {
+            return function;
+        };
+        let next = (methods + known.len()) as u64 + 1;
+        *known.entry((frame.method, line)).or_insert_with(|| {
+            self.writer.message(profile::LOCATION, |location| {
+                location.number(1, next);
+                location.number(2, 1); // mapping
+                location.message(4, |lines| {
+                    lines.number(1, function);
+                    lines.number(2, u64::from(line));
+                });
+            });
+            next
+        })
+    }
+
+    fn frames(&mut self, allocations: &Allocations) {
+        let interval = match allocations.seen {
+            Seen::Exact => 0,
+            Seen::Sampled { interval } => interval,
+        };
+        let frames = || allocations.frames.iter();
+        let distance =
+            |at: usize, parent: Option<u32>| parent.map_or(0, |p| at as u64 - u64::from(p));
+        let more = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
+        self.writer.message(profile::LOADHOOK_FRAMES, |own| {
+            own.number(1, interval);
+            own.number(2, u64::from(allocations.live));
+            own.packed(
+                3,
+                frames()
+                    .enumerate()
+                    .map(|(at, frame)| distance(at, frame.parent)),
+            );
+            own.packed(4, frames().map(|frame| u64::from(frame.method)));
+            own.packed(5, frames().map(|frame| more(frame.line)));
+            own.packed(6, frames().map(|frame| more(frame.bci.map(u32::from))));
+        });
+    }
+
+    fn site_columns(&mut self, allocations: &Allocations) {
+        let sites = || allocations.sites.iter();
+        let types: Vec<u64> = sites()
+            .map(|site| self.strings.index(&site.type_name))
+            .collect();
+        self.writer.message(profile::LOADHOOK_SITES, |own| {
+            own.packed(1, sites().map(|site| u64::from(site.thread)));
+            own.packed(
+                2,
+                sites().map(|site| site.frame.map_or(0, |frame| u64::from(frame) + 1)),
+            );
+            own.packed(3, types);
+            let amounts: [fn(&Site) -> Amount; 2] = [|site| site.allocated, |site| site.live];
+            for (first, amount) in [4, 8].into_iter().zip(amounts) {
+                own.packed(first, sites().map(|site| amount(site).objects.to_bits()));
+                own.packed(
+                    first + 1,
+                    sites().map(|site| amount(site).bytes.map_or(UNKNOWN, f64::to_bits)),
+                );
+                own.packed(
+                    first + 2,
+                    sites().map(|site| amount(site).objects_variance.to_bits()),
+                );
+                own.packed(
+                    first + 3,
+                    sites().map(|site| amount(site).bytes_variance.to_bits()),
+                );
+            }
+            own.packed(12, sites().map(|site| site.live_age.to_bits()));
+        });
+    }
+}
+
+/// Reads both fields.
+pub(super) fn read(
+    strings: &Strings,
+    frames: &[u8],
+    sites: &[u8],
+    methods: usize,
+    threads: &[ThreadTree],
+) -> Result<Allocations, ReadError> {
+    let message: Message<'_, 6> = Message::read(frames)?;
+    let [interval, live, ..] = message.numbers;
+    let frame = |(at, row): (usize, Result<[u64; 6], ReadError>)| {
+        let [_, _, distance, method, line, bci] = row?;
+        let parent = match distance {
+            0 => None,
+            distance => Some(
+                (at as u64)
+                    .checked_sub(distance)
+                    .ok_or(ReadError::Damaged("a caller comes after its callee"))?,
+            ),
+        };
+        if method >= methods as u64 {
+            return Err(ReadError::Damaged("a method is missing"));
+        }
+        let bci = bci.checked_sub(1).map(u16::try_from).transpose();
+        Ok(Frame {
+            parent: parent.map(narrow).transpose()?,
+            method: narrow(method)?,
+            line: line.checked_sub(1).map(narrow).transpose()?,
+            bci: bci.map_err(|_| ReadError::Damaged("too large a number"))?,
+        })
+    };
+    let frames: Vec<Frame> = message
+        .rows(3)
+        .enumerate()
+        .map(frame)
+        .collect::<Result<_, _>>()?;
+    let message: Message<'_, 12> = Message::read(sites)?;
+    let site = |row: Result<[u64; 12], ReadError>| {
+        let row = row?;
+        if row[0] >= threads.len() as u64 || row[1] > frames.len() as u64 {
+            return Err(ReadError::Damaged(
+                "a site's thread or calling context is missing",
+            ));
+        }
+        Ok(Site {
+            thread: narrow(row[0])?,
+            frame: row[1].checked_sub(1).map(narrow).transpose()?,
+            type_name: strings.get(row[2])?,
+            allocated: amount(&row[3..7])?,
+            live: amount(&row[7..11])?,
+            live_age: number(row[11])?,
+        })
+    };
+    Ok(Allocations {
+        seen: match interval {
+            0 => Seen::Exact,
+            interval => Seen::Sampled { interval },
+        },
+        live: live != 0,
+        sites: message.rows(1).map(site).collect::<Result<_, _>>()?,
+        frames,
+    })
+}
+
+fn amount(bits: &[u64]) -> Result<Amount, ReadError> {
+    Ok(Amount {
+        objects: number(bits[0])?,
+        bytes: (bits[1] != UNKNOWN).then(|| number(bits[1])).transpose()?,
+        objects_variance: number(bits[2])?,
+        bytes_variance: number(bits[3])?,
+    })
+}
+
+fn number(bits: u64) -> Result<f64, ReadError> {
+    let number = f64::from_bits(bits);
+    match number.is_finite() && number >= 0.0 {
+        true => Ok(number),
+        false => Err(ReadError::Damaged("a number of an allocation is none")),
+    }
+}
