@@ -74,8 +74,8 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
     }
     say!("profiles of {} JVMs, together above:", profiles.len());
     for (file, profile) in files.iter().zip(profiles) {
-        let calls = match profile.calls() {
-            0 => "nothing called",
+        let calls = match (profile.calls(), &profile.allocations) {
+            (0, None) => "nothing called",
             _ => "",
         };
         let line = format!(
@@ -124,7 +124,7 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
     let mut table = Vec::new();
     Format::Table.write(profile, &options, &mut table)?;
     say!("{}", String::from_utf8_lossy(&table).trim_end());
-    if profile.calls() == 0 {
+    if profile.calls() == 0 && profile.allocations.is_none() {
         say!("{}", advice(args, profile));
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use loadhook_profile::format::{Format, Options, Sort, pprof};
-use loadhook_profile::{Method, Profile, diff, printable};
+use loadhook_profile::{Measure, Method, Profile, diff, printable};
 use loadhook_rewrite::symbol::modified_utf8;
 use loadhook_rewrite::{Pattern, PatternError};
 
@@ -23,6 +23,11 @@ pub(crate) struct ReportArgs {
     /// table, tree, collapsed, pprof, json, html, speedscope or chrome
     #[arg(long, default_value = "table")]
     format: Format,
+
+    /// What to show: time, allocated or live [default: all in a table, else time if
+    /// there is any]
+    #[arg(long, value_name = "MEASURE")]
+    show: Option<Measure>,
 
     /// self, total, calls, mean or name [default: self]
     #[arg(long)]
@@ -67,6 +72,7 @@ impl ReportArgs {
         for (option, is_given, formats) in [
             ("--focus", !self.focus.is_empty(), all_but_pprof),
             ("--thread", self.thread.is_some(), all_but_pprof),
+            ("--show", self.show.is_some(), all_but_pprof),
             ("--sort", self.sort.is_some(), &[Table, Json, Html]),
             ("--top", self.top.is_some(), &[Table, Json]),
             // What is no table holds all notes or none.
@@ -83,6 +89,9 @@ impl ReportArgs {
         }
         if self.explain && self.diff {
             bail!("--explain has no effect on --diff");
+        }
+        if self.show.is_some() && self.diff {
+            bail!("--diff compares calls and their times: --show has no effect on it");
         }
         Ok(())
     }
@@ -125,6 +134,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let group = without_numbers(text);
     let has_text = |name: &str| name.contains(text) || name.contains(&group);
     let options = Options {
+        measure: args.show,
         sort: args.sort.unwrap_or_default(),
         top: args.top,
         focus: (!args.focus.is_empty()).then_some(&names as &dyn Fn(&Method) -> bool),
@@ -136,6 +146,16 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         explain: args.explain,
         ..Options::default()
     };
+    if let Some(measure) = args.show {
+        let mut pairs = args.files.iter().zip(&profiles);
+        if let Some((file, _)) = pairs.find(|(_, profile)| !measure.is_in(profile)) {
+            bail!(
+                "{}: --show {}: the profile does not tell it",
+                file.display(),
+                measure.as_str()
+            );
+        }
+    }
     warn(&profiles, &options);
     let mut bytes = Vec::new();
     match &profiles[..] {

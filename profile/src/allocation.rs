@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::format::Options;
+use crate::model::Profile;
+
 /// The allocations of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Allocations {
@@ -13,6 +16,30 @@ pub struct Allocations {
     pub frames: Vec<Frame>,
     /// What was allocated where, each site, type and thread once.
     pub sites: Vec<Site>,
+}
+
+impl Allocations {
+    /// The sites of the threads and methods that were asked for.
+    pub(crate) fn chosen<'a>(
+        &'a self,
+        profile: &'a Profile,
+        options: &'a Options<'_>,
+    ) -> impl Iterator<Item = &'a Site> {
+        self.sites.iter().filter(move |site| {
+            let thread = &profile.threads[site.thread as usize].name;
+            let is_focused = options.focus.is_none_or(|focus| {
+                let mut frames = self.path(site);
+                frames.any(|frame| focus(&profile.methods[frame.method as usize]))
+            });
+            is_focused && options.thread.is_none_or(|wanted| wanted(thread))
+        })
+    }
+
+    /// A site's frames from the innermost on.
+    pub(crate) fn path(&self, site: &Site) -> impl Iterator<Item = &Frame> {
+        let frame = |at: u32| &self.frames[at as usize];
+        std::iter::successors(site.frame.map(frame), move |inner| inner.parent.map(frame))
+    }
 }
 
 /// Which allocations were seen.
@@ -69,4 +96,29 @@ pub struct Amount {
     pub objects_variance: f64,
     /// Variance of `bytes` as an estimate.
     pub bytes_variance: f64,
+}
+
+impl Site {
+    /// Adds what another one of the same place and type allocated.
+    pub(crate) fn add(&mut self, other: &Site) {
+        let ages = self.live_age * self.live.objects + other.live_age * other.live.objects;
+        self.allocated.add(&other.allocated);
+        self.live.add(&other.live);
+        if self.live.objects > 0.0 {
+            self.live_age = ages / self.live.objects;
+        }
+    }
+}
+
+impl Amount {
+    /// Adds another one; unknown bytes add nothing.
+    pub(crate) fn add(&mut self, other: &Amount) {
+        self.objects += other.objects;
+        self.bytes = match (self.bytes, other.bytes) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
+        self.objects_variance += other.objects_variance;
+        self.bytes_variance += other.bytes_variance;
+    }
 }

@@ -237,7 +237,7 @@ pub fn write(
     let quantity = Quantity::of(options.sort, timing);
     let values = |c: &Change| [quantity.value(&c.before), quantity.value(&c.after)];
     let known = changes.iter().flat_map(values).flatten();
-    let unit = Unit::for_largest(known.fold(0.0, f64::max));
+    let unit = Unit::for_largest(known.fold(0.0, f64::max), units::Quantity::Time);
     let counts = quantity == Quantity::Calls;
     let number = |value: f64| match counts {
         true => units::decimal(value, 0),

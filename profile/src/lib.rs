@@ -42,6 +42,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod allocated;
 mod allocation;
 mod allocation_mode;
 pub mod diff;
@@ -50,6 +51,7 @@ pub mod figures;
 pub mod format;
 mod interval;
 mod matching;
+mod measure;
 mod merge;
 mod model;
 mod names;
@@ -61,6 +63,7 @@ mod view;
 pub use allocation::{Allocations, Amount, Frame, Seen, Site};
 pub use allocation_mode::{ALLOCATION_MODES, AllocationMode};
 pub use interval::{INTERVAL, interval};
+pub use measure::Measure;
 pub use merge::{MergeError, merge};
 pub use model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
 pub use names::printable;

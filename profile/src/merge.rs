@@ -1,9 +1,11 @@
 //! Several profiles as one.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
 use thiserror::Error;
 
+use crate::allocation::{Allocations, Frame, Seen, Site};
 use crate::matching::{Key, Matching};
 use crate::model::{Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
 use crate::paths::Paths;
@@ -20,6 +22,9 @@ pub enum MergeError {
     /// Exact and adaptive timing, whose probes cost different things.
     #[error("one profile times every call (exact), another a sample (adaptive)")]
     Modes,
+    /// All allocations of some classes, and samples of all.
+    #[error("one profile has every allocation (exact), another samples of them")]
+    Allocations,
 }
 
 /// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
@@ -76,7 +81,9 @@ fn add<'p>(
     let mut merged = Profile::default();
     let mut methods: HashMap<Key<'_>, u32> = HashMap::new();
     let mut threads: HashMap<(ThreadKind, &str), (usize, Paths)> = HashMap::new();
+    let mut allocated = Allocated::default();
     for profile in profiles {
+        let mut places = Vec::with_capacity(profile.threads.len());
         let indexes: Vec<u32> = profile
             .methods
             .iter()
@@ -101,10 +108,15 @@ fn add<'p>(
             if into.id != thread.id {
                 into.id = None;
             }
+            places.push(*at as u32);
             add_tree(&mut into.nodes, &thread.nodes, paths, &indexes);
+        }
+        if let Some(allocations) = &profile.allocations {
+            allocated.add(allocations, &places, &indexes)?;
         }
     }
     merged.header = header(profiles, sort)?;
+    merged.allocations = allocated.sum;
     Ok(merged)
 }
 
@@ -130,6 +142,67 @@ fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[
         sum.outermost_ns = sum.outermost_ns.saturating_add(node.outermost_ns);
         sum.child_ns = sum.child_ns.saturating_add(node.child_ns);
         sum.variance += node.variance;
+    }
+}
+
+/// Allocations laid over each other.
+#[derive(Default)]
+struct Allocated<'p> {
+    sum: Option<Allocations>,
+    frames: HashMap<Frame, u32>,
+    sites: HashMap<(u32, Option<u32>, &'p str), usize>,
+}
+
+impl<'p> Allocated<'p> {
+    fn add(
+        &mut self,
+        other: &'p Allocations,
+        threads: &[u32],
+        methods: &[u32],
+    ) -> Result<(), MergeError> {
+        let sum = self.sum.get_or_insert_with(|| Allocations {
+            seen: other.seen,
+            live: true,
+            ..Allocations::default()
+        });
+        match (&mut sum.seen, other.seen) {
+            (Seen::Exact, Seen::Exact) => {}
+            // Each was weighed by its own; the coarsest is said.
+            (Seen::Sampled { interval }, Seen::Sampled { interval: other }) => {
+                *interval = other.max(*interval)
+            }
+            _ => return Err(MergeError::Allocations),
+        }
+        sum.live &= other.live;
+        let mut places: Vec<u32> = Vec::with_capacity(other.frames.len());
+        for frame in &other.frames {
+            let frame = Frame {
+                parent: frame.parent.map(|parent| places[parent as usize]),
+                method: methods[frame.method as usize],
+                ..*frame
+            };
+            let place = *self.frames.entry(frame).or_insert_with(|| {
+                sum.frames.push(frame);
+                sum.frames.len() as u32 - 1
+            });
+            places.push(place);
+        }
+        for site in &other.sites {
+            let thread = threads[site.thread as usize];
+            let frame = site.frame.map(|frame| places[frame as usize]);
+            match self.sites.entry((thread, frame, &site.type_name)) {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(sum.sites.len());
+                    sum.sites.push(Site {
+                        thread,
+                        frame,
+                        ..site.clone()
+                    });
+                }
+                Entry::Occupied(at) => sum.sites[*at.get()].add(site),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -199,6 +199,11 @@ impl Method {
 }
 
 impl Profile {
+    /// Whether any call was counted.
+    pub fn has_calls(&self) -> bool {
+        self.threads.iter().any(|thread| !thread.nodes.is_empty())
+    }
+
     /// All calls in all threads.
     pub fn calls(&self) -> u64 {
         let nodes = self.threads.iter().flat_map(|thread| &thread.nodes);

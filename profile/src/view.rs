@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::figures::{Figure, figures};
+use crate::format::units::Quantity;
 use crate::format::{Options, Sort};
+use crate::measure::Measure;
 use crate::model::{Profile, ThreadKind, ThreadTree, Timing};
 use crate::names::{names, printable};
 use crate::paths::Paths;
@@ -12,6 +14,8 @@ use crate::paths::Paths;
 /// A profile seen through [`Options`].
 pub(crate) struct View<'p> {
     pub(crate) profile: &'p Profile,
+    /// What stands in the place of times.
+    pub(crate) measure: Measure,
     /// On-screen names by [`Entry::method`], without control characters.
     pub(crate) names: Vec<String>,
     /// The threads chosen that have calls left.
@@ -85,6 +89,7 @@ impl<'p> View<'p> {
             .map(|focus| profile.methods.iter().map(focus).collect());
         let mut view = View {
             profile,
+            measure: options.measure.unwrap_or_default(),
             names: names(&profile.methods)
                 .iter()
                 .map(|name| printable(name).into_owned())
@@ -125,6 +130,22 @@ impl<'p> View<'p> {
             (_, false) => "threads and groups",
         };
         format!("{trees} {text}")
+    }
+
+    /// What the figures are.
+    pub(crate) fn quantity(&self) -> Quantity {
+        match self.measure {
+            Measure::Time => Quantity::Time,
+            Measure::Allocated | Measure::Live => Quantity::Bytes,
+        }
+    }
+
+    /// What is counted.
+    pub(crate) fn calls_word(&self) -> &'static str {
+        match self.measure {
+            Measure::Time => "calls",
+            Measure::Allocated | Measure::Live => "objects",
+        }
     }
 
     /// Whether there are no times.

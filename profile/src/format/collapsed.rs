@@ -7,7 +7,7 @@ use crate::model::Profile;
 use crate::view::{Step, View};
 
 /// One line a node with self time, in nanoseconds; in calls where nothing
-/// was timed. All chosen threads together.
+/// was timed; in bytes where allocations are wanted. All chosen threads together.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,

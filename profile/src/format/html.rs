@@ -66,6 +66,7 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
     json!({
         "header": view.profile.header,
         "counts": view.counts_only(),
+        "measure": view.measure.as_str(),
         "whole": view.whole.round(),
         "leftOut": nodes - kept,
         "methods": {

@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use super::Options;
+use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
+use crate::measure::Measure;
 use crate::model::{Header, Profile, ThreadKind};
 use crate::view::{Row, View};
 
@@ -27,6 +30,10 @@ pub(super) fn write(
         methods: Methods(&view, rows),
         tree: Tree(&view),
         skipped: &profile.header.left_alone,
+        allocations: profile
+            .allocations
+            .as_ref()
+            .map(|a| allocations(profile, a, options)),
     };
     serde_json::to_writer(&mut *out, &file)?;
     writeln!(out)
@@ -40,6 +47,72 @@ struct File<'v, 'p> {
     methods: Methods<'v, 'p>,
     tree: Tree<'v, 'p>,
     skipped: &'v BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allocations: Option<serde_json::Value>,
+}
+
+/// Who allocated what. Objects and bytes of samples are estimates, rounded.
+fn allocations(
+    profile: &Profile,
+    allocations: &Allocations,
+    options: &Options<'_>,
+) -> serde_json::Value {
+    let (sampled, interval) = match allocations.seen {
+        Seen::Exact => (false, None),
+        Seen::Sampled { interval } => (true, Some(interval)),
+    };
+    let amount = |amount: &Amount| {
+        let mut told =
+            json!({ "objects": whole(amount.objects), "bytes": amount.bytes.map(whole) });
+        if sampled {
+            told["objects_error"] = json!(whole(amount.objects_variance.sqrt()));
+            told["bytes_error"] = json!(whole(amount.bytes_variance.sqrt()));
+        }
+        told
+    };
+    let frame = |frame: &Frame| {
+        let method = &profile.methods[frame.method as usize];
+        json!({
+            "class": &*method.class,
+            "method": &*method.name,
+            "descriptor": &*method.descriptor,
+            "file": method.file.as_deref(),
+            "line": frame.line,
+            "bci": frame.bci,
+        })
+    };
+    let mut sites: Vec<&Site> = allocations.chosen(profile, options).collect();
+    let weight = |site: &Site| match options.measure {
+        Some(Measure::Live) => site.live.bytes,
+        _ => site.allocated.bytes,
+    };
+    sites.sort_by(|a, b| {
+        weight(b)
+            .unwrap_or(0.0)
+            .total_cmp(&weight(a).unwrap_or(0.0))
+    });
+    sites.truncate(options.top.unwrap_or(usize::MAX));
+    let site = |site: &&Site| {
+        let thread = &profile.threads[site.thread as usize];
+        let mut told = json!({
+            "type": &*site.type_name,
+            "thread": &*thread.name,
+            "thread_id": thread.id,
+            "stack": allocations.path(site).map(frame).collect::<Vec<_>>(),
+            "allocated": amount(&site.allocated),
+        });
+        if allocations.live {
+            told["live"] = amount(&site.live);
+            told["live_age"] = json!(site.live_age);
+        }
+        told
+    };
+    json!({
+        "sampled": sampled,
+        "interval": interval,
+        "live": allocations.live,
+        "sites": sites.iter().map(site).collect::<Vec<_>>(),
+    })
 }
 
 struct Threads<'v, 'p>(&'v View<'p>);
@@ -86,7 +159,7 @@ struct JsonNode<'a> {
     estimated: bool,
 }
 
-/// Whole nanoseconds.
+/// Whole nanoseconds, objects or bytes.
 fn whole(ns: f64) -> u64 {
     ns.round() as u64
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
+use crate::allocated;
+use crate::measure::Measure;
 use crate::model::{Method, Profile};
 
 pub(crate) mod chrome;
@@ -12,6 +14,7 @@ pub(crate) mod html;
 pub(crate) mod json;
 pub mod pprof;
 mod protobuf;
+pub(crate) mod sites;
 pub(crate) mod speedscope;
 pub(crate) mod table;
 pub(crate) mod tree;
@@ -22,6 +25,8 @@ const FEW_NOTES: usize = 10;
 
 /// Which part of a profile to write, and in what order.
 pub struct Options<'a> {
+    /// What to weigh by; `None` for what the profile was made for, and tables of all that it tells.
+    pub measure: Option<Measure>,
     /// The order of method tables.
     pub sort: Sort,
     /// At most this many methods in a table; `None` for all.
@@ -43,6 +48,7 @@ impl Default for Options<'_> {
     /// Everything, by self time, 100 columns, branches from 0.5 %.
     fn default() -> Self {
         Options {
+            measure: None,
             sort: Sort::SelfTime,
             top: None,
             focus: None,
@@ -136,8 +142,22 @@ impl Format {
         options: &Options<'_>,
         out: &mut dyn Write,
     ) -> io::Result<()> {
+        let wanted = options;
+        let measure = wanted.measure.unwrap_or(Measure::of(profile));
+        let weighed;
+        let profile = match (self, measure) {
+            (Format::Table | Format::Pprof | Format::Json, _) | (_, Measure::Time) => profile,
+            _ => {
+                weighed = allocated::as_calls(profile, measure);
+                &weighed
+            }
+        };
+        let options = &Options {
+            measure: Some(measure),
+            ..*wanted
+        };
         match self {
-            Format::Table => table::write(profile, options, out),
+            Format::Table => tables(profile, wanted, out),
             Format::Tree => tree::write(profile, options, out),
             Format::Collapsed => collapsed::write(profile, options, out),
             Format::Pprof => pprof::write(profile, out),
@@ -146,6 +166,34 @@ impl Format {
             Format::Speedscope => speedscope::write(profile, options, out),
             Format::Chrome => chrome::write(profile, options, out),
         }
+    }
+}
+
+/// The tables of what is wanted, or of all that the profile tells.
+fn tables(profile: &Profile, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let measure = options.measure.unwrap_or(Measure::of(profile));
+    let Some(allocations) = &profile.allocations else {
+        return table::write(profile, options, out);
+    };
+    let has_times = measure == Measure::Time;
+    if has_times {
+        table::write(profile, options, out)?;
+        if options.measure.is_some() {
+            return Ok(());
+        }
+        writeln!(out)?;
+    } else {
+        table::program(profile, options, out)?;
+    }
+    let measure = match options.measure {
+        Some(measure) => measure,
+        None if allocations.live => Measure::Live,
+        None => Measure::Allocated,
+    };
+    sites::write(profile, allocations, measure, options, out)?;
+    match has_times {
+        true => Ok(()),
+        false => table::remarks(&profile.header, [false; 4], options.explain, out),
     }
 }
 
@@ -168,6 +216,14 @@ impl Sort {
             Sort::Mean => "mean",
             Sort::Name => "name",
         }
+    }
+}
+
+impl FromStr for Measure {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Measure, UnknownWord> {
+        choose(word, &Measure::ALL, Measure::as_str)
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::Options;
+use super::units::Quantity;
 use crate::model::Profile;
 use crate::view::{Step, Tree, View};
 
@@ -41,13 +42,18 @@ pub(super) fn write(
         if at > 0 {
             write!(out, ",")?;
         }
-        events(tree, view.counts_only(), out)?;
+        events(tree, &view, out)?;
     }
     writeln!(out, "]}}")
 }
 
-fn events(tree: &Tree, counts_only: bool, out: &mut dyn Write) -> io::Result<()> {
-    let unit = if counts_only { "none" } else { "nanoseconds" };
+fn events(tree: &Tree, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let counts_only = view.counts_only();
+    let unit = match view.quantity() {
+        _ if counts_only => "none",
+        Quantity::Time => "nanoseconds",
+        Quantity::Bytes => "bytes",
+    };
     let roots = tree.children(None);
     let end: f64 = roots.map(|root| tree.entries[root as usize].below).sum();
     write!(

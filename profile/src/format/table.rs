@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::units::{self, Unit};
+use super::units::{self, Quantity, Unit};
 use super::{FEW_NOTES, Options};
 use crate::model::{Header, Profile, Timing};
 use crate::names::{clipped, printable, shorten};
@@ -39,7 +39,7 @@ pub(super) fn write(
         let names = names(&view, &rows);
         let columns = fitted(columns(&view, &rows), &names, options.width);
         has_errors = columns.iter().any(|column| column.title == ERROR);
-        text_table(&columns, &names, options.width, out)?;
+        text_table(&columns, "method", &names, options.width, out)?;
         if options
             .top
             .is_some_and(|top| rows.len() == top && top < all)
@@ -78,14 +78,25 @@ fn nothing(profile: &Profile, options: &Options<'_>) -> &'static str {
     }
 }
 
+/// What ran.
+pub(super) fn program(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let command = &profile.header.command;
+    if command.is_empty() {
+        return Ok(());
+    }
+    // Some have a thousand arguments.
+    let columns = options.width.max(NARROWEST_NAME);
+    writeln!(out, "{}", clipped(&printable(command), columns))
+}
+
 /// What ran, how long, how it was measured.
 fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
     let header = &view.profile.header;
-    if !header.command.is_empty() {
-        // Some have a thousand arguments.
-        let columns = options.width.max(NARROWEST_NAME);
-        writeln!(out, "{}", clipped(&printable(&header.command), columns))?;
-    }
+    program(view.profile, options, out)?;
     let calls = view.trees.iter().flat_map(|tree| &tree.entries);
     let calls = calls.fold(0u64, |sum, entry| sum.saturating_add(entry.calls));
     let threads = view.threads();
@@ -111,7 +122,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
 }
 
 /// Facts beside each other, as many a line as fit into `width` columns.
-fn lines(facts: &[String], width: usize) -> String {
+pub(super) fn lines(facts: &[String], width: usize) -> String {
     const BETWEEN: &str = " · ";
     let mut lines = String::new();
     let mut taken = 0;
@@ -134,7 +145,7 @@ fn lines(facts: &[String], width: usize) -> String {
 }
 
 /// A column of text: its title and a cell a row, all to the right.
-struct Column {
+pub(super) struct Column {
     title: String,
     cells: Vec<String>,
     /// Columns that can be missed go where there is no room for all, those of
@@ -143,11 +154,7 @@ struct Column {
 }
 
 fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
-    let column = |title: &str, cells: Vec<String>| Column {
-        title: title.to_owned(),
-        cells,
-        spare: 0,
-    };
+    let column = |title: &str, cells| Column::new(title, 0, cells);
     let cells = |cell: &dyn Fn(&Row) -> String| rows.iter().map(cell).collect::<Vec<_>>();
     let ranks = (1..=rows.len()).map(|rank| rank.to_string());
     let mut columns = vec![column("#", ranks.collect())];
@@ -168,7 +175,10 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
                  mark: fn(&Row) -> &'static str,
                  time: fn(&Row) -> Option<f64>,
                  error: fn(&Row) -> f64| {
-        let unit = Unit::for_largest(rows.iter().filter_map(time).fold(0.0, f64::max));
+        let unit = Unit::for_largest(
+            rows.iter().filter_map(time).fold(0.0, f64::max),
+            Quantity::Time,
+        );
         let number = |row: &Row| {
             let estimated = if row.estimated { "~" } else { "" };
             let number = |ns| format!("{}{estimated}{}", mark(row), unit.number(ns));
@@ -184,9 +194,7 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         for (column, spare) in columns.iter_mut().zip(spare) {
             column.spare = spare;
         }
-        columns
-            .into_iter()
-            .filter(|column| column.cells.iter().any(|cell| !cell.is_empty()))
+        columns.into_iter().filter(Column::has_text)
     };
     columns.extend(times(
         "self",
@@ -227,7 +235,7 @@ fn taken(columns: &[Column]) -> usize {
 }
 
 /// The columns for which there is room beside the names.
-fn fitted(mut columns: Vec<Column>, names: &[&str], width: usize) -> Vec<Column> {
+pub(super) fn fitted(mut columns: Vec<Column>, names: &[&str], width: usize) -> Vec<Column> {
     let longest = names.iter().map(|name| name.width()).max().unwrap_or(0);
     while taken(&columns) + longest.min(NARROW_NAME) > width {
         let spare = columns.iter().map(|column| column.spare).max();
@@ -239,8 +247,10 @@ fn fitted(mut columns: Vec<Column>, names: &[&str], width: usize) -> Vec<Column>
     columns
 }
 
-fn text_table(
+/// Writes columns and, under `title`, names.
+pub(super) fn text_table(
     columns: &[Column],
+    title: &str,
     names: &[&str],
     width: usize,
     out: &mut dyn Write,
@@ -254,7 +264,7 @@ fn text_table(
         }
         line + method
     };
-    writeln!(out, "{}", line(&|column| column.title.clone(), "method"))?;
+    writeln!(out, "{}", line(&|column| column.title.clone(), title))?;
     for (at, name) in names.iter().enumerate() {
         let name = shorten(name, left);
         writeln!(out, "{}", line(&|column| column.cells[at].clone(), &name))?;
@@ -263,6 +273,19 @@ fn text_table(
 }
 
 impl Column {
+    pub(super) fn new(title: &str, spare: u8, cells: Vec<String>) -> Column {
+        Column {
+            title: title.to_owned(),
+            cells,
+            spare,
+        }
+    }
+
+    /// Whether any cell has.
+    pub(super) fn has_text(&self) -> bool {
+        self.cells.iter().any(|cell| !cell.is_empty())
+    }
+
     fn width(&self) -> usize {
         let cells = self.cells.iter().chain([&self.title]);
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -270,7 +293,7 @@ impl Column {
 }
 
 /// What the numbers do not say.
-fn remarks(
+pub(super) fn remarks(
     header: &Header,
     [estimated, has_errors, has_bounds, has_partial]: [bool; 4],
     explain: bool,

@@ -103,7 +103,7 @@ struct Columns<'v, 'p> {
 impl<'v, 'p> Columns<'v, 'p> {
     fn new(view: &'v View<'p>, entries: &[Entry]) -> Self {
         let totals = entries.iter().map(|entry| entry.figure.total_ns);
-        let unit = Unit::for_largest(totals.fold(0.0, f64::max));
+        let unit = Unit::for_largest(totals.fold(0.0, f64::max), view.quantity());
         Columns { view, unit }
     }
 
@@ -112,7 +112,7 @@ impl<'v, 'p> Columns<'v, 'p> {
             return writeln!(out, "{:>7} {:>15}  method", "calls %", "calls");
         }
         let [total, own] = ["total", "self"].map(|title| format!("{title}, {}", self.unit.name));
-        let (share, calls) = ("total %", "calls");
+        let (share, calls) = ("total %", self.view.calls_word());
         writeln!(out, "{share:>7} {total:>12} {own:>12} {calls:>15}  method")
     }
 

@@ -3,55 +3,67 @@
 /// Stands for a time that is not known.
 pub(crate) const UNKNOWN: &str = "–";
 
-/// A unit of time, chosen once a column so that its numbers compare.
+/// A unit, chosen once a column so that its numbers compare.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unit {
     pub(crate) name: &'static str,
-    ns: f64,
+    size: f64,
     decimals: usize,
 }
 
-const UNITS: [Unit; 4] = [
+/// What numbers are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    /// Nanoseconds.
+    Time,
+    /// Bytes.
+    Bytes,
+}
+
+const fn unit(name: &'static str, size: f64, decimals: usize) -> Unit {
     Unit {
-        name: "ns",
-        ns: 1.0,
-        decimals: 0,
-    },
-    Unit {
-        name: "µs",
-        ns: 1e3,
-        decimals: 1,
-    },
-    Unit {
-        name: "ms",
-        ns: 1e6,
-        decimals: 2,
-    },
-    Unit {
-        name: "s",
-        ns: 1e9,
-        decimals: 3,
-    },
+        name,
+        size,
+        decimals,
+    }
+}
+
+const TIMES: [Unit; 4] = [
+    unit("ns", 1.0, 0),
+    unit("µs", 1e3, 1),
+    unit("ms", 1e6, 2),
+    unit("s", 1e9, 3),
+];
+
+const BYTES: [Unit; 4] = [
+    unit("bytes", 1.0, 0),
+    unit("KB", 1024.0, 1),
+    unit("MB", 1_048_576.0, 2),
+    unit("GB", 1_073_741_824.0, 3),
 ];
 
 impl Unit {
     /// The largest unit of which `largest` has at least ten.
-    pub(crate) fn for_largest(largest_ns: f64) -> Unit {
-        let fits = |unit: &&Unit| largest_ns >= 10.0 * unit.ns;
-        *UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0])
+    pub(crate) fn for_largest(largest: f64, quantity: Quantity) -> Unit {
+        let units = match quantity {
+            Quantity::Time => &TIMES,
+            Quantity::Bytes => &BYTES,
+        };
+        let fits = |unit: &&Unit| largest >= 10.0 * unit.size;
+        *units.iter().rev().find(fits).unwrap_or(&units[0])
     }
 
-    /// `ns` in this unit, without its name.
-    pub(crate) fn number(&self, ns: f64) -> String {
-        decimal(ns / self.ns, self.decimals)
+    /// Nanoseconds or bytes in this unit, without its name.
+    pub(crate) fn number(&self, value: f64) -> String {
+        decimal(value / self.size, self.decimals)
     }
 }
 
 /// A time with its own unit and three digits: `1.23 µs`, `456 ns`.
 pub(crate) fn time(ns: f64) -> String {
-    let fits = |unit: &&Unit| ns >= 0.9995 * unit.ns;
-    let unit = UNITS.iter().rev().find(fits).unwrap_or(&UNITS[0]);
-    let value = ns / unit.ns;
+    let fits = |unit: &&Unit| ns >= 0.9995 * unit.size;
+    let unit = TIMES.iter().rev().find(fits).unwrap_or(&TIMES[0]);
+    let value = ns / unit.size;
     let decimals = match value {
         0.0 => 0,
         _ if unit.decimals == 0 && value >= 9.95 => 0,
@@ -128,10 +140,13 @@ mod tests {
 
     #[test]
     fn columns_share_a_unit() {
-        assert_eq!(Unit::for_largest(0.0).name, "ns");
-        assert_eq!(Unit::for_largest(9_999.0).name, "ns");
-        assert_eq!(Unit::for_largest(10_000.0).name, "µs");
-        let unit = Unit::for_largest(9e9);
+        let time = |largest| Unit::for_largest(largest, Quantity::Time);
+        assert_eq!(time(0.0).name, "ns");
+        assert_eq!(time(9_999.0).name, "ns");
+        assert_eq!(time(10_000.0).name, "µs");
+        let megabytes = Unit::for_largest(1e8, Quantity::Bytes);
+        assert_eq!((megabytes.name, &*megabytes.number(1e8)), ("MB", "95.37"));
+        let unit = time(9e9);
         assert_eq!(unit.number(9e9), "9,000.00");
         assert_eq!(unit.number(12_000.0), "0.01");
     }

@@ -11,12 +11,19 @@ const grouped = new Intl.NumberFormat("en-US");
 // By decimals.
 const fixed = [0, 1, 2].map((digits) =>
   new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-const callsText = (calls) => `${grouped.format(calls)} ${calls === 1 ? "call" : "calls"}`;
+// Of allocations bytes stand in the place of times, and objects in that of calls.
+const ofBytes = data.measure !== "time";
+const COUNTED = ofBytes ? "objects" : "calls";
+const callsText = (calls) => `${grouped.format(calls)} ${calls === 1 ? COUNTED.slice(0, -1) : COUNTED}`;
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
-/** Of null, which is what nobody timed, a dash. */
+/** A time, or bytes; of null, which is what nobody timed, a dash. */
+function amount(value) {
+  if (value === null) return "–";
+  return ofBytes ? bytes(value) : time(value);
+}
+
 function time(ns) {
-  if (ns === null) return "–";
   const [name, size] = UNITS.find(([, size]) => ns >= 0.9995 * size) ?? UNITS[3];
   const value = ns / size;
   const digits = size === 1 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
@@ -25,14 +32,15 @@ function time(ns) {
 
 /** In powers of 1024. */
 function bytes(size) {
-  const [name, unit] = size < 1048576 ? ["KB", 1024] : ["MB", 1048576];
+  if (size < 1024) return `${grouped.format(size)} bytes`;
+  const [name, unit] = size < 1048576 ? ["KB", 1024] : size < 1073741824 ? ["MB", 1048576] : ["GB", 1073741824];
   return `${fixed[1].format(size / unit)} ${name}`;
 }
 
 const percent = (part) => (part === null ? "–" : `${(data.whole ? (100 * part) / data.whole : 0).toFixed(1)} %`);
-const weight = (value) => (counts ? callsText(value) : time(value));
+const weight = (value) => (counts ? callsText(value) : amount(value));
 /** With a mark (at most, at least) and that of estimates. */
-const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated ? "~" : "")) + time(ns);
+const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated ? "~" : "")) + amount(ns);
 const lower = methods.name.map((name) => name.toLowerCase());
 
 /** An element with a class, text and children. */
@@ -246,7 +254,7 @@ function describe(node) {
     lines.push(`total ${shown(tree.total[node])}`);
     lines.push(`self ${shown(tree.self[node])}`);
     const timed = tree.timed[node];
-    lines.push(`${callsText(tree.calls[node])}, mean ${time(timed ? tree.timedTotal[node] / timed : null)}`);
+    lines.push(`${callsText(tree.calls[node])}, mean ${amount(timed ? tree.timedTotal[node] / timed : null)}`);
   } else {
     lines.push(`${callsText(tree.calls[node])}, ${weight(tree.below[node])} at and below`);
   }
@@ -315,7 +323,7 @@ const TIMES = [
 // Minor columns give way on narrow screens.
 const COLUMNS = [
   ...(counts ? [{ title: "calls %", value: (at) => rows.calls[at], cell: (at) => share(rows.calls[at]) }] : TIMES),
-  { title: "calls", value: (at) => rows.calls[at], cell: (at) => grouped.format(rows.calls[at]) },
+  { title: COUNTED, value: (at) => rows.calls[at], cell: (at) => grouped.format(rows.calls[at]) },
   ...(counts ? [] : [{ title: "mean", minor: true, value: (at) => rows.mean[at], cell: (at) => marked(rows.meanMark[at], 0, rows.mean[at]) }]),
   { title: "method", value: (at) => methods.name[rows.method[at]], cell: (at) => nameOf(rows.method[at]) },
 ];
@@ -369,7 +377,7 @@ $("more").addEventListener("click", () => { shownRows += 5 * STEP; methodTable()
 // ---- Call tree ----
 
 function treeHead() {
-  const titles = counts ? ["calls %", "calls", "method"] : ["total %", "total", "self", "calls", "method"];
+  const titles = counts ? ["calls %", "calls", "method"] : ["total %", "total", "self", COUNTED, "method"];
   $("tree-columns").replaceChildren(element("tr", {}, ...titles.map((title) =>
     element("th", { scope: "col" }, element("span", { text: title })))));
 }
@@ -530,7 +538,7 @@ function search(text) {
       if (hit && !(parent !== -1 && inside[parent])) sum += tree.below[node];
       inside[node] = hit || (parent !== -1 && inside[parent]);
     });
-    $("found").textContent += `, ${percent(sum)} of the time`;
+    $("found").textContent += `, ${percent(sum)} of the ${ofBytes ? "bytes" : "time"}`;
   }
   refresh();
 }
@@ -587,7 +595,7 @@ function start() {
   const command = header.command || "Java program";
   document.title = `${command.slice(0, 80)} – Loadhook`;
   $("command").textContent = command;
-  const measured = counts ? "calls counted, not timed" : `${header.clock} clock, ${header.timing} timing`;
+  const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : counts ? "calls counted, not timed" : `${header.clock} clock, ${header.timing} timing`;
   const calls = rows.calls.reduce((sum, one) => sum + one, 0);
   const facts = [
     time(header.duration_ns),
@@ -600,8 +608,8 @@ function start() {
   if (header.start_epoch_millis) facts.unshift(new Date(header.start_epoch_millis).toLocaleString());
   $("facts").textContent = facts.filter(Boolean).join(" · ");
   const remarks = [];
-  if (!rows.method.length) remarks.push("No instrumented method was called");
-  if (rows.estimated.some(Boolean)) remarks.push("~ estimated from a random sample of the calls; counts are exact");
+  if (!rows.method.length) remarks.push(ofBytes ? "Nothing was allocated" : "No instrumented method was called");
+  if (rows.estimated.some(Boolean)) remarks.push(ofBytes ? "~ estimated from a random sample of the allocations" : "~ estimated from a random sample of the calls; counts are exact");
   if (rows.totalMark.includes("≤")) remarks.push("≤ at most: in a recursion calls of the method may have run inside each other");
   if (rows.selfMark.some((mark, at) => mark && rows.total[at] !== null)) remarks.push("≥ at least: times of some calls are unknown; means are of the others");
   if (header.overflowed_calls) remarks.push(`No room for the whole call tree (--max-nodes, the heap, or calls a million deep): ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);

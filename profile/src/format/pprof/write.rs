@@ -8,10 +8,11 @@ use flate2::write::GzEncoder;
 
 use super::field::profile;
 use super::{COMMENT, allocations};
+use crate::allocation::Seen;
 use crate::figures::{Figure, figures};
 use crate::format::FEW_NOTES;
 use crate::format::protobuf::Writer;
-use crate::model::{Header, Method, Profile, ThreadTree, Timing};
+use crate::model::{Method, Profile, ThreadTree, Timing};
 use crate::names::names;
 
 /// How many bytes are gathered before they are compressed.
@@ -45,12 +46,8 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
 
 /// How many values tell of calls: `calls`, and `self` where they were timed.
 fn call_values(profile: &Profile) -> usize {
-    let has_calls = profile
-        .threads
-        .iter()
-        .any(|thread| !thread.nodes.is_empty());
     match profile.header.timing {
-        _ if profile.allocations.is_some() && !has_calls => 0,
+        _ if profile.allocations.is_some() && !profile.has_calls() => 0,
         Timing::Count => 1,
         Timing::Adaptive | Timing::Exact => 2,
     }
@@ -125,7 +122,7 @@ impl<W: Write> File<W> {
             .number(profile::DURATION_NANOS, header.duration_ns);
         let json = serde_json::to_string(header).expect("strings and numbers only");
         self.writer.text(profile::LOADHOOK_HEADER, json.as_bytes());
-        let comments: Vec<u64> = comments(header)
+        let comments: Vec<u64> = comments(profile)
             .map(|comment| self.strings.index(&comment))
             .collect();
         self.writer.packed(profile::COMMENT, comments);
@@ -270,8 +267,10 @@ impl<W: Write> File<W> {
 }
 
 /// What a user of another tool should know, one line each.
-fn comments(header: &Header) -> impl Iterator<Item = String> {
+fn comments(profile: &Profile) -> impl Iterator<Item = String> {
+    let header = &profile.header;
     let measured = match header.timing {
+        _ if !profile.has_calls() && profile.allocations.is_some() => String::new(),
         Timing::Count => "calls counted, not timed".to_owned(),
         Timing::Exact => format!("{} clock, every call timed", header.clock.as_str()),
         Timing::Adaptive => format!(
@@ -279,6 +278,18 @@ fn comments(header: &Header) -> impl Iterator<Item = String> {
             header.clock.as_str()
         ),
     };
+    let allocated = profile
+        .allocations
+        .as_ref()
+        .map(|allocations| match allocations.seen {
+            Seen::Exact => "every allocation of the instrumented classes".to_owned(),
+            Seen::Sampled { interval } => {
+                format!("allocations estimated from samples, one in {interval} bytes")
+            }
+        });
+    let measured = Some(measured).filter(|text| !text.is_empty());
+    let measured: Vec<String> = measured.into_iter().chain(allocated).collect();
+    let measured = measured.join("; ");
     let version = format!("{COMMENT} {}", header.version);
     let full = (header.overflowed_calls > 0).then(|| {
         let calls = header.overflowed_calls;

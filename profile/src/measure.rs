@@ -1,0 +1,49 @@
+//! What a report weighs methods by.
+
+use crate::model::Profile;
+
+/// What a report weighs methods by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measure {
+    /// The time they took, or their calls where nothing was timed.
+    #[default]
+    Time,
+    /// The bytes they allocated.
+    Allocated,
+    /// Those of them that are alive.
+    Live,
+}
+
+impl Measure {
+    /// All measures.
+    pub const ALL: [Measure; 3] = [Measure::Time, Measure::Allocated, Measure::Live];
+
+    /// The measure's name in options.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Measure::Time => "time",
+            Measure::Allocated => "allocated",
+            Measure::Live => "live",
+        }
+    }
+
+    /// What a profile was made for, if nothing else is said: time, if calls were looked at.
+    pub fn of(profile: &Profile) -> Measure {
+        match &profile.allocations {
+            Some(_) if profile.has_calls() => Measure::Time,
+            Some(allocations) if allocations.live => Measure::Live,
+            Some(_) => Measure::Allocated,
+            None => Measure::Time,
+        }
+    }
+
+    /// Whether a profile tells it.
+    pub fn is_in(self, profile: &Profile) -> bool {
+        let allocations = profile.allocations.as_ref();
+        match self {
+            Measure::Time => allocations.is_none() || profile.has_calls(),
+            Measure::Allocated => allocations.is_some(),
+            Measure::Live => allocations.is_some_and(|allocations| allocations.live),
+        }
+    }
+}

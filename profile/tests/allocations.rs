@@ -1,0 +1,192 @@
+//! Allocations in every format but pprof, and added up.
+//!
+//! `INSTA_UPDATE=always cargo test -p loadhook-profile` accepts what changed;
+//! review reads the diff of `snapshots/`.
+
+mod common;
+
+use common::{allocations, sampled, small};
+use loadhook_profile::format::{Format, Options};
+use loadhook_profile::{Allocations, Measure, MergeError, Method, Profile, Timing, merge};
+use serde_json::Value;
+
+fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
+    let mut out = Vec::new();
+    format
+        .write(profile, options, &mut out)
+        .expect("a vector takes all");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+/// Without calls.
+fn alone(allocations: Allocations) -> Profile {
+    let mut profile = small();
+    profile.header.timing = Timing::Count;
+    profile.header.overflowed_calls = 0;
+    profile.allocations = Some(allocations);
+    for thread in &mut profile.threads {
+        thread.nodes.clear();
+    }
+    profile
+}
+
+fn showing(measure: Measure) -> Options<'static> {
+    Options {
+        measure: Some(measure),
+        ..Options::default()
+    }
+}
+
+#[test]
+fn table_of_all_allocations() {
+    let profile = alone(allocations());
+    insta::assert_snapshot!(text(Format::Table, &profile, &Options::default()));
+}
+
+#[test]
+fn table_of_samples_on_a_narrow_terminal() {
+    let options = Options {
+        width: 80,
+        top: Some(3),
+        ..Options::default()
+    };
+    insta::assert_snapshot!(text(Format::Table, &alone(sampled()), &options));
+}
+
+/// Both tables; one of them if it is asked for.
+#[test]
+fn times_and_allocations_have_a_table_each() {
+    let mut profile = small();
+    let times = text(Format::Table, &profile, &Options::default());
+    profile.allocations = Some(sampled());
+    let both = text(Format::Table, &profile, &Options::default());
+    assert!(both.starts_with(times.trim_end()), "{both}");
+    assert!(both.contains("int[]  com"), "{both}");
+    assert_eq!(
+        text(Format::Table, &profile, &showing(Measure::Time)),
+        times
+    );
+    let allocated = text(Format::Table, &profile, &showing(Measure::Allocated));
+    assert!(!allocated.contains("self"), "{allocated}");
+}
+
+#[test]
+fn types_are_callees() {
+    let profile = alone(sampled());
+    for (measure, weight) in [(Measure::Allocated, 160_000), (Measure::Live, 53_333)] {
+        let lines = text(Format::Collapsed, &profile, &showing(measure));
+        let line = lines.lines().find(|line| line.contains(";int[]"));
+        let (_, bytes) = line.expect("arrays").rsplit_once(' ').expect("a weight");
+        assert_eq!(bytes.parse(), Ok(weight), "{lines}");
+    }
+    insta::assert_snapshot!(text(Format::Tree, &profile, &showing(Measure::Live)));
+    let speedscope: Value =
+        serde_json::from_str(&text(Format::Speedscope, &profile, &Options::default()))
+            .expect("JSON");
+    assert_eq!(speedscope["profiles"][0]["unit"], "bytes");
+}
+
+/// A sampled stack holds each call of a recursion, a tree none twice.
+#[test]
+fn recursion_is_folded() {
+    let mut allocations = allocations();
+    let again = allocations.frames[0];
+    allocations.frames[1].parent = Some(0);
+    allocations.frames.push(loadhook_profile::Frame {
+        parent: Some(1),
+        ..again
+    });
+    allocations.sites[0].frame = Some(allocations.frames.len() as u32 - 1);
+    let lines = text(Format::Collapsed, &alone(allocations), &Options::default());
+    let line = lines.lines().find(|line| line.ends_with(" 160000"));
+    let path = line.and_then(|line| line.split_once(" 160000"));
+    assert_eq!(path.expect("arrays").0.matches(';').count(), 1, "{lines}");
+}
+
+#[test]
+fn json_holds_sites_and_stacks() {
+    let profile = alone(sampled());
+    let json: Value =
+        serde_json::from_str(&text(Format::Json, &profile, &Options::default())).expect("JSON");
+    let told = &json["allocations"];
+    assert_eq!(
+        (&told["sampled"], &told["interval"]),
+        (&Value::Bool(true), &524_288.into())
+    );
+    let first = &told["sites"][0];
+    assert_eq!(
+        (&first["type"], &first["allocated"]["bytes"]),
+        (&"int[]".into(), &160_000.into())
+    );
+    let lines: Vec<_> = first["stack"]
+        .as_array()
+        .expect("a stack")
+        .iter()
+        .map(|f| &f["line"])
+        .collect();
+    assert_eq!(lines, [&Value::from(40), &Value::from(12)]);
+    assert!(
+        first["live"]["bytes_error"]
+            .as_u64()
+            .is_some_and(|error| error > 0)
+    );
+    assert!(
+        told["sites"]
+            .as_array()
+            .expect("sites")
+            .iter()
+            .any(|site| site["allocated"]["bytes"].is_null())
+    );
+    let plain: Value =
+        serde_json::from_str(&text(Format::Json, &small(), &Options::default())).expect("JSON");
+    assert!(plain.get("allocations").is_none());
+}
+
+#[test]
+fn a_part_can_be_chosen() {
+    let profile = alone(allocations());
+    let first = profile.methods[0].name.clone();
+    let focus = move |method: &Method| method.name == first;
+    let options = Options {
+        focus: Some(&focus),
+        ..Options::default()
+    };
+    let table = text(Format::Table, &profile, &options);
+    assert!(
+        table.contains(" Gone ") && !table.contains("byte[]"),
+        "{table}"
+    );
+    let name = profile.threads[1].name.clone();
+    let thread = move |other: &str| other == &*name;
+    let options = Options {
+        thread: Some(&thread),
+        ..Options::default()
+    };
+    let table = text(Format::Table, &profile, &options);
+    assert!(
+        !table.contains(" Gone ") && table.contains("byte[]"),
+        "{table}"
+    );
+}
+
+#[test]
+fn allocations_add_up() {
+    let sums = |profile: &Profile| {
+        let sites = &profile.allocations.as_ref().expect("some").sites;
+        let objects: f64 = sites.iter().map(|site| site.allocated.objects).sum();
+        let bytes: f64 = sites.iter().filter_map(|site| site.allocated.bytes).sum();
+        (sites.len(), objects, bytes)
+    };
+    let one = alone(allocations());
+    let two = merge(&[one.clone(), one.clone()]).expect("alike");
+    let (sites, objects, bytes) = sums(&one);
+    assert_eq!(sums(&two), (sites, 2.0 * objects, 2.0 * bytes));
+    let samples = alone(sampled());
+    assert_eq!(
+        merge(&[one, samples.clone()]).map(|_| ()),
+        Err(MergeError::Allocations)
+    );
+    let two = merge(&[samples.clone(), samples]).expect("alike");
+    let site = &two.allocations.expect("some").sites[0];
+    assert_eq!((site.live_age, site.live.objects_variance), (2.5, 1.0));
+}
