@@ -178,6 +178,36 @@ fn counts_need_no_times() {
     insta::assert_snapshot!(run(&page(&profile), script));
 }
 
+/// Bytes take the place of times; both are there where both were looked at.
+#[test]
+fn allocations_have_a_page() {
+    let mut profile = common::small();
+    profile.allocations = Some(common::sampled());
+    let script = r#"
+        const text = (id) => document.getElementById(id).textContent;
+        const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
+        show('methods');
+        const head = cells(document.querySelector('#columns tr'));
+        const first = cells(document.querySelector('#rows tr'));
+        details(Math.max(0, methods.name.indexOf('int[]')));
+        const callers = cells(document.querySelector('#callers tr'));
+        const measure = document.getElementById('measure');
+        show('flame');
+        return [text('facts').split(' · ').slice(1).join(' · '), head, first, callers, measure.hidden, measure.options.length, describe(boxes[1].node)].join('\n');
+    "#;
+    let both = page(&profile);
+    insta::assert_snapshot!(run(&both, script));
+    let of_bytes = both.replace("location.hash.slice(1)", "'allocated'");
+    insta::assert_snapshot!(run(&of_bytes, script));
+    for thread in &mut profile.threads {
+        thread.nodes.clear();
+    }
+    let alone = page(&profile);
+    let options =
+        "return [...document.getElementById('measure').options].map((o) => o.value).join(' ')";
+    assert_eq!(run(&alone, options), "allocated live");
+}
+
 /// The chosen thread and what the page leaves out do not change them.
 #[test]
 fn callers_and_callees_are_those_of_all_threads() {

@@ -1,15 +1,18 @@
 //! One self-contained page: flame graph, method table, call tree.
 //!
 //! The page holds no name of a server and loads nothing; its own files are in
-//! `page/`. Data goes in as JSON in columns, one array a field.
+//! `page/`. Data goes in as JSON in columns, one array a field, once for each
+//! measure that the profile tells.
 
 use std::io::{self, Write};
 
 use serde_json::json;
 
 use super::Options;
+use crate::allocated::as_calls;
 use crate::edges::{Edge, edges};
 use crate::figures::Figure;
+use crate::measure::Measure;
 use crate::model::Profile;
 use crate::view::{Entry, Row, Tree, View};
 
@@ -28,8 +31,18 @@ pub(super) fn write(
     options: &Options<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let view = View::new(profile, options);
-    let data = data(&view, options).to_string();
+    let measures: Vec<Measure> = match options.measure {
+        Some(measure) => vec![measure],
+        None => {
+            let told = Measure::ALL.into_iter();
+            told.filter(|measure| measure.is_in(profile)).collect()
+        }
+    };
+    let data: Vec<_> = measures
+        .into_iter()
+        .map(|measure| weighed(profile, measure, options))
+        .collect();
+    let data = json!(data).to_string();
     // Inside a script element only its own end tag, or a comment's start, could
     // end the data; neither has a place in JSON outside of strings.
     let data = data.replace('<', "\\u003c");
@@ -46,6 +59,21 @@ pub(super) fn write(
         rest = after;
     }
     out.write_all(rest.as_bytes())
+}
+
+/// The data of one measure.
+fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> serde_json::Value {
+    let options = Options {
+        measure: Some(measure),
+        ..*options
+    };
+    match measure {
+        Measure::Time => data(&View::new(profile, &options), &options),
+        Measure::Allocated | Measure::Live => {
+            let weighed = as_calls(profile, measure);
+            data(&View::new(&weighed, &options), &options)
+        }
+    }
 }
 
 fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {

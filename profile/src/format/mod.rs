@@ -146,7 +146,9 @@ impl Format {
         let measure = wanted.measure.unwrap_or(Measure::of(profile));
         let weighed;
         let profile = match (self, measure) {
-            (Format::Table | Format::Pprof | Format::Json, _) | (_, Measure::Time) => profile,
+            (_, Measure::Time) => profile,
+            // They tell several, or all.
+            (Format::Table | Format::Pprof | Format::Json | Format::Html, _) => profile,
             _ => {
                 weighed = allocated::as_calls(profile, measure);
                 &weighed
@@ -162,7 +164,7 @@ impl Format {
             Format::Collapsed => collapsed::write(profile, options, out),
             Format::Pprof => pprof::write(profile, out),
             Format::Json => json::write(profile, options, out),
-            Format::Html => html::write(profile, options, out),
+            Format::Html => html::write(profile, wanted, out),
             Format::Speedscope => speedscope::write(profile, options, out),
             Format::Chrome => chrome::write(profile, options, out),
         }

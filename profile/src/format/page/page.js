@@ -1,7 +1,10 @@
 "use strict";
 // Data comes in columns; see html.rs. A node is an index into the columns of
 // the tree shown, a method one into those of `methods`.
-const data = JSON.parse(document.getElementById("data").textContent);
+// Of each measure; a link can name the one to show: report.html#live, #allocated/tree.
+const measures = JSON.parse(document.getElementById("data").textContent);
+const wanted = location.hash.slice(1).split("/");
+const data = measures.find(({ measure }) => measure === wanted[0]) ?? measures[0];
 const { methods, rows, edges, counts } = data;
 const $ = (id) => document.getElementById(id);
 
@@ -596,7 +599,9 @@ function start() {
   document.title = `${command.slice(0, 80)} – Loadhook`;
   $("command").textContent = command;
   const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : counts ? "calls counted, not timed" : `${header.clock} clock, ${header.timing} timing`;
-  const calls = rows.calls.reduce((sum, one) => sum + one, 0);
+  // Of objects, those of a method are its callers' too.
+  const counted = ofBytes ? data.threads.flatMap((thread) => thread.calls.filter((_, at) => thread.parent[at] < 0)) : rows.calls;
+  const calls = counted.reduce((sum, one) => sum + one, 0);
   const facts = [
     time(header.duration_ns),
     measured,
@@ -633,12 +638,20 @@ function start() {
   );
   $("thread").hidden = data.threads.length < 2;
   $("thread").addEventListener("change", () => chooseThread(Number($("thread").value)));
+  const words = { time: "Time", allocated: "Allocated bytes", live: "Live bytes" };
+  $("measure").replaceChildren(...measures.map(({ measure }) => element("option", { value: measure, text: words[measure] })));
+  $("measure").value = data.measure;
+  $("measure").hidden = measures.length < 2;
+  $("measure").addEventListener("change", () => {
+    location.hash = `${$("measure").value}/${view}`;
+    location.reload();
+  });
   addEventListener("resize", draw);
   dark.addEventListener("change", draw);
   chooseThread(-1);
-  // A link can name the view: report.html#methods.
-  const wanted = location.hash.slice(1);
-  if (views.includes(wanted)) show(wanted);
+  // As it can name the view: report.html#methods.
+  const named = wanted.find((word) => views.includes(word));
+  if (named) show(named);
   document.documentElement.dataset.ready = "true";
 }
 
