@@ -49,6 +49,7 @@ pub mod diff;
 mod edges;
 pub mod figures;
 pub mod format;
+pub mod heap;
 mod interval;
 mod matching;
 mod measure;

@@ -1,0 +1,390 @@
+//! What a heap holds, told by events that suit any garbage collector.
+//!
+//! The events are JVMPI's: arenas come and go, objects are allocated, freed and
+//! moved in them. Nothing is said of how a collector works: a reference counter
+//! sends [`Event::DeleteObject`] at any time, a copying one moves what lives and
+//! deletes the arena with the rest.
+//!
+//! **Order.** Each event holds at once: an id names the object that has it at
+//! that point of the stream, and a free or a move ends that. Ids are addresses,
+//! so one id names one object in all arenas together. Only a compaction cannot
+//! keep to this: an object may be moved onto the place of another one before
+//! that one is moved or freed, in a ring even by necessity. So between
+//! [`Event::CollectionStart`] and [`Event::CollectionFinish`], JVMPI's `GC_START`
+//! and `GC_FINISH`, a move may go to an id in use. Until it has left, the object
+//! that was there first is the one that the id names. By the end of the
+//! collection it must have left: a move onto its place is not its death.
+//!
+//! # Example
+//!
+//! ```
+//! use loadhook_profile::heap::{Amount, ArenaId, ClassId, Event, Heap, ObjectId, Place, SiteId};
+//!
+//! let [eden, old] = [ArenaId(1), ArenaId(2)];
+//! let place = |arena| Place { arena, class: ClassId(7), site: SiteId(0) };
+//! let mut heap = Heap::default();
+//! for arena in [eden, old] {
+//!     heap.apply(Event::NewArena { arena })?;
+//! }
+//! for object in [ObjectId(0x10), ObjectId(0x20)] {
+//!     heap.apply(Event::NewObject { place: place(eden), object, size: 16 })?;
+//! }
+//! let (object, new_object) = (ObjectId(0x10), ObjectId(0x900));
+//! heap.apply(Event::MoveObject { arena: eden, object, new_arena: old, new_object })?;
+//! heap.apply(Event::DeleteArena { arena: eden })?;
+//!
+//! let by_arena = heap.amounts_by(|place| place.arena);
+//! assert_eq!(by_arena[&old].live, Amount { objects: 1, bytes: 16 });
+//! assert_eq!(by_arena[&eden].live, Amount::default());
+//! assert_eq!(by_arena[&eden].allocated, Amount { objects: 2, bytes: 32 });
+//!
+//! let error = heap.apply(Event::DeleteObject { object }).expect_err("it is gone");
+//! assert_eq!(error.to_string(), "event 6: there is no object 0x10");
+//! # Ok::<(), loadhook_profile::heap::HeapError>(())
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+
+use thiserror::Error;
+
+#[cfg(test)]
+mod tests;
+
+/// A part of the heap; after its end its id may be another one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ArenaId(pub i32);
+
+/// An object, until it is moved or freed; then its id may be another one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectId(pub u64);
+
+/// A class, as the caller numbers them. JVMPI's own id is that of the `Class`
+/// object, which moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(pub u32);
+
+/// A place that allocates, as the caller numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SiteId(pub u32);
+
+/// What happens to a heap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Objects can be in this arena from now on.
+    NewArena {
+        /// No other arena's.
+        arena: ArenaId,
+    },
+    /// The arena ends, and all objects that are in it.
+    DeleteArena {
+        /// The arena.
+        arena: ArenaId,
+    },
+    /// An object is allocated.
+    NewObject {
+        /// Where and what.
+        place: Place,
+        /// No other object's.
+        object: ObjectId,
+        /// In bytes.
+        size: u64,
+    },
+    /// An object ends.
+    DeleteObject {
+        /// The object.
+        object: ObjectId,
+    },
+    /// An object gets another id, another arena, or both.
+    MoveObject {
+        /// The arena in which it is.
+        arena: ArenaId,
+        /// The object.
+        object: ObjectId,
+        /// The arena in which it is from now on, which may be the same.
+        new_arena: ArenaId,
+        /// Its id from now on, which may be the same. In a collection another
+        /// object may still have it.
+        new_object: ObjectId,
+    },
+    /// A collection begins.
+    CollectionStart,
+    /// The collection ends.
+    CollectionFinish,
+}
+
+/// What allocated objects are counted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The arena that they are in; of what was allocated, in which it was.
+    pub arena: ArenaId,
+    /// Their class.
+    pub class: ClassId,
+    /// Where they were allocated.
+    pub site: SiteId,
+}
+
+/// How many objects, and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// How many.
+    pub objects: u64,
+    /// The sum of their sizes.
+    pub bytes: u64,
+}
+
+/// What was allocated, and what is alive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amounts {
+    /// All from the beginning on.
+    pub allocated: Amount,
+    /// What was neither deleted itself nor was in a deleted arena.
+    pub live: Amount,
+}
+
+/// A heap, as the events so far leave it.
+#[derive(Clone, Debug, Default)]
+pub struct Heap {
+    /// The objects in each arena, by their ids.
+    arenas: HashMap<ArenaId, HashMap<ObjectId, Object>>,
+    /// The arena of each object.
+    arena_of: HashMap<ObjectId, ArenaId>,
+    /// Objects whose id another one was moved to, and which keep it till they
+    /// leave: in a collection only.
+    covered: HashMap<ObjectId, (ArenaId, Object)>,
+    is_collecting: bool,
+    amounts: HashMap<Place, Amounts>,
+    allocated: Amount,
+    /// How many events came, refused ones too.
+    events: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Object {
+    class: ClassId,
+    site: SiteId,
+    size: u64,
+}
+
+/// An event that cannot be. It changed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("event {position}: {fault}")]
+pub struct HeapError {
+    /// How many events came before it.
+    pub position: u64,
+    /// Why it cannot be.
+    pub fault: Fault,
+}
+
+/// Why an event cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// It begins or allocates in no arena that is.
+    #[error("there is no arena {}", .0.0)]
+    UnknownArena(ArenaId),
+    /// It begins an arena that is there.
+    #[error("there is an arena {} already", .0.0)]
+    ArenaInUse(ArenaId),
+    /// It deletes or moves what is not alive.
+    #[error("there is no object {:#x}", .0.0)]
+    UnknownObject(ObjectId),
+    /// It gives an id that another object has, and keeps.
+    #[error("there is an object {:#x} already", .0.0)]
+    ObjectInUse(ObjectId),
+    /// It moves an object from where it is not.
+    #[error("object {:#x} is in arena {}", .0.0, .1.0)]
+    OtherArena(ObjectId, ArenaId),
+    /// It begins a collection inside another one.
+    #[error("a collection is under way already")]
+    Collecting,
+    /// It ends no collection.
+    #[error("no collection is under way")]
+    NotCollecting,
+    /// A sum of sizes is beyond 64 bits.
+    #[error("more bytes than can be counted")]
+    TooManyBytes,
+}
+
+impl Heap {
+    /// Takes the next event.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot follow those before it; the heap stays as it was, and may
+    /// take others.
+    pub fn apply(&mut self, event: Event) -> Result<(), HeapError> {
+        let position = self.events;
+        self.events += 1;
+        let applied = match event {
+            Event::NewArena { arena } => self.new_arena(arena),
+            Event::DeleteArena { arena } => self.delete_arena(arena),
+            Event::NewObject {
+                place,
+                object,
+                size,
+            } => self.new_object(place, object, size),
+            Event::DeleteObject { object } => self.delete_object(object),
+            Event::MoveObject {
+                arena,
+                object,
+                new_arena,
+                new_object,
+            } => self.move_object((arena, object), (new_arena, new_object)),
+            Event::CollectionStart if self.is_collecting => Err(Fault::Collecting),
+            Event::CollectionStart => {
+                self.is_collecting = true;
+                Ok(())
+            }
+            Event::CollectionFinish => self.finish(),
+        };
+        applied.map_err(|fault| HeapError { position, fault })
+    }
+
+    /// What was allocated and what is alive, added up by what `key` says of
+    /// each place: its arena, class or site, or several of these.
+    pub fn amounts_by<K: Ord>(&self, key: impl Fn(Place) -> K) -> BTreeMap<K, Amounts> {
+        let mut sums = BTreeMap::<K, Amounts>::new();
+        for (place, amounts) in &self.amounts {
+            let sum = sums.entry(key(*place)).or_default();
+            sum.allocated.add(amounts.allocated);
+            sum.live.add(amounts.live);
+        }
+        sums
+    }
+
+    fn new_arena(&mut self, arena: ArenaId) -> Result<(), Fault> {
+        if self.arenas.contains_key(&arena) {
+            return Err(Fault::ArenaInUse(arena));
+        }
+        self.arenas.insert(arena, HashMap::new());
+        Ok(())
+    }
+
+    fn delete_arena(&mut self, arena: ArenaId) -> Result<(), Fault> {
+        let Some(objects) = self.arenas.remove(&arena) else {
+            return Err(Fault::UnknownArena(arena));
+        };
+        let covered = self.covered.extract_if(|_, (of, _)| *of == arena);
+        for (_, (_, object)) in covered.collect::<Vec<_>>() {
+            self.live(arena, object).take(object.size);
+        }
+        for (id, object) in objects {
+            self.arena_of.remove(&id);
+            self.live(arena, object).take(object.size);
+            // Which now has the id alone.
+            if let Some((of, first)) = self.covered.remove(&id) {
+                self.put(of, id, first);
+            }
+        }
+        Ok(())
+    }
+
+    fn new_object(&mut self, place: Place, id: ObjectId, size: u64) -> Result<(), Fault> {
+        if !self.arenas.contains_key(&place.arena) {
+            return Err(Fault::UnknownArena(place.arena));
+        }
+        if self.arena_of.contains_key(&id) || self.covered.contains_key(&id) {
+            return Err(Fault::ObjectInUse(id));
+        }
+        // No other sum is greater.
+        if self.allocated.bytes.checked_add(size).is_none() {
+            return Err(Fault::TooManyBytes);
+        }
+        let Place { class, site, .. } = place;
+        self.put(place.arena, id, Object { class, site, size });
+        self.allocated.put(size);
+        let amounts = self.amounts.entry(place).or_default();
+        amounts.allocated.put(size);
+        amounts.live.put(size);
+        Ok(())
+    }
+
+    fn delete_object(&mut self, id: ObjectId) -> Result<(), Fault> {
+        let (arena, object) = self.take(id).ok_or(Fault::UnknownObject(id))?;
+        self.live(arena, object).take(object.size);
+        Ok(())
+    }
+
+    fn move_object(
+        &mut self,
+        (arena, id): (ArenaId, ObjectId),
+        (new_arena, new_id): (ArenaId, ObjectId),
+    ) -> Result<(), Fault> {
+        let covered = self.covered.get(&id).map(|(arena, _)| *arena);
+        let found = covered.or_else(|| self.arena_of.get(&id).copied());
+        let found = found.ok_or(Fault::UnknownObject(id))?;
+        if found != arena {
+            return Err(Fault::OtherArena(id, found));
+        }
+        if !self.arenas.contains_key(&new_arena) {
+            return Err(Fault::UnknownArena(new_arena));
+        }
+        // Whether another object than this one has the new id.
+        let in_use = self.arena_of.contains_key(&new_id) && (id != new_id || covered.is_some());
+        if in_use && (!self.is_collecting || self.covered.contains_key(&new_id)) {
+            return Err(Fault::ObjectInUse(new_id));
+        }
+        let Some((_, object)) = self.take(id) else {
+            return Err(Fault::UnknownObject(id));
+        };
+        if let Some(first) = self.take(new_id) {
+            self.covered.insert(new_id, first);
+        }
+        self.live(arena, object).take(object.size);
+        self.live(new_arena, object).put(object.size);
+        self.put(new_arena, new_id, object);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        if !self.is_collecting {
+            return Err(Fault::NotCollecting);
+        }
+        if let Some(left) = self.covered.keys().min() {
+            return Err(Fault::ObjectInUse(*left));
+        }
+        self.is_collecting = false;
+        Ok(())
+    }
+
+    /// Puts an object into an arena that is there.
+    fn put(&mut self, arena: ArenaId, id: ObjectId, object: Object) {
+        self.arena_of.insert(id, arena);
+        self.arenas.entry(arena).or_default().insert(id, object);
+    }
+
+    /// Takes out the object that an id names.
+    fn take(&mut self, id: ObjectId) -> Option<(ArenaId, Object)> {
+        if let Some(first) = self.covered.remove(&id) {
+            return Some(first);
+        }
+        let arena = self.arena_of.remove(&id)?;
+        let object = self.arenas.get_mut(&arena)?.remove(&id)?;
+        Some((arena, object))
+    }
+
+    fn live(&mut self, arena: ArenaId, object: Object) -> &mut Amount {
+        let Object { class, site, .. } = object;
+        let place = Place { arena, class, site };
+        &mut self.amounts.entry(place).or_default().live
+    }
+}
+
+impl Amount {
+    fn put(&mut self, size: u64) {
+        self.add(Amount {
+            objects: 1,
+            bytes: size,
+        });
+    }
+
+    fn take(&mut self, size: u64) {
+        self.objects -= 1;
+        self.bytes -= size;
+    }
+
+    fn add(&mut self, other: Amount) {
+        self.objects += other.objects;
+        self.bytes += other.bytes;
+    }
+}

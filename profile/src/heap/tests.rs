@@ -1,0 +1,372 @@
+//! Collectors of all kinds, simulated, against a record of what became of each
+//! object.
+
+mod collectors;
+
+use std::collections::BTreeMap;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use self::collectors::{Collector, Step};
+use super::*;
+
+/// Knows each object by its number, whatever id it has; sends each event to the
+/// model, and compares.
+#[derive(Default)]
+struct Oracle {
+    heap: Heap,
+    events: Vec<Event>,
+    objects: Vec<Known>,
+}
+
+struct Known {
+    class: ClassId,
+    size: u64,
+    born: ArenaId,
+    at: Option<(ArenaId, ObjectId)>,
+}
+
+impl Oracle {
+    fn send(&mut self, event: Event) {
+        self.events.push(event);
+        let applied = self.heap.apply(event);
+        applied.unwrap_or_else(|error| panic!("{error}: {:?}", self.events));
+        // The number as the site tells all objects apart.
+        assert_eq!(
+            self.heap.amounts_by(|place| place),
+            self.amounts(),
+            "{:?}",
+            self.events
+        );
+    }
+
+    fn amounts(&self) -> BTreeMap<Place, Amounts> {
+        let mut amounts = BTreeMap::<Place, Amounts>::new();
+        for (site, known) in (0..).map(SiteId).zip(&self.objects) {
+            let class = known.class;
+            let place = |arena| Place { arena, class, site };
+            let allocated = amounts.entry(place(known.born)).or_default();
+            allocated.allocated.put(known.size);
+            if let Some((arena, _)) = known.at {
+                amounts
+                    .entry(place(arena))
+                    .or_default()
+                    .live
+                    .put(known.size);
+            }
+        }
+        // Where an object was on its way, nothing is left.
+        for place in self.heap.amounts.keys() {
+            amounts.entry(*place).or_default();
+        }
+        amounts
+    }
+
+    fn allocate(&mut self, size: u64, arena: ArenaId, object: ObjectId) -> usize {
+        let number = self.objects.len();
+        let class = ClassId(number as u32 % 3);
+        let site = SiteId(number as u32);
+        self.objects.push(Known {
+            class,
+            size,
+            born: arena,
+            at: Some((arena, object)),
+        });
+        self.send(Event::NewObject {
+            place: Place { arena, class, site },
+            object,
+            size,
+        });
+        number
+    }
+
+    fn delete(&mut self, number: usize) {
+        let (_, object) = self.objects[number].at.take().expect("it is alive");
+        self.send(Event::DeleteObject { object });
+    }
+
+    fn move_to(&mut self, number: usize, new_arena: ArenaId, new_object: ObjectId) {
+        let to = Some((new_arena, new_object));
+        let from = std::mem::replace(&mut self.objects[number].at, to);
+        let (arena, object) = from.expect("it is alive");
+        self.send(Event::MoveObject {
+            arena,
+            object,
+            new_arena,
+            new_object,
+        });
+    }
+
+    fn delete_arena(&mut self, arena: ArenaId) {
+        for known in &mut self.objects {
+            known.at = known.at.filter(|(at, _)| *at != arena);
+        }
+        self.send(Event::DeleteArena { arena });
+    }
+
+    fn alive(&self) -> Vec<usize> {
+        let numbers = 0..self.objects.len();
+        numbers.filter(|n| self.objects[*n].at.is_some()).collect()
+    }
+}
+
+/// All that the model holds, but for the number of events.
+fn state(heap: &Heap) -> impl PartialEq + std::fmt::Debug + use<> {
+    let Heap {
+        arenas,
+        arena_of,
+        covered,
+        is_collecting,
+        amounts,
+        allocated,
+        events: _,
+    } = heap.clone();
+    (arenas, arena_of, covered, is_collecting, amounts, allocated)
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..100_u64).prop_map(Step::Allocate),
+        3 => any::<usize>().prop_map(Step::Drop),
+        1 => any::<u64>().prop_map(Step::Collect),
+    ];
+    vec(step, 0..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn no_collector_loses_an_object(steps in steps()) {
+        for collector in Collector::all() {
+            collectors::run(collector, &steps);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_changes_nothing(steps in steps(), at in any::<prop::sample::Index>()) {
+        for collector in Collector::all() {
+            let events = collectors::run(collector, &steps).events;
+            let (before, after) = events.split_at(at.index(events.len()));
+            let mut heap = Heap::default();
+            for event in before {
+                heap.apply(*event).expect("it can be");
+            }
+            let positions = before.len() as u64..;
+            for (position, (event, fault)) in positions.zip(impossible(&heap)) {
+                let unchanged = state(&heap);
+                prop_assert_eq!(heap.apply(event), Err(HeapError { position, fault }), "{:?}", event);
+                prop_assert_eq!(state(&heap), unchanged, "{:?}", event);
+            }
+            for event in after {
+                heap.apply(*event).expect("it can be");
+            }
+        }
+    }
+}
+
+/// Events that cannot follow, and why.
+fn impossible(heap: &Heap) -> Vec<(Event, Fault)> {
+    let place = |arena| Place {
+        arena,
+        class: ClassId(0),
+        site: SiteId(0),
+    };
+    let new = |arena, object, size| Event::NewObject {
+        place: place(arena),
+        object,
+        size,
+    };
+    let shift = |(arena, object), (new_arena, new_object)| Event::MoveObject {
+        arena,
+        object,
+        new_arena,
+        new_object,
+    };
+    // No collector has these.
+    let (no_arena, no_object) = (ArenaId(-1), ObjectId(u64::MAX));
+    let unknown = Fault::UnknownArena(no_arena);
+    let mut all = vec![
+        (Event::DeleteArena { arena: no_arena }, unknown),
+        (new(no_arena, no_object, 1), unknown),
+        (
+            Event::DeleteObject { object: no_object },
+            Fault::UnknownObject(no_object),
+        ),
+    ];
+    for &arena in heap.arenas.keys() {
+        let from = (arena, no_object);
+        all.push((Event::NewArena { arena }, Fault::ArenaInUse(arena)));
+        all.push((shift(from, from), Fault::UnknownObject(no_object)));
+        if heap.allocated.bytes > 0 {
+            all.push((new(arena, no_object, u64::MAX), Fault::TooManyBytes));
+        }
+    }
+    let first = |id| heap.covered.get(&id).map(|(arena, _)| *arena);
+    for (&id, &arena) in &heap.arena_of {
+        // Of two with one id, the first is meant.
+        let arena = first(id).unwrap_or(arena);
+        let in_use = Fault::ObjectInUse(id);
+        all.push((new(arena, id, 1), in_use));
+        all.push((
+            shift((no_arena, id), (arena, id)),
+            Fault::OtherArena(id, arena),
+        ));
+        all.push((shift((arena, id), (no_arena, no_object)), unknown));
+        // One that could go there is enough.
+        if (!heap.is_collecting || heap.covered.contains_key(&id))
+            && let Some((&other, &other_arena)) = heap.arena_of.iter().find(|(o, _)| **o != id)
+        {
+            let other_arena = first(other).unwrap_or(other_arena);
+            all.push((shift((other_arena, other), (arena, id)), in_use));
+        }
+    }
+    all.push(match (heap.is_collecting, heap.covered.keys().min()) {
+        (false, _) => (Event::CollectionFinish, Fault::NotCollecting),
+        (true, None) => (Event::CollectionStart, Fault::Collecting),
+        (true, Some(left)) => (Event::CollectionFinish, Fault::ObjectInUse(*left)),
+    });
+    all
+}
+
+/// A heap of one arena with objects of sizes 1, 2, 4… at these ids.
+fn heap_with(ids: &[u64]) -> Heap {
+    let arena = ArenaId(1);
+    let mut heap = Heap::default();
+    heap.apply(Event::NewArena { arena }).expect("the first");
+    for (n, id) in (0..).zip(ids) {
+        let place = Place {
+            arena,
+            class: ClassId(0),
+            site: SiteId(n),
+        };
+        let (object, size) = (ObjectId(*id), 1 << n);
+        let event = Event::NewObject {
+            place,
+            object,
+            size,
+        };
+        heap.apply(event).expect("a new one");
+    }
+    heap
+}
+
+fn shift(from: u64, to: u64) -> Event {
+    Event::MoveObject {
+        arena: ArenaId(1),
+        object: ObjectId(from),
+        new_arena: ArenaId(1),
+        new_object: ObjectId(to),
+    }
+}
+
+fn bytes(heap: &Heap) -> u64 {
+    heap.amounts_by(|_| ())[&()].live.bytes
+}
+
+#[test]
+fn a_ring_can_only_turn_in_a_collection() {
+    let mut heap = heap_with(&[10, 20, 30]);
+    let turn = [shift(10, 20), shift(20, 30), shift(30, 10)];
+    let fault = Fault::ObjectInUse(ObjectId(20));
+    let error = heap.apply(turn[0]).expect_err("it is in use");
+    assert_eq!(error, HeapError { position: 4, fault });
+    heap.apply(Event::CollectionStart).expect("the first");
+    for event in turn {
+        heap.apply(event).expect("a ring");
+    }
+    heap.apply(Event::CollectionFinish).expect("all have moved");
+    // Each is where the one before it was.
+    for (id, left) in [(20, 6), (30, 4), (10, 0)] {
+        let object = ObjectId(id);
+        heap.apply(Event::DeleteObject { object })
+            .expect("it is there");
+        assert_eq!(bytes(&heap), left, "{id}");
+    }
+}
+
+#[test]
+fn a_move_onto_an_object_is_not_its_end() {
+    let mut heap = heap_with(&[10, 20]);
+    let delete = Event::DeleteObject {
+        object: ObjectId(20),
+    };
+    heap.apply(Event::CollectionStart).expect("the first");
+    heap.apply(shift(10, 20)).expect("in a collection");
+    let error = heap.apply(Event::CollectionFinish).expect_err("two at 20");
+    assert_eq!(
+        error.to_string(),
+        "event 5: there is an object 0x14 already"
+    );
+    // Of the one that was there first, whose free comes late.
+    heap.apply(delete).expect("it is there");
+    assert_eq!(bytes(&heap), 1);
+    heap.apply(Event::CollectionFinish).expect("one at 20");
+    heap.apply(delete).expect("the other one");
+    assert_eq!(bytes(&heap), 0);
+    let error = heap.apply(delete).expect_err("both are gone");
+    assert_eq!(error.to_string(), "event 9: there is no object 0x14");
+}
+
+#[test]
+fn an_arena_takes_both_objects_of_an_id_or_one() {
+    let [first, second] = [ArenaId(1), ArenaId(2)];
+    for (deleted, left) in [(first, 2), (second, 1)] {
+        let mut heap = heap_with(&[10, 20, 30]);
+        let mut apply = |event| heap.apply(event).expect("it can be");
+        apply(Event::NewArena { arena: second });
+        apply(Event::CollectionStart);
+        // 30 stays in the first arena, and what was at 10 goes onto its place in the second.
+        apply(Event::MoveObject {
+            arena: first,
+            object: ObjectId(20),
+            new_arena: second,
+            new_object: ObjectId(30),
+        });
+        apply(Event::DeleteArena { arena: deleted });
+        if deleted == first {
+            apply(Event::CollectionFinish);
+        } else {
+            // The first one has its id alone again.
+            apply(Event::CollectionFinish);
+            apply(Event::DeleteObject {
+                object: ObjectId(30),
+            });
+        }
+        assert_eq!(bytes(&heap), left, "{deleted:?}");
+    }
+}
+
+#[test]
+fn amounts_are_by_arena_class_and_site() {
+    let mut heap = Heap::default();
+    let arena = ArenaId(3);
+    heap.apply(Event::NewArena { arena }).expect("the first");
+    for n in 0..6 {
+        let place = Place {
+            arena,
+            class: ClassId(n % 2),
+            site: SiteId(n % 3),
+        };
+        let (object, size) = (ObjectId(n.into()), 10);
+        let event = Event::NewObject {
+            place,
+            object,
+            size,
+        };
+        heap.apply(event).expect("a new one");
+    }
+    let object = ObjectId(4);
+    heap.apply(Event::DeleteObject { object }).expect("there");
+    let live = |sums: BTreeMap<u32, Amounts>| {
+        let live = |sum: &Amounts| (sum.live.objects, sum.live.bytes, sum.allocated.objects);
+        sums.values().map(live).collect::<Vec<_>>()
+    };
+    let by_class = live(heap.amounts_by(|place| place.class.0));
+    assert_eq!(by_class, [(2, 20, 3), (3, 30, 3)]);
+    let by_site = live(heap.amounts_by(|place| place.site.0));
+    assert_eq!(by_site, [(2, 20, 2), (1, 10, 2), (2, 20, 2)]);
+    let by_arena = live(heap.amounts_by(|_| 0));
+    assert_eq!(by_arena, [(5, 50, 6)]);
+}
