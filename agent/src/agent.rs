@@ -12,6 +12,7 @@ use crate::heap::Heap;
 use crate::hook::Hook;
 use crate::loaders::Loaders;
 use crate::periodic::Turns;
+use crate::sizes::Sizes;
 
 /// Everything the events need.
 pub(crate) struct Agent {
@@ -35,7 +36,9 @@ pub(crate) struct Tracker {
     /// Made at the start: when the program ends, its heap may have no room.
     buffer: Reference,
     out_of_memory_error: Reference,
+    lost_allocations: StaticMethod,
     pub(crate) heap: Heap,
+    pub(crate) sizes: Sizes,
 }
 
 /// Why there is no snapshot.
@@ -64,7 +67,9 @@ impl Tracker {
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
             buffer: jni.global(jni.new_long_array(BUFFER)?)?,
             out_of_memory_error: jni.global(jni.find_class(c"java/lang/OutOfMemoryError")?)?,
+            lost_allocations: jni.static_method(class, c"lostAllocations", c"()J")?,
             heap: Heap::find(jni)?,
+            sizes: Sizes::find(jni)?,
         })
     }
 
@@ -77,6 +82,11 @@ impl Tracker {
     ) -> Result<(), Thrown> {
         let arguments = [timing, clock, max_nodes].map(Argument::Int);
         jni.call_void(self.configure, &arguments)
+    }
+
+    /// How many allocations the last snapshot lacks.
+    pub(crate) fn lost_allocations(&self, jni: Jni<'_>) -> i64 {
+        jni.call_long(self.lost_allocations, &[]).unwrap_or(0)
     }
 
     /// A thread is about to end: its tree is merged.

@@ -107,6 +107,9 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         tell::once("the tracker cannot be configured; nothing is instrumented");
         return;
     }
+    if options.counts_allocations() {
+        tracker.sizes.measure_arrays(agent.jvmti, jni);
+    }
     agent.loaders.find(jni);
     if options.snapshot_every.is_some() {
         // Before anything has probes: its constructor is no call of the program's.

@@ -1,17 +1,21 @@
 //! The profile is written when the VM ends, and before if snapshots are asked
 //! for.
 
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use loadhook_profile::snapshot::{Decoder, SnapshotError};
-use loadhook_profile::{Method, Profile, Symbols, ThreadKind, ThreadTree};
+use loadhook_profile::snapshot::{Decoder, Snapshot, SnapshotError};
+use loadhook_profile::{
+    AllocationSite, Method, Profile, SiteBytes, Symbols, ThreadKind, ThreadTree,
+};
 
 use crate::agent::{Agent, Tracker};
 use crate::ffi::jni::Jni;
 use crate::options::{Clock, Timing};
+use crate::registry::ClassSymbols;
 use crate::{file, manifest, tell};
 
 /// Takes the last snapshot and writes the profile. A failure is told and
@@ -21,7 +25,7 @@ pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
         tell::line("no profile: the heap is full");
         return;
     }
-    match write(agent, jni, tracker, || true) {
+    match write(agent, jni, tracker, Moment::End) {
         Ok(_) if agent.hook.options().quiet => {}
         Ok(file) => tell::line(&format!("profile written to {}", file.display())),
         Err(error) => tell::line(&format!("no profile: {error}")),
@@ -31,10 +35,19 @@ pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
 /// Writes what was counted so far, unless the VM is about to end: then the
 /// last profile has it, and waits for nothing that is of no use any more.
 pub(crate) fn write_snapshot(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<(), String> {
-    match write(agent, jni, tracker, || !agent.turns.is_ending()) {
+    match write(agent, jni, tracker, Moment::Midst) {
         Err(error) if !agent.turns.is_ending() => Err(error),
         _ => Ok(()),
     }
+}
+
+/// When a profile is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    /// The program runs on.
+    Midst,
+    /// The VM ends.
+    End,
 }
 
 /// Writes all that was counted; where to.
@@ -42,9 +55,10 @@ fn write<'a>(
     agent: &'a Agent,
     jni: Jni<'_>,
     tracker: &Tracker,
-    goes_on: impl Fn() -> bool,
+    moment: Moment,
 ) -> Result<&'a Path, String> {
-    let profile = profile(agent, jni, tracker, &goes_on)?;
+    let goes_on = || moment == Moment::End || !agent.turns.is_ending();
+    let profile = profile(agent, jni, tracker, moment, goes_on)?;
     let options = agent.hook.options();
     let noted = agent.noted.get();
     let file = noted.unwrap_or(&options.file).as_path();
@@ -67,6 +81,7 @@ fn profile(
     agent: &Agent,
     jni: Jni<'_>,
     tracker: &Tracker,
+    moment: Moment,
     goes_on: impl Fn() -> bool,
 ) -> Result<Profile, String> {
     let mut decoder = Decoder::default();
@@ -83,7 +98,12 @@ fn profile(
         return Err(fault.to_string());
     }
     let snapshot = decoder.finish().map_err(|error| error.to_string())?;
-    let mut profile = symbols(agent).profile(snapshot);
+    let classes = agent.hook.registry.classes();
+    let counts_allocations = agent.hook.options().counts_allocations();
+    if counts_allocations {
+        measure(agent, jni, tracker, moment, &classes, &snapshot);
+    }
+    let mut profile = symbols(agent, tracker, classes).profile(snapshot);
 
     let property = |name| agent.jvmti.system_property(name).unwrap_or_default();
     profile.header.command = property("sun.java.command");
@@ -105,7 +125,49 @@ fn profile(
         let note = "virtual threads have no CPU time: their calls are counted, not timed";
         profile.header.notes.insert(0, note.to_owned());
     }
+    if counts_allocations {
+        profile.allocations.get_or_insert_default();
+        profile.header.notes.push(UNSEEN.to_owned());
+        let lost = tracker.lost_allocations(jni);
+        if lost > 0 {
+            let note = format!(
+                "{lost} allocations are missing: there was no room for their sites (max-nodes, or the heap)"
+            );
+            profile.header.notes.push(note);
+        }
+    }
     Ok(profile)
+}
+
+/// What counting allocations cannot see.
+const UNSEEN: &str = "allocations are those that instructions of the instrumented classes make: \
+    not seen are those by reflection, clone(), JNI, the VM itself, and inside lambdas' and string \
+    concatenation's invokedynamic";
+
+/// Measures the objects of the classes that the snapshot's sites allocate.
+fn measure(
+    agent: &Agent,
+    jni: Jni<'_>,
+    tracker: &Tracker,
+    moment: Moment,
+    classes: &[ClassSymbols],
+    snapshot: &Snapshot,
+) {
+    let nodes = snapshot.threads.iter().flat_map(|thread| &thread.nodes);
+    let met: HashSet<u32> = nodes.map(|node| node.method).collect();
+    let mut wanted: BTreeMap<u32, BTreeSet<Arc<str>>> = BTreeMap::new();
+    for class in classes {
+        let sites = class.sites.iter();
+        let sites = sites.filter(|site| !site.is_array && met.contains(&site.id));
+        let names = sites.map(|site| site.type_name.clone());
+        wanted.entry(class.loader).or_default().extend(names);
+    }
+    let has_room = || match moment {
+        Moment::Midst => tracker.heap.can_spare(jni),
+        Moment::End => tracker.heap.can_give(jni),
+    };
+    let (jvmti, loaders) = (agent.jvmti, &agent.loaders);
+    tracker.sizes.measure(jvmti, jni, loaders, wanted, has_room);
 }
 
 /// Whether there were virtual threads, whose times would be their carriers'.
@@ -118,9 +180,8 @@ fn has_untimed_threads(agent: &Agent, profile: &Profile) -> bool {
         && (agent.virtual_threads.load(Ordering::Relaxed) || profile.threads.iter().any(is_virtual))
 }
 
-fn symbols(agent: &Agent) -> Symbols {
+fn symbols(agent: &Agent, tracker: &Tracker, classes: Vec<ClassSymbols>) -> Symbols {
     let mut symbols = Symbols::default();
-    let classes = agent.hook.registry.classes();
     let loaders = agent
         .loaders
         .names(classes.iter().map(|class| class.loader).collect());
@@ -136,6 +197,23 @@ fn symbols(agent: &Agent) -> Symbols {
                 line: method.line.map(u32::from),
             };
             symbols.define(method.id, symbol);
+        }
+        for site in class.sites {
+            let bytes = match site.is_array {
+                true => tracker.sizes.knows_arrays().then_some(SiteBytes::Summed),
+                false => tracker
+                    .sizes
+                    .instance(class.loader, &site.type_name)
+                    .map(SiteBytes::Each),
+            };
+            let site_of = AllocationSite {
+                method: site.method,
+                line: site.line.map(u32::from),
+                bci: site.bci,
+                type_name: site.type_name,
+                bytes: bytes.unwrap_or(SiteBytes::Unknown),
+            };
+            symbols.define_site(site.id, site_of);
         }
     }
     symbols

@@ -9,11 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{ClassFile, Filter, Outcome, Probes, Rewriter, Selector, TRIVIAL, symbol};
+use loadhook_rewrite::{
+    ClassFile, Filter, Outcome, Probes, Rewriter, Selector, Site, TRIVIAL, symbol,
+};
 
 use crate::below;
 use crate::options::Options;
 use crate::registry::{Entry, Registry, Symbol};
+use crate::sizes::{self, KIND_BITS};
 use crate::tell;
 
 /// Names of methods left alone that are kept for `explain`.
@@ -293,6 +296,13 @@ struct Chooser<'h> {
 }
 
 impl Chooser<'_> {
+    fn entry(&mut self, class: &ClassFile<'_>) -> Entry {
+        let (hook, loader) = (self.hook, self.origin.loader);
+        *self
+            .entry
+            .get_or_insert_with(|| hook.registry.entry(loader, class))
+    }
+
     /// Notes which patterns have matched: at once, since a worker may be lost
     /// to a panic, or busy when the program ends.
     fn note_matched(&mut self) {
@@ -323,19 +333,31 @@ impl Selector for Chooser<'_> {
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
-        if !self.hook.options.all && method.is_trivial(TRIVIAL) {
-            self.trivial.push(method.index());
-            return Probes::default();
-        }
-        let (hook, loader) = (self.hook, self.origin.loader);
-        let entry = *self
-            .entry
-            .get_or_insert_with(|| hook.registry.entry(loader, method.class()));
-        let id = entry.id(method.index());
-        self.chosen.push((method.index(), Symbol::of(id, method)));
-        Probes {
-            timing: self.hook.options.timing.map(|_| id),
+        let options = self.hook.options();
+        let mut probes = Probes {
+            allocations: options.counts_allocations(),
             ..Probes::default()
+        };
+        if options.timing.is_none() {
+            return probes;
+        }
+        if !options.all && method.is_trivial(TRIVIAL) {
+            self.trivial.push(method.index());
+            return probes;
+        }
+        let id = self.entry(method.class()).id(method.index());
+        self.chosen.push((method.index(), Symbol::of(id, method)));
+        probes.timing = Some(id);
+        probes
+    }
+
+    fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
+        let entry = self.entry(method.class());
+        let symbol = Symbol::of(entry.id(method.index()), method);
+        let id = self.hook.registry.site(entry, symbol, method, site);
+        match sizes::array_kind(&site.allocation) {
+            Some(kind) => id << KIND_BITS | kind,
+            None => id,
         }
     }
 }

@@ -19,6 +19,7 @@ mod options;
 mod periodic;
 mod registry;
 mod retransform;
+mod sizes;
 pub mod sys;
 mod tell;
 mod ticker;

@@ -149,6 +149,33 @@ impl Loaders {
         names
     }
 
+    /// The loaders of these numbers, as far as they are there, as references
+    /// of the calling thread.
+    pub(crate) fn references(
+        &self,
+        jvmti: Jvmti,
+        wanted: &BTreeSet<u32>,
+    ) -> HashMap<u32, Reference> {
+        let mut found = HashMap::from([(BOOT, Reference::BOOT_LOADER)]);
+        found.extend(self.platform.get().map(|loader| (PLATFORM, *loader)));
+        found.extend(self.app.get().map(|loader| (APP, *loader)));
+        if wanted.iter().any(|number| !found.contains_key(number)) {
+            for class in jvmti.loaded_classes().unwrap_or_default() {
+                let Ok(loader) = jvmti.class_loader(class) else {
+                    continue;
+                };
+                if !loader.is_null() {
+                    let hash = jvmti.hash_code(loader);
+                    if let Some(number) = self.others().numbers.get(&hash) {
+                        found.entry(*number).or_insert(loader);
+                    }
+                }
+            }
+        }
+        found.retain(|number, _| wanted.contains(number));
+        found
+    }
+
     /// Where the class of this internal name comes from.
     pub(crate) fn origin(
         &self,

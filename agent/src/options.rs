@@ -63,7 +63,7 @@ pub(crate) struct Options {
     /// None if calls are not looked at.
     pub(crate) timing: Option<Timing>,
     pub(crate) alloc: Option<AllocationMode>,
-    /// Whether allocations of [`AllocationationMode::Exact`] are told by calling context.
+    /// Whether allocations of [`AllocationMode::Exact`] are told by calling context.
     pub(crate) alloc_context: bool,
     pub(crate) clock: Clock,
     pub(crate) max_nodes: i32,
@@ -75,6 +75,13 @@ pub(crate) struct Options {
     /// Where to note the profile's name: several JVMs of one command write
     /// into one such file.
     pub(crate) manifest: Option<PathBuf>,
+}
+
+impl Options {
+    /// Whether allocations are counted where they are made.
+    pub(crate) fn counts_allocations(&self) -> bool {
+        self.alloc == Some(AllocationMode::Exact)
+    }
 }
 
 /// What the text asks for.
@@ -180,6 +187,9 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
     if options.timing.is_none() && options.alloc.is_none() {
         return Err("timing=none: there is nothing to do without alloc=".to_owned());
     }
+    if options.alloc_context {
+        options.timing = options.timing.or(Some(Timing::Count));
+    }
     if options.alloc_context && options.alloc != Some(AllocationMode::Exact) {
         return Err("alloc-context=true goes with alloc=exact".to_owned());
     }
@@ -269,6 +279,10 @@ mod tests {
             (parsed.alloc, parsed.timing),
             (Some(AllocationMode::Exact), None)
         );
+        let parsed = options("alloc=exact,alloc-context=true");
+        assert_eq!(parsed.timing, Some(Timing::Count));
+        let parsed = options("alloc=exact,alloc-context=true,timing=exact");
+        assert_eq!(parsed.timing, Some(Timing::Exact));
         let parsed = options("alloc=sampled=64k,timing=count");
         let interval = 64 << 10;
         assert_eq!(parsed.alloc, Some(AllocationMode::Sampled { interval }));

@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::symbol::{first_line, java_name, source_file, text};
+use loadhook_rewrite::symbol::{first_line, java_name, line_at, source_file, text};
+use loadhook_rewrite::{Allocation, ClassFile, Site};
 
 /// An instrumented method.
 #[derive(Clone, Debug)]
@@ -21,6 +21,20 @@ pub(crate) struct Symbol {
     pub(crate) descriptor: Arc<str>,
     /// The line of its first instruction.
     pub(crate) line: Option<u16>,
+}
+
+/// An instruction that allocates, of an instrumented method. Its id is no
+/// method's.
+#[derive(Clone, Debug)]
+pub(crate) struct SiteSymbol {
+    pub(crate) id: u32,
+    /// The id of its method.
+    pub(crate) method: u32,
+    pub(crate) line: Option<u16>,
+    pub(crate) bci: u16,
+    /// As Java writes it.
+    pub(crate) type_name: Arc<str>,
+    pub(crate) is_array: bool,
 }
 
 /// A class with instrumented methods.
@@ -33,6 +47,7 @@ pub(crate) struct ClassSymbols {
     pub(crate) source_file: Option<Arc<str>>,
     /// By id.
     pub(crate) methods: Vec<Symbol>,
+    pub(crate) sites: Vec<SiteSymbol>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -47,10 +62,15 @@ struct Key {
 /// and descriptors of its methods, in their order.
 type Shape = (u32, u64);
 
+/// A method's id, the offset in its code and the type: another agent may have
+/// changed the code since.
+type SiteKey = (u32, u16, Arc<str>);
+
 #[derive(Default)]
 struct Classes {
     by_key: HashMap<Key, usize>,
     by_shape: HashMap<Shape, usize>,
+    by_site: HashMap<SiteKey, u32>,
     /// First id and symbols, in the order of the ids.
     all: Vec<(u32, ClassSymbols)>,
     next: u32,
@@ -137,6 +157,7 @@ impl Registry {
                 name,
                 source_file,
                 methods: Vec::new(),
+                sites: Vec::new(),
             },
         ));
         classes.by_key.insert(key, index);
@@ -172,6 +193,44 @@ impl Registry {
                 }
             }
         }
+    }
+
+    /// The id of an allocation site of the method with this symbol, which is
+    /// defined with it.
+    pub(crate) fn site(
+        &self,
+        entry: Entry,
+        symbol: Symbol,
+        method: &Member<'_, '_>,
+        site: &Site<'_>,
+    ) -> u32 {
+        let type_name = self.lock().shared(site.allocation.type_name().into());
+        let key = (symbol.id, site.bci, type_name.clone());
+        if let Some(id) = self.lock().by_site.get(&key) {
+            return *id;
+        }
+        let line = line_at(method, site.bci);
+        let method = symbol.id;
+        self.define(entry, vec![symbol]);
+        let mut classes = self.lock();
+        if let Some(id) = classes.by_site.get(&key) {
+            // Another thread was faster.
+            return *id;
+        }
+        let id = classes.next;
+        classes.next = id.wrapping_add(1);
+        if let Some((_, class)) = classes.all.get_mut(entry.index) {
+            class.sites.push(SiteSymbol {
+                id,
+                method,
+                line,
+                bci: site.bci,
+                type_name,
+                is_array: !matches!(site.allocation, Allocation::Object(_)),
+            });
+        }
+        classes.by_site.insert(key, id);
+        id
     }
 
     /// A copy of everything defined so far.

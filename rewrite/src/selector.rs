@@ -3,6 +3,7 @@
 use crate::class::{ClassFile, Member};
 use crate::code::instructions::Instruction;
 use crate::opcode::Effect;
+use crate::symbol::java_name;
 
 /// The probes of one method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,9 +42,8 @@ pub enum Allocation<'a> {
 impl Allocation<'_> {
     /// The type as Java writes it: `java.lang.String[][]`, `int[]`.
     pub fn type_name(&self) -> String {
-        let dotted = |name: &[u8]| String::from_utf8_lossy(name).replace('/', ".");
         match *self {
-            Allocation::Object(class) => dotted(class),
+            Allocation::Object(class) => java_name(class),
             Allocation::PrimitiveArray(code) => match code {
                 4 => "boolean[]",
                 5 => "char[]",
@@ -58,7 +58,7 @@ impl Allocation<'_> {
             .to_owned(),
             Allocation::ReferenceArray(class) => match class.first() {
                 Some(b'[') => java_type(class) + "[]",
-                _ => dotted(class) + "[]",
+                _ => java_name(class) + "[]",
             },
             Allocation::MultiArray(array, _) => java_type(array),
         }
@@ -70,7 +70,7 @@ fn java_type(field_type: &[u8]) -> String {
     let dimensions = field_type.iter().take_while(|&&b| b == b'[').count();
     let element = field_type.get(dimensions..).unwrap_or_default();
     let mut name = match element {
-        [b'L', name @ .., b';'] => String::from_utf8_lossy(name).replace('/', "."),
+        [b'L', name @ .., b';'] => java_name(name),
         b"Z" => "boolean".to_owned(),
         b"C" => "char".to_owned(),
         b"F" => "float".to_owned(),

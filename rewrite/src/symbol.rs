@@ -45,6 +45,20 @@ pub fn java_name(internal: &[u8]) -> String {
 
 /// The line of a method's first instruction, if its line table tells.
 pub fn first_line(method: &Member<'_, '_>) -> Option<u16> {
+    let entries = lines(method)?.into_iter();
+    entries.min_by_key(|entry| entry.0).map(|entry| entry.1)
+}
+
+/// The line of the instruction at this offset of a method's code, if its line
+/// tables tell.
+pub fn line_at(method: &Member<'_, '_>, bci: u16) -> Option<u16> {
+    let entries = lines(method)?.into_iter();
+    let before = entries.filter(|entry| entry.0 <= bci);
+    before.max_by_key(|entry| entry.0).map(|entry| entry.1)
+}
+
+/// Offsets and lines of a method's first line table.
+fn lines(method: &Member<'_, '_>) -> Option<Vec<(u16, u16)>> {
     let pool = method.class().pool();
     let code = method.code().ok()??;
     let table = code.attributes().map_while(Result::ok).find(|a| {
@@ -52,7 +66,7 @@ pub fn first_line(method: &Member<'_, '_>) -> Option<u16> {
             .is_ok_and(|n| n == b"LineNumberTable")
     })?;
     let entries = line_table::entries(table.reader(Place::In("LineNumberTable"))).ok()?;
-    entries.min_by_key(|entry| entry.0).map(|entry| entry.1)
+    Some(entries.collect())
 }
 
 /// The name of the source file, if the class tells.

@@ -110,6 +110,9 @@ fn reached(feature: u32) -> Result<BTreeSet<Method>> {
         ("construct", "(III)V"),
         ("constructed", "(I)V"),
         ("ended", "(II)V"),
+        ("alloc", "(I)V"),
+        ("allocArray", "(II)V"),
+        ("allocDimension", "(III)V"),
     ];
     let mut left: Vec<Method> = probes
         .map(|(probe, descriptor)| (tracker::NAME.into(), probe.into(), descriptor.into()))

@@ -19,6 +19,9 @@ unsafe impl Send for Reference {}
 unsafe impl Sync for Reference {}
 
 impl Reference {
+    /// The loader of the boot classes.
+    pub(crate) const BOOT_LOADER: Reference = Reference(null_mut());
+
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -196,6 +199,17 @@ impl<'e> Jni<'e> {
             let result = body();
             self.function::<Pop>(jni::POP_LOCAL_FRAME)(self.env, null_mut());
             Some(result)
+        }
+    }
+
+    /// Tells the VM, whose `-Xcheck:jni` asks, that so many references are
+    /// there on purpose.
+    pub(crate) fn ensure_local_capacity(self, count: usize) {
+        type F = unsafe extern "system" fn(Env, Int) -> Int;
+        let count = Int::try_from(count).unwrap_or(Int::MAX);
+        // SAFETY: no arguments but the environment and a number.
+        if unsafe { self.function::<F>(jni::ENSURE_LOCAL_CAPACITY)(self.env, count) } != 0 {
+            let _ = self.caught();
         }
     }
 
@@ -397,6 +411,13 @@ impl<'e> Jni<'e> {
             self.function::<New>(jni::NEW_OBJECT_A)(self.env, class.0, constructor, values.as_ptr())
         };
         self.reference(object)
+    }
+
+    /// A new object of `class`, which no constructor has seen.
+    pub(crate) fn alloc_object(self, class: Reference) -> Result<Reference, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object) -> Object;
+        // SAFETY: the reference is a class's.
+        self.reference(unsafe { self.function::<F>(jni::ALLOC_OBJECT)(self.env, class.0) })
     }
 
     /// A new string.

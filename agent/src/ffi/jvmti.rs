@@ -164,17 +164,51 @@ impl Jvmti {
         check(unsafe {
             self.function::<F>(jvmti::GET_LOADED_CLASSES)(self.env, &mut count, &mut classes)
         })?;
+        Ok(self.take_references(count, classes))
+    }
+
+    /// The classes that a loader has loaded, or has found in another one, as
+    /// local references of the calling thread.
+    pub(crate) fn class_loader_classes(self, loader: Reference) -> Result<Vec<Reference>> {
+        type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
+        let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
+        // SAFETY: null is the boot loader; both are written before success is
+        // reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CLASS_LOADER_CLASSES)(
+                self.env,
+                loader.0,
+                &mut count,
+                &mut classes,
+            )
+        })?;
+        Ok(self.take_references(count, classes))
+    }
+
+    /// Copies references that the VM wrote and gives the memory back.
+    fn take_references(self, count: Int, references: *mut Object) -> Vec<Reference> {
         let len = usize::try_from(count).unwrap_or(0);
-        let found = match classes.is_null() {
+        let found = match references.is_null() {
             true => Vec::new(),
             // SAFETY: the VM wrote `count` references.
-            false => unsafe { std::slice::from_raw_parts(classes, len) }
+            false => unsafe { std::slice::from_raw_parts(references, len) }
                 .iter()
-                .map(|&class| Reference(class))
+                .map(|&reference| Reference(reference))
                 .collect(),
         };
-        self.deallocate(classes.cast());
-        Ok(found)
+        self.deallocate(references.cast());
+        found
+    }
+
+    /// The bytes that an object takes.
+    pub(crate) fn object_size(self, object: Reference) -> Result<Long> {
+        type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
+        let mut size: Long = 0;
+        // SAFETY: `size` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_OBJECT_SIZE)(self.env, object.0, &mut size)
+        })?;
+        Ok(size)
     }
 
     /// A class's descriptor, `Ljava/lang/String;`, in modified UTF-8.

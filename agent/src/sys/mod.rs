@@ -57,6 +57,8 @@ pub mod jni {
     pub const POP_LOCAL_FRAME: usize = 20;
     pub const NEW_GLOBAL_REF: usize = 21;
     pub const IS_SAME_OBJECT: usize = 24;
+    pub const ENSURE_LOCAL_CAPACITY: usize = 26;
+    pub const ALLOC_OBJECT: usize = 27;
     pub const NEW_OBJECT_A: usize = 30;
     pub const GET_OBJECT_CLASS: usize = 31;
     pub const IS_INSTANCE_OF: usize = 32;
@@ -90,11 +92,13 @@ pub mod jvmti {
     pub const GET_CLASS_LOADER: usize = 56;
     pub const GET_OBJECT_HASH_CODE: usize = 57;
     pub const GET_LOADED_CLASSES: usize = 77;
+    pub const GET_CLASS_LOADER_CLASSES: usize = 78;
     pub const SET_EVENT_CALLBACKS: usize = 121;
     pub const GET_SYSTEM_PROPERTY: usize = 130;
     pub const GET_CURRENT_THREAD_CPU_TIME: usize = 134;
     pub const ADD_CAPABILITIES: usize = 141;
     pub const RETRANSFORM_CLASSES: usize = 151;
+    pub const GET_OBJECT_SIZE: usize = 153;
     /// How many there are.
     pub const COUNT: usize = 156;
 }

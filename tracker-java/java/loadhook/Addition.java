@@ -29,7 +29,8 @@ final class Addition {
         Reading source = this.source;
         while (next < source.end) {
             int node = next;
-            int at = 2 * place(node);
+            int place = place(node);
+            int at = 2 * place;
             long calls = source.calls(node) * Tree.CALL;
             long timed = source.value(node, Tree.TIMED);
             long all = source.value(node, Tree.ALL);
@@ -38,6 +39,12 @@ final class Addition {
             long[] times = sum.times;
             double variance = Double.longBitsToDouble(times[at + Tree.VARIANCE]) + source.variance(node);
             long bits = Double.doubleToRawLongBits(variance);
+            if (place == Tree.ROOT) {
+                // Neither call nor jump from here on.
+                sum.lost += calls / Tree.CALL;
+                next = node + Tree.STRIDE;
+                continue;
+            }
             // Neither call nor jump from here on.
             times[at + Tree.GRANTED] += calls;
             times[at + Tree.TIMED] += timed;
@@ -47,15 +54,25 @@ final class Addition {
             times[at + Tree.VARIANCE] = bits;
             next = node + Tree.STRIDE;
         }
+        if (next == source.end) {
+            // Neither call nor jump from here on.
+            sum.lost += source.lost;
+            next++;
+        }
     }
 
-    /** Where the sum has a node of the source. */
+    /** Where the sum has a node of the source; the root if it has no room for a leaf. */
     private int place(int node) {
+        boolean leaf = source.isLeaf(node);
         if (map == null) {
-            return sum.overflow();
+            return leaf ? Tree.ROOT : sum.overflow();
         }
         int method = source.method(node);
-        int place = method == Tree.OVERFLOW ? sum.overflow() : sum.child(map[source.parent(node) / Tree.STRIDE], method);
+        int from = map[source.parent(node) / Tree.STRIDE];
+        if (leaf) {
+            return sum.leaf(from, method);
+        }
+        int place = method == Tree.OVERFLOW ? sum.overflow() : sum.child(from, method);
         map[node / Tree.STRIDE] = place;
         return place;
     }

@@ -139,6 +139,11 @@ final class Calibration {
         path.construct(5, 5, 6);
         path.enter(6);
         path.constructed(5);
+        for (int site = 20; site < 40; site++) {
+            path.alloc(site);
+            path.allocArray(site, site << ArraySizes.KIND_BITS);
+            path.allocDimension(site, 1, site << ArraySizes.KIND_BITS);
+        }
         Reading reading = Reading.of(path);
         Sum sum = new Sum();
         Addition addition = new Addition(sum, reading, Groups.mapFor(reading));

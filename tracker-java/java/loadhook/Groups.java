@@ -21,7 +21,7 @@ final class Groups {
     /** All that may find no memory, so that adding this path does not. The caller holds the registry's lock. */
     static void prepare(Path path) {
         addition = null;
-        if (path.end != Tree.STRIDE) {
+        if (!path.isEmpty()) {
             String name = withoutNumbers(path.name());
             // Calls that have no times, where others of that name would have them.
             boolean untimed = path.mode != Timing.mode;
@@ -34,8 +34,8 @@ final class Groups {
     /** Adds the path that was prepared; once more, if an exception broke that off. */
     static void add(Path path) {
         Addition addition = Groups.addition;
-        // A tree that was adopted has no nodes left.
-        if (addition == null || path.end == Tree.STRIDE) {
+        // A tree that was adopted has nothing left.
+        if (addition == null || path.isEmpty()) {
             return;
         }
         if (addition.sum.end == Tree.STRIDE && !path.isSmall()) {

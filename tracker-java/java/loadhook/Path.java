@@ -15,7 +15,7 @@ import java.lang.ref.WeakReference;
  * So a constructor is marked while it calls another one for the same object, which nothing in it can catch: it ends where
  * that one ends by an exception, and a probe that it runs itself is never for a frame that is marked.
  */
-class Path extends TimedTree {
+class Path extends AllocatingTree {
     /** Half of the calls that are not for the callee foreseen are for one of so many behind it. */
     private static final int FAR = 5;
 
@@ -188,6 +188,18 @@ class Path extends TimedTree {
             thrown = marks[3 * marked - 2];
             end(Clock.now());
         }
+    }
+
+    final void alloc(int site) {
+        alloc(node(back[depth]), site);
+    }
+
+    final void allocArray(int length, int siteAndKind) {
+        allocArray(node(back[depth]), length, siteAndKind);
+    }
+
+    final void allocDimension(int length, int dimension, int siteAndKind) {
+        allocDimension(node(back[depth]), length, dimension, siteAndKind);
     }
 
     private int method(int frame) {

@@ -7,6 +7,8 @@ final class Reading {
     private static final int TRIES = 100;
 
     final int end;
+    /** Allocations that found no room. */
+    final long lost;
     private final Tree tree;
     private final int[] rows;
     private final long[] times;
@@ -20,6 +22,7 @@ final class Reading {
     Reading(Tree tree) {
         this.tree = tree;
         end = tree.end;
+        lost = tree.lost;
         int[] rows = tree.rows;
         long[] times = tree.times;
         // A tree that grows replaces one and then the other. To ask for the end makes the reads new ones.
@@ -51,6 +54,11 @@ final class Reading {
 
     int method(int node) {
         return rows[node + Tree.METHOD];
+    }
+
+    /** Whether it is an allocation site's. */
+    boolean isLeaf(int node) {
+        return rows[node + Tree.NEXT] == Tree.LEAF;
     }
 
     int parent(int node) {

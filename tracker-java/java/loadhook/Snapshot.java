@@ -13,6 +13,8 @@ final class Snapshot {
     private final Section[] sections;
     private final long bytes;
     private final long overflowed;
+    /** Allocations without a leaf. */
+    final long lost;
     private final byte[] name = Section.nameBuffer();
 
     private boolean headed;
@@ -53,12 +55,15 @@ final class Snapshot {
             sections[count++] = new Section(Section.ENDED, -1, Groups.NAMES[at], tree);
         }
         long overflowed = Threads.untracked();
+        long lost = Threads.lost();
         for (int at = 0; at < count; at++) {
             Tree tree = sections[at].tree;
             overflowed += tree.overflow == 0 ? 0 : tree.calls(tree.overflow);
+            lost += tree.lost;
         }
         this.bytes = bytes;
         this.overflowed = overflowed;
+        this.lost = lost;
     }
 
     void end() {

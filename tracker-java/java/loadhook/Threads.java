@@ -41,6 +41,7 @@ final class Threads {
     private static Path merging;
     private static volatile boolean snapshot;
     private static final AtomicLong UNTRACKED = new AtomicLong();
+    private static final AtomicLong LOST = new AtomicLong();
     /** So that two threads that begin at once draw differently, and a test draws the same. */
     static long seed;
 
@@ -82,9 +83,20 @@ final class Threads {
 
     /** A call that has no path: counted, unless it is one of our own. */
     static void missed(Thread thread) {
-        if (!isOurs(thread) && chained(thread) == null && isComplete(thread)) {
+        if (isMissed(thread)) {
             UNTRACKED.getAndIncrement();
         }
+    }
+
+    /** An allocation that has no path. */
+    static void lost(Thread thread) {
+        if (isMissed(thread)) {
+            LOST.getAndIncrement();
+        }
+    }
+
+    private static boolean isMissed(Thread thread) {
+        return !isOurs(thread) && chained(thread) == null && isComplete(thread);
     }
 
     /** Whether probes that the thread meets now are not the program's. */
@@ -443,6 +455,11 @@ final class Threads {
     /** Calls of threads for which there was no room. */
     static long untracked() {
         return UNTRACKED.get();
+    }
+
+    /** Allocations of threads for which there was no room. */
+    static long lost() {
+        return LOST.get();
     }
 
     /** Of what is no thread's; without the lock not all of it. */

@@ -11,6 +11,7 @@ public final class Tracker {
     static long startNanos = System.nanoTime();
 
     private static Snapshot snapshot;
+    private static long lostAllocations;
 
     private Tracker() {
     }
@@ -86,6 +87,37 @@ public final class Tracker {
         }
     }
 
+    /** An object was allocated; the site's id. */
+    public static void alloc(int site) {
+        Path path = path();
+        if (path != null) {
+            path.alloc(site);
+        } else {
+            Threads.lost(Thread.currentThread());
+        }
+    }
+
+    /** An array was allocated; the site's id, and in its low bits the kind, see {@link ArraySizes}. */
+    public static void allocArray(int length, int siteAndKind) {
+        Path path = path();
+        if (path != null) {
+            path.allocArray(length, siteAndKind);
+        } else {
+            Threads.lost(Thread.currentThread());
+        }
+    }
+
+    /** An array of several dimensions was allocated: told of each, from the outermost on, numbered from 0. */
+    @OutOfLine
+    public static void allocDimension(int length, int dimension, int siteAndKind) {
+        Path path = path();
+        if (path != null) {
+            path.allocDimension(length, dimension, siteAndKind);
+        } else {
+            Threads.lost(Thread.currentThread());
+        }
+    }
+
     /**
      * Sets what holds for the whole run, before the first probe.
      *
@@ -140,6 +172,11 @@ public final class Tracker {
         }
     }
 
+    /** How many allocations the snapshot that was begun last lacks, since there was no room for their sites. */
+    public static synchronized long lostAllocations() {
+        return lostAllocations;
+    }
+
     /** Fills a buffer of at least 4096 words with records; how many words, 0 when the snapshot is at its end. */
     public static synchronized int snapshot(long[] buffer) {
         if (snapshot == null) {
@@ -165,6 +202,7 @@ public final class Tracker {
         Snapshot made = null;
         try {
             made = new Snapshot(paths);
+            lostAllocations = made.lost;
             return made;
         } finally {
             if (made == null) {

@@ -49,6 +49,9 @@ class Tree {
     static final int OVERFLOW = -1;
     static final int NO_METHOD = -2;
 
+    /** Of NEXT: an allocation site, see {@link AllocatingTree}. */
+    static final int LEAF = -1;
+
     /** Up to so many nodes a search through the rows is as fast as a hash table, and takes no memory. */
     private static final int SMALL = 8 * STRIDE;
 
@@ -59,6 +62,8 @@ class Tree {
     long[] times;
     /** The node of the overflow, 0 until there is one. */
     int overflow;
+    /** Allocations that found no room for a leaf. */
+    long lost;
     int mode;
 
     /** Behind the last node. Volatile: who reads it sees the rows before it. */
@@ -85,7 +90,7 @@ class Tree {
     final int callee(int from, int method) {
         int node = known(from, method);
         if (node == 0) {
-            node = isFull(from, method) ? overflow : missing(from, method);
+            node = isFull(from, method) ? overflow() : missing(from, method);
         }
         if (parent(node) == from && node != overflow) {
             int[] rows = this.rows;
@@ -101,7 +106,13 @@ class Tree {
     /** The child, made if there is none; for a tree that is the sum of others, where nothing recurs. */
     final int child(int from, int method) {
         int node = known(from, method);
-        return node != 0 ? node : make(from, method);
+        return node != 0 ? node : made(from, method);
+    }
+
+    /** The leaf of an allocation site below a node, made if there is none; the root if there is no room for it. */
+    final int leaf(int from, int site) {
+        int leaf = known(from, site);
+        return leaf != 0 || isFull(from, site) ? leaf : make(from, site, true);
     }
 
     /** Where an edge leads that was met before, else 0. */
@@ -128,7 +139,7 @@ class Tree {
                 return above;
             }
         }
-        return make(from, method);
+        return made(from, method);
     }
 
     private void remember(int from, int method, int node) {
@@ -145,25 +156,27 @@ class Tree {
         }
     }
 
-    private int make(int from, int method) {
-        if (overflow != 0 && from == overflow) {
-            return overflow;
-        }
-        if (!roomForNode() || !roomForEdge()) {
+    private int made(int from, int method) {
+        int node = make(from, method, false);
+        return node != ROOT ? node : overflow();
+    }
+
+    /** The root if there is no room. */
+    private int make(int from, int method, boolean leaf) {
+        if (overflow != 0 && from == overflow || !roomForNode() || !roomForEdge()) {
             // There may be room after a collection.
-            return overflow();
+            return ROOT;
         }
         if (!takesNode()) {
-            int node = overflow();
             rememberFull(from, method);
-            return node;
+            return ROOT;
         }
         int node = end;
         Edges edges = this.edges;
         long[] table = edges == null ? null : edges.table;
         long key = Edges.key(from, method);
         int at = table == null ? 0 : Edges.find(table, key);
-        write(node, from, method, mode);
+        write(node, from, method, mode, leaf);
         // No call from here on: an edge leads to a node that is there.
         if (table != null) {
             table[at] = key;
@@ -177,7 +190,7 @@ class Tree {
     final int overflow() {
         if (overflow == 0) {
             int node = end;
-            write(node, ROOT, OVERFLOW, Timing.COUNT);
+            write(node, ROOT, OVERFLOW, Timing.COUNT, false);
             overflow = node;
         }
         return overflow;
@@ -207,11 +220,15 @@ class Tree {
         full[Edges.hash(Edges.key(from, method)) & full.length - 1] = Edges.key(from, method);
     }
 
-    private void write(int node, int from, int method, int mode) {
+    private void write(int node, int from, int method, int mode, boolean leaf) {
         int[] rows = this.rows;
         rows[node + METHOD] = method;
+        if (leaf) {
+            rows[node + LAST] = from;
+            rows[node + NEXT] = LEAF;
+        }
         times[2 * node + LINK] = (long) from << 32 | block(1, 0);
-        if (mode == Timing.COUNT) {
+        if (leaf || mode == Timing.COUNT) {
             rows[node + WORK] = LEFT;
             times[2 * node + GRANTED] = (long) LEFT * CALL + LEFT;
         }
@@ -302,18 +319,25 @@ class Tree {
         return granted(times[2 * node + GRANTED]) - (rows[node + WORK] & LEFT);
     }
 
+    /** Whether it holds nothing. */
+    final boolean isEmpty() {
+        return end == STRIDE && lost == 0;
+    }
+
     /** How many nodes of the limit it has. */
     final int taken() {
         return end / STRIDE - 1 - (overflow == 0 ? 0 : 1);
     }
 
-    /** Takes over all that another tree holds, which has nothing then and is not used any more; this one holds nothing yet. */
+    /** Takes over all that another tree holds, which has nothing then and is not used any more; this one has no nodes yet. */
     final void adopt(Tree other) {
         rows = other.rows;
         times = other.times;
         edges = other.edges;
         overflow = other.overflow;
+        lost += other.lost;
         end = other.end;
+        other.lost = 0;
         other.end = STRIDE;
     }
 
@@ -325,6 +349,7 @@ class Tree {
         edges = null;
         full = null;
         overflow = 0;
+        lost = 0;
         end = STRIDE;
     }
 

@@ -1,0 +1,190 @@
+//! The bytes of arrays and objects, as this VM lays them out: whatever its
+//! version, the width of its references, its headers and its alignment.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use loadhook_rewrite::Allocation;
+
+use crate::ffi::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
+use crate::ffi::jvmti::Jvmti;
+use crate::loaders::Loaders;
+
+/// The bits below a site's id that tell an array's kind; the tracker's.
+pub(crate) const KIND_BITS: u32 = 3;
+
+/// The kind of arrays that hold references. Those below hold primitives of 1,
+/// 2, 4 and 8 bytes.
+const REFERENCES: u32 = 4;
+
+/// The alignment of objects is no larger.
+const MOST_ALIGNED: i32 = 256;
+
+/// The kind of the arrays that hold no arrays of the same allocation; `None`
+/// for an object.
+pub(crate) fn array_kind(allocation: &Allocation<'_>) -> Option<u32> {
+    let of = |descriptor: Option<&u8>| match descriptor {
+        Some(b'Z' | b'B') => 0,
+        Some(b'C' | b'S') => 1,
+        Some(b'I' | b'F') => 2,
+        Some(b'J' | b'D') => 3,
+        _ => REFERENCES,
+    };
+    match allocation {
+        Allocation::Object(_) => None,
+        // JVMS table 6.5.newarray-A.
+        Allocation::PrimitiveArray(code) => {
+            let descriptor = b"ZCFDBSIJ".get(usize::from(*code).wrapping_sub(4));
+            Some(of(descriptor))
+        }
+        Allocation::ReferenceArray(_) => Some(REFERENCES),
+        Allocation::MultiArray(array, dimensions) => Some(of(array.get(usize::from(*dimensions)))),
+    }
+}
+
+/// What is known of them.
+pub(crate) struct Sizes {
+    sample: StaticMethod,
+    set: StaticMethod,
+    /// Whether the tracker was told.
+    arrays: AtomicBool,
+    instances: Mutex<HashMap<(u32, Arc<str>), u64>>,
+}
+
+impl Sizes {
+    pub(crate) fn find(jni: Jni<'_>) -> Result<Self, Thrown> {
+        let sizes = jni.find_class(c"java/lang/$LoadhookArraySizes")?;
+        Ok(Sizes {
+            sample: jni.static_method(sizes, c"sample", c"(II)Ljava/lang/Object;")?,
+            set: jni.static_method(sizes, c"set", c"(IIII)V")?,
+            arrays: AtomicBool::new(false),
+            instances: Mutex::default(),
+        })
+    }
+
+    /// Measures arrays of each kind, for the tracker.
+    pub(crate) fn measure_arrays(&self, jvmti: Jvmti, jni: Jni<'_>) {
+        let known = (0..=REFERENCES as i32).all(|kind| {
+            let size = |length: i32| {
+                let size = jni.framed(|| {
+                    let arguments = [kind, length].map(Argument::Int);
+                    let array = jni.call_object(self.sample, &arguments).ok()?;
+                    jvmti.object_size(array).ok()
+                });
+                i32::try_from(size.flatten()?).ok()
+            };
+            let layout = || {
+                let empty = size(0)?;
+                let scale = (size(MOST_ALIGNED)? - empty) / MOST_ALIGNED;
+                // The first length for which there is no room behind the header.
+                let (length, longer) = (1..=MOST_ALIGNED)
+                    .filter_map(|length| Some((length, size(length)?)))
+                    .find(|(_, size)| *size > empty)?;
+                let base = empty - (length - 1) * scale;
+                Some([kind, base, scale.checked_ilog2()? as i32, longer - empty])
+            };
+            layout()
+                .is_some_and(|layout| jni.call_void(self.set, &layout.map(Argument::Int)).is_ok())
+        });
+        self.arrays.store(known, Ordering::Relaxed);
+    }
+
+    /// Whether the tracker knows the bytes of arrays.
+    pub(crate) fn knows_arrays(&self) -> bool {
+        self.arrays.load(Ordering::Relaxed)
+    }
+
+    /// The bytes of an instance, where [`Sizes::measure`] found it.
+    pub(crate) fn instance(&self, loader: u32, class: &Arc<str>) -> Option<u64> {
+        self.lock().get(&(loader, class.clone())).copied()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(u32, Arc<str>), u64>> {
+        self.instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Measures instances of the classes that code of these loaders names, as
+    /// long as the heap has room for one. They have had instances, so this
+    /// initialises none; no constructor runs, so that none has a finalizer.
+    pub(crate) fn measure(
+        &self,
+        jvmti: Jvmti,
+        jni: Jni<'_>,
+        loaders: &Loaders,
+        mut wanted: BTreeMap<u32, BTreeSet<Arc<str>>>,
+        has_room: impl Fn() -> bool,
+    ) {
+        let known = self.lock();
+        for (loader, classes) in &mut wanted {
+            classes.retain(|class| !known.contains_key(&(*loader, class.clone())));
+        }
+        drop(known);
+        wanted.retain(|_, classes| !classes.is_empty());
+        if wanted.is_empty() {
+            return;
+        }
+        let _ = jni.framed(|| {
+            let among = |loader: u32, reference: Reference, classes: &mut BTreeSet<Arc<str>>| {
+                let found = jvmti.class_loader_classes(reference).unwrap_or_default();
+                jni.ensure_local_capacity(found.len());
+                for class in found {
+                    let signature = jvmti.class_signature(class).unwrap_or_default();
+                    let name = signature.strip_prefix(b"L");
+                    let name = name.and_then(|name| name.strip_suffix(b";"));
+                    let name = name.map(|name| Allocation::Object(name).type_name());
+                    let Some(name) = name.and_then(|name| classes.take(name.as_str())) else {
+                        continue;
+                    };
+                    if !has_room() {
+                        return;
+                    }
+                    let size = jni.framed(|| jvmti.object_size(jni.alloc_object(class).ok()?).ok());
+                    if let Some(size) = size.flatten() {
+                        self.lock().insert((loader, name), size.cast_unsigned());
+                    }
+                }
+            };
+            let references = loaders.references(jvmti, &wanted.keys().copied().collect());
+            for (loader, mut classes) in wanted {
+                if let Some(reference) = references.get(&loader) {
+                    among(loader, *reference, &mut classes);
+                }
+                // Of a loader that is gone, the JDK's classes are still there.
+                classes.retain(|class| class.starts_with("java."));
+                if !classes.is_empty() {
+                    among(loader, Reference::BOOT_LOADER, &mut classes);
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_last_dimension_holds() {
+        for (allocation, kind) in [
+            (Allocation::Object(b"[I"), None),
+            (Allocation::PrimitiveArray(4), Some(0)),
+            (Allocation::PrimitiveArray(5), Some(1)),
+            (Allocation::PrimitiveArray(6), Some(2)),
+            (Allocation::PrimitiveArray(7), Some(3)),
+            (Allocation::PrimitiveArray(8), Some(0)),
+            (Allocation::PrimitiveArray(9), Some(1)),
+            (Allocation::PrimitiveArray(10), Some(2)),
+            (Allocation::PrimitiveArray(11), Some(3)),
+            (Allocation::ReferenceArray(b"[J"), Some(4)),
+            (Allocation::MultiArray(b"[[J", 1), Some(4)),
+            (Allocation::MultiArray(b"[[J", 2), Some(3)),
+            (Allocation::MultiArray(b"[[[LB;", 3), Some(4)),
+            (Allocation::MultiArray(b"[[[Z", 3), Some(0)),
+        ] {
+            assert_eq!(array_kind(&allocation), kind, "{allocation:?}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Allocations counted at their sites: what a program's own book says, in number and bytes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::{Allocations, Profile};
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use tempfile::TempDir;
+
+mod support;
+use support::{Finished, Program};
+
+on_each_jdk!(layouts contexts full vanishing);
+on_jdks!(compact_headers: on_25 25);
+on_jdks!(wide_class_pointers: on_17 17);
+
+/// Objects and bytes by `Class.method:line < caller < …` and, behind a tab, the type.
+type Book = BTreeMap<String, (u64, u64)>;
+
+/// The program, with a Java agent that tells the sizes of its objects.
+struct Booked {
+    feature: u32,
+    jar: PathBuf,
+    _folder: TempDir,
+}
+
+impl Booked {
+    fn new(feature: u32) -> Result<Self> {
+        let folder = TempDir::new()?;
+        let manifest = folder.path().join("manifest");
+        std::fs::write(&manifest, "Premain-Class: Allocations\n")?;
+        let jar = folder.path().join("sizes.jar");
+        // Nothing but the manifest: the class is the program's.
+        let mut tool = Jdk::find(17)?.tool("jar")?;
+        helpers::output(tool.arg("cfm").arg(&jar).arg(&manifest))?;
+        Ok(Booked {
+            feature,
+            jar,
+            _folder: folder,
+        })
+    }
+
+    fn run(&self, options: &str, jvm: &[&str]) -> Result<Finished> {
+        let java_agent = format!("-javaagent:{}", self.jar.display());
+        let program = Program::new(self.feature, "Allocations")
+            .options(&format!("include=Allocations$Work*,alloc=exact,{options}"))
+            .jvm(&["-Xmx64m", "-Xcheck:jni", &java_agent])
+            .jvm(jvm);
+        // Virtual threads.
+        match self.feature >= 21 {
+            true => program.args(&["virtual"]).run(),
+            false => program.run(),
+        }
+    }
+}
+
+/// What the program has written down.
+fn printed(run: &Finished, with_callers: bool) -> Result<Book> {
+    let mut book = Book::new();
+    for line in String::from_utf8_lossy(&run.output.stdout).lines() {
+        let Some(line) = line.strip_prefix("MADE\t") else {
+            continue;
+        };
+        let [path, made, objects, bytes] = line.split('\t').collect::<Vec<_>>()[..] else {
+            anyhow::bail!("{line}");
+        };
+        let path = match path.split_once(" < ") {
+            Some((site, _)) if !with_callers => site,
+            _ => path,
+        };
+        let sum = book.entry(format!("{path}\t{made}")).or_default();
+        sum.0 += objects.parse::<u64>()?;
+        sum.1 += bytes.parse::<u64>()?;
+    }
+    ensure!(book.len() >= 30, "{}: {:?}", run.name, run.output);
+    Ok(book)
+}
+
+fn allocations(profile: &Profile) -> Result<&Allocations> {
+    profile.allocations.as_ref().context("no allocations")
+}
+
+/// What the profile says.
+fn counted(profile: &Profile) -> Result<Book> {
+    let allocations = allocations(profile)?;
+    let mut book = Book::new();
+    for site in &allocations.sites {
+        let path = std::iter::successors(site.frame, |at| allocations.frames[*at as usize].parent);
+        let path = path.map(|at| {
+            let frame = &allocations.frames[at as usize];
+            let method = &profile.methods[frame.method as usize];
+            let line = frame.line.map(|line| format!(":{line}"));
+            format!(
+                "{}.{}{}",
+                method.class,
+                method.name,
+                line.unwrap_or_default()
+            )
+        });
+        let path: Vec<String> = path.collect();
+        let place = format!("{}\t{}", path.join(" < "), site.type_name);
+        let bytes = site.allocated.bytes.with_context(|| place.clone())?;
+        let sum = book.entry(place).or_default();
+        sum.0 += site.allocated.objects as u64;
+        sum.1 += bytes as u64;
+    }
+    Ok(book)
+}
+
+fn agrees(run: &Finished, with_callers: bool) -> Result<()> {
+    let (wanted, found) = (printed(run, with_callers)?, counted(&run.profile)?);
+    let mut wrong = Vec::new();
+    for place in wanted.keys().chain(found.keys()) {
+        let (wanted, found) = (wanted.get(place), found.get(place));
+        if wanted != found {
+            wrong.push(format!("{place}: {wanted:?} expected, {found:?} found"));
+        }
+    }
+    wrong.dedup();
+    ensure!(wrong.is_empty(), "{}:\n{}", run.name, wrong.join("\n"));
+    let lost = |note: &String| note.contains("missing");
+    ensure!(!run.profile.header.notes.iter().any(lost), "{}", run.name);
+    Ok(())
+}
+
+/// By site alone: the methods are not in the tree.
+fn by_site(feature: u32, jvm: &[&str]) -> Result<()> {
+    let run = Booked::new(feature)?.run("", jvm)?;
+    agrees(&run, false)?;
+    ensure!(run.profile.calls() == 0, "{}: calls", run.name);
+    let ended = |name: &str| {
+        let threads = run.profile.threads.iter();
+        threads.filter(|thread| *thread.name == *name).count()
+    };
+    ensure!(ended("worker-#") == 1, "{}: threads", run.name);
+    Ok(())
+}
+
+fn layouts(feature: u32) -> Result<()> {
+    for jvm in [
+        &[] as &[&str],
+        &["-XX:-UseCompressedOops"],
+        &["-XX:ObjectAlignmentInBytes=16", "-Xint"],
+    ] {
+        by_site(feature, jvm)?;
+    }
+    Ok(())
+}
+
+fn compact_headers(feature: u32) -> Result<()> {
+    by_site(feature, &["-XX:+UseCompactObjectHeaders"])
+}
+
+fn wide_class_pointers(feature: u32) -> Result<()> {
+    by_site(
+        feature,
+        &["-XX:-UseCompressedClassPointers", "-XX:-UseCompressedOops"],
+    )
+}
+
+/// Under their callers, also those in methods that are not timed, and whether times are asked for or not.
+fn contexts(feature: u32) -> Result<()> {
+    let program = Booked::new(feature)?;
+    for options in [
+        "timing=adaptive",
+        "timing=exact,all=false",
+        "alloc-context=true",
+    ] {
+        let run = program.run(options, &[])?;
+        agrees(&run, true)?;
+        let timed = run.profile.threads.iter().flat_map(|thread| &thread.nodes);
+        let timed: u64 = timed.map(|node| node.timed).sum();
+        ensure!(
+            (timed > 0) == options.contains("timing"),
+            "{}: {timed}",
+            run.name
+        );
+        ensure!(run.profile.calls() > 0, "{}: no calls", run.name);
+    }
+    Ok(())
+}
+
+/// What finds no room is told: nothing is lost without a word.
+fn full(feature: u32) -> Result<()> {
+    let program = Booked::new(feature)?;
+    for options in ["max-nodes=20", "max-nodes=30,timing=count"] {
+        let run = program.run(options, &[])?;
+        let sum = |book: Book| book.values().map(|(objects, _)| *objects).sum::<u64>();
+        let (made, found) = (sum(printed(&run, false)?), sum(counted(&run.profile)?));
+        let notes = &run.profile.header.notes;
+        let lost = notes
+            .iter()
+            .find_map(|note| note.split_once(" allocations are missing"))
+            .with_context(|| format!("{}: {notes:?}", run.name))?;
+        let lost: u64 = lost.0.parse()?;
+        ensure!(found > 0 && lost > 0, "{}: {found} {lost}", run.name);
+        ensure!(
+            found + lost == made,
+            "{}: {found} + {lost}, {made} made",
+            run.name
+        );
+    }
+    Ok(())
+}
+
+/// A method whose allocations the compiler removes still allocates nothing: 32 MB and more otherwise.
+fn vanishing(feature: u32) -> Result<()> {
+    let run = Program::new(feature, "Vanishing")
+        .options("include=Vanishing,alloc=exact")
+        .jvm(&["-Xbatch"])
+        .run()?;
+    let bytes = String::from_utf8_lossy(&run.output.stdout);
+    let bytes: u64 = bytes.trim().parse().with_context(|| run.name.clone())?;
+    ensure!(bytes < 1 << 20, "{}: {bytes} bytes", run.name);
+    let found = counted(&run.profile)?;
+    let objects = |made: &str| {
+        let places = found.iter().filter(|(place, _)| place.ends_with(made));
+        places.map(|(_, (objects, _))| *objects).sum::<u64>()
+    };
+    for made in ["Vanishing$Pair", "int[]"] {
+        let objects = objects(&format!("\t{made}"));
+        ensure!(objects == 3_000_000, "{}: {objects} {made}", run.name);
+    }
+    Ok(())
+}
