@@ -1,6 +1,8 @@
 //! The `loadhook` command line.
 
 mod archive;
+mod attach;
+mod heap;
 mod inspect;
 mod java_options;
 mod launch;
@@ -39,6 +41,8 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Insert probes into class files, folders and archives
     Rewrite(rewrite::RewriteArgs),
+    /// Dump the heap of a running JVM
+    Heap(heap::HeapArgs),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +53,7 @@ fn main() -> ExitCode {
         Command::AgentPath => launch::print_agent_path().map(done),
         Command::Inspect(args) => inspect::run(&args).map(done),
         Command::Rewrite(args) => rewrite::run(&args),
+        Command::Heap(args) => heap::run(&args),
     };
     match result {
         Ok(code) => code,

@@ -51,7 +51,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
 }
 
 /// Where a path leads, though there be nothing yet.
-fn behind_links(path: &Path) -> PathBuf {
+pub(crate) fn behind_links(path: &Path) -> PathBuf {
     let mut target = path.to_owned();
     if fs::metadata(path).is_ok() {
         // What has no name of its own stays as it is: a pipe behind

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
@@ -33,15 +33,11 @@ impl Held {
     /// To be called before the child starts: a signal may come at any time.
     pub(crate) fn new() -> Result<Held> {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let ignored = ignored(&status);
-        let signals = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
         // The child inherits what is ignored, under `nohup` for one, but not
         // what is handled.
-        let handled = signals
-            .into_iter()
-            .filter(|signal| ignored & (1 << (signal - 1)) == 0);
+        let handled = not_ignored(&status, &[SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
         let ours = Arc::new(AtomicBool::new(false));
-        for signal in handled.clone() {
+        for &signal in &handled {
             // A handler stays for good: without this one, a signal that comes
             // after the child's end would be lost.
             flag::register_conditional_default(signal, ours.clone()).context("signals")?;
@@ -101,9 +97,41 @@ impl Drop for HandedOn {
     }
 }
 
+/// A signal to end that came, for what has to clean up first.
+pub(crate) struct Noted(Arc<AtomicUsize>);
+
+/// Notes signals to end from now on.
+pub(crate) fn noted() -> Result<Noted> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let noted = Arc::new(AtomicUsize::new(0));
+    for signal in not_ignored(&status, &[SIGHUP, SIGINT, SIGTERM]) {
+        let number = usize::try_from(signal).context("signals")?;
+        flag::register_usize(signal, noted.clone(), number).context("signals")?;
+    }
+    Ok(Noted(noted))
+}
+
+impl Noted {
+    /// The exit code of whom the signal ended, if one came.
+    pub(crate) fn code(&self) -> Option<u8> {
+        match self.0.load(Ordering::SeqCst) {
+            0 => None,
+            signal => u8::try_from(128 + signal).ok(),
+        }
+    }
+}
+
+/// Those of `signals` that are not ignored.
+fn not_ignored(status: &str, signals: &[i32]) -> Vec<i32> {
+    let ignored = ignored(status);
+    let mut signals = signals.to_vec();
+    signals.retain(|signal| ignored & (1 << (signal - 1)) == 0);
+    signals
+}
+
 /// The signals that are ignored, a bit each; none where that cannot be known.
 fn ignored(status: &str) -> u64 {
-    value(status, "SigIgn:")
+    status_value(status, "SigIgn:")
         .and_then(|mask| u64::from_str_radix(mask, 16).ok())
         .unwrap_or(0)
 }
@@ -111,12 +139,12 @@ fn ignored(status: &str) -> u64 {
 /// Whether our session has our number, in every namespace: a session that
 /// began outside of a container has number 0 in it, which is no process.
 fn leads_session(status: &str) -> bool {
-    let session = value(status, "NSsid:");
-    session.is_some() && session == value(status, "NSpid:")
+    let session = status_value(status, "NSsid:");
+    session.is_some() && session == status_value(status, "NSpid:")
 }
 
 /// What a line of proc_pid_status(5) says.
-fn value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn status_value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = status.lines();
     lines
         .find_map(|line| line.strip_prefix(name))

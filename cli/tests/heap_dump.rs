@@ -1,0 +1,381 @@
+//! `loadhook heap PID`: dumps of real JVMs, whole or not at all, and the
+//! program unharmed.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use common::{Done, done, ended, folder, loadhook, mode};
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+fn classes() -> &'static Path {
+    static CLASSES: OnceLock<PathBuf> = OnceLock::new();
+    CLASSES.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("heap-classes");
+        let jdk = Jdk::find(17).expect("JDK 17");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/heap/Held.java");
+        let mut javac = jdk.javac().expect("javac");
+        javac.args(["--release", "11", "-d"]).arg(&folder);
+        helpers::output(javac.arg(source)).expect("the program compiles");
+        folder
+    })
+}
+
+/// A JVM that keeps objects and waits, in a folder of its own; it ends with this.
+struct Held(Child, TempDir);
+
+impl Held {
+    fn start(feature: u32, options: &[&str], objects: u32) -> Held {
+        let java = Jdk::find(feature).expect("a JDK").java();
+        let mut command = Command::new(java.get_program());
+        command.args(options);
+        Held::wait(
+            command
+                .arg("-cp")
+                .arg(classes())
+                .args(["heap.Held", &objects.to_string()]),
+        )
+    }
+
+    /// Starts it, and waits until it waits.
+    fn wait(command: &mut Command) -> Held {
+        let folder = folder();
+        command.current_dir(folder.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("piped");
+        let mut out = BufReader::new(out);
+        out.read_line(&mut line).expect("a line");
+        assert_eq!(line, "waiting\n");
+        child.stdout = Some(out.into_inner());
+        Held(child, folder)
+    }
+
+    fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    fn send(&self, signal: Signal) {
+        send(&self.0, signal);
+    }
+
+    /// Nothing happened to it: it ends by itself, has said nothing more, and
+    /// finds nothing of ours.
+    fn ends_well(mut self) {
+        assert_eq!(names(self.1.path()), [""; 0]);
+        drop(self.0.stdin.take());
+        let stdout = self.0.stdout.take().expect("piped");
+        let rest: Vec<String> = BufReader::new(stdout)
+            .lines()
+            .map_while(Result::ok)
+            .collect();
+        assert_eq!(rest, Vec::<String>::new());
+        assert_eq!(self.0.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(child.id().cast_signed()).expect("a process");
+    kill_process(pid, signal).expect("it lives");
+}
+
+/// `loadhook heap PID -o FILE OPTION…`
+fn dump(folder: &Path, pid: &str, file: &str, options: &[&str]) -> Command {
+    let mut command = loadhook(folder, &["heap", pid, "-o", file]);
+    command.args(options);
+    command
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder)
+        .expect("ours")
+        .map(|entry| entry.expect("readable"));
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    names
+}
+
+fn has(dump: &[u8], text: &str) -> bool {
+    dump.windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
+/// Whether the bytes go from record to record to the end of the dump.
+fn is_whole(dump: &[u8]) -> bool {
+    let mut rest = dump
+        .strip_prefix(b"JAVA PROFILE 1.0.2\0")
+        .expect("a heap dump");
+    rest = &rest[12..];
+    while let [tag, _, _, _, _, a, b, c, d, body @ ..] = rest {
+        let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        if *tag == 0x2c {
+            return length == 0 && body.is_empty();
+        }
+        rest = &body[length..];
+    }
+    false
+}
+
+/// Waits for the folder in which the JVM is going to write.
+fn begun(folder: &Path) {
+    while !names(folder).iter().any(|name| name.contains(".part-")) {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn spawned(command: &mut Command) -> Child {
+    // A group of its own, lest it takes the signals for a terminal's.
+    command
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().expect("it starts")
+}
+
+fn outcome(child: Child) -> Done {
+    ended(child.wait_with_output().expect("it ends"))
+}
+
+#[test]
+fn every_jvm_dumps_its_heap() {
+    for (feature, collector, knows_the_dead) in [
+        (11, "-XX:+UseSerialGC", true),
+        (17, "-XX:+UseParallelGC", true),
+        (21, "-XX:+UseG1GC", true),
+        // It finds objects by following references only.
+        (25, "-XX:+UseZGC", false),
+    ] {
+        let folder = folder();
+        let jvm = Held::start(feature, &[collector], 1000);
+        // What no longer is reachable goes with the collection that comes before the second.
+        for (options, has_dropped) in [(&["--all"][..], knows_the_dead), (&[][..], false)] {
+            let result = done(&mut dump(folder.path(), &jvm.pid(), "h.hprof", options));
+            result.expect(0, "", &["heap dump: h.hprof ("]);
+            let file = folder.path().join("h.hprof");
+            let bytes = fs::read(&file).expect("written");
+            assert!(is_whole(&bytes), "{feature} {options:?}");
+            assert!(
+                has(&bytes, "A KEPT ARRAY OF BYTES"),
+                "{feature} {options:?}"
+            );
+            let dropped = has(&bytes, "A DROPPED ARRAY OF BYTES");
+            assert_eq!(dropped, has_dropped, "{feature} {options:?}");
+            assert_eq!(
+                (mode(&file), names(folder.path())),
+                (0o600, vec!["h.hprof".to_owned()])
+            );
+        }
+        jvm.ends_well();
+    }
+}
+
+#[test]
+fn what_is_no_jvm_gets_no_signal() {
+    let folder = folder();
+    // It would die of SIGQUIT.
+    let mut sleeper = Command::new("sleep").arg("1000").spawn().expect("sleep");
+    let pid = sleeper.id().to_string();
+    let result = done(&mut dump(folder.path(), &pid, "h", &[]));
+    let said = format!("error: process {pid} runs no HotSpot VM: it has no libjvm.so\n");
+    result.expect(1, "", &[&said]);
+    assert_eq!(sleeper.try_wait().expect("ours"), None);
+    sleeper.kill().expect("it lives");
+    sleeper.wait().expect("it ends");
+    let result = done(&mut dump(folder.path(), &pid, "h", &[]));
+    result.expect(1, "", &[&format!("error: there is no process {pid}\n")]);
+    for (target, said) in [
+        ("0", "error: there is no process 0\n"),
+        ("4294967296", "error: 4294967296: not a process id\n"),
+        ("self", "error: self: not a process id\n"),
+    ] {
+        done(&mut dump(folder.path(), target, "h", &[])).expect(1, "", &[said]);
+    }
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
+/// To these the signal means something else: all stacks, or the end.
+#[test]
+fn what_does_not_listen_gets_no_signal() {
+    for (options, said) in [
+        (
+            &["-XX:+DisableAttachMechanism"][..],
+            "-XX:+DisableAttachMechanism",
+        ),
+        (&["-Xrs"], "does not handle SIGQUIT"),
+    ] {
+        let folder = folder();
+        let jvm = Held::start(17, options, 10);
+        // With -Xrs it listens from the start; programs that tidy up take the socket away.
+        let socket = PathBuf::from(format!("/tmp/.java_pid{}", jvm.pid()));
+        if socket.exists() {
+            done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
+            fs::remove_file(&socket).expect("ours");
+            fs::remove_file(folder.path().join("h")).expect("written");
+        }
+        let result = done(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
+        result.expect(1, "", &["error: h: process ", said]);
+        assert_eq!(names(folder.path()), [""; 0]);
+        jvm.ends_well();
+    }
+}
+
+#[test]
+fn a_stopped_jvm_is_not_waited_for() {
+    let folder = folder();
+    let jvm = Held::start(17, &[], 10);
+    jvm.send(Signal::STOP);
+    let status = format!("/proc/{}/status", jvm.pid());
+    while !fs::read_to_string(&status).is_ok_and(|text| text.contains("State:\tT")) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let result = done(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
+    jvm.send(Signal::CONT);
+    result.expect(1, "", &[" is stopped: it can answer when it goes on\n"]);
+    assert_eq!(names(folder.path()), [""; 0]);
+    jvm.ends_well();
+}
+
+#[test]
+fn a_jvm_that_ends_leaves_no_dump() {
+    let folder = folder();
+    let file = folder.path().join("h");
+    loop {
+        fs::write(&file, "what was there").expect("ours");
+        let mut jvm = Held::start(21, &[], 400_000);
+        let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
+        begun(folder.path());
+        jvm.send(Signal::KILL);
+        jvm.0.wait().expect("it ends");
+        let result = outcome(loadhook);
+        assert_eq!(names(folder.path()), ["h"]);
+        if result.code == Some(0) {
+            // It was done before.
+            continue;
+        }
+        let said = format!("error: h: process {} ended before it was done\n", jvm.pid());
+        result.expect(1, "", &[&said]);
+        let there = fs::read_to_string(&file);
+        assert_eq!(there.expect("readable"), "what was there");
+        break;
+    }
+}
+
+#[test]
+fn who_gives_up_leaves_nothing_behind() {
+    let jvm = Held::start(25, &[], 400_000);
+    // The first while nobody listens yet, the others while the VM writes.
+    // A signal that comes when nobody asks any more does no harm.
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let folder = folder();
+        let mut inner = dump(folder.path(), &jvm.pid(), "h", &[]);
+        let result = loop {
+            let mut command = common::in_environment(Path::new("env"), folder.path());
+            command.arg("--default-signal=HUP,INT,TERM");
+            command.arg(inner.get_program()).args(inner.get_args());
+            let loadhook = spawned(&mut command);
+            begun(folder.path());
+            jvm.send(Signal::STOP);
+            send(&loadhook, signal);
+            let result = outcome(loadhook);
+            jvm.send(Signal::CONT);
+            if result.code != Some(0) {
+                break result;
+            }
+            // It was done before.
+            fs::remove_file(folder.path().join("h")).expect("written");
+        };
+        result.expect(code, "", &["loadhook: given up; "]);
+        assert_eq!(names(folder.path()), [""; 0]);
+        // Behind this one it has done with the other.
+        done(&mut inner).expect(0, "", &[]);
+        assert_eq!(names(folder.path()), ["h"]);
+    }
+    jvm.ends_well();
+}
+
+#[test]
+fn two_dumps_at_once_are_both_whole() {
+    let folder = folder();
+    let jvm = Held::start(17, &[], 200_000);
+    let both = ["a", "b", "b"].map(|name| spawned(&mut dump(folder.path(), &jvm.pid(), name, &[])));
+    for child in both {
+        outcome(child).expect(0, "", &["heap dump: "]);
+    }
+    assert_eq!(names(folder.path()), ["a", "b"]);
+    for name in ["a", "b"] {
+        assert!(
+            is_whole(&fs::read(folder.path().join(name)).expect("written")),
+            "{name}"
+        );
+    }
+    jvm.ends_well();
+}
+
+#[test]
+fn a_full_disk_leaves_what_was_there() {
+    for feature in [11, 17, 21, 25] {
+        let folder = folder();
+        let file = folder.path().join("h");
+        fs::write(&file, "what was there").expect("ours");
+        let java = Jdk::find(feature).expect("a JDK").java();
+        let mut command = Command::new("sh");
+        // In units of 512 bytes; some shells take kilobytes.
+        command.args(["-c", "ulimit -f 2000; exec \"$@\"", "sh"]);
+        command.arg(java.get_program());
+        let jvm = Held::wait(
+            command
+                .arg("-cp")
+                .arg(classes())
+                .args(["heap.Held", "100000"]),
+        );
+        let result = done(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
+        let said = "(the virtual machine says: Dump file is incomplete: File too large)";
+        result.expect(1, "", &["error: h: no whole dump", said]);
+        assert_eq!(names(folder.path()), ["h"]);
+        let there = fs::read_to_string(&file);
+        assert_eq!(there.expect("readable"), "what was there");
+        jvm.ends_well();
+    }
+}
+
+#[test]
+fn only_files_are_replaced() {
+    let folder = folder();
+    let jvm = Held::start(17, &[], 10);
+    fs::create_dir(folder.path().join("sub")).expect("ours");
+    let result = done(&mut dump(folder.path(), &jvm.pid(), "sub", &[]));
+    result.expect(1, "", &["error: sub: not a file\n"]);
+    // A link stays one; folders that are missing are made.
+    std::os::unix::fs::symlink("sub/to", folder.path().join("link")).expect("ours");
+    for file in ["link", "new/folder/h"] {
+        done(&mut dump(folder.path(), &jvm.pid(), file, &[])).expect(0, "", &[]);
+        assert!(
+            is_whole(&fs::read(folder.path().join(file)).expect("written")),
+            "{file}"
+        );
+    }
+    assert_eq!(names(folder.path()), ["link", "new", "sub"]);
+    assert_eq!(names(&folder.path().join("sub")), ["to"]);
+    done(&mut loadhook(folder.path(), &["heap", &jvm.pid()])).expect(1, "", &["-o FILE"]);
+    jvm.ends_well();
+}

@@ -1,0 +1,28 @@
+package heap;
+
+/** Keeps some arrays, drops another, says so, and waits to be ended. */
+public final class Held {
+    static Object[] kept;
+
+    /** Upper case, which no constant of the class file is. */
+    static byte[] marked(String text) {
+        return text.toUpperCase().getBytes();
+    }
+
+    static int drop() {
+        byte[] dropped = marked("a dropped array of bytes");
+        return dropped.length;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        kept = new Object[Integer.parseInt(arguments[0])];
+        for (int i = 0; i < kept.length; i++) {
+            kept[i] = new long[4];
+        }
+        kept[0] = marked("a kept array of bytes");
+        drop();
+        System.out.println("waiting");
+        // Until nobody can end it any more.
+        System.exit(System.in.read() < 0 ? 0 : 1);
+    }
+}
