@@ -41,7 +41,7 @@ enum Command {
     Inspect(inspect::InspectArgs),
     /// Insert probes into class files, folders and archives
     Rewrite(rewrite::RewriteArgs),
-    /// Dump the heap of a running JVM
+    /// Show what a heap dump holds, or dump the heap of a running JVM
     Heap(heap::HeapArgs),
 }
 

@@ -206,7 +206,10 @@ fn what_is_no_jvm_gets_no_signal() {
     for (target, said) in [
         ("0", "error: there is no process 0\n"),
         ("4294967296", "error: 4294967296: not a process id\n"),
-        ("self", "error: self: not a process id\n"),
+        (
+            "self",
+            "error: self: -o and --all are for dumps of a process, and this is no process id\n",
+        ),
     ] {
         done(&mut dump(folder.path(), target, "h", &[])).expect(1, "", &[said]);
     }

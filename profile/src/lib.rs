@@ -64,10 +64,11 @@ mod view;
 
 pub use allocation::{Allocations, Amount, Frame, Seen, Site};
 pub use allocation_mode::{ALLOCATION_MODES, AllocationMode};
+pub use format::units::{bytes, count};
 pub use interval::{INTERVAL, interval};
 pub use measure::Measure;
 pub use merge::{MergeError, merge};
 pub use model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
-pub use names::printable;
+pub use names::{printable, shorten};
 pub use sites::{AllocationSite, SiteBytes};
 pub use symbols::Symbols;

@@ -120,7 +120,7 @@ fn primitive(letter: &str) -> Option<&'static str> {
 /// middle, then parameters, then whatever is left at the front.
 ///
 /// `com.example.shop.web.Cart.add` becomes `com.…web.Cart.add`.
-pub(crate) fn shorten(name: &str, width: usize) -> String {
+pub fn shorten(name: &str, width: usize) -> String {
     if name.width() <= width {
         return name.to_owned();
     }

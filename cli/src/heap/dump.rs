@@ -32,6 +32,13 @@ pub(crate) struct DumpArgs {
     all: bool,
 }
 
+impl DumpArgs {
+    /// Whether any of them is.
+    pub(super) fn is_given(&self) -> bool {
+        self.output.is_some() || self.all
+    }
+}
+
 /// Dumps the heap of a process.
 pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
     let Some(output) = &args.output else {

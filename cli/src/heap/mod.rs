@@ -1,8 +1,11 @@
-//! `loadhook heap`: what a heap holds.
+//! `loadhook heap`: dumps of the heap, taken and read.
 
 mod dump;
+mod report;
+mod table;
 mod whole;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -11,24 +14,37 @@ use clap::Args;
 /// Arguments of `loadhook heap`.
 #[derive(Debug, Args)]
 pub(crate) struct HeapArgs {
-    /// The process whose heap to dump
-    #[arg(value_name = "PID")]
-    target: String,
+    /// A heap dump, packed by gzip or not; or the id of a process to dump
+    #[arg(value_name = "FILE|PID")]
+    target: PathBuf,
 
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Of a dump")]
+    report: report::ReportArgs,
+
+    #[command(flatten, next_help_heading = "Of a process")]
     dump: dump::DumpArgs,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
-    match process(&args.target) {
+    match process(&args.target)? {
         Some(pid) => dump::dump(pid, &args.dump),
-        None => bail!("{}: not a process id", args.target),
+        None if args.dump.is_given() => bail!(
+            "{}: -o and --all are for dumps of a process, and this is no process id",
+            args.target.display()
+        ),
+        None => report::run(&args.target, &args.report).map(|()| ExitCode::SUCCESS),
     }
 }
 
-/// What is all digits is a process.
-fn process(target: &str) -> Option<u32> {
-    let is_number = target.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| target.parse().ok()).flatten()
+/// What is all digits is a process; `./1234` is a file.
+fn process(target: &Path) -> Result<Option<u32>> {
+    let text = target
+        .to_str()
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let process = |text: &str| match text.parse() {
+        Ok(process) => Ok(process),
+        Err(_) => bail!("{text}: not a process id"),
+    };
+    text.map(process).transpose()
 }

@@ -91,7 +91,7 @@ pub(crate) fn decimal(value: f64, decimals: usize) -> String {
 }
 
 /// `1234567` as `1,234,567`.
-pub(crate) fn count(value: u64) -> String {
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.char_indices() {
@@ -104,7 +104,7 @@ pub(crate) fn count(value: u64) -> String {
 }
 
 /// Bytes in powers of 1024: `12.4 MB`.
-pub(crate) fn bytes(value: u64) -> String {
+pub fn bytes(value: u64) -> String {
     let mut rest = value as f64;
     for unit in ["bytes", "KB", "MB", "GB"] {
         if rest < 1023.5 || unit == "GB" {

@@ -1,0 +1,194 @@
+//! `loadhook heap FILE`: what a heap dump holds.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use loadhook_heap::{Error, Header, Histogram};
+use loadhook_profile::{bytes, count};
+use serde_json::json;
+
+use super::table;
+use crate::output::{columns, say};
+
+/// Columns of a table that goes to no terminal.
+const COLUMNS: usize = 80;
+
+/// What is shown of a heap dump.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Rows of a table
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+
+    /// Show what a dump holds that is cut off
+    #[arg(long)]
+    partial: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+/// Runs the command.
+pub(crate) fn run(file: &Path, args: &ReportArgs) -> Result<()> {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let histogram = histogram(file, args)?;
+    match args.format {
+        Format::Table => {
+            head(&histogram, &mut out)?;
+            histogram_table(&histogram, args.top, &mut out)?;
+        }
+        Format::Json => histogram_json(&histogram, args.top, &mut out)?,
+    }
+    Ok(out.flush()?)
+}
+
+fn open(file: &Path) -> Result<File> {
+    let name = || file.display().to_string();
+    let opened = File::open(file).with_context(name)?;
+    if opened.metadata().with_context(name)?.is_dir() {
+        bail!("{}: a folder, not a heap dump", name());
+    }
+    Ok(opened)
+}
+
+fn histogram(file: &Path, args: &ReportArgs) -> Result<Histogram> {
+    let (histogram, outcome) = loadhook_heap::histogram(open(file)?);
+    whole(file, args, outcome, || {
+        let objects = count(histogram.instances());
+        format!("{objects} objects of {}", bytes(histogram.bytes()))
+    })?;
+    Ok(histogram)
+}
+
+/// Whether to go on with what was read: all, or what is there of a dump that
+/// is cut off.
+fn whole(
+    file: &Path,
+    args: &ReportArgs,
+    outcome: Result<(), Error>,
+    readable: impl Fn() -> String,
+) -> Result<()> {
+    let Err(error) = outcome else {
+        return Ok(());
+    };
+    let name = file.display();
+    if !error.is_truncated() {
+        return Err(error).with_context(|| name.to_string());
+    }
+    if !args.partial {
+        bail!(
+            "{name}: {error}; --partial shows the {} before that",
+            readable()
+        );
+    }
+    say!("warning: {name}: {error}; what follows is of the part before that");
+    Ok(())
+}
+
+fn head(histogram: &Histogram, out: &mut dyn Write) -> io::Result<()> {
+    let Header { id_size, time_ms } = histogram.header;
+    writeln!(
+        out,
+        "{} objects · {} · dumped {} · ids of {id_size} bytes\n",
+        count(histogram.instances()),
+        bytes(histogram.bytes()),
+        date(time_ms),
+    )
+}
+
+fn histogram_table(histogram: &Histogram, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let all = histogram.bytes().max(1) as f64;
+    let titles = ["#", "bytes %", "bytes", "instances", "class"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    for (rank, class) in histogram.classes.iter().take(top).enumerate() {
+        rows.push(vec![
+            (rank + 1).to_string(),
+            format!("{:.1} %", 100.0 * class.bytes as f64 / all),
+            count(class.bytes),
+            count(class.instances),
+            class.name.clone(),
+        ]);
+    }
+    table::write(&rows, columns(io::stdout(), COLUMNS), out)?;
+    rest(histogram.classes.len(), top, "classes", out)
+}
+
+/// Says how many rows were left out.
+fn rest(all: usize, top: usize, what: &str, out: &mut dyn Write) -> io::Result<()> {
+    match all.saturating_sub(top) {
+        0 => Ok(()),
+        more => writeln!(out, "{} more {what}, see --top", count(more as u64)),
+    }
+}
+
+fn histogram_json(histogram: &Histogram, top: usize, out: &mut dyn Write) -> Result<()> {
+    let class = |class: &loadhook_heap::Count| {
+        json!({
+            "class": class.name,
+            "id": id(class.class_id),
+            "instances": class.instances,
+            "bytes": class.bytes,
+        })
+    };
+    let classes = histogram.classes.iter().take(top).map(class);
+    let all = json!({
+        "time": date(histogram.header.time_ms),
+        "id_size": histogram.header.id_size,
+        "header_size": histogram.model.header,
+        "reference_size": histogram.model.reference,
+        "dump_bytes": histogram.dump_bytes,
+        "instances": histogram.instances(),
+        "bytes": histogram.bytes(),
+        "classes": classes.collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &all)?;
+    Ok(writeln!(out)?)
+}
+
+/// An object as it is named on screen and on the command line.
+fn id(id: u64) -> String {
+    format!("{id:#x}")
+}
+
+/// Milliseconds since 1970 as `2026-11-22 14:34:14 UTC`, in the calendar of
+/// today.
+fn date(time_ms: u64) -> String {
+    let seconds = time_ms / 1000;
+    let days = seconds / 86_400;
+    // Years begin in March: the day that is not always there is the last.
+    let since = days + 719_468;
+    let (era, day) = (since / 146_097, since % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    let [hour, minute] = [seconds / 3600 % 24, seconds / 60 % 60];
+    let second = seconds % 60;
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(date(951_782_399_999), "2000-02-28 23:59:59 UTC");
+        assert_eq!(date(951_782_400_000), "2000-02-29 00:00:00 UTC");
+        assert_eq!(date(951_868_800_000), "2000-03-01 00:00:00 UTC");
+        assert_eq!(date(1_795_358_054_000), "2026-11-22 14:34:14 UTC");
+    }
+}

@@ -1,0 +1,28 @@
+//! Columns of numbers before a name.
+
+use std::io::{self, Write};
+
+use loadhook_profile::{printable, shorten};
+
+/// Least room for names.
+const NARROWEST_NAME: usize = 20;
+
+/// A table whose first row is the titles; its last column is names, to the
+/// left, shortened to what the width leaves.
+pub(super) fn write(rows: &[Vec<String>], width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let numbers = rows.first().map_or(0, |titles| titles.len() - 1);
+    let wide = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..numbers).map(wide).collect();
+    let taken: usize = widths.iter().map(|width| width + 2).sum();
+    let left = width.saturating_sub(taken).max(NARROWEST_NAME);
+    for row in rows {
+        for (cell, width) in row.iter().zip(&widths) {
+            write!(out, "{cell:>width$}  ")?;
+        }
+        writeln!(out, "{}", shorten(&printable(&row[numbers]), left))?;
+    }
+    Ok(())
+}

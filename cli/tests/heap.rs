@@ -1,0 +1,94 @@
+//! `loadhook heap`, on dumps of the VM.
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use common::{done, folder, in_environment, loadhook};
+
+/// Makes a dump: a program that dumps itself.
+fn dump(folder: &std::path::Path) {
+    let source = folder.join("Dump.java");
+    let text = r#"
+        public class Dump {
+            static final class Held { int number; }
+            static Held[] held = new Held[321];
+            public static void main(String[] args) throws Exception {
+                for (int i = 0; i < held.length; i++) held[i] = new Held();
+                java.lang.management.ManagementFactory.getPlatformMXBean(
+                    com.sun.management.HotSpotDiagnosticMXBean.class).dumpHeap(args[0], true);
+            }
+        }"#;
+    fs::write(&source, text).expect("ours");
+    let mut java: Command = in_environment("java".as_ref(), folder);
+    java.args(["-Xshare:auto", "Dump.java", "heap.hprof"]);
+    let made = done(&mut java);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+}
+
+#[test]
+fn shows_what_a_dump_holds_and_how_much_of_one_that_is_cut_off() {
+    let folder = folder();
+    dump(folder.path());
+    let mut command = loadhook(folder.path(), &["heap", "heap.hprof", "--top", "100000"]);
+    let shown = done(command.env("COLUMNS", "80"));
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    let held = shown.out.lines().find(|line| line.ends_with("  Dump$Held"));
+    let words: Vec<&str> = held.expect("a row").split_whitespace().collect();
+    assert_eq!(words[3..], ["5,136", "321", "Dump$Held"], "{words:?}");
+    assert!(
+        shown.out.lines().all(|line| line.chars().count() <= 80),
+        "{}",
+        shown.out
+    );
+    assert!(
+        shown.out.contains("\n#  ") || shown.out.contains("  #  "),
+        "{}",
+        shown.out
+    );
+
+    let json = done(&mut loadhook(
+        folder.path(),
+        &["heap", "heap.hprof", "--format", "json", "--top", "3"],
+    ));
+    let json: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!(json["id_size"], 8);
+    assert_eq!(json["classes"].as_array().map(Vec::len), Some(3));
+
+    let whole = fs::read(folder.path().join("heap.hprof")).expect("ours");
+    fs::write(
+        folder.path().join("cut.hprof"),
+        &whole[..whole.len() - 1000],
+    )
+    .expect("ours");
+    let cut = done(&mut loadhook(folder.path(), &["heap", "cut.hprof"]));
+    assert_eq!((cut.code, &*cut.out), (Some(1), ""));
+    for part in [
+        "cut.hprof: the dump is cut off: it ends in ",
+        " at byte ",
+        "; --partial shows the ",
+    ] {
+        assert!(cut.err.contains(part), "{}", cut.err);
+    }
+    let part = done(&mut loadhook(
+        folder.path(),
+        &["heap", "cut.hprof", "--partial"],
+    ));
+    assert_eq!(part.code, Some(0), "{}", part.err);
+    assert!(
+        part.err
+            .starts_with("warning: cut.hprof: the dump is cut off"),
+        "{}",
+        part.err
+    );
+    assert!(part.out.contains("  java.lang.String\n"), "{}", part.out);
+
+    fs::write(folder.path().join("none"), "text").expect("ours");
+    let none = done(&mut loadhook(folder.path(), &["heap", "none"]));
+    assert!(
+        none.err.starts_with("error: none: no heap dump: "),
+        "{}",
+        none.err
+    );
+}

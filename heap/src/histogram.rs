@@ -1,0 +1,102 @@
+//! How many objects each class has, and what they take.
+
+use std::io::Read;
+
+use crate::error::Error;
+use crate::layout::Model;
+use crate::reader::{Header, read};
+use crate::survey::Survey;
+
+/// Objects of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// The class as Java writes it: `java.lang.String`, `int[]`.
+    pub name: String,
+    /// The class's object; 0 of arrays of primitive types.
+    pub class_id: u64,
+    /// How many objects.
+    pub instances: u64,
+    /// What they take in memory, headers and alignment included.
+    pub bytes: u64,
+}
+
+/// The classes of a dump.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    /// The file's.
+    pub header: Header,
+    /// How sizes were computed.
+    pub model: Model,
+    /// Bytes of the dump that were read, unpacked.
+    pub dump_bytes: u64,
+    /// Those that have objects, by bytes, then instances, then name. A name
+    /// comes again for each loader that has a class of that name.
+    pub classes: Vec<Count>,
+}
+
+impl Histogram {
+    /// All objects.
+    #[must_use]
+    pub fn instances(&self) -> u64 {
+        self.classes.iter().map(|class| class.instances).sum()
+    }
+
+    /// All bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let bytes = self.classes.iter().map(|class| class.bytes);
+        bytes.fold(0, u64::saturating_add)
+    }
+}
+
+/// Counts the objects of a dump. What was read before a fault comes with it.
+pub fn histogram(source: impl Read) -> (Histogram, Result<(), Error>) {
+    let mut survey = Survey::new();
+    let outcome = read(source, &mut survey);
+    let mut histogram = of_survey(&survey);
+    histogram.dump_bytes = match &outcome {
+        Ok(bytes) => *bytes,
+        Err(error) => error.at,
+    };
+    (histogram, outcome.map(|_| ()))
+}
+
+pub(crate) fn of_survey(survey: &Survey) -> Histogram {
+    let sizes = survey.sizes();
+    let of_class = survey.of_class();
+    let mut classes = Vec::new();
+    let mut all_classes = (0, 0);
+    for (index, entry) in survey.entries.iter().enumerate() {
+        let class = index as u32;
+        if entry.dump.is_some() {
+            all_classes.0 += 1;
+            all_classes.1 += survey.class_size(class, of_class, &sizes);
+        }
+        let each = survey.instance_size(class, &sizes);
+        let arrays = survey.arrays_size(class, &sizes.model);
+        classes.push(Count {
+            name: String::new(),
+            class_id: entry.id,
+            instances: entry.instances + entry.arrays,
+            bytes: entry.instances.saturating_mul(each).saturating_add(arrays),
+        });
+    }
+    if let Some(of_class) = of_class {
+        let count = &mut classes[of_class as usize];
+        count.instances += all_classes.0;
+        count.bytes += all_classes.1;
+    }
+    for (class, count) in classes.iter_mut().enumerate() {
+        if count.instances > 0 {
+            count.name = survey.name(class as u32);
+        }
+    }
+    classes.retain(|count| count.instances > 0);
+    classes.sort_by(|a, b| (b.bytes, b.instances, &a.name).cmp(&(a.bytes, a.instances, &b.name)));
+    Histogram {
+        header: survey.header,
+        model: sizes.model,
+        dump_bytes: 0,
+        classes,
+    }
+}

@@ -1,0 +1,254 @@
+//! How large objects are in memory, which a dump does not say.
+//!
+//! HotSpot lays objects out in 8-byte steps behind a header of 8, 12 or 16
+//! bytes, with references of 4 or 8 bytes; options of the VM decide. What they
+//! were is seen in the dump: identifiers are addresses, and nothing is larger
+//! than the distance to what comes behind it.
+
+use crate::error::Type;
+
+/// What the VM's options decide about the size of objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Bytes before an object's fields.
+    pub header: u32,
+    /// Bytes before an array's elements of up to 4 bytes; before those of 8
+    /// bytes up to 4 more.
+    pub array_base: u32,
+    /// Bytes of a reference.
+    pub reference: u32,
+}
+
+impl Model {
+    /// As 64-bit VMs with heaps below 32 GB are by default.
+    const USUAL: Model = Model {
+        header: 12,
+        array_base: 16,
+        reference: 4,
+    };
+
+    /// As 32-bit VMs are.
+    const NARROW: Model = Model {
+        header: 8,
+        array_base: 12,
+        reference: 4,
+    };
+
+    /// Bytes of an array.
+    #[must_use]
+    pub fn array(&self, of: Type, length: u32) -> u64 {
+        let size = of.size(self.reference);
+        up(self.base(size) + u64::from(length) * u64::from(size), 8)
+    }
+
+    /// Bytes before elements of `size` bytes.
+    pub(crate) fn base(&self, size: u32) -> u64 {
+        up(self.array_base.into(), u64::from(size.max(1)))
+    }
+}
+
+pub(crate) fn up(value: u64, to: u64) -> u64 {
+    value.next_multiple_of(to)
+}
+
+/// Lengths of which the smallest distance is kept.
+const LENGTHS: usize = 64;
+
+/// The smallest distances seen between short arrays and what follows them.
+pub(crate) struct Distances(Box<[[u32; LENGTHS]; 9]>);
+
+impl Distances {
+    pub(crate) fn new() -> Distances {
+        Distances(Box::new([[u32::MAX; LENGTHS]; 9]))
+    }
+
+    #[inline]
+    pub(crate) fn see(&mut self, of: Type, length: u32, distance: u64) {
+        if let Some(least) = self.0[of as usize].get_mut(length as usize)
+            && distance < u64::from(*least)
+        {
+            *least = distance as u32;
+        }
+    }
+
+    /// The model that fits best: most distances are as it says, and none is
+    /// smaller.
+    pub(crate) fn model(&self, id_size: u32) -> Model {
+        if id_size == 4 {
+            return Model::NARROW;
+        }
+        let mut best = (0, Model::USUAL);
+        for (header, array_base) in [(12, 16), (16, 24), (16, 20), (8, 12)] {
+            for reference in [4, 8] {
+                let model = Model {
+                    header,
+                    array_base,
+                    reference,
+                };
+                let fit = self.fit(&model);
+                if fit > best.0 {
+                    best = (fit, model);
+                }
+            }
+        }
+        best.1
+    }
+
+    fn fit(&self, model: &Model) -> i64 {
+        use Type::{Boolean, Byte, Char, Double, Float, Int, Long, Object, Short};
+        let mut fit = 0;
+        for of in [Object, Boolean, Char, Float, Double, Byte, Short, Int, Long] {
+            for (length, least) in self.0[of as usize].iter().enumerate() {
+                let size = model.array(of, length as u32);
+                fit += match u64::from(*least).cmp(&size) {
+                    std::cmp::Ordering::Less => -100,
+                    std::cmp::Ordering::Equal => 1,
+                    std::cmp::Ordering::Greater => 0,
+                };
+            }
+        }
+        fit
+    }
+}
+
+/// Where a class's fields lie, and those of the classes above it: as HotSpot
+/// places them since JDK 15, large ones first, references last, each into the
+/// smallest gap that takes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// Offset and size, by offset.
+    gaps: Vec<(u32, u32)>,
+    end: u32,
+}
+
+impl Layout {
+    pub(crate) fn after(header: u32) -> Layout {
+        Layout {
+            gaps: Vec::new(),
+            end: header,
+        }
+    }
+
+    /// Adds a class's fields.
+    pub(crate) fn add(&mut self, types: impl Iterator<Item = Type>, reference: u32) {
+        // By size: 1, 2, 4, 8; then the references.
+        let mut counts = [0_u32; 5];
+        for of in types {
+            match of {
+                Type::Object => counts[4] += 1,
+                of => counts[of.size(0).ilog2() as usize] += 1,
+            }
+        }
+        for (size, count) in [
+            (8, counts[3]),
+            (4, counts[2]),
+            (2, counts[1]),
+            (1, counts[0]),
+            (reference, counts[4]),
+        ] {
+            for _ in 0..count {
+                self.place(size);
+            }
+        }
+    }
+
+    fn place(&mut self, size: u32) {
+        let fits = |&(at, gap): &(u32, u32)| at.next_multiple_of(size) + size <= at + gap;
+        let gaps = self.gaps.iter().enumerate().rev();
+        let best = gaps
+            .filter(|(_, gap)| fits(gap))
+            .min_by_key(|(_, gap)| gap.1);
+        let Some((index, &(at, gap))) = best else {
+            let place = self.end.next_multiple_of(size);
+            if place > self.end {
+                self.gaps.push((self.end, place - self.end));
+            }
+            self.end = place + size;
+            return;
+        };
+        let place = at.next_multiple_of(size);
+        let left = [(at, place - at), (place + size, at + gap - place - size)];
+        let left = left.into_iter().filter(|(_, gap)| *gap > 0);
+        self.gaps.splice(index..=index, left);
+    }
+
+    /// Bytes of an instance.
+    pub(crate) fn size(&self) -> u32 {
+        self.end.next_multiple_of(8)
+    }
+}
+
+/// Fields that HotSpot adds to classes of its own, of which a dump says
+/// nothing.
+pub(crate) fn hidden_fields(class: &[u8], has: impl Fn(&[u8]) -> bool) -> &'static [Type] {
+    use Type::{Boolean, Int, Long, Object, Short};
+    match class {
+        // Since JDK 25, where they are no longer hidden.
+        b"java/lang/Class" if has(b"signers") => &[Long, Long, Int, Int, Object, Object],
+        // Since JDK 19, those of virtual threads.
+        b"java/lang/Thread" if has(b"holder") => &[Long, Int, Boolean, Short],
+        b"java/lang/Class" => &[Long, Long, Int, Int, Object, Object, Object],
+        b"java/lang/InternalError" => &[Boolean],
+        b"java/lang/ClassLoader" | b"java/lang/Module" => &[Long],
+        b"java/lang/invoke/MemberName" | b"java/lang/invoke/ResolvedMethodName" => &[Long],
+        b"java/lang/invoke/MethodHandleNatives$CallSiteContext" => &[Long, Long],
+        _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Type::{Boolean, Byte, Int, Long, Object};
+
+    fn size(model: Model, classes: &[&[Type]]) -> u32 {
+        let mut layout = Layout::after(model.header);
+        for fields in classes {
+            layout.add(fields.iter().copied(), model.reference);
+        }
+        layout.size()
+    }
+
+    #[test]
+    fn fields_fill_the_gaps_of_the_classes_above() {
+        let node: &[Type] = &[Int, Byte, Object];
+        let below: &[Type] = &[Boolean, Long];
+        assert_eq!(size(Model::USUAL, &[node]), 24);
+        assert_eq!(size(Model::USUAL, &[node, below]), 32);
+        // A long leaves four bytes behind the header to what comes after.
+        assert_eq!(size(Model::USUAL, &[&[Long]]), 24);
+        assert_eq!(size(Model::USUAL, &[&[Long], &[Object]]), 24);
+        assert_eq!(size(Model::NARROW, &[node]), 24);
+        let wide = Model {
+            header: 16,
+            array_base: 24,
+            reference: 8,
+        };
+        assert_eq!(size(wide, &[node]), 32);
+    }
+
+    #[test]
+    fn the_model_is_seen_in_the_distances() {
+        for header in [8, 12, 16] {
+            for reference in [4, 8] {
+                let model = Model {
+                    header,
+                    array_base: header + 4,
+                    reference,
+                };
+                let mut distances = Distances::new();
+                for length in 0..9 {
+                    for of in [Object, Byte, Int, Long] {
+                        let size = model.array(of, length);
+                        // Something else was between them at times.
+                        distances.see(of, length, size + 24);
+                        distances.see(of, length, size);
+                    }
+                }
+                assert_eq!(distances.model(8), model);
+            }
+        }
+        assert_eq!(Distances::new().model(8), Model::USUAL);
+        assert_eq!(Distances::new().model(4), Model::NARROW);
+    }
+}

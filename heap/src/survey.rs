@@ -1,0 +1,338 @@
+//! One pass over a dump: its classes, how many objects each has, and what else
+//! is not contents.
+
+use std::collections::HashMap;
+
+use crate::error::{ErrorKind, Type};
+use crate::layout::{Distances, Layout, Model, hidden_fields, up};
+use crate::reader::{ClassDump, Header, Visitor};
+
+/// Bytes of names that are kept; large programs have a few hundred thousand
+/// names in 20 MB.
+const MOST_NAMES: u64 = 1 << 30;
+
+/// Classes that are kept.
+const MOST_CLASSES: usize = 1 << 24;
+
+/// A class, as far as the dump told about it.
+#[derive(Default)]
+pub(crate) struct Entry {
+    pub(crate) id: u64,
+    pub(crate) instances: u64,
+    pub(crate) arrays: u64,
+    /// Of its arrays, bytes of elements in 8-byte steps: as they are, with 4
+    /// bytes before them, and those of references were they 8 bytes long.
+    elements: [u64; 3],
+    /// Smallest distance from an instance to what follows it.
+    distance: u64,
+    pub(crate) dump: Option<ClassDump>,
+}
+
+/// Arrays of primitive types come first among the entries, by their type; the
+/// first is none.
+pub(crate) const PRIMITIVES: u32 = 9;
+
+enum Previous {
+    None,
+    Instance(u64, u32),
+    Array(u64, Type, u32),
+}
+
+pub(crate) struct Survey {
+    pub(crate) header: Header,
+    pub(crate) names: HashMap<u64, Box<[u8]>>,
+    name_bytes: u64,
+    /// Class to its name.
+    pub(crate) loaded: HashMap<u64, u64>,
+    pub(crate) entries: Vec<Entry>,
+    by_id: HashMap<u64, u32>,
+    /// Answers of `by_id`.
+    recent: Vec<(u64, u32)>,
+    distances: Distances,
+    previous: Previous,
+}
+
+impl Survey {
+    pub(crate) fn new() -> Survey {
+        let mut entries = Vec::new();
+        entries.resize_with(PRIMITIVES as usize, Entry::default);
+        Survey {
+            header: Header::default(),
+            names: HashMap::new(),
+            name_bytes: 0,
+            loaded: HashMap::new(),
+            entries,
+            by_id: HashMap::new(),
+            recent: vec![(0, 0); 1024],
+            distances: Distances::new(),
+            previous: Previous::None,
+        }
+    }
+
+    pub(crate) fn class_of(&self, id: u64) -> Option<u32> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The entry of a class, that may be dumped later.
+    #[inline]
+    fn entry(&mut self, id: u64) -> Result<u32, ErrorKind> {
+        let slot = (id >> 3) as usize & (self.recent.len() - 1);
+        if self.recent[slot].0 == id && self.recent[slot].1 > 0 {
+            return Ok(self.recent[slot].1);
+        }
+        let next = self.entries.len() as u32;
+        let index = *self.by_id.entry(id).or_insert(next);
+        if index == next {
+            if self.entries.len() >= MOST_CLASSES {
+                let most = MOST_CLASSES as u64;
+                return Err(ErrorKind::TooMany {
+                    what: "classes",
+                    most,
+                });
+            }
+            self.entries.push(Entry {
+                id,
+                distance: u64::MAX,
+                ..Entry::default()
+            });
+        }
+        self.recent[slot] = (id, index);
+        Ok(index)
+    }
+
+    #[inline]
+    fn see(&mut self, id: u64) {
+        match self.previous {
+            Previous::Instance(before, class) if id > before => {
+                let least = &mut self.entries[class as usize].distance;
+                *least = (*least).min(id - before);
+            }
+            Previous::Array(before, of, length) if id > before => {
+                self.distances.see(of, length, id - before);
+            }
+            _ => {}
+        }
+    }
+
+    fn array(&mut self, id: u64, class: u32, of: Type, length: u32) {
+        self.see(id);
+        self.previous = Previous::Array(id, of, length);
+        let entry = &mut self.entries[class as usize];
+        entry.arrays += 1;
+        let bytes = u64::from(length) * u64::from(of.size(4));
+        let both = [up(bytes, 8), up(bytes + 4, 8), u64::from(length) * 8];
+        for (sum, bytes) in entry.elements.iter_mut().zip(both) {
+            *sum += bytes;
+        }
+    }
+
+    /// A class's name as the VM writes it.
+    pub(crate) fn internal_name(&self, class: u32) -> &[u8] {
+        let entry = &self.entries[class as usize];
+        let name = self.loaded.get(&entry.id);
+        let name = name.and_then(|name| self.names.get(name));
+        name.map_or(&[], |name| name)
+    }
+
+    /// A class's name as Java writes it.
+    pub(crate) fn name(&self, class: u32) -> String {
+        if class < PRIMITIVES {
+            return format!("{}[]", TYPES[class as usize]);
+        }
+        let name = self.internal_name(class);
+        match name.is_empty() {
+            true => format!("class {:#x}", self.entries[class as usize].id),
+            false => java_name(&String::from_utf8_lossy(name)),
+        }
+    }
+
+    pub(crate) fn sizes(&self) -> Sizes {
+        let model = self.distances.model(self.header.id_size);
+        let mut sizes = Sizes {
+            model,
+            layouts: vec![None; self.entries.len()],
+        };
+        for class in 0..self.entries.len() as u32 {
+            self.lay_out(class, &mut sizes);
+        }
+        sizes
+    }
+
+    /// Lays out a class and those above that are not yet.
+    fn lay_out(&self, class: u32, sizes: &mut Sizes) {
+        let mut above = Vec::new();
+        let mut layout = Layout::after(sizes.model.header);
+        let mut next = Some(class);
+        while let Some(class) = next {
+            match &sizes.layouts[class as usize] {
+                Some(known) => {
+                    layout = known.clone();
+                    break;
+                }
+                // One that extends itself ends here.
+                None => sizes.layouts[class as usize] = Some(layout.clone()),
+            }
+            above.push(class);
+            let dump = self.entries[class as usize].dump.as_ref();
+            next = dump.and_then(|dump| self.class_of(dump.super_id));
+        }
+        for class in above.into_iter().rev() {
+            let dump = self.entries[class as usize].dump.as_ref();
+            let fields = || dump.into_iter().flat_map(|dump| &dump.fields);
+            let is = |id: &u64, name: &[u8]| self.names.get(id).is_some_and(|text| **text == *name);
+            let hidden = hidden_fields(self.internal_name(class), |name| {
+                fields().any(|field| is(&field.0, name))
+            });
+            let types = fields().map(|field| field.1).chain(hidden.iter().copied());
+            layout.add(types, sizes.model.reference);
+            sizes.layouts[class as usize] = Some(layout.clone());
+        }
+    }
+
+    /// Bytes of an instance.
+    pub(crate) fn instance_size(&self, class: u32, sizes: &Sizes) -> u64 {
+        let laid_out = sizes.layouts[class as usize].as_ref();
+        let laid_out = laid_out.map_or(0, |layout| u64::from(layout.size()));
+        match self.entries[class as usize].distance {
+            // There is no room for more.
+            distance if distance >= 8 => laid_out.min(distance),
+            _ => laid_out,
+        }
+    }
+
+    /// Bytes of a class's object, in which its static fields lie.
+    pub(crate) fn class_size(&self, class: u32, of_class: Option<u32>, sizes: &Sizes) -> u64 {
+        let base = of_class.and_then(|of_class| sizes.layouts[of_class as usize].as_ref());
+        let base = base.map_or(0, Layout::size);
+        let mut layout = Layout::after(base);
+        if let Some(dump) = &self.entries[class as usize].dump {
+            // `<resolved_references>` and such are no fields of the class.
+            let is_field = |name| {
+                self.names
+                    .get(name)
+                    .is_none_or(|name| !name.starts_with(b"<"))
+            };
+            let fields = dump.statics.iter().filter(|field| is_field(&field.0));
+            layout.add(fields.map(|field| field.1), sizes.model.reference);
+        }
+        layout.size().into()
+    }
+
+    /// The class of classes.
+    pub(crate) fn of_class(&self) -> Option<u32> {
+        let mut all = PRIMITIVES..self.entries.len() as u32;
+        all.find(|class| self.internal_name(*class) == b"java/lang/Class")
+    }
+
+    /// Bytes of all arrays of a class.
+    pub(crate) fn arrays_size(&self, class: u32, model: &Model) -> u64 {
+        let entry = &self.entries[class as usize];
+        let size = match class {
+            PRIMITIVES.. => model.reference,
+            class => TYPES[class as usize].size(4),
+        };
+        let base = model.base(size);
+        let (before, elements) = match (size, base % 8) {
+            (8, _) => (base, entry.elements[2]),
+            (_, 4) => (base - 4, entry.elements[1]),
+            _ => (base, entry.elements[0]),
+        };
+        before * entry.arrays + elements
+    }
+}
+
+/// By the number of their arrays' entries.
+pub(crate) const TYPES: [Type; PRIMITIVES as usize] = [
+    Type::Object,
+    Type::Boolean,
+    Type::Char,
+    Type::Float,
+    Type::Double,
+    Type::Byte,
+    Type::Short,
+    Type::Int,
+    Type::Long,
+];
+
+/// What instances take in memory.
+pub(crate) struct Sizes {
+    pub(crate) model: Model,
+    layouts: Vec<Option<Layout>>,
+}
+
+/// `[Ljava/lang/String;` as `java.lang.String[]`.
+pub(crate) fn java_name(name: &str) -> String {
+    let element = name.trim_start_matches('[');
+    let depth = name.len() - element.len();
+    let element = match (depth, element) {
+        (0, class) => class,
+        (_, "Z") => "boolean",
+        (_, "C") => "char",
+        (_, "F") => "float",
+        (_, "D") => "double",
+        (_, "B") => "byte",
+        (_, "S") => "short",
+        (_, "I") => "int",
+        (_, "J") => "long",
+        (_, class) => {
+            let inner = class
+                .strip_prefix('L')
+                .and_then(|class| class.strip_suffix(';'));
+            inner.unwrap_or(class)
+        }
+    };
+    element.replace('/', ".") + &"[]".repeat(depth)
+}
+
+impl Visitor for Survey {
+    fn header(&mut self, header: Header) {
+        self.header = header;
+    }
+
+    fn text(&mut self, id: u64, text: &[u8]) -> Result<(), ErrorKind> {
+        self.name_bytes += text.len() as u64;
+        if self.name_bytes > MOST_NAMES {
+            let what = "bytes of names";
+            return Err(ErrorKind::TooMany {
+                what,
+                most: MOST_NAMES,
+            });
+        }
+        self.names.insert(id, text.into());
+        Ok(())
+    }
+
+    fn load_class(&mut self, _: u32, id: u64, name: u64) {
+        self.loaded.insert(id, name);
+    }
+
+    fn class(&mut self, class: ClassDump) -> Result<(), ErrorKind> {
+        let index = self.entry(class.id)?;
+        let is_new = self.entries[index as usize].dump.is_none();
+        if is_new {
+            self.previous = Previous::None;
+            self.see(class.id);
+            self.entries[index as usize].dump = Some(class);
+        }
+        Ok(())
+    }
+
+    fn instance(&mut self, id: u64, class: u64, _: &[u8]) -> Result<(), ErrorKind> {
+        let class = self.entry(class)?;
+        self.see(id);
+        self.previous = Previous::Instance(id, class);
+        self.entries[class as usize].instances += 1;
+        Ok(())
+    }
+
+    fn object_array(&mut self, id: u64, class: u64, length: u32) -> Result<(), ErrorKind> {
+        let class = self.entry(class)?;
+        self.array(id, class, Type::Object, length);
+        Ok(())
+    }
+
+    fn primitive_array(&mut self, id: u64, of: Type, length: u32) -> Result<(), ErrorKind> {
+        self.array(id, of as u32, of, length);
+        Ok(())
+    }
+}

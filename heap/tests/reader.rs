@@ -1,0 +1,121 @@
+//! Dumps that are whole, cut off and hostile.
+
+mod support;
+
+use loadhook_heap::{Error, ErrorKind, Histogram, Visitor, histogram, read};
+use proptest::prelude::*;
+use support::Writer;
+
+/// Takes contents too, and keeps nothing.
+struct All;
+
+impl Visitor for All {
+    fn wants_contents(&self) -> bool {
+        true
+    }
+}
+
+fn small() -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.text(20, "name");
+    writer.record(4, &[0; 40]);
+    writer.record(5, &[[0; 11].as_slice(), &[1], &[0; 8]].concat());
+    writer.root(0x01, 0x1000, &[0, 7]);
+    writer.root(0x08, 0x1000, &[1, 1]);
+    writer.root(0x03, 0x1020, &[1, 0]);
+    for n in 0..4_u64 {
+        writer.pair(0x1000 + 32 * n, 0x1000, 0x1000 + 32 * (n + 1));
+    }
+    writer.segment();
+    writer.object_array(0x2000, &[0x1000, 0, 0x1020]);
+    writer.primitive_array(0x2020, 8, 5, b"bytes");
+    writer.finish()
+}
+
+fn counts(dump: &[u8]) -> (Histogram, Result<(), Error>) {
+    histogram(dump)
+}
+
+#[test]
+fn counts_objects_and_bytes() {
+    let (histogram, outcome) = counts(&small());
+    outcome.expect("it is whole");
+    let classes = histogram.classes.iter();
+    let classes: Vec<_> = classes
+        .map(|class| (&*class.name, class.instances, class.bytes))
+        .collect();
+    let expected = [
+        ("test.Pair", 4, 96),
+        ("java.lang.Object[]", 1, 32),
+        ("byte[]", 1, 24),
+    ];
+    assert_eq!(classes, expected);
+    assert_eq!(histogram.header.time_ms, 1_000_000_000_000);
+}
+
+#[test]
+fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
+    let whole = small();
+    let mut most = 0;
+    for length in 31..whole.len() {
+        let (histogram, outcome) = counts(&whole[..length]);
+        let error = outcome.expect_err("it is cut off");
+        assert!(error.is_truncated(), "{length}: {error}");
+        assert!(error.at <= length as u64, "{length}: {error}");
+        assert!(histogram.instances() >= most, "{length}");
+        most = histogram.instances();
+        assert!(read(&whole[..length], &mut All).is_err());
+    }
+    assert_eq!(most, 6);
+    for length in 0..19 {
+        let error = counts(&whole[..length]).1.expect_err("it is none");
+        assert!(matches!(error.kind, ErrorKind::NotADump));
+    }
+}
+
+#[test]
+fn faults_have_their_place() {
+    let whole = small();
+    let text = |at: usize, with: &[u8]| {
+        let mut dump = whole.clone();
+        dump[at..at + with.len()].copy_from_slice(with);
+        counts(&dump).1.expect_err("it is wrong").to_string()
+    };
+    assert_eq!(text(19, &[0, 0, 0, 5]), "identifiers of 5 bytes at byte 23");
+    let segment = whole
+        .windows(5)
+        .position(|bytes| bytes == [0x1c, 0, 0, 0, 0])
+        .expect("a segment");
+    let first = segment + 9;
+    assert_eq!(
+        text(first, &[0x77]),
+        format!("unknown heap record 0x77 at byte {first}")
+    );
+    // An array of four thousand million longs in a segment of some bytes.
+    let mut writer = Writer::new();
+    writer.primitive_array(0x3000, 11, u32::MAX, &[]);
+    let error = counts(&writer.finish())
+        .1
+        .expect_err("there is none")
+        .to_string();
+    assert!(
+        error.starts_with("an array passes the end of the segment at byte"),
+        "{error}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a file holds, there is an end and no panic.
+    #[test]
+    fn mutated_dumps_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let mut dump = small();
+        for (at, byte) in changes {
+            let at = at.index(dump.len());
+            dump[at] = byte;
+        }
+        let _ = counts(&dump);
+        let _ = read(&dump[..], &mut All);
+    }
+}

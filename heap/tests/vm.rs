@@ -1,0 +1,176 @@
+//! Dumps of real JVMs.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use loadhook_heap::histogram;
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use tempfile::TempDir;
+
+/// A JVM that holds what `Kept` makes, and waits.
+struct Running {
+    jdk: Jdk,
+    child: Child,
+    folder: TempDir,
+}
+
+impl Running {
+    fn start(jdk: &Jdk, options: &[&str]) -> Running {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Kept.java");
+        let mut javac = Jdk::find(17).expect("JDK 17").javac().expect("javac");
+        javac.arg("-d").arg(folder.path()).arg(source);
+        helpers::output(&mut javac).expect("the program compiles");
+        let mut java = jdk.java();
+        java.args(options).args(["-Xmx64m", "-Xshare:off", "-cp"]);
+        java.arg(folder.path()).arg("Kept");
+        java.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = java.spawn().expect("the JVM starts");
+        let mut line = String::new();
+        let out = child.stdout.as_mut().expect("a pipe");
+        BufReader::new(out)
+            .read_line(&mut line)
+            .expect("it says so");
+        assert_eq!(line, "ready\n");
+        Running {
+            jdk: jdk.clone(),
+            child,
+            folder,
+        }
+    }
+
+    fn jcmd(&self, arguments: &[&str]) -> String {
+        let mut jcmd: Command = self.jdk.tool("jcmd").expect("jcmd");
+        jcmd.arg(self.child.id().to_string()).args(arguments);
+        helpers::output(&mut jcmd).expect("jcmd works")
+    }
+
+    fn dump(&self, options: &[&str]) -> File {
+        let file = self.folder.path().join("heap.hprof");
+        let _ = fs::remove_file(&file);
+        let path = file.to_str().expect("UTF-8");
+        let said = self.jcmd(&[&["GC.heap_dump"], options, &[path]].concat());
+        File::open(&file).unwrap_or_else(|error| panic!("{error}: {said}"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// By class, instances and bytes.
+type Counts = BTreeMap<String, (u64, u64)>;
+
+fn ours(source: impl Read) -> Counts {
+    let (histogram, outcome) = histogram(source);
+    outcome.expect("the dump is whole");
+    let mut counts = Counts::new();
+    for class in histogram.classes {
+        let count = counts.entry(class.name).or_default();
+        *count = (count.0 + class.instances, count.1 + class.bytes);
+    }
+    counts
+}
+
+/// Lines as `   1:          7214         333200  [B (java.base@17)`.
+fn the_vms(text: &str) -> Counts {
+    let mut counts = Counts::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [rank, instances, bytes, class, ..] = words[..] else {
+            continue;
+        };
+        if !rank.ends_with(':') {
+            continue;
+        }
+        let [Ok(instances), Ok(bytes)] = [instances, bytes].map(str::parse::<u64>) else {
+            continue;
+        };
+        // Rooms that the collector left empty are arrays of numbers in a dump.
+        let class = class.replace("Ljdk.internal.vm.FillerElement;", "I");
+        let element = class.trim_start_matches('[');
+        let depth = class.len() - element.len();
+        let primitives = [
+            "boolean", "char", "float", "double", "byte", "short", "int", "long",
+        ];
+        let name = match (depth, "ZCFDBSIJ".find(element)) {
+            (0, _) => element,
+            (_, Some(at)) => primitives[at],
+            _ => element.trim_start_matches('L').trim_end_matches(';'),
+        };
+        let name = name.to_owned() + &"[]".repeat(depth);
+        let count = counts.entry(name).or_default();
+        *count = (count.0 + instances, count.1 + bytes);
+    }
+    counts
+}
+
+fn agrees_with_the_vm(feature: u32, options: &[&str]) {
+    let jdk = Jdk::find(feature).expect("a JDK");
+    let running = Running::start(&jdk, options);
+    // Makes what jcmd itself leaves behind.
+    running.jcmd(&["GC.class_histogram"]);
+    let ours = ours(running.dump(&[]));
+    let theirs = the_vms(&running.jcmd(&["GC.class_histogram"]));
+    assert_eq!(ours["Kept$Node"].0, 500);
+    assert_eq!(ours["Kept$Longer"].0, 500);
+    let instances = |counts: &Counts| -> BTreeMap<String, u64> {
+        counts
+            .iter()
+            .map(|(name, count)| (name.clone(), count.0))
+            .collect()
+    };
+    assert_eq!(instances(&ours), instances(&theirs));
+    for (name, (_, bytes)) in &theirs {
+        let within = match &**name {
+            // The places of some static fields are not known.
+            "java.lang.Class" => bytes / 100,
+            // Before JDK 19 threads have padding that a dump does not show.
+            name if feature == 17 && (name.contains("Thread") || name.ends_with("Handler")) => 4096,
+            _ => 0,
+        };
+        let differ = ours[name].1.abs_diff(*bytes);
+        assert!(
+            differ <= within,
+            "{feature} {options:?}: {name}: {} and {bytes}",
+            ours[name].1
+        );
+    }
+}
+
+#[test]
+fn histograms_agree_with_jdk_17() {
+    agrees_with_the_vm(17, &["-XX:+UseSerialGC"]);
+    agrees_with_the_vm(17, &["-XX:+UseG1GC", "-XX:-UseCompressedOops"]);
+    agrees_with_the_vm(
+        17,
+        &["-XX:+UseParallelGC", "-XX:-UseCompressedClassPointers"],
+    );
+}
+
+#[test]
+fn histograms_agree_with_jdk_25() {
+    agrees_with_the_vm(25, &["-XX:+UseG1GC"]);
+    agrees_with_the_vm(25, &["-XX:+UseSerialGC", "-XX:+UseCompactObjectHeaders"]);
+    agrees_with_the_vm(25, &["-XX:+UseZGC"]);
+}
+
+#[test]
+fn packed_dumps_are_read() {
+    for feature in [17, 25] {
+        let running = Running::start(&Jdk::find(feature).expect("a JDK"), &[]);
+        let packed = running.dump(&["-gz=1"]);
+        let mut first = [0; 2];
+        (&packed).read_exact(&mut first).expect("a file");
+        assert_eq!(first, [0x1f, 0x8b]);
+        let packed = first.chain(packed);
+        assert_eq!(ours(packed)["Kept$Node"].0, 500);
+    }
+}
