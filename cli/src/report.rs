@@ -20,7 +20,7 @@ pub(crate) struct ReportArgs {
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// table, tree, collapsed, pprof, json, html, speedscope or chrome
+    /// table, tree, collapsed, pprof, json, html, speedscope, chrome or hprof
     #[arg(long, default_value = "table")]
     format: Format,
 
@@ -67,14 +67,15 @@ pub(crate) struct ReportArgs {
 impl ReportArgs {
     /// Refuses what would be without effect.
     fn fit_the_format(&self) -> Result<()> {
-        use Format::{Chrome, Collapsed, Html, Json, Speedscope, Table, Tree};
-        let all_but_pprof: &[Format] = &[Table, Tree, Collapsed, Json, Html, Speedscope, Chrome];
+        use Format::{Chrome, Collapsed, Hprof, Html, Json, Speedscope, Table, Tree};
+        let weighed: &[Format] = &[Table, Tree, Collapsed, Json, Html, Speedscope, Chrome];
+        let all_but_pprof: &[Format] = &[weighed, &[Hprof]].concat();
         for (option, is_given, formats) in [
             ("--focus", !self.focus.is_empty(), all_but_pprof),
             ("--thread", self.thread.is_some(), all_but_pprof),
-            ("--show", self.show.is_some(), all_but_pprof),
+            ("--show", self.show.is_some(), weighed),
             ("--sort", self.sort.is_some(), &[Table, Json, Html]),
-            ("--top", self.top.is_some(), &[Table, Json]),
+            ("--top", self.top.is_some(), &[Table, Json, Hprof]),
             // What is no table holds all notes or none.
             ("--explain", self.explain, &[Table]),
         ] {
@@ -146,14 +147,15 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         explain: args.explain,
         ..Options::default()
     };
-    if let Some(measure) = args.show {
+    // HPROF's text is of allocations alone.
+    let needed = match (args.format, args.show) {
+        (Format::Hprof, _) => Some((Measure::Allocated, "--format hprof".to_owned())),
+        (_, show) => show.map(|measure| (measure, format!("--show {}", measure.as_str()))),
+    };
+    if let Some((measure, option)) = needed {
         let mut pairs = args.files.iter().zip(&profiles);
         if let Some((file, _)) = pairs.find(|(_, profile)| !measure.is_in(profile)) {
-            bail!(
-                "{}: --show {}: the profile does not tell it",
-                file.display(),
-                measure.as_str()
-            );
+            bail!("{}: {option}: the profile does not tell it", file.display());
         }
     }
     warn(&profiles, &options);

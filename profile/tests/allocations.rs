@@ -190,3 +190,27 @@ fn allocations_add_up() {
     let site = &two.allocations.expect("some").sites[0];
     assert_eq!((site.live_age, site.live.objects_variance), (2.5, 1.0));
 }
+
+#[test]
+fn hprof_has_the_columns_of_its_manual() {
+    let mut profile = alone(sampled());
+    profile.header.start_epoch_millis = 907_760_290_000;
+    profile.header.duration_ns = 0;
+    profile.threads[1].name = "a \"pool\"\n".into();
+    profile.methods[2].file = None;
+    insta::assert_snapshot!(text(Format::Hprof, &profile, &Options::default()));
+    let options = Options {
+        top: Some(1),
+        ..Options::default()
+    };
+    let profile = alone(allocations());
+    let shown = text(Format::Hprof, &profile, &options);
+    // What no longer is shown has no trace.
+    assert_eq!(shown.matches("TRACE ").count(), 1, "{shown}");
+    let row = "   1 97.32% 97.32%       -    -  160000   1000     1 int []\nSITES END\n";
+    assert!(
+        shown.contains("SITES BEGIN (ordered by allocated bytes) "),
+        "{shown}"
+    );
+    assert!(shown.ends_with(row), "{shown}");
+}

@@ -418,7 +418,7 @@ fn words_choose() {
         assert_eq!(sort.as_str().parse(), Ok(sort));
     }
     let error = "xml".parse::<Format>().expect_err("no format");
-    insta::assert_snapshot!(error, @"unknown word `xml`; choose one of table, tree, collapsed, pprof, json, html, speedscope, chrome");
+    insta::assert_snapshot!(error, @"unknown word `xml`; choose one of table, tree, collapsed, pprof, json, html, speedscope, chrome, hprof");
 }
 
 #[test]

@@ -153,6 +153,22 @@ fn options_without_effect_are_refused() {
             }
         }
     }
+    for (option, said) in [
+        (
+            "--sort=self",
+            "error: --sort has no effect on --format hprof, only on table",
+        ),
+        (
+            "--show=allocated",
+            "error: --show has no effect on --format hprof, only on table",
+        ),
+        (
+            "--top=1",
+            "error: a.pb.gz: --format hprof: the profile does not tell it\n",
+        ),
+    ] {
+        report(&["a.pb.gz", "--format", "hprof", option]).expect(1, "", &[said]);
+    }
     report(&["--diff", "a.pb.gz", "b.pb.gz", "--explain"]).expect(
         1,
         "",

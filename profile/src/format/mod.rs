@@ -10,6 +10,7 @@ use crate::model::{Method, Profile};
 
 pub(crate) mod chrome;
 pub(crate) mod collapsed;
+mod hprof;
 pub(crate) mod html;
 pub(crate) mod json;
 pub mod pprof;
@@ -95,6 +96,8 @@ pub enum Format {
     Speedscope,
     /// Trace events, for `chrome://tracing` and Perfetto.
     Chrome,
+    /// HPROF's text of allocation sites; of a profile without allocations there are none.
+    Hprof,
 }
 
 /// A word that names none of the choices.
@@ -106,7 +109,7 @@ pub struct UnknownWord {
 
 impl Format {
     /// All formats, in the order of the documentation.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 9] = [
         Format::Table,
         Format::Tree,
         Format::Collapsed,
@@ -115,6 +118,7 @@ impl Format {
         Format::Html,
         Format::Speedscope,
         Format::Chrome,
+        Format::Hprof,
     ];
 
     /// The format's name in options.
@@ -128,6 +132,7 @@ impl Format {
             Format::Html => "html",
             Format::Speedscope => "speedscope",
             Format::Chrome => "chrome",
+            Format::Hprof => "hprof",
         }
     }
 
@@ -148,7 +153,10 @@ impl Format {
         let profile = match (self, measure) {
             (_, Measure::Time) => profile,
             // They tell several, or all.
-            (Format::Table | Format::Pprof | Format::Json | Format::Html, _) => profile,
+            (
+                Format::Table | Format::Pprof | Format::Json | Format::Html | Format::Hprof,
+                _,
+            ) => profile,
             _ => {
                 weighed = allocated::as_calls(profile, measure);
                 &weighed
@@ -167,6 +175,7 @@ impl Format {
             Format::Html => html::write(profile, wanted, out),
             Format::Speedscope => speedscope::write(profile, options, out),
             Format::Chrome => chrome::write(profile, options, out),
+            Format::Hprof => hprof::write(profile, options, out),
         }
     }
 }

@@ -1,0 +1,209 @@
+//! HPROF's text: allocation sites with the traces that lead to them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::{self, Write};
+
+use super::Options;
+use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
+use crate::model::Profile;
+use crate::names::printable;
+
+/// Stands for a number that is not known.
+const UNKNOWN: &str = "-";
+
+/// `TRACE` and `SITES`, the heaviest first: by what is alive, where that was
+/// followed. Numbers that do not fit push the columns to their right.
+pub(super) fn write(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let none = Allocations::default();
+    let allocations = profile.allocations.as_ref().unwrap_or(&none);
+    let weight = |site: &Site| {
+        bytes(if allocations.live {
+            site.live
+        } else {
+            site.allocated
+        })
+    };
+    let mut sites: Vec<&Site> = allocations.chosen(profile, options).collect();
+    sites.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    let whole: f64 = sites.iter().map(|site| weight(site)).sum();
+    sites.truncate(options.top.unwrap_or(usize::MAX));
+    // By thread and innermost frame.
+    let mut traces: HashMap<(u32, Option<u32>), usize> = HashMap::new();
+    let header = &profile.header;
+    let ran = i64::try_from(header.duration_ns / 1_000_000_000).unwrap_or(0);
+    let date = date((header.start_epoch_millis / 1000).saturating_add(ran));
+
+    writeln!(out, "JAVA PROFILE 1.0.1, created {date}\n")?;
+    match allocations.seen {
+        Seen::Exact => writeln!(out, "All allocations of the instrumented classes.\n")?,
+        Seen::Sampled { interval } => {
+            writeln!(out, "Estimates from one sample in {interval} bytes.\n")?;
+        }
+    }
+    let threads: BTreeSet<u32> = sites.iter().map(|site| site.thread).collect();
+    for thread in threads {
+        let name = printable(&profile.threads[thread as usize].name).replace('"', "\\\"");
+        writeln!(out, "THREAD START (id = {}, name=\"{name}\")", thread + 1)?;
+    }
+    for site in &sites {
+        let next = traces.len() + 1;
+        let mut is_new = false;
+        let trace = *traces.entry((site.thread, site.frame)).or_insert_with(|| {
+            is_new = true;
+            next
+        });
+        if is_new {
+            writeln!(out, "TRACE {trace}: (thread={})", site.thread + 1)?;
+            for frame in allocations.path(site) {
+                writeln!(out, "\t{}", place(profile, frame))?;
+            }
+            if site.frame.is_none() {
+                writeln!(out, "\t<empty>")?;
+            }
+            writeln!(out)?;
+        }
+    }
+    let order = if allocations.live {
+        "live"
+    } else {
+        "allocated"
+    };
+    writeln!(out, "SITES BEGIN (ordered by {order} bytes) {date}")?;
+    writeln!(
+        out,
+        "        percent        live       alloc'ed    stack class"
+    )?;
+    writeln!(
+        out,
+        "rank  self  accum   bytes objs   bytes   objs trace name"
+    )?;
+    let percent = |part: f64| match whole > 0.0 {
+        true => format!("{:.2}%", 100.0 * part / whole),
+        false => UNKNOWN.to_owned(),
+    };
+    let mut accumulated = 0.0;
+    for (rank, site) in (1..).zip(sites) {
+        accumulated += weight(site);
+        let [live_bytes, live_objects] = match allocations.live {
+            true => numbers(site.live),
+            false => [UNKNOWN, UNKNOWN].map(str::to_owned),
+        };
+        let [all_bytes, all_objects] = numbers(site.allocated);
+        let (own, sum) = (percent(weight(site)), percent(accumulated));
+        let trace = traces[&(site.thread, site.frame)];
+        let class = class(&site.type_name);
+        writeln!(
+            out,
+            "{rank:>4} {own:>5} {sum:>6} {live_bytes:>7} {live_objects:>4} {all_bytes:>7} {all_objects:>6} {trace:>5} {class}"
+        )?;
+    }
+    writeln!(out, "SITES END")
+}
+
+fn bytes(amount: Amount) -> f64 {
+    amount.bytes.unwrap_or(0.0)
+}
+
+fn numbers(amount: Amount) -> [String; 2] {
+    let whole = |number: f64| format!("{:.0}", number.round());
+    let bytes = amount.bytes.map_or_else(|| UNKNOWN.to_owned(), whole);
+    [bytes, whole(amount.objects)]
+}
+
+/// `java/util/Hashtable.put(Hashtable.java:405)`
+fn place(profile: &Profile, frame: &Frame) -> String {
+    let method = &profile.methods[frame.method as usize];
+    let source = match (&method.file, frame.line) {
+        (None, _) => "Unknown Source".to_owned(),
+        (Some(file), None) => format!("{file}:Unknown line"),
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+    };
+    let class = method.class.replace('.', "/");
+    printable(&format!("{class}.{}({source})", method.name)).into_owned()
+}
+
+/// `char []`, `java/util/Hashtable$Entry`
+fn class(type_name: &str) -> String {
+    let dimensions = type_name.find('[').unwrap_or(type_name.len());
+    let (name, dimensions) = type_name.split_at(dimensions);
+    let space = if dimensions.is_empty() { "" } else { " " };
+    let name = name.replace('.', "/");
+    printable(&format!("{name}{space}{dimensions}")).into_owned()
+}
+
+/// Seconds since 1970 as `Wed Oct  7 11:38:10 1998`, in UTC.
+fn date(seconds: i64) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [(&str, i64); 12] = [
+        ("Jan", 31),
+        ("Feb", 28),
+        ("Mar", 31),
+        ("Apr", 30),
+        ("May", 31),
+        ("Jun", 30),
+        ("Jul", 31),
+        ("Aug", 31),
+        ("Sep", 30),
+        ("Oct", 31),
+        ("Nov", 30),
+        ("Dec", 31),
+    ];
+    const DAY: i64 = 86_400;
+    // Any year that people have files of.
+    let seconds = seconds.clamp(0, 200 * 365 * DAY);
+    let (days, time) = (seconds / DAY, seconds % DAY);
+    let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let (mut year, mut day) = (1970, days);
+    while day >= 365 + i64::from(is_leap(year)) {
+        day -= 365 + i64::from(is_leap(year));
+        year += 1;
+    }
+    let mut month = "";
+    for (name, length) in MONTHS {
+        let length = length + i64::from(name == "Feb" && is_leap(year));
+        month = name;
+        if day < length {
+            break;
+        }
+        day -= length;
+    }
+    let weekday = DAYS[(days % 7) as usize];
+    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
+    let day = day + 1;
+    format!("{weekday} {month} {day:>2} {hour:02}:{minute:02}:{second:02} {year}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{class, date};
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (seconds, text) in [
+            (0, "Thu Jan  1 00:00:00 1970"),
+            // The manual's own.
+            (907_760_290, "Wed Oct  7 11:38:10 1998"),
+            (951_782_400, "Tue Feb 29 00:00:00 2000"),
+            (1_798_761_599, "Thu Dec 31 23:59:59 2026"),
+            (4_107_542_400, "Mon Mar  1 00:00:00 2100"),
+            (-1, "Thu Jan  1 00:00:00 1970"),
+        ] {
+            assert_eq!(date(seconds), text);
+        }
+    }
+
+    #[test]
+    fn types_are_written_as_in_the_manual() {
+        for (java, hprof) in [
+            ("char[]", "char []"),
+            ("java.util.Hashtable$Entry", "java/util/Hashtable$Entry"),
+            ("java.lang.String[][]", "java/lang/String [][]"),
+        ] {
+            assert_eq!(class(java), hprof);
+        }
+    }
+}
