@@ -92,3 +92,65 @@ fn shows_what_a_dump_holds_and_how_much_of_one_that_is_cut_off() {
         none.err
     );
 }
+
+#[test]
+fn shows_what_objects_keep_and_what_keeps_them() {
+    let folder = folder();
+    dump(folder.path());
+    let shown = |arguments: &[&str]| {
+        let mut command = loadhook(
+            folder.path(),
+            &[&["heap", "heap.hprof"], arguments].concat(),
+        );
+        let shown = done(command.env("COLUMNS", "80"));
+        assert_eq!(shown.code, Some(0), "{}", shown.err);
+        assert!(
+            shown
+                .out
+                .lines()
+                .all(|line| line.chars().count() <= 80 || line.contains('·'))
+        );
+        shown.out
+    };
+    let path = shown(&["--path", "Dump$Held"]);
+    let lines: Vec<&str> = path.lines().collect();
+    assert!(
+        lines[0].starts_with("Dump$Held 0x") && lines[0].ends_with(" · retains 16 bytes"),
+        "{path}"
+    );
+    assert!(lines[1].starts_with("  ↑ [0] of Dump$Held[] 0x"), "{path}");
+    assert!(lines[1].ends_with(" · retains 6.3 KB"), "{path}");
+    assert!(lines[2].starts_with("  ↑ held of class Dump 0x"), "{path}");
+    assert!(
+        lines.last().is_some_and(|line| line.starts_with("root: ")),
+        "{path}"
+    );
+    let identifier = lines[1]
+        .split(' ')
+        .find(|word| word.starts_with("0x"))
+        .expect("one");
+    assert!(shown(&["--path", identifier]).starts_with("Dump$Held[] 0x"));
+
+    // 16 bytes and 321 references, and as many objects of 16.
+    let objects = shown(&["--biggest", "--top", "1000000"]);
+    let held = objects
+        .lines()
+        .find(|line| line.ends_with(&format!("{identifier}  Dump$Held[]")));
+    let words: Vec<&str> = held.expect("a row").split_whitespace().collect();
+    assert_eq!(words[3..5], ["6,440", "1,304"], "{words:?}");
+    let classes = shown(&["--by", "retained", "--top", "1000000"]);
+    let held = classes.lines().find(|line| line.ends_with("  Dump$Held"));
+    let words: Vec<&str> = held.expect("a row").split_whitespace().collect();
+    assert_eq!(words[3..6], ["5,136", "5,136", "321"], "{words:?}");
+
+    let none = done(&mut loadhook(
+        folder.path(),
+        &["heap", "heap.hprof", "--path", "No"],
+    ));
+    assert!(
+        none.err
+            .starts_with("error: --path No: no object of that class"),
+        "{}",
+        none.err
+    );
+}

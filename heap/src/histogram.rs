@@ -12,7 +12,7 @@ use crate::survey::Survey;
 pub struct Count {
     /// The class as Java writes it: `java.lang.String`, `int[]`.
     pub name: String,
-    /// The class's object; 0 of arrays of primitive types.
+    /// The class's object; of arrays of primitive types a number below 9.
     pub class_id: u64,
     /// How many objects.
     pub instances: u64,
@@ -51,7 +51,7 @@ impl Histogram {
 
 /// Counts the objects of a dump. What was read before a fault comes with it.
 pub fn histogram(source: impl Read) -> (Histogram, Result<(), Error>) {
-    let mut survey = Survey::new();
+    let mut survey = Survey::new(false);
     let outcome = read(source, &mut survey);
     let mut histogram = of_survey(&survey);
     histogram.dump_bytes = match &outcome {
@@ -76,7 +76,10 @@ pub(crate) fn of_survey(survey: &Survey) -> Histogram {
         let arrays = survey.arrays_size(class, &sizes.model);
         classes.push(Count {
             name: String::new(),
-            class_id: entry.id,
+            class_id: match entry.id {
+                0 => index as u64,
+                id => id,
+            },
             instances: entry.instances + entry.arrays,
             bytes: entry.instances.saturating_mul(each).saturating_add(arrays),
         });

@@ -3,7 +3,8 @@
 //!
 //! [`read`](fn@read) gives a dump's records to a [`Visitor`] one after the other, in
 //! memory of a megabyte. [`histogram`](fn@histogram) counts objects and keeps only what there is
-//! once a class. No length in a file is believed before its bytes are there.
+//! once a class. [`Graph`] has the references, and the [`Dominators`] what each object keeps.
+//! No length in a file is believed before its bytes are there.
 //!
 //! ```
 //! use loadhook_heap::histogram;
@@ -26,14 +27,19 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod dominators;
 mod error;
+mod graph;
 mod histogram;
 mod input;
 mod layout;
+mod links;
 mod reader;
 mod survey;
 
+pub use dominators::Dominators;
 pub use error::{Error, ErrorKind, Type};
+pub use graph::Graph;
 pub use histogram::{Count, Histogram, histogram};
 pub use layout::Model;
 pub use reader::{ClassDump, Frame, Header, Root, RootKind, Visitor, read};

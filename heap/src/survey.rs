@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::error::{ErrorKind, Type};
 use crate::layout::{Distances, Layout, Model, hidden_fields, up};
-use crate::reader::{ClassDump, Header, Visitor};
+use crate::reader::{ClassDump, Frame, Header, Root, Visitor};
 
 /// Bytes of names that are kept; large programs have a few hundred thousand
 /// names in 20 MB.
@@ -28,6 +28,36 @@ pub(crate) struct Entry {
     pub(crate) dump: Option<ClassDump>,
 }
 
+/// What an object is, with its entry: the number of its class or, of a class
+/// itself, of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Instance(u32),
+    Array(u32),
+    Class(u32),
+}
+
+/// An object as first seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    pub(crate) id: u64,
+    pub(crate) what: u32,
+    pub(crate) length: u32,
+}
+
+const ARRAY: u32 = 1 << 30;
+const CLASS: u32 = 2 << 30;
+
+/// What is kept in [`Object::what`].
+pub(crate) fn what(packed: u32) -> What {
+    let class = packed & (ARRAY - 1);
+    match packed & (ARRAY | CLASS) {
+        ARRAY => What::Array(class),
+        CLASS => What::Class(class),
+        _ => What::Instance(class),
+    }
+}
+
 /// Arrays of primitive types come first among the entries, by their type; the
 /// first is none.
 pub(crate) const PRIMITIVES: u32 = 9;
@@ -44,16 +74,25 @@ pub(crate) struct Survey {
     name_bytes: u64,
     /// Class to its name.
     pub(crate) loaded: HashMap<u64, u64>,
+    /// Serial number to class.
+    pub(crate) serials: HashMap<u32, u64>,
     pub(crate) entries: Vec<Entry>,
     by_id: HashMap<u64, u32>,
     /// Answers of `by_id`.
     recent: Vec<(u64, u32)>,
     distances: Distances,
     previous: Previous,
+    pub(crate) keep: bool,
+    pub(crate) objects: Vec<Object>,
+    pub(crate) roots: Vec<Root>,
+    pub(crate) frames: HashMap<u64, Frame>,
+    /// Serial number to thread and frames.
+    pub(crate) traces: HashMap<u32, (u32, Vec<u64>)>,
 }
 
 impl Survey {
-    pub(crate) fn new() -> Survey {
+    /// `keep` objects, roots and stacks, not classes only.
+    pub(crate) fn new(keep: bool) -> Survey {
         let mut entries = Vec::new();
         entries.resize_with(PRIMITIVES as usize, Entry::default);
         Survey {
@@ -61,11 +100,17 @@ impl Survey {
             names: HashMap::new(),
             name_bytes: 0,
             loaded: HashMap::new(),
+            serials: HashMap::new(),
             entries,
             by_id: HashMap::new(),
             recent: vec![(0, 0); 1024],
             distances: Distances::new(),
             previous: Previous::None,
+            keep,
+            objects: Vec::new(),
+            roots: Vec::new(),
+            frames: HashMap::new(),
+            traces: HashMap::new(),
         }
     }
 
@@ -101,7 +146,7 @@ impl Survey {
     }
 
     #[inline]
-    fn see(&mut self, id: u64) {
+    fn see(&mut self, id: u64, what: u32, length: u32) -> Result<(), ErrorKind> {
         match self.previous {
             Previous::Instance(before, class) if id > before => {
                 let least = &mut self.entries[class as usize].distance;
@@ -112,10 +157,21 @@ impl Survey {
             }
             _ => {}
         }
+        if self.keep {
+            if self.objects.len() >= (u32::MAX - 2) as usize {
+                let most = u64::from(u32::MAX - 2);
+                return Err(ErrorKind::TooMany {
+                    what: "objects",
+                    most,
+                });
+            }
+            self.objects.push(Object { id, what, length });
+        }
+        Ok(())
     }
 
-    fn array(&mut self, id: u64, class: u32, of: Type, length: u32) {
-        self.see(id);
+    fn array(&mut self, id: u64, class: u32, of: Type, length: u32) -> Result<(), ErrorKind> {
+        self.see(id, ARRAY | class, length)?;
         self.previous = Previous::Array(id, of, length);
         let entry = &mut self.entries[class as usize];
         entry.arrays += 1;
@@ -124,6 +180,7 @@ impl Survey {
         for (sum, bytes) in entry.elements.iter_mut().zip(both) {
             *sum += bytes;
         }
+        Ok(())
     }
 
     /// A class's name as the VM writes it.
@@ -302,8 +359,29 @@ impl Visitor for Survey {
         Ok(())
     }
 
-    fn load_class(&mut self, _: u32, id: u64, name: u64) {
+    fn load_class(&mut self, serial: u32, id: u64, name: u64) {
         self.loaded.insert(id, name);
+        if self.keep {
+            self.serials.insert(serial, id);
+        }
+    }
+
+    fn frame(&mut self, frame: Frame) {
+        if self.keep {
+            self.frames.insert(frame.id, frame);
+        }
+    }
+
+    fn trace(&mut self, serial: u32, thread: u32, frames: &[u64]) {
+        if self.keep {
+            self.traces.insert(serial, (thread, frames.to_vec()));
+        }
+    }
+
+    fn root(&mut self, root: Root) {
+        if self.keep {
+            self.roots.push(root);
+        }
     }
 
     fn class(&mut self, class: ClassDump) -> Result<(), ErrorKind> {
@@ -311,7 +389,7 @@ impl Visitor for Survey {
         let is_new = self.entries[index as usize].dump.is_none();
         if is_new {
             self.previous = Previous::None;
-            self.see(class.id);
+            self.see(class.id, CLASS | index, 0)?;
             self.entries[index as usize].dump = Some(class);
         }
         Ok(())
@@ -319,7 +397,7 @@ impl Visitor for Survey {
 
     fn instance(&mut self, id: u64, class: u64, _: &[u8]) -> Result<(), ErrorKind> {
         let class = self.entry(class)?;
-        self.see(id);
+        self.see(id, class, 0)?;
         self.previous = Previous::Instance(id, class);
         self.entries[class as usize].instances += 1;
         Ok(())
@@ -327,12 +405,10 @@ impl Visitor for Survey {
 
     fn object_array(&mut self, id: u64, class: u64, length: u32) -> Result<(), ErrorKind> {
         let class = self.entry(class)?;
-        self.array(id, class, Type::Object, length);
-        Ok(())
+        self.array(id, class, Type::Object, length)
     }
 
     fn primitive_array(&mut self, id: u64, of: Type, length: u32) -> Result<(), ErrorKind> {
-        self.array(id, of as u32, of, length);
-        Ok(())
+        self.array(id, of as u32, of, length)
     }
 }

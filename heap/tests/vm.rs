@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use loadhook_heap::histogram;
+use loadhook_heap::{Graph, histogram};
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
 use tempfile::TempDir;
@@ -172,5 +172,37 @@ fn packed_dumps_are_read() {
         assert_eq!(first, [0x1f, 0x8b]);
         let packed = first.chain(packed);
         assert_eq!(ours(packed)["Kept$Node"].0, 500);
+    }
+}
+
+/// What `Kept` keeps is known.
+#[test]
+fn a_real_program_keeps_what_it_says() {
+    for feature in [17, 25] {
+        let running = Running::start(&Jdk::find(feature).expect("a JDK"), &[]);
+        running.dump(&[]);
+        let file = running.folder.path().join("heap.hprof");
+        let (graph, outcome) = Graph::read(|| File::open(&file)).expect("a dump");
+        assert!(outcome.is_none(), "{outcome:?}");
+        let found = graph.dominators();
+        let retained = |class: &str| {
+            let object = graph.first_of(class).expect("it is there");
+            found.retained(object).expect("it is kept")
+        };
+        // Nodes of 24 and of 32 bytes hang on each other.
+        assert_eq!(retained("Kept$Chain"), 16 + 500 * (24 + 32));
+        assert_eq!(retained("Kept$Shared"), 16 + 100_016);
+        // Two hold it, so neither keeps it.
+        assert_eq!(retained("Kept$Side"), 16);
+        let shared = graph.first_of("Kept$Shared").expect("it is there");
+        let path = found.path(shared);
+        let names: Vec<String> = path.iter().map(|object| graph.name(*object)).collect();
+        assert_eq!(names[..3], ["Kept$Shared", "Kept$Side", "class Kept"]);
+        let links = graph
+            .links(File::open(&file).expect("ours"), &path)
+            .expect("a dump");
+        assert_eq!(links[0], "shared");
+        assert!(["LEFT", "RIGHT"].contains(&&*links[1]), "{links:?}");
+        assert!(path.last().is_some_and(|root| graph.root(*root).is_some()));
     }
 }

@@ -1,6 +1,7 @@
 //! `loadhook heap`: dumps of the heap, taken and read.
 
 mod dump;
+mod kept;
 mod report;
 mod table;
 mod whole;

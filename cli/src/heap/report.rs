@@ -10,22 +10,35 @@ use loadhook_heap::{Error, Header, Histogram};
 use loadhook_profile::{bytes, count};
 use serde_json::json;
 
-use super::table;
+use super::{kept, table};
 use crate::output::{columns, say};
 
 /// Columns of a table that goes to no terminal.
-const COLUMNS: usize = 80;
+pub(super) const COLUMNS: usize = 80;
 
 /// What is shown of a heap dump.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Rows of a table
     #[arg(long, value_name = "N", default_value_t = 20)]
-    top: usize,
+    pub(super) top: usize,
 
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    pub(super) format: Format,
+
+    /// What classes are ordered by: retained adds what their objects keep
+    #[arg(long, value_enum, default_value_t = By::Bytes)]
+    by: By,
+
+    /// The objects that keep most, instead of classes
+    #[arg(long, conflicts_with_all = ["by", "path"])]
+    pub(super) biggest: bool,
+
+    /// The way from an object to the nearest root: its identifier as 0x7f00,
+    /// or a class, of which the first object is taken
+    #[arg(long, value_name = "ID|CLASS", conflicts_with = "by")]
+    pub(super) path: Option<String>,
 
     /// Show what a dump holds that is cut off
     #[arg(long)]
@@ -33,7 +46,13 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum By {
+    Bytes,
+    Retained,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
     Table,
     Json,
 }
@@ -41,18 +60,22 @@ enum Format {
 /// Runs the command.
 pub(crate) fn run(file: &Path, args: &ReportArgs) -> Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let histogram = histogram(file, args)?;
-    match args.format {
-        Format::Table => {
-            head(&histogram, &mut out)?;
-            histogram_table(&histogram, args.top, &mut out)?;
+    if args.biggest || args.path.is_some() || args.by == By::Retained {
+        kept::run(file, args, &mut out)?;
+    } else {
+        let histogram = histogram(file, args)?;
+        match args.format {
+            Format::Table => {
+                head(&histogram, &mut out)?;
+                histogram_table(&histogram, args.top, &mut out)?;
+            }
+            Format::Json => histogram_json(&histogram, args.top, &mut out)?,
         }
-        Format::Json => histogram_json(&histogram, args.top, &mut out)?,
     }
     Ok(out.flush()?)
 }
 
-fn open(file: &Path) -> Result<File> {
+pub(super) fn open(file: &Path) -> Result<File> {
     let name = || file.display().to_string();
     let opened = File::open(file).with_context(name)?;
     if opened.metadata().with_context(name)?.is_dir() {
@@ -63,20 +86,17 @@ fn open(file: &Path) -> Result<File> {
 
 fn histogram(file: &Path, args: &ReportArgs) -> Result<Histogram> {
     let (histogram, outcome) = loadhook_heap::histogram(open(file)?);
-    whole(file, args, outcome, || {
-        let objects = count(histogram.instances());
-        format!("{objects} objects of {}", bytes(histogram.bytes()))
-    })?;
+    whole(file, args, outcome, &histogram)?;
     Ok(histogram)
 }
 
 /// Whether to go on with what was read: all, or what is there of a dump that
 /// is cut off.
-fn whole(
+pub(super) fn whole(
     file: &Path,
     args: &ReportArgs,
     outcome: Result<(), Error>,
-    readable: impl Fn() -> String,
+    histogram: &Histogram,
 ) -> Result<()> {
     let Err(error) = outcome else {
         return Ok(());
@@ -87,15 +107,16 @@ fn whole(
     }
     if !args.partial {
         bail!(
-            "{name}: {error}; --partial shows the {} before that",
-            readable()
+            "{name}: {error}; --partial shows the {} objects of {} before that",
+            count(histogram.instances()),
+            bytes(histogram.bytes())
         );
     }
     say!("warning: {name}: {error}; what follows is of the part before that");
     Ok(())
 }
 
-fn head(histogram: &Histogram, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn head(histogram: &Histogram, out: &mut dyn Write) -> io::Result<()> {
     let Header { id_size, time_ms } = histogram.header;
     writeln!(
         out,
@@ -107,13 +128,13 @@ fn head(histogram: &Histogram, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn histogram_table(histogram: &Histogram, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    let all = histogram.bytes().max(1) as f64;
+    let all = histogram.bytes();
     let titles = ["#", "bytes %", "bytes", "instances", "class"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
     for (rank, class) in histogram.classes.iter().take(top).enumerate() {
         rows.push(vec![
             (rank + 1).to_string(),
-            format!("{:.1} %", 100.0 * class.bytes as f64 / all),
+            percent(class.bytes, all),
             count(class.bytes),
             count(class.instances),
             class.name.clone(),
@@ -123,8 +144,12 @@ fn histogram_table(histogram: &Histogram, top: usize, out: &mut dyn Write) -> io
     rest(histogram.classes.len(), top, "classes", out)
 }
 
+pub(super) fn percent(part: u64, all: u64) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / all.max(1) as f64)
+}
+
 /// Says how many rows were left out.
-fn rest(all: usize, top: usize, what: &str, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn rest(all: usize, top: usize, what: &str, out: &mut dyn Write) -> io::Result<()> {
     match all.saturating_sub(top) {
         0 => Ok(()),
         more => writeln!(out, "{} more {what}, see --top", count(more as u64)),
@@ -156,7 +181,7 @@ fn histogram_json(histogram: &Histogram, top: usize, out: &mut dyn Write) -> Res
 }
 
 /// An object as it is named on screen and on the command line.
-fn id(id: u64) -> String {
+pub(super) fn id(id: u64) -> String {
     format!("{id:#x}")
 }
 

@@ -39,14 +39,18 @@ public final class Kept {
     static WeakReference<Weakly> weak;
     static Weakly strong;
 
-    public static void main(String[] args) throws Exception {
+    private static Node chain() {
         Node last = null;
         for (int i = 0; i < 1000; i++) {
             Node node = i % 2 == 0 ? new Node() : new Longer();
             node.next = last;
             last = node;
         }
-        CHAIN.first = last;
+        return last;
+    }
+
+    public static void main(String[] args) throws Exception {
+        CHAIN.first = chain();
         LEFT.shared = RIGHT.shared = new Shared();
         for (int i = 0; i < same.length; i++) {
             same[i] = new String("said a hundred times".toCharArray());

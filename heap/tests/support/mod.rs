@@ -73,11 +73,23 @@ impl Writer {
         fields: &[(u64, u8)],
         statics: &[(u64, u64)],
     ) {
+        self.class_of(0, id, above, fields, statics);
+    }
+
+    pub(crate) fn class_of(
+        &mut self,
+        loader: u64,
+        id: u64,
+        above: u64,
+        fields: &[(u64, u8)],
+        statics: &[(u64, u64)],
+    ) {
         self.heap.push(0x20);
         self.heap.extend(id.to_be_bytes());
         self.heap.extend([0; 4]);
         self.heap.extend(above.to_be_bytes());
-        self.heap.extend([0; 5 * 8 + 4 + 2]);
+        self.heap.extend(loader.to_be_bytes());
+        self.heap.extend([0; 4 * 8 + 4 + 2]);
         self.heap.extend((statics.len() as u16).to_be_bytes());
         for (name, value) in statics {
             self.heap.extend(name.to_be_bytes());
@@ -136,6 +148,11 @@ impl Writer {
     pub(crate) fn segment(&mut self) {
         let heap = std::mem::take(&mut self.heap);
         self.record(0x1c, &heap);
+    }
+
+    /// The bytes so far.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
     }
 
     pub(crate) fn finish(mut self) -> Vec<u8> {

@@ -153,10 +153,9 @@ impl Format {
         let profile = match (self, measure) {
             (_, Measure::Time) => profile,
             // They tell several, or all.
-            (
-                Format::Table | Format::Pprof | Format::Json | Format::Html | Format::Hprof,
-                _,
-            ) => profile,
+            (Format::Table | Format::Pprof | Format::Json | Format::Html | Format::Hprof, _) => {
+                profile
+            }
             _ => {
                 weighed = allocated::as_calls(profile, measure);
                 &weighed

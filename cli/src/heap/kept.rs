@@ -1,0 +1,203 @@
+//! What objects keep, and what keeps them.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use loadhook_heap::{Dominators, Graph, RootKind};
+use loadhook_profile::{bytes, count, printable};
+use serde_json::json;
+
+use super::report::{COLUMNS, Format, ReportArgs, head, id, open, percent, rest, whole};
+use super::table;
+use crate::output::columns;
+
+/// Shows the biggest objects, classes with what they keep, or a way to a root.
+pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
+    // A pipe, which cannot be read twice, is refused.
+    if !open(file)?.metadata()?.is_file() {
+        bail!("{}: not a file; it is read more than once", file.display());
+    }
+    let name = || file.display().to_string();
+    let (graph, cut_off) = Graph::read(|| File::open(file)).with_context(name)?;
+    whole(file, args, cut_off.map_or(Ok(()), Err), &graph.histogram)?;
+    let found = graph.dominators();
+    match &args.path {
+        Some(of) => path(file, args, of, &graph, &found, out),
+        None if args.biggest => Ok(biggest(args, &graph, &found, out)?),
+        None => Ok(classes(args, &graph, &found, out)?),
+    }
+}
+
+/// What roots do not keep is said: it is in no object's sum.
+fn kept(graph: &Graph, found: &Dominators, out: &mut dyn Write) -> io::Result<()> {
+    head(&graph.histogram, out)?;
+    match graph.len() - found.kept() {
+        0 => Ok(()),
+        loose => writeln!(
+            out,
+            "{} objects are kept by no root, or by weak references alone\n",
+            count(loose.into())
+        ),
+    }
+}
+
+fn biggest(
+    args: &ReportArgs,
+    graph: &Graph,
+    found: &Dominators,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let largest = found.largest(args.top);
+    let retained = |object: u32| found.retained(object).unwrap_or(0);
+    if args.format == Format::Json {
+        let object = |object: &u32| {
+            json!({
+                "id": id(graph.id(*object)),
+                "class": graph.name(*object),
+                "bytes": graph.size(*object),
+                "retained": retained(*object),
+                "dominator": found.dominator(*object).map(|above| id(graph.id(above))),
+            })
+        };
+        let objects: Vec<_> = largest.iter().map(object).collect();
+        serde_json::to_writer_pretty(&mut *out, &json!({ "objects": objects }))?;
+        return writeln!(out);
+    }
+    kept(graph, found, out)?;
+    let titles = ["#", "retained %", "retained", "bytes", "id", "object"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    let all = graph.histogram.bytes();
+    for (rank, object) in largest.iter().enumerate() {
+        rows.push(vec![
+            (rank + 1).to_string(),
+            percent(retained(*object), all),
+            count(retained(*object)),
+            count(graph.size(*object)),
+            id(graph.id(*object)),
+            graph.name(*object),
+        ]);
+    }
+    table::write(&rows, columns(io::stdout(), COLUMNS), out)?;
+    rest(found.kept() as usize, args.top, "objects", out)
+}
+
+fn classes(
+    args: &ReportArgs,
+    graph: &Graph,
+    found: &Dominators,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let by_class = found.by_class(graph);
+    let retained =
+        |class: &loadhook_heap::Count| by_class.get(&class.class_id).copied().unwrap_or(0);
+    let mut classes: Vec<_> = graph.histogram.classes.iter().collect();
+    classes.sort_by_key(|class| std::cmp::Reverse(retained(class)));
+    let shown = classes.iter().take(args.top);
+    if args.format == Format::Json {
+        let class = |class: &&loadhook_heap::Count| {
+            json!({
+                "class": class.name,
+                "id": id(class.class_id),
+                "instances": class.instances,
+                "bytes": class.bytes,
+                "retained": retained(class),
+            })
+        };
+        let classes: Vec<_> = shown.map(class).collect();
+        serde_json::to_writer_pretty(&mut *out, &json!({ "classes": classes }))?;
+        return writeln!(out);
+    }
+    kept(graph, found, out)?;
+    let titles = ["#", "retained %", "retained", "bytes", "instances", "class"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    let all = graph.histogram.bytes();
+    for (rank, class) in shown.enumerate() {
+        rows.push(vec![
+            (rank + 1).to_string(),
+            percent(retained(class), all),
+            count(retained(class)),
+            count(class.bytes),
+            count(class.instances),
+            class.name.clone(),
+        ]);
+    }
+    table::write(&rows, columns(io::stdout(), COLUMNS), out)?;
+    rest(classes.len(), args.top, "classes", out)
+}
+
+/// The object that was asked for.
+fn object(of: &str, graph: &Graph) -> Result<u32> {
+    if let Some(hex) = of.strip_prefix("0x") {
+        let number = u64::from_str_radix(hex, 16).with_context(|| format!("--path {of}"))?;
+        let object = graph.object(number);
+        return object.with_context(|| format!("--path {of}: no such object"));
+    }
+    let first = graph.first_of(of);
+    first.with_context(|| {
+        format!("--path {of}: no object of that class, as java.util.Map$Entry or int[]")
+    })
+}
+
+fn path(
+    file: &Path,
+    args: &ReportArgs,
+    of: &str,
+    graph: &Graph,
+    found: &Dominators,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let object = object(of, graph)?;
+    let path = found.path(object);
+    let Some(root) = path.last() else {
+        bail!(
+            "{} {}: no root keeps it, or weak references alone",
+            id(graph.id(object)),
+            printable(&graph.name(object))
+        );
+    };
+    let links = graph.links(File::open(file)?, &path)?;
+    let retained = |object: u32| found.retained(object).unwrap_or(0);
+    let link = |at: usize| at.checked_sub(1).map(|at| &*links[at]);
+    let root = graph.root(*root).map_or("unknown", kind);
+    if args.format == Format::Json {
+        let step = |(at, object): (usize, &u32)| {
+            json!({
+                "id": id(graph.id(*object)),
+                "class": graph.name(*object),
+                "refers_by": link(at),
+                "bytes": graph.size(*object),
+                "retained": retained(*object),
+            })
+        };
+        let steps: Vec<_> = path.iter().enumerate().map(step).collect();
+        serde_json::to_writer_pretty(&mut *out, &json!({ "path": steps, "root": root }))?;
+        return Ok(writeln!(out)?);
+    }
+    for (at, object) in path.iter().enumerate() {
+        let by = link(at).map_or(String::new(), |link| format!("  ↑ {} of ", printable(link)));
+        writeln!(
+            out,
+            "{by}{} {} · retains {}",
+            printable(&graph.name(*object)),
+            id(graph.id(*object)),
+            bytes(retained(*object))
+        )?;
+    }
+    Ok(writeln!(out, "root: {root}")?)
+}
+
+fn kind(kind: RootKind) -> &'static str {
+    match kind {
+        RootKind::Unknown => "unknown",
+        RootKind::JniGlobal => "global reference of native code",
+        RootKind::JniLocal => "local reference of native code",
+        RootKind::JavaFrame => "variable of a thread",
+        RootKind::NativeStack => "native stack",
+        RootKind::StickyClass => "class of the VM's own loader",
+        RootKind::ThreadBlock => "thread block",
+        RootKind::MonitorUsed => "monitor in use",
+        RootKind::ThreadObject => "thread",
+    }
+}

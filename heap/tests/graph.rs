@@ -1,0 +1,291 @@
+//! What objects keep, of graphs whose dominators are known.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use loadhook_heap::{Graph, RootKind};
+use proptest::prelude::*;
+use support::{OBJECT, Writer};
+
+/// Objects of 32 bytes (two references, an int) at these places.
+fn at(number: usize) -> u64 {
+    0x1000 + 32 * number as u64
+}
+
+fn graph(dump: &[u8]) -> Graph {
+    let (graph, outcome) = Graph::read(|| Ok(dump)).expect("it can be read");
+    assert!(outcome.is_none(), "{outcome:?}");
+    graph
+}
+
+/// A dump of objects that refer to each other, some of them roots.
+fn dump(edges: &[Vec<usize>], roots: &[usize]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    for root in roots {
+        writer.root(0x03, at(*root), &[1, 0]);
+    }
+    // Written from the last to the first: order is of no account.
+    for (number, to) in edges.iter().enumerate().rev() {
+        let to: Vec<u64> = to.iter().map(|to| at(*to)).collect();
+        writer.object_array(at(number), &to);
+    }
+    writer.finish()
+}
+
+/// By the roots alone, or by which object.
+fn dominators(edges: &[&[usize]], roots: &[usize]) -> Vec<Option<Option<usize>>> {
+    let edges: Vec<Vec<usize>> = edges.iter().map(|to| to.to_vec()).collect();
+    let graph = graph(&dump(&edges, roots));
+    let found = graph.dominators();
+    let number = |object: u32| (graph.id(object) - at(0)) as usize / 32;
+    let of = |n: usize| {
+        let object = graph.object(at(n)).expect("it was written");
+        found.retained(object)?;
+        Some(found.dominator(object).map(number))
+    };
+    (0..edges.len()).map(of).collect()
+}
+
+#[test]
+fn known_graphs_have_their_dominators() {
+    let (root, gone) = (Some(None), None);
+    let by = |n: usize| Some(Some(n));
+    // A chain.
+    assert_eq!(dominators(&[&[1], &[2], &[]], &[0]), [root, by(0), by(1)]);
+    // A diamond.
+    let diamond: &[&[usize]] = &[&[1, 2], &[3], &[3], &[4], &[]];
+    assert_eq!(
+        dominators(diamond, &[0]),
+        [root, by(0), by(0), by(0), by(3)]
+    );
+    // A cycle, entered at one place and at two.
+    let cycle: &[&[usize]] = &[&[1], &[2], &[3], &[1]];
+    assert_eq!(dominators(cycle, &[0]), [root, by(0), by(1), by(2)]);
+    assert_eq!(dominators(cycle, &[0, 2]), [root, root, root, by(2)]);
+    // Two roots that share.
+    assert_eq!(
+        dominators(&[&[2], &[2], &[3], &[]], &[0, 1]),
+        [root, root, root, by(2)]
+    );
+    // What nothing keeps, though it refers to what is kept.
+    assert_eq!(
+        dominators(&[&[1], &[], &[1, 3], &[2]], &[0]),
+        [root, by(0), gone, gone]
+    );
+    // The example of Lengauer's and Tarjan's paper: R A B C D E F G H I J K L.
+    let paper: &[&[usize]] = &[
+        &[1, 2, 3],
+        &[4],
+        &[1, 4, 5],
+        &[6, 7],
+        &[12],
+        &[8],
+        &[9],
+        &[9, 10],
+        &[5, 11],
+        &[11],
+        &[9],
+        &[9, 0],
+        &[8],
+    ];
+    let expected = [
+        root,
+        by(0),
+        by(0),
+        by(0),
+        by(0),
+        by(0),
+        by(3),
+        by(3),
+        by(0),
+        by(0),
+        by(7),
+        by(0),
+        by(4),
+    ];
+    assert_eq!(dominators(paper, &[0]), expected);
+}
+
+#[test]
+fn sizes_add_up_to_what_is_kept() {
+    let diamond = vec![vec![1, 2], vec![3], vec![3], vec![4], vec![]];
+    let graph = graph(&dump(&diamond, &[0]));
+    let found = graph.dominators();
+    let retained = |n: usize| found.retained(graph.object(at(n)).expect("ours"));
+    // Arrays of 2, 1, 1, 1 and 0 references of 4 bytes.
+    let all: Vec<_> = (0..5).map(retained).collect();
+    assert_eq!(all, [Some(112), Some(24), Some(24), Some(40), Some(16)]);
+    let largest: Vec<u64> = found
+        .largest(2)
+        .into_iter()
+        .map(|object| graph.id(object))
+        .collect();
+    assert_eq!(largest, [at(0), at(3)]);
+    // All are of one class: those below are within the first.
+    let by_class = found.by_class(&graph);
+    assert_eq!(by_class[&support::OBJECTS], 112);
+}
+
+#[test]
+fn ways_lead_to_the_nearest_root_and_name_the_fields() {
+    let mut writer = Writer::new();
+    writer.text(30, "HOLDER");
+    writer.text(31, "test/Holder");
+    writer.load_class(3, 0x200, 31);
+    writer.class(0x200, 0, &[], &[(30, 0x2000)]);
+    writer.root(0x05, 0x200, &[]);
+    writer.root(0x03, 0x5000, &[1, 0]);
+    // The long way: 0x5000 and three more.
+    writer.pair(0x5000, 0x5020, 0);
+    writer.pair(0x5020, 0x5040, 0);
+    writer.pair(0x5040, 0, 0x3000);
+    writer.object_array(0x2000, &[0, 0, 0x3000]);
+    writer.pair(0x3000, 0, 0x4000);
+    writer.pair(0x4000, 0, 0);
+    writer.pair(0x6000, 0, 0);
+    let dump = writer.finish();
+    let graph = graph(&dump);
+    let found = graph.dominators();
+    let path = found.path(graph.object(0x4000).expect("ours"));
+    let names: Vec<String> = path.iter().map(|object| graph.name(*object)).collect();
+    assert_eq!(
+        names,
+        [
+            "test.Pair",
+            "test.Pair",
+            "java.lang.Object[]",
+            "class test.Holder"
+        ]
+    );
+    assert_eq!(
+        graph.links(&dump[..], &path).expect("it can be read"),
+        ["right", "[2]", "HOLDER"]
+    );
+    assert_eq!(graph.root(path[3]), Some(RootKind::StickyClass));
+    assert!(found.path(graph.object(0x6000).expect("ours")).is_empty());
+    assert_eq!(found.retained(graph.object(0x6000).expect("ours")), None);
+    assert_eq!(graph.first_of("test.Pair"), graph.object(0x3000));
+}
+
+#[test]
+fn weak_references_keep_nothing() {
+    let mut writer = Writer::new();
+    writer.text(10, "java/lang/ref/FinalReference");
+    for (serial, class, name) in [(3, 0x200, 7), (4, 0x210, 8), (5, 0x220, 10)] {
+        writer.load_class(serial, class, name);
+    }
+    writer.class(0x200, 0, &[(6, OBJECT)], &[]);
+    // One of the class itself is followed, whatever its name.
+    writer.class(0x210, 0x200, &[(6, OBJECT)], &[]);
+    writer.class(0x220, 0x200, &[], &[]);
+    writer.root(0x03, 0x1000, &[1, 0]);
+    writer.root(0x03, 0x1100, &[1, 0]);
+    let [own, weak, last] = [0x2000_u64, 0x3000, 0x4000].map(u64::to_be_bytes);
+    writer.instance(0x1000, 0x210, &[own, weak].concat());
+    writer.instance(0x1100, 0x220, &last);
+    for id in [0x2000, 0x3000, 0x4000] {
+        writer.pair(id, 0, 0);
+    }
+    let graph = graph(&writer.finish());
+    let found = graph.dominators();
+    let is_kept = |id| found.retained(graph.object(id).expect("ours")).is_some();
+    assert!(is_kept(0x2000) && !is_kept(0x3000) && is_kept(0x4000));
+}
+
+#[test]
+fn loaders_keep_their_classes() {
+    let mut writer = Writer::new();
+    writer.text(30, "test/Loaded");
+    writer.load_class(3, 0x200, 30);
+    writer.class_of(0x1000, 0x200, 0, &[], &[(1, 0x1020)]);
+    writer.root(0x03, 0x1000, &[1, 0]);
+    writer.root(0x03, 0x1040, &[1, 0]);
+    writer.pair(0x1000, 0, 0);
+    writer.pair(0x1020, 0, 0);
+    writer.instance(0x1040, 0x200, &[]);
+    let dump = writer.finish();
+    let graph = graph(&dump);
+    let found = graph.dominators();
+    let object = |id| graph.object(id).expect("ours");
+    // Its object keeps the class as well, so neither does alone.
+    assert_eq!(found.dominator(object(0x200)), None);
+    assert_eq!(found.dominator(object(0x1020)), Some(object(0x200)));
+    let way = [object(0x200), object(0x1000)];
+    assert_eq!(
+        graph.links(&dump[..], &way).expect("it can be read"),
+        ["<loaded>"]
+    );
+}
+
+/// What is reached from the roots without coming to `without`.
+fn reached(edges: &[Vec<usize>], roots: &[usize], without: Option<usize>) -> BTreeSet<usize> {
+    let mut reached = BTreeSet::new();
+    let mut left = roots.to_vec();
+    while let Some(n) = left.pop() {
+        if Some(n) != without && reached.insert(n) {
+            left.extend(&edges[n]);
+        }
+    }
+    reached
+}
+
+const NODES: usize = 12;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What goes when an object is taken out is what it retains, and ways are
+    /// as long as the shortest.
+    #[test]
+    fn retained_is_what_goes_without_the_object(
+        edges in prop::collection::vec(prop::collection::vec(0..NODES, 0..4), NODES),
+        roots in prop::collection::vec(0..NODES, 0..3),
+    ) {
+        let graph = graph(&dump(&edges, &roots));
+        let found = graph.dominators();
+        let all = reached(&edges, &roots, None);
+        let object = |n: usize| graph.object(at(n)).expect("it was written");
+        for n in 0..NODES {
+            let gone = reached(&edges, &roots, Some(n));
+            let gone = all.difference(&gone);
+            let bytes: u64 = gone.map(|n| graph.size(object(*n))).sum();
+            prop_assert_eq!(found.retained(object(n)), all.contains(&n).then_some(bytes), "{}", n);
+            // The distance to a root, breadth first.
+            let mut near: BTreeSet<usize> = roots.iter().copied().collect();
+            let mut steps = 1;
+            while all.contains(&n) && !near.contains(&n) {
+                let further: Vec<usize> = near.iter().flat_map(|n| &edges[*n]).copied().collect();
+                near.extend(further);
+                steps += 1;
+            }
+            let path = found.path(object(n));
+            prop_assert_eq!(path.len(), if all.contains(&n) { steps } else { 0 });
+            for pair in path.windows(2) {
+                prop_assert!(graph.references(pair[1]).contains(&pair[0]));
+            }
+        }
+    }
+
+    /// Whatever a file holds, there is an end and no panic.
+    #[test]
+    fn mutated_dumps_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let edges: Vec<Vec<usize>> = (0..8).map(|n| vec![n / 2, (n * 5 + 1) % 8]).collect();
+        let mut dump = dump(&edges, &[0, 3]);
+        for (at, byte) in changes {
+            let at = at.index(dump.len());
+            dump[at] = byte;
+        }
+        if let Ok((graph, _)) = Graph::read(|| Ok(&dump[..])) {
+            let found = graph.dominators();
+            for object in 0..graph.len() {
+                let path = found.path(object);
+                prop_assert_eq!(path.is_empty(), found.retained(object).is_none());
+                prop_assert!(graph.links(&dump[..], &path).is_ok());
+            }
+            let largest = found.largest(1).first().and_then(|object| found.retained(*object));
+            let most = found.by_class(&graph).into_values().max();
+            prop_assert!(most.unwrap_or(0) >= largest.unwrap_or(0));
+        }
+    }
+}
