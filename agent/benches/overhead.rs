@@ -3,11 +3,11 @@
 //!
 //!     scripts/corpora.sh                       # the sources that javac compiles
 //!     cargo bench -p loadhook-agent            # all rows
-//!     cargo bench -p loadhook-agent -- javac   # tiny, javac, hello, virtual: some
+//!     cargo bench -p loadhook-agent -- javac   # tiny, alloc, javac, hello, virtual: some
 //!     cargo bench -p loadhook-agent -- hello 17   # on one JDK
 //!
 //! The variants of a row take turns, so that a machine that slows down slows all; medians over the turns, but
-//! for `tiny`, which is the best.
+//! for `tiny` and `alloc`, which are the best.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,6 +57,9 @@ fn main() -> Result<()> {
         if is_wanted("tiny") {
             bench.tiny(feature)?;
         }
+        if is_wanted("alloc") {
+            bench.alloc(feature)?;
+        }
         if is_wanted("hello") {
             bench.hello(feature)?;
         }
@@ -84,7 +87,7 @@ impl Bench {
         let scratch = TempDir::new()?;
         let mut javac = Jdk::find(17)?.javac()?;
         javac.args(["--release", "11", "-d"]).arg(scratch.path());
-        for name in ["Tiny", "Hello", "Javac", "Virtual"] {
+        for name in ["Tiny", "Alloc", "Hello", "Javac", "Virtual"] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/java");
             javac.arg(folder.join(format!("{name}.java")));
         }
@@ -138,10 +141,27 @@ impl Bench {
         if feature >= 25 {
             variants.push(Variant::Jfr("Tiny::tiny".to_owned()));
         }
+        println!("  tiny method: ns a call; two threads: of the plain program's own scaling");
+        self.on_two_threads(feature, &variants, "Tiny")
+    }
+
+    fn alloc(&self, feature: u32) -> Result<()> {
+        let variants = [
+            Variant::Plain,
+            Variant::Agent("include=Alloc,alloc=exact"),
+            Variant::Agent("include=Alloc,alloc=exact,alloc-context=true"),
+            Variant::Agent("include=Alloc,alloc=exact,timing=adaptive"),
+        ];
+        println!("  allocations: ns each; two threads: of the plain program's own scaling");
+        self.on_two_threads(feature, &variants, "Alloc")
+    }
+
+    /// The best of what a program takes on one thread and on each of two.
+    fn on_two_threads(&self, feature: u32, variants: &[Variant], main: &str) -> Result<()> {
         let mut best = vec![[f64::MAX; 2]; variants.len()];
         for _ in 0..3 {
-            for (best, variant) in best.iter_mut().zip(&variants) {
-                let mut java = self.java(feature, variant, "Tiny")?;
+            for (best, variant) in best.iter_mut().zip(variants) {
+                let mut java = self.java(feature, variant, main)?;
                 let found = self.numbers(java.arg("30"))?;
                 for (best, found) in best.iter_mut().zip(found) {
                     *best = best.min(found);
@@ -149,8 +169,7 @@ impl Bench {
             }
         }
         let [alone, both] = best[0];
-        println!("  tiny method: ns a call; two threads: of the plain program's own scaling");
-        for ([one, two], variant) in best.iter().zip(&variants) {
+        for ([one, two], variant) in best.iter().zip(variants) {
             println!(
                 "  {:<60}{one:>8.2}{:>+8.2}{:>8.2}",
                 variant.name(),

@@ -27,23 +27,51 @@ class AllocatingTree extends TimedTree {
     }
 
     final void alloc(int from, int site) {
-        int leaf = place(from, site);
-        if (leaf == ROOT) {
-            lost++;
-        } else {
-            count(leaf);
+        int[] places = this.places;
+        int[] rows = this.rows;
+        int leaf = places[at(from, site) & places.length - 1];
+        if (rows[leaf + METHOD] == site && rows[leaf + LAST] == from) {
+            int work = rows[leaf + WORK];
+            if ((work & LEFT) != 0) {
+                rows[leaf + WORK] = work - 1;
+                return;
+            }
         }
+        allocSlowly(from, site, 0);
     }
 
     final void allocArray(int from, int length, int siteAndKind) {
-        int leaf = place(from, siteAndKind >>> ArraySizes.KIND_BITS);
+        int[] places = this.places;
+        int[] rows = this.rows;
+        int site = siteAndKind >>> ArraySizes.KIND_BITS;
+        long bytes = ArraySizes.of(siteAndKind, length);
+        int leaf = places[at(from, site) & places.length - 1];
+        if (rows[leaf + METHOD] == site && rows[leaf + LAST] == from) {
+            int work = rows[leaf + WORK];
+            if ((work & LEFT) != 0) {
+                // No call from here on.
+                rows[leaf + WORK] = work - 1;
+                times[2 * leaf + ALL] += bytes;
+                return;
+            }
+        }
+        allocSlowly(from, site, bytes);
+    }
+
+    /** Where the leaf is not at its place, or none are left of its last grant. */
+    private void allocSlowly(int from, int site, long bytes) {
+        int leaf = place(from, site);
         if (leaf == ROOT) {
             lost++;
             return;
         }
-        long bytes = ArraySizes.of(siteAndKind, length);
-        count(leaf);
-        // No call from here on.
+        if ((rows[leaf + WORK] & LEFT) == 0) {
+            grant(leaf, LEFT);
+            // No call from here on. As for a call that has ended already.
+            rows[leaf + WORK] &= CALL - 1;
+        } else {
+            rows[leaf + WORK]--;
+        }
         times[2 * leaf + ALL] += bytes;
     }
 
@@ -70,44 +98,24 @@ class AllocatingTree extends TimedTree {
         }
     }
 
-    private void count(int leaf) {
-        int work = rows[leaf + WORK];
-        if ((work & LEFT) == 0) {
-            grantAtOnce(leaf);
-        } else {
-            rows[leaf + WORK] = work - 1;
-        }
-    }
-
-    /** As for a call that has ended already. */
-    private void grantAtOnce(int leaf) {
-        grant(leaf, LEFT);
-        // No call from here on.
-        rows[leaf + WORK] &= CALL - 1;
-    }
-
-    /** The leaf, or the root if there is no room for it. */
-    private int place(int from, int site) {
-        int[] places = this.places;
-        int[] rows = this.rows;
-        int leaf = places[at(from, site) & places.length - 1];
-        return rows[leaf + METHOD] == site && rows[leaf + LAST] == from ? leaf : find(from, site);
-    }
-
     private static int at(int from, int site) {
-        return site ^ from / STRIDE;
+        return site ^ from;
     }
 
-    private int find(int from, int site) {
+    /** The leaf, which has its place then; or the root if there is no room for it. */
+    private int place(int from, int site) {
         int leaf = leaf(from, site);
-        if (leaf != ROOT) {
-            if (++misses > places.length && places.length < MOST_PLACES) {
-                widen(places == NOWHERE ? 8 : 4 * places.length);
-            }
-            int[] places = this.places;
-            if (places != NOWHERE) {
-                places[at(from, site) & places.length - 1] = leaf;
-            }
+        int[] places = this.places;
+        int at = at(from, site);
+        if (leaf == ROOT || places[at & places.length - 1] == leaf) {
+            return leaf;
+        }
+        if (++misses > places.length && places.length < MOST_PLACES) {
+            widen(places == NOWHERE ? 8 : 4 * places.length);
+            places = this.places;
+        }
+        if (places != NOWHERE) {
+            places[at & places.length - 1] = leaf;
         }
         return leaf;
     }
