@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use thiserror::Error;
 
+use crate::alloc::Samples;
 use crate::ffi::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
 use crate::ffi::jvmti::Jvmti;
 use crate::heap::Heap;
@@ -19,6 +20,8 @@ pub(crate) struct Agent {
     pub(crate) jvmti: Jvmti,
     pub(crate) hook: Hook,
     pub(crate) loaders: Loaders,
+    /// Of allocations, if they are asked for and no other agent has them.
+    pub(crate) samples: Option<Samples>,
     pub(crate) tracker: OnceLock<Tracker>,
     pub(crate) turns: Turns,
     /// The profile's name in the manifest.

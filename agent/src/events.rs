@@ -2,16 +2,19 @@
 
 use std::sync::OnceLock;
 
+use loadhook_profile::AllocationMode;
+
 use crate::agent::{Agent, Tracker};
+use crate::alloc::{Event, Samples};
 use crate::exit;
 use crate::ffi::jni::{Jni, Reference, Thrown};
-use crate::ffi::jvmti::{Jvmti, VmBuffer};
+use crate::ffi::jvmti::{self, Jvmti, VmBuffer};
 use crate::hook::Hook;
 use crate::loaders::Loaders;
 use crate::options::{self, Clock, Request, Timing};
 use crate::periodic::{self, Turns};
 use crate::retransform;
-use crate::sys::{Capabilities, capability, event};
+use crate::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, Long, capability, event};
 use crate::{file, manifest, tell, tracker};
 
 /// Why there is no agent.
@@ -33,14 +36,22 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         }
         Request::Run(options) => *options,
     };
-    let needed = [
-        capability::CAN_GENERATE_ALL_CLASS_HOOK_EVENTS,
-        capability::CAN_RETRANSFORM_CLASSES,
-        capability::CAN_RETRANSFORM_ANY_CLASS,
-    ];
-    jvmti
-        .add_capabilities(Capabilities::of(&needed))
-        .map_err(|error| Refusal::Vm(format!("this VM cannot retransform classes ({error})")))?;
+    if options.alloc == Some(AllocationMode::LiveExact) {
+        let message = "alloc=live=exact is not there yet; alloc=live follows a sample";
+        return Err(Refusal::Options(message.to_owned()));
+    }
+    if options.rewrites() {
+        let needed = [
+            capability::CAN_GENERATE_ALL_CLASS_HOOK_EVENTS,
+            capability::CAN_RETRANSFORM_CLASSES,
+            capability::CAN_RETRANSFORM_ANY_CLASS,
+        ];
+        jvmti
+            .add_capabilities(Capabilities::of(&needed))
+            .map_err(|error| {
+                Refusal::Vm(format!("this VM cannot retransform classes ({error})"))
+            })?;
+    }
     if options.clock == Clock::Cpu {
         let cpu_time = [capability::CAN_GET_CURRENT_THREAD_CPU_TIME];
         jvmti
@@ -51,6 +62,18 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
     }
     // From JDK 21 on; before, there are no virtual threads.
     let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]));
+    let samples = match options.alloc.map(|mode| Samples::prepare(jvmti, mode)) {
+        None => None,
+        Some(Ok(samples)) => samples,
+        Some(Err(error)) => {
+            let message = format!("allocations are not sampled: {}", why_not(error));
+            if !options.rewrites() {
+                return Err(Refusal::Vm(message));
+            }
+            tell::line(&message);
+            None
+        }
+    };
     if let Some(manifest) = &options.manifest {
         manifest::check(manifest, options.quiet);
     }
@@ -64,11 +87,21 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         jvmti,
         hook: Hook::new(options, tracker::NAME),
         loaders: Loaders::default(),
+        samples,
         tracker: OnceLock::new(),
         turns: Turns::default(),
         noted: OnceLock::new(),
         virtual_threads: false.into(),
     })
+}
+
+fn why_not(error: jvmti::Error) -> String {
+    match error {
+        jvmti::Error(JVMTI_ERROR_NOT_AVAILABLE) => {
+            format!("another agent does that, and only one can ({error})")
+        }
+        error => format!("this VM cannot ({error})"),
+    }
 }
 
 /// `VMStart`: the tracker becomes a class of `java.base`.
@@ -115,16 +148,24 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         // Before anything has probes: its constructor is no call of the program's.
         periodic::start(agent, jni);
     }
+    // Before anything has probes, and after the tracker's own classes.
+    let ends = agent.jvmti.notify(event::THREAD_END, true);
+    if let Some(samples) = &agent.samples
+        && let Err(error) = ends.and_then(|()| samples.begin(agent.jvmti, jni))
+    {
+        tell::once(&format!("allocations are not sampled: {error}"));
+    }
+    if !options.rewrites() {
+        return;
+    }
     if let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
         tell::once(&format!(
             "the VM offers no class-load hook ({error}); nothing is instrumented"
         ));
         return;
     }
-    for event in [event::THREAD_END, event::VIRTUAL_THREAD_END] {
-        // Without the second, the VM has no virtual threads.
-        let _ = agent.jvmti.notify(event, true);
-    }
+    // Without this event, the VM has no virtual threads.
+    let _ = agent.jvmti.notify(event::VIRTUAL_THREAD_END, true);
     retransform::loaded_classes(agent, jni);
 }
 
@@ -149,6 +190,35 @@ pub(crate) fn class_file_load(
 pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Reference) {
     if let Some(tracker) = agent.tracker.get() {
         tracker.thread_ends(jni, thread);
+    }
+}
+
+/// `ThreadEnd`: of virtual threads there are no samples by thread.
+pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Reference) {
+    thread_end(agent, jni, thread);
+    if let Some(samples) = &agent.samples {
+        samples.thread_ends(jni, thread);
+    }
+}
+
+/// `SampledObjectAlloc`.
+pub(crate) fn sampled_object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Event) {
+    if let Some(samples) = &agent.samples {
+        samples.take(agent.jvmti, jni, &agent.loaders, event);
+    }
+}
+
+/// `ObjectFree`.
+pub(crate) fn object_free(agent: &'static Agent, tag: Long) {
+    if let Some(samples) = &agent.samples {
+        samples.object_is_gone(tag);
+    }
+}
+
+/// `GarbageCollectionFinish`.
+pub(crate) fn garbage_collection_finish(agent: &'static Agent) {
+    if let Some(samples) = &agent.samples {
+        samples.collection_ends();
     }
 }
 

@@ -136,6 +136,9 @@ fn profile(
             profile.header.notes.push(note);
         }
     }
+    if let Some(samples) = &agent.samples {
+        samples.add_to(agent.jvmti, &agent.loaders, &mut profile);
+    }
     Ok(profile)
 }
 

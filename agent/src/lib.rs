@@ -6,6 +6,7 @@
 //! an error leaves a class as it was and is told once.
 
 mod agent;
+mod alloc;
 mod below;
 mod events;
 mod exit;

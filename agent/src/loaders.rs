@@ -78,7 +78,7 @@ impl Loaders {
 
     /// The number of a loader. One of the program's own is known by identity
     /// hash: should two share it, their equal classes share their ids, no more.
-    fn number(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Reference) -> u32 {
+    pub(crate) fn number(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Reference) -> u32 {
         let is = |place: &OnceLock<Reference>| {
             place.get().is_some_and(|known| jni.is_same(*known, loader))
         };

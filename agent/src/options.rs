@@ -82,6 +82,12 @@ impl Options {
     pub(crate) fn counts_allocations(&self) -> bool {
         self.alloc == Some(AllocationMode::Exact)
     }
+
+    /// Whether classes are to be instrumented: samples need no probes.
+    pub(crate) fn rewrites(&self) -> bool {
+        let exact = [AllocationMode::Exact, AllocationMode::LiveExact];
+        self.timing.is_some() || self.alloc.is_some_and(|mode| exact.contains(&mode))
+    }
 }
 
 /// What the text asks for.

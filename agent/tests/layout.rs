@@ -7,8 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_agent::sys::{
-    Callbacks, Capabilities, JVMTI_VERSION_11, THREAD_NORM_PRIORITY, Value, capability, event,
-    invoke, jni, jvmti,
+    Callbacks, Capabilities, FrameInfo, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11,
+    LineNumberEntry, THREAD_NORM_PRIORITY, Value, capability, event, invoke, jni, jvmti,
 };
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
@@ -26,11 +26,18 @@ const JVMTI: &[(&str, usize)] = &[
     ("Allocate", jvmti::ALLOCATE),
     ("Deallocate", jvmti::DEALLOCATE),
     ("GetClassSignature", jvmti::GET_CLASS_SIGNATURE),
+    ("GetSourceFileName", jvmti::GET_SOURCE_FILE_NAME),
     ("GetClassLoader", jvmti::GET_CLASS_LOADER),
     ("GetObjectHashCode", jvmti::GET_OBJECT_HASH_CODE),
     ("GetClassLoaderClasses", jvmti::GET_CLASS_LOADER_CLASSES),
     ("GetObjectSize", jvmti::GET_OBJECT_SIZE),
+    ("GetMethodName", jvmti::GET_METHOD_NAME),
+    ("GetMethodDeclaringClass", jvmti::GET_METHOD_DECLARING_CLASS),
+    ("GetLineNumberTable", jvmti::GET_LINE_NUMBER_TABLE),
     ("GetLoadedClasses", jvmti::GET_LOADED_CLASSES),
+    ("GetStackTrace", jvmti::GET_STACK_TRACE),
+    ("SetTag", jvmti::SET_TAG),
+    ("ForceGarbageCollection", jvmti::FORCE_GARBAGE_COLLECTION),
     ("SetEventCallbacks", jvmti::SET_EVENT_CALLBACKS),
     ("GetSystemProperty", jvmti::GET_SYSTEM_PROPERTY),
     (
@@ -39,6 +46,7 @@ const JVMTI: &[(&str, usize)] = &[
     ),
     ("AddCapabilities", jvmti::ADD_CAPABILITIES),
     ("RetransformClasses", jvmti::RETRANSFORM_CLASSES),
+    ("SetHeapSamplingInterval", jvmti::SET_HEAP_SAMPLING_INTERVAL),
 ];
 
 const JNI: &[(&str, usize)] = &[
@@ -58,6 +66,7 @@ const JNI: &[(&str, usize)] = &[
     ("GetMethodID", jni::GET_METHOD_ID),
     ("GetFieldID", jni::GET_FIELD_ID),
     ("GetObjectField", jni::GET_OBJECT_FIELD),
+    ("GetLongField", jni::GET_LONG_FIELD),
     ("GetStaticMethodID", jni::GET_STATIC_METHOD_ID),
     ("CallStaticObjectMethodA", jni::CALL_STATIC_OBJECT_METHOD_A),
     (
@@ -84,9 +93,38 @@ const EVENTS: &[(&str, i32, &str)] = &[
         "ClassFileLoadHook",
     ),
     ("JVMTI_EVENT_VM_START", event::VM_START, "VMStart"),
+    (
+        "JVMTI_EVENT_GARBAGE_COLLECTION_FINISH",
+        event::GARBAGE_COLLECTION_FINISH,
+        "GarbageCollectionFinish",
+    ),
+    ("JVMTI_EVENT_OBJECT_FREE", event::OBJECT_FREE, "ObjectFree"),
+    (
+        "JVMTI_EVENT_SAMPLED_OBJECT_ALLOC",
+        event::SAMPLED_OBJECT_ALLOC,
+        "SampledObjectAlloc",
+    ),
 ];
 
 const CAPABILITIES: &[(&str, usize)] = &[
+    ("can_tag_objects", capability::CAN_TAG_OBJECTS),
+    (
+        "can_get_source_file_name",
+        capability::CAN_GET_SOURCE_FILE_NAME,
+    ),
+    ("can_get_line_numbers", capability::CAN_GET_LINE_NUMBERS),
+    (
+        "can_generate_garbage_collection_events",
+        capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS,
+    ),
+    (
+        "can_generate_object_free_events",
+        capability::CAN_GENERATE_OBJECT_FREE_EVENTS,
+    ),
+    (
+        "can_generate_sampled_object_alloc_events",
+        capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS,
+    ),
     (
         "can_get_current_thread_cpu_time",
         capability::CAN_GET_CURRENT_THREAD_CPU_TIME,
@@ -152,6 +190,11 @@ fn probe(feature: u32) -> String {
         i64::from(THREAD_NORM_PRIORITY),
     );
     same(
+        "JVMTI_ERROR_NOT_AVAILABLE",
+        "JVMTI_ERROR_NOT_AVAILABLE",
+        i64::from(JVMTI_ERROR_NOT_AVAILABLE),
+    );
+    same(
         "JVMTI_VERSION_11",
         "JVMTI_VERSION_11",
         i64::from(JVMTI_VERSION_11),
@@ -162,6 +205,20 @@ fn probe(feature: u32) -> String {
         size_of::<Capabilities>() as i64,
     );
     same("jvalue", "sizeof(jvalue)", size_of::<Value>() as i64);
+    for (header, ours) in [
+        ("sizeof(jvmtiFrameInfo)", size_of::<FrameInfo>()),
+        (
+            "offsetof(jvmtiFrameInfo, location)",
+            std::mem::offset_of!(FrameInfo, location),
+        ),
+        ("sizeof(jvmtiLineNumberEntry)", size_of::<LineNumberEntry>()),
+        (
+            "offsetof(jvmtiLineNumberEntry, line_number)",
+            std::mem::offset_of!(LineNumberEntry, line_number),
+        ),
+    ] {
+        same(header, header, ours as i64);
+    }
     if feature >= 21 {
         same(
             "VirtualThreadEnd",

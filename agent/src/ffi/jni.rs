@@ -130,13 +130,8 @@ impl<'e> Jni<'e> {
 
     /// Whether an exception is of this class or one below it.
     pub(crate) fn is_a(self, thrown: Thrown, class: Reference) -> bool {
-        type F = unsafe extern "system" fn(Env, Object, Object) -> Boolean;
-        // SAFETY: both references are valid on this thread; null would be of
-        // every class.
-        !thrown.0.is_null()
-            && unsafe {
-                self.function::<F>(jni::IS_INSTANCE_OF)(self.env, thrown.0.0, class.0) != 0
-            }
+        // Null would be of every class.
+        !thrown.0.is_null() && self.is_instance(thrown.0, class)
     }
 
     fn reference(self, object: Object) -> Result<Reference, Thrown> {
@@ -275,6 +270,21 @@ impl<'e> Jni<'e> {
             unsafe { self.function::<F>(jni::GET_OBJECT_FIELD)(self.env, object.0, field.0) };
         let string = self.unless_thrown(Reference(string))?;
         (!string.is_null()).then(|| self.text(string)).transpose()
+    }
+
+    /// What an object's field of type `long` holds.
+    pub(crate) fn long_field(self, object: Reference, field: Field) -> Result<Long, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object, FieldId) -> Long;
+        // SAFETY: as in `string_field`, and a field of `long`.
+        let value = unsafe { self.function::<F>(jni::GET_LONG_FIELD)(self.env, object.0, field.0) };
+        self.unless_thrown(value)
+    }
+
+    /// Whether an object, not null, is of this class or one below it.
+    pub(crate) fn is_instance(self, object: Reference, class: Reference) -> bool {
+        type F = unsafe extern "system" fn(Env, Object, Object) -> Boolean;
+        // SAFETY: both references are valid on this thread.
+        unsafe { self.function::<F>(jni::IS_INSTANCE_OF)(self.env, object.0, class.0) != 0 }
     }
 
     /// The class of an object.

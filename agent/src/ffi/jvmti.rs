@@ -5,7 +5,10 @@ use std::ptr::{null, null_mut};
 
 use crate::ffi::AgentThread;
 use crate::ffi::jni::Reference;
-use crate::sys::{self, Boolean, Callbacks, Capabilities, Int, JvmtiError, Long, Object, jvmti};
+use crate::sys::{
+    self, Boolean, Callbacks, Capabilities, FrameInfo, Int, JvmtiError, LineNumberEntry, Long,
+    MethodId, Object, jvmti,
+};
 
 /// A JVM TI environment. The VM allows its use on every thread.
 #[derive(Clone, Copy)]
@@ -30,7 +33,7 @@ impl std::fmt::Display for Error {
     }
 }
 
-type Result<T> = std::result::Result<T, Error>;
+pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 fn check(error: JvmtiError) -> Result<()> {
     match error {
@@ -40,6 +43,32 @@ fn check(error: JvmtiError) -> Result<()> {
 }
 
 type Env = *mut sys::Table;
+
+/// A `jmethodID`. The VM gives none to another method, not even when its class
+/// is gone; what it says of one is only asked while the class is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct MethodKey(MethodId);
+
+// SAFETY: method ids are valid on every thread.
+unsafe impl Send for MethodKey {}
+// SAFETY: as above.
+unsafe impl Sync for MethodKey {}
+
+#[cfg(test)]
+impl MethodKey {
+    /// One that no VM knows.
+    pub(crate) fn unknown(number: usize) -> Self {
+        MethodKey(std::ptr::without_provenance_mut(number))
+    }
+}
+
+/// A place on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StackFrame {
+    pub(crate) method: MethodKey,
+    /// The offset in the code; −1 in a native method.
+    pub(crate) location: Long,
+}
 
 impl Jvmti {
     /// Wraps an environment that `GetEnv` gave.
@@ -307,6 +336,138 @@ impl Jvmti {
         // SAFETY: `hash` is written before success is reported.
         unsafe { self.function::<F>(jvmti::GET_OBJECT_HASH_CODE)(self.env, object.0, &mut hash) };
         hash
+    }
+
+    /// The mean distance of samples of allocations, in bytes.
+    pub(crate) fn set_heap_sampling_interval(self, bytes: Int) -> Result<()> {
+        type F = unsafe extern "system" fn(Env, Int) -> JvmtiError;
+        // SAFETY: no pointer but the environment.
+        check(unsafe { self.function::<F>(jvmti::SET_HEAP_SAMPLING_INTERVAL)(self.env, bytes) })
+    }
+
+    /// The innermost `most` frames of the calling thread, innermost first.
+    pub(crate) fn stack_trace(self, most: usize) -> Vec<StackFrame> {
+        type F = unsafe extern "system" fn(
+            Env,
+            Object,
+            Int,
+            Int,
+            *mut FrameInfo,
+            *mut Int,
+        ) -> JvmtiError;
+        let mut frames: Vec<FrameInfo> = Vec::with_capacity(most);
+        let mut count: Int = 0;
+        // SAFETY: a null thread is the calling one; there is room for `most` frames.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_STACK_TRACE)(
+                self.env,
+                null_mut(),
+                0,
+                most as Int,
+                frames.as_mut_ptr(),
+                &mut count,
+            )
+        };
+        if check(error).is_err() {
+            return Vec::new();
+        }
+        // SAFETY: the VM wrote `count` frames, at most `most`.
+        unsafe { frames.set_len((count.max(0) as usize).min(most)) };
+        let frame = |info: &FrameInfo| StackFrame {
+            method: MethodKey(info.method),
+            location: info.location,
+        };
+        frames.iter().map(frame).collect()
+    }
+
+    /// Name and descriptor of a method on a stack, in modified UTF-8.
+    pub(crate) fn method_name(self, method: MethodKey) -> Result<(Vec<u8>, Vec<u8>)> {
+        type F = unsafe extern "system" fn(
+            Env,
+            MethodId,
+            *mut *mut c_char,
+            *mut *mut c_char,
+            *mut *mut c_char,
+        ) -> JvmtiError;
+        let (mut name, mut descriptor): (*mut c_char, *mut c_char) = (null_mut(), null_mut());
+        // SAFETY: a null generic signature is not asked for.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_METHOD_NAME)(
+                self.env,
+                method.0,
+                &mut name,
+                &mut descriptor,
+                null_mut(),
+            )
+        })?;
+        Ok((self.take_string(name), self.take_string(descriptor)))
+    }
+
+    /// The class of a method on a stack.
+    pub(crate) fn declaring_class(self, method: MethodKey) -> Result<Reference> {
+        type F = unsafe extern "system" fn(Env, MethodId, *mut Object) -> JvmtiError;
+        let mut class: Object = null_mut();
+        // SAFETY: `class` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_METHOD_DECLARING_CLASS)(self.env, method.0, &mut class)
+        })?;
+        Ok(Reference(class))
+    }
+
+    /// A class's `SourceFile`, in modified UTF-8.
+    pub(crate) fn source_file_name(self, class: Reference) -> Result<Vec<u8>> {
+        type F = unsafe extern "system" fn(Env, Object, *mut *mut c_char) -> JvmtiError;
+        let mut name: *mut c_char = null_mut();
+        // SAFETY: `name` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_SOURCE_FILE_NAME)(self.env, class.0, &mut name)
+        })?;
+        Ok(self.take_string(name))
+    }
+
+    /// Offsets at which lines begin, of a method on a stack, and those lines.
+    pub(crate) fn line_numbers(self, method: MethodKey) -> Result<Vec<(Long, Int)>> {
+        type F = unsafe extern "system" fn(
+            Env,
+            MethodId,
+            *mut Int,
+            *mut *mut LineNumberEntry,
+        ) -> JvmtiError;
+        let (mut count, mut entries): (Int, *mut LineNumberEntry) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_LINE_NUMBER_TABLE)(
+                self.env,
+                method.0,
+                &mut count,
+                &mut entries,
+            )
+        })?;
+        let len = usize::try_from(count).unwrap_or(0);
+        let lines = match entries.is_null() {
+            true => Vec::new(),
+            // SAFETY: the VM wrote `count` entries.
+            false => unsafe { std::slice::from_raw_parts(entries, len) }
+                .iter()
+                .map(|entry| (entry.start_location, entry.line_number))
+                .collect(),
+        };
+        self.deallocate(entries.cast());
+        Ok(lines)
+    }
+
+    /// Gives an object a tag, which `ObjectFree` will tell.
+    pub(crate) fn set_tag(self, object: Reference, tag: Long) -> Result<()> {
+        type F = unsafe extern "system" fn(Env, Object, Long) -> JvmtiError;
+        // SAFETY: the object is a reference of this thread's.
+        check(unsafe { self.function::<F>(jvmti::SET_TAG)(self.env, object.0, tag) })
+    }
+
+    /// Collects the whole heap.
+    pub(crate) fn collect_garbage(self) -> Result<()> {
+        type F = unsafe extern "system" fn(Env) -> JvmtiError;
+        // SAFETY: no pointer but the environment.
+        check(unsafe { self.function::<F>(jvmti::FORCE_GARBAGE_COLLECTION)(self.env) })
     }
 
     /// The processor time of the calling thread, in nanoseconds; −1 when the

@@ -17,6 +17,7 @@ use std::time::Duration;
 use self::jni::{Jni, Reference};
 use self::jvmti::{Jvmti, NO_CALLBACK};
 use crate::agent::Agent;
+use crate::alloc::Event;
 use crate::events::{self, Refusal};
 use crate::sys::{
     self, Callbacks, Int, JNI_ERR, JNI_OK, JVMTI_VERSION_11, Long, Object, event, invoke,
@@ -114,6 +115,15 @@ fn callbacks() -> Callbacks {
         event::CLASS_FILE_LOAD_HOOK,
         class_file_load_hook as *const c_void,
     );
+    set(
+        event::SAMPLED_OBJECT_ALLOC,
+        sampled_object_alloc as *const c_void,
+    );
+    set(event::OBJECT_FREE, object_free as *const c_void);
+    set(
+        event::GARBAGE_COLLECTION_FINISH,
+        garbage_collection_finish as *const c_void,
+    );
     Callbacks { functions }
 }
 
@@ -165,7 +175,7 @@ unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, thre
     // SAFETY: the VM passes this thread's environment.
     unsafe {
         on_event(env, |agent, jni| {
-            events::thread_end(agent, jni, Reference(thread))
+            events::platform_thread_end(agent, jni, Reference(thread))
         })
     }
 }
@@ -181,6 +191,44 @@ unsafe extern "system" fn virtual_thread_end(
             agent.virtual_threads.store(true, Ordering::Relaxed);
             events::thread_end(agent, jni, Reference(thread));
         })
+    }
+}
+
+unsafe extern "system" fn sampled_object_alloc(
+    _jvmti: *mut c_void,
+    env: *mut c_void,
+    thread: Object,
+    object: Object,
+    class: Object,
+    size: Long,
+) {
+    let event = Event {
+        thread: Reference(thread),
+        object: Reference(object),
+        class: Reference(class),
+        size,
+    };
+    // SAFETY: the VM passes this thread's environment.
+    unsafe {
+        on_event(env, |agent, jni| {
+            events::sampled_object_alloc(agent, jni, event)
+        })
+    }
+}
+
+unsafe extern "system" fn object_free(_jvmti: *mut c_void, tag: Long) {
+    on_event_without_jni(|agent| events::object_free(agent, tag));
+}
+
+unsafe extern "system" fn garbage_collection_finish(_jvmti: *mut c_void) {
+    on_event_without_jni(events::garbage_collection_finish);
+}
+
+/// Runs `body` in an event that forbids JNI.
+fn on_event_without_jni(body: impl FnOnce(&'static Agent)) {
+    if let Some(agent) = AGENT.get() {
+        // A panic was told by the hook.
+        let _ = catch_unwind(AssertUnwindSafe(|| body(agent)));
     }
 }
 

@@ -29,6 +29,9 @@ pub const JNI_OK: Int = 0;
 /// `JNI_ERR`: what makes `Agent_OnLoad` stop the VM.
 pub const JNI_ERR: Int = -1;
 
+/// `JVMTI_ERROR_NOT_AVAILABLE`: a capability that the VM lacks, or another agent has.
+pub const JVMTI_ERROR_NOT_AVAILABLE: JvmtiError = 98;
+
 /// `JVMTI_THREAD_NORM_PRIORITY`.
 pub const THREAD_NORM_PRIORITY: Int = 5;
 
@@ -65,6 +68,7 @@ pub mod jni {
     pub const GET_METHOD_ID: usize = 33;
     pub const GET_FIELD_ID: usize = 94;
     pub const GET_OBJECT_FIELD: usize = 95;
+    pub const GET_LONG_FIELD: usize = 101;
     pub const GET_STATIC_METHOD_ID: usize = 113;
     pub const CALL_STATIC_OBJECT_METHOD_A: usize = 116;
     pub const CALL_STATIC_BOOLEAN_METHOD_A: usize = 119;
@@ -89,16 +93,24 @@ pub mod jvmti {
     pub const ALLOCATE: usize = 45;
     pub const DEALLOCATE: usize = 46;
     pub const GET_CLASS_SIGNATURE: usize = 47;
+    pub const GET_SOURCE_FILE_NAME: usize = 49;
     pub const GET_CLASS_LOADER: usize = 56;
     pub const GET_OBJECT_HASH_CODE: usize = 57;
+    pub const GET_METHOD_NAME: usize = 63;
+    pub const GET_METHOD_DECLARING_CLASS: usize = 64;
+    pub const GET_LINE_NUMBER_TABLE: usize = 69;
     pub const GET_LOADED_CLASSES: usize = 77;
     pub const GET_CLASS_LOADER_CLASSES: usize = 78;
+    pub const GET_STACK_TRACE: usize = 103;
+    pub const SET_TAG: usize = 106;
+    pub const FORCE_GARBAGE_COLLECTION: usize = 107;
     pub const SET_EVENT_CALLBACKS: usize = 121;
     pub const GET_SYSTEM_PROPERTY: usize = 130;
     pub const GET_CURRENT_THREAD_CPU_TIME: usize = 134;
     pub const ADD_CAPABILITIES: usize = 141;
     pub const RETRANSFORM_CLASSES: usize = 151;
     pub const GET_OBJECT_SIZE: usize = 153;
+    pub const SET_HEAP_SAMPLING_INTERVAL: usize = 155;
     /// How many there are.
     pub const COUNT: usize = 156;
 }
@@ -106,10 +118,16 @@ pub mod jvmti {
 /// Bits of `jvmtiCapabilities`.
 pub mod capability {
     #![allow(missing_docs)]
+    pub const CAN_TAG_OBJECTS: usize = 0;
+    pub const CAN_GET_SOURCE_FILE_NAME: usize = 11;
+    pub const CAN_GET_LINE_NUMBERS: usize = 12;
     pub const CAN_GET_CURRENT_THREAD_CPU_TIME: usize = 22;
     pub const CAN_GENERATE_ALL_CLASS_HOOK_EVENTS: usize = 26;
+    pub const CAN_GENERATE_GARBAGE_COLLECTION_EVENTS: usize = 31;
+    pub const CAN_GENERATE_OBJECT_FREE_EVENTS: usize = 32;
     pub const CAN_RETRANSFORM_CLASSES: usize = 37;
     pub const CAN_RETRANSFORM_ANY_CLASS: usize = 38;
+    pub const CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS: usize = 43;
     pub const CAN_SUPPORT_VIRTUAL_THREADS: usize = 44;
 }
 
@@ -146,6 +164,9 @@ pub mod event {
     pub const THREAD_END: c_int = 53;
     pub const CLASS_FILE_LOAD_HOOK: c_int = 54;
     pub const VM_START: c_int = 57;
+    pub const GARBAGE_COLLECTION_FINISH: c_int = 82;
+    pub const OBJECT_FREE: c_int = 83;
+    pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
     pub const VIRTUAL_THREAD_END: c_int = 88;
     /// How many places JDK 11 knows; a longer struct is cut by its size.
     pub const COUNT: usize = 39;
@@ -156,6 +177,26 @@ pub mod event {
 pub struct Callbacks {
     /// The functions.
     pub functions: [*const c_void; event::COUNT],
+}
+
+/// `jvmtiFrameInfo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FrameInfo {
+    /// The method that runs.
+    pub method: MethodId,
+    /// The offset in its code; −1 in a native method.
+    pub location: Long,
+}
+
+/// `jvmtiLineNumberEntry`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct LineNumberEntry {
+    /// The offset at which the line begins.
+    pub start_location: Long,
+    /// The line.
+    pub line_number: Int,
 }
 
 /// `jvalue`.

@@ -1,0 +1,118 @@
+//! Which of the samples are alive: each has a tag, its record's number.
+
+use super::estimate::Estimate;
+use super::threads::Site;
+
+/// Samples alive at a time that are followed: some 60 MB of records.
+const MOST: usize = 1 << 20;
+
+/// A sampled object that is alive, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Record {
+    /// The thread that made it.
+    pub(super) thread: u32,
+    pub(super) site: Site,
+    /// The collections that had ended before.
+    pub(super) born: u32,
+    /// What it stands for.
+    pub(super) estimate: Estimate,
+    /// Whether it is older than the first snapshot.
+    pub(super) is_early: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    Taken(Record),
+    /// The next free one.
+    Free(Option<u32>),
+}
+
+/// The samples that are alive.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    slots: Vec<Slot>,
+    free: Option<u32>,
+    /// Samples there was no room for.
+    pub(super) missed: u64,
+}
+
+impl Records {
+    /// The tag of a new record; 0 is none.
+    pub(super) fn put(&mut self, record: Record) -> Option<i64> {
+        let at = match self.free {
+            Some(at) => {
+                let slot = &mut self.slots[at as usize];
+                if let Slot::Free(next) = *slot {
+                    self.free = next;
+                }
+                *slot = Slot::Taken(record);
+                at
+            }
+            None if self.slots.len() < MOST => {
+                self.slots.push(Slot::Taken(record));
+                self.slots.len() as u32 - 1
+            }
+            None => {
+                self.missed += 1;
+                return None;
+            }
+        };
+        Some(i64::from(at) + 1)
+    }
+
+    /// The object of this tag is gone.
+    pub(super) fn take(&mut self, tag: i64) -> Option<Record> {
+        let at = u32::try_from(tag.checked_sub(1)?).ok()?;
+        let slot = self.slots.get_mut(at as usize)?;
+        let Slot::Taken(record) = *slot else {
+            return None;
+        };
+        *slot = Slot::Free(self.free);
+        self.free = Some(at);
+        Some(record)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = Record> {
+        self.slots.iter().filter_map(|slot| match slot {
+            Slot::Taken(record) => Some(*record),
+            Slot::Free(_) => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(size: u64) -> Record {
+        Record {
+            thread: 1,
+            site: Site {
+                node: None,
+                type_number: 0,
+            },
+            born: 0,
+            estimate: Estimate::of(size + 16, 16),
+            is_early: true,
+        }
+    }
+
+    #[test]
+    fn tags_are_used_again() {
+        let mut records = Records::default();
+        let tags: Vec<i64> = (0..10)
+            .filter_map(|size| records.put(record(size)))
+            .collect();
+        assert_eq!(tags, (1..11).collect::<Vec<i64>>());
+        assert_eq!(records.take(3), Some(record(2)));
+        assert_eq!(records.take(7), Some(record(6)));
+        for wrong in [3, 0, -1, 11, i64::MIN, i64::MAX] {
+            assert_eq!(records.take(wrong), None, "{wrong}");
+        }
+        assert_eq!(records.all().count(), 8);
+        assert_eq!(records.put(record(20)), Some(7));
+        assert_eq!(records.put(record(21)), Some(3));
+        assert_eq!(records.put(record(22)), Some(11));
+        assert_eq!(records.all().count(), 11);
+    }
+}

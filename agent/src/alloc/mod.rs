@@ -1,0 +1,352 @@
+//! Samples of what is allocated, whoever does it, and which of them are alive.
+//!
+//! The VM gives an object in so many bytes to `SampledObjectAlloc`, in the
+//! thread that allocates it. What is known of stacks and sites is behind one
+//! lock that is held for a moment and never while the VM is called: the VM's
+//! own threads take it too, in `ObjectFree`, when all others stand still.
+
+mod estimate;
+mod live;
+mod report;
+mod resolve;
+mod stacks;
+mod threads;
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use loadhook_profile::AllocationMode;
+
+use self::estimate::Estimate;
+use self::live::{Record, Records};
+use self::report::Growth;
+use self::stacks::{Limits, Numbers, Stacks};
+use self::threads::{Owners, Site, VIRTUAL};
+use crate::ffi::jni::{Field, Jni, Reference};
+use crate::ffi::jvmti::{self, Jvmti, StackFrame};
+use crate::loaders::Loaders;
+use crate::sys::{Capabilities, capability, event};
+
+/// Frames of a stack that are looked at.
+const DEPTH: usize = 128;
+
+/// Stands for the types there is no room for, and for the sites.
+const OTHERS: u32 = 0;
+
+/// The samples of this VM.
+pub(crate) struct Samples {
+    /// Mean distance of samples in bytes.
+    interval: i32,
+    /// Whether it is followed which are alive.
+    follows: bool,
+    /// Whether this VM draws distances as JDK 11 does.
+    draws_as_11: OnceLock<bool>,
+    thread: OnceLock<ThreadClass>,
+    /// How many have ended.
+    collections: AtomicU32,
+    /// Whether the VM collects the heap in one stop when it is asked to.
+    collects_at_once: OnceLock<bool>,
+    state: Mutex<State>,
+}
+
+/// Where threads have their names and ids: methods can be overridden, and
+/// none of the program's are called.
+struct ThreadClass {
+    id: Field,
+    name: Field,
+    /// The class of all virtual threads, from JDK 21 on.
+    virtual_threads: Option<Reference>,
+}
+
+struct State {
+    stacks: Stacks,
+    owners: Owners,
+    types: Numbers<Arc<str>>,
+    /// By descriptor, as the VM tells it.
+    type_numbers: HashMap<Vec<u8>, u32>,
+    records: Records,
+    /// Samples there was no room for under their own site.
+    without_site: u64,
+    growth: Option<Growth>,
+}
+
+/// What a native thread knows of itself.
+#[derive(Clone, Copy, Default)]
+struct Own {
+    /// Among the owners.
+    number: Option<u32>,
+    /// The size of its last sample, 0 before.
+    previous: u64,
+}
+
+thread_local! {
+    static OWN: Cell<Own> = const { Cell::new(Own { number: None, previous: 0 }) };
+}
+
+/// What `SampledObjectAlloc` tells.
+#[derive(Clone, Copy)]
+pub(crate) struct Event {
+    pub(crate) thread: Reference,
+    pub(crate) object: Reference,
+    pub(crate) class: Reference,
+    /// In bytes.
+    pub(crate) size: i64,
+}
+
+impl Samples {
+    /// Gets ready at `Agent_OnLoad`; `None` if other allocations are asked for.
+    ///
+    /// # Errors
+    /// 98 if another agent samples: one can at a time.
+    pub(crate) fn prepare(jvmti: Jvmti, mode: AllocationMode) -> jvmti::Result<Option<Self>> {
+        let (interval, follows) = match mode {
+            AllocationMode::Sampled { interval } => (interval, false),
+            AllocationMode::Live { interval } => (interval, true),
+            AllocationMode::Exact | AllocationMode::LiveExact => return Ok(None),
+        };
+        let mut needed = vec![
+            capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS,
+            capability::CAN_GET_SOURCE_FILE_NAME,
+            capability::CAN_GET_LINE_NUMBERS,
+        ];
+        if follows {
+            needed.extend([
+                capability::CAN_TAG_OBJECTS,
+                capability::CAN_GENERATE_OBJECT_FREE_EVENTS,
+                capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS,
+            ]);
+        }
+        jvmti.add_capabilities(Capabilities::of(&needed))?;
+        jvmti.set_heap_sampling_interval(interval)?;
+        Ok(Some(Samples::new(interval, follows, Limits::DEFAULT)))
+    }
+
+    fn new(interval: i32, follows: bool, limits: Limits) -> Self {
+        let mut types = Numbers::default();
+        types.number("(other types)".into(), 1);
+        Samples {
+            interval,
+            follows,
+            draws_as_11: OnceLock::new(),
+            thread: OnceLock::new(),
+            collections: AtomicU32::new(0),
+            collects_at_once: OnceLock::new(),
+            state: Mutex::new(State {
+                stacks: Stacks::new(limits),
+                owners: Owners::new(),
+                types,
+                type_numbers: HashMap::new(),
+                records: Records::default(),
+                without_site: 0,
+                growth: None,
+            }),
+        }
+    }
+
+    /// Begins, at `VMInit`.
+    pub(crate) fn begin(&self, jvmti: Jvmti, jni: Jni<'_>) -> jvmti::Result<()> {
+        let found = jni.framed(|| {
+            let class = jni.find_class(c"java/lang/Thread").ok()?;
+            let virtual_threads = jni.find_class(c"java/lang/BaseVirtualThread").ok();
+            Some(ThreadClass {
+                id: jni.field(class, c"tid", c"J").ok()?,
+                name: jni.field(class, c"name", c"Ljava/lang/String;").ok()?,
+                virtual_threads: virtual_threads.and_then(|class| jni.global(class).ok()),
+            })
+        });
+        if let Some(Some(found)) = found {
+            let _ = self.thread.set(found);
+        }
+        let version = jvmti.system_property("java.vm.specification.version");
+        let _ = self.draws_as_11.set(version.as_deref() == Some("11"));
+        if self.follows {
+            jvmti.notify(event::OBJECT_FREE, true)?;
+            jvmti.notify(event::GARBAGE_COLLECTION_FINISH, true)?;
+            // A collector with threads of its own, as ZGC, stops several times
+            // or tells of none. They are gone before VMDeath: who asks for a
+            // collection then, or has asked just before, waits for ever.
+            jvmti.collect_garbage()?;
+            let _ = self
+                .collects_at_once
+                .set(self.collections.load(Ordering::Relaxed) == 1);
+        }
+        jvmti.notify(event::SAMPLED_OBJECT_ALLOC, true)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // After a panic a sum may lack a sample.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `SampledObjectAlloc`, in the thread that allocates.
+    pub(crate) fn take(&self, jvmti: Jvmti, jni: Jni<'_>, loaders: &Loaders, event: Event) {
+        // A thread that attaches to the VM and has no object yet: JDK 11.
+        if event.thread.is_null() {
+            return;
+        }
+        let (Ok(size), Ok(descriptor)) = (
+            u64::try_from(event.size),
+            jvmti.class_signature(event.class),
+        ) else {
+            return;
+        };
+        let mut frames = jvmti.stack_trace(DEPTH + 1);
+        let deeper = frames.len() > DEPTH;
+        frames.truncate(DEPTH);
+        // The methods are on the stack: their classes are there.
+        let unknown = self.lock().stacks.unknown(&frames);
+        for frame in unknown {
+            if let Some((symbol, line)) = resolve::frame(jvmti, jni, loaders, frame) {
+                self.lock().stacks.define(frame, symbol, line);
+            }
+        }
+        let thread = self.owner(jni, event.thread);
+        let sample = Sample {
+            thread,
+            frames: &frames,
+            deeper,
+            descriptor: &descriptor,
+            estimate: self.estimate(size),
+        };
+        let Some(tag) = self.add(sample) else {
+            return;
+        };
+        if jvmti.set_tag(event.object, tag).is_err() {
+            self.object_is_gone(tag);
+        }
+    }
+
+    /// What a sample of the calling thread stands for.
+    fn estimate(&self, size: u64) -> Estimate {
+        let own = OWN.get();
+        OWN.set(Own {
+            previous: size,
+            ..own
+        });
+        match self.draws_as_11.get() {
+            Some(true) => Estimate::following(own.previous, size, self.interval),
+            _ => Estimate::of(size, self.interval),
+        }
+    }
+
+    /// Whose the samples of the calling thread are.
+    fn owner(&self, jni: Jni<'_>, thread: Reference) -> u32 {
+        let class = self.thread.get();
+        let is_virtual = class
+            .and_then(|class| class.virtual_threads)
+            .is_some_and(|class| jni.is_instance(thread, class));
+        if is_virtual {
+            return VIRTUAL;
+        }
+        let own = OWN.get();
+        if let Some(number) = own.number {
+            return number;
+        }
+        let id = class.and_then(|class| jni.long_field(thread, class.id).ok());
+        let id = id.and_then(|id| u64::try_from(id).ok());
+        let name = self.name(jni, thread);
+        let number = self.lock().owners.begin(name.into(), id);
+        OWN.set(Own {
+            number: Some(number),
+            ..own
+        });
+        number
+    }
+
+    fn name(&self, jni: Jni<'_>, thread: Reference) -> String {
+        let name = jni.framed(|| {
+            let class = self.thread.get()?;
+            jni.string_field(thread, class.name).ok()?
+        });
+        name.flatten().unwrap_or_default()
+    }
+
+    /// Adds a sample; the tag for its object, if it is to be followed.
+    fn add(&self, sample: Sample<'_>) -> Option<i64> {
+        let born = self.collections.load(Ordering::Relaxed);
+        let mut state = self.lock();
+        let most = state.stacks.limits().others;
+        let mut site = Site {
+            node: state.stacks.node(sample.frames, sample.deeper),
+            type_number: state.type_number(sample.descriptor, most),
+        };
+        let is_early = state.growth.is_none();
+        let State {
+            owners, records, ..
+        } = &mut *state;
+        if !owners.add(sample.thread, site, sample.estimate, most) {
+            site = Site {
+                node: None,
+                type_number: OTHERS,
+            };
+            owners.add(sample.thread, site, sample.estimate, usize::MAX);
+            state.without_site += 1;
+            return None;
+        }
+        if !self.follows {
+            return None;
+        }
+        let tag = records.put(Record {
+            thread: sample.thread,
+            site,
+            born,
+            estimate: sample.estimate,
+            is_early,
+        })?;
+        owners.hold(sample.thread);
+        Some(tag)
+    }
+
+    /// `ThreadEnd`, in the thread that ends.
+    pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: Reference) {
+        // It may attach again, as another one.
+        let own = OWN.replace(Own::default());
+        if let Some(number) = own.number {
+            let name = self.name(jni, thread);
+            self.lock().owners.end(number, &name);
+        }
+    }
+
+    /// `ObjectFree`: neither JNI nor, but for a few functions, JVM TI is
+    /// allowed, and the program may stand still.
+    pub(crate) fn object_is_gone(&self, tag: i64) {
+        let mut state = self.lock();
+        if let Some(record) = state.records.take(tag) {
+            state.owners.release(record.thread);
+        }
+    }
+
+    /// `GarbageCollectionFinish`: the program stands still.
+    pub(crate) fn collection_ends(&self) {
+        self.collections.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A sample, as [`Samples::add`] takes it.
+#[derive(Clone, Copy)]
+struct Sample<'s> {
+    thread: u32,
+    frames: &'s [StackFrame],
+    deeper: bool,
+    descriptor: &'s [u8],
+    estimate: Estimate,
+}
+
+impl State {
+    fn type_number(&mut self, descriptor: &[u8], most: usize) -> u32 {
+        if let Some(number) = self.type_numbers.get(descriptor) {
+            return *number;
+        }
+        let name = resolve::type_name(descriptor).into();
+        let Some(number) = self.types.number(name, most) else {
+            return OTHERS;
+        };
+        // Hidden classes differ in their addresses.
+        if self.type_numbers.len() < most {
+            self.type_numbers.insert(descriptor.to_vec(), number);
+        }
+        number
+    }
+}

@@ -1,0 +1,308 @@
+//! Samples as a profile tells them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use loadhook_profile::{
+    Allocations, Frame, Method, Profile, Seen, Site as ProfileSite, ThreadKind, ThreadTree,
+};
+
+use super::estimate::Estimate;
+use super::live::Record;
+use super::stacks::{Place, Symbol};
+use super::threads::{Owner, Site};
+use super::{DEPTH, Samples, State};
+use crate::ffi::jvmti::Jvmti;
+use crate::loaders::Loaders;
+use crate::sys::event;
+
+/// Sites that are named as growing.
+const MOST_GROWING: usize = 10;
+
+/// Where in the code, without its callers, and which type.
+type Leaf = (Option<Place>, u32);
+
+/// What was alive at the first snapshot, to be compared with what is later.
+#[derive(Debug)]
+pub(super) struct Growth {
+    alive: HashMap<Leaf, Estimate>,
+}
+
+/// What of a site is alive.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alive {
+    estimate: Estimate,
+    /// Collections survived, summed over the objects.
+    ages: f64,
+}
+
+impl Samples {
+    /// Puts what was sampled into a profile. Where it is followed what is
+    /// alive, the heap is collected first, if the VM does so in one stop; else
+    /// it is what was alive at the last collection.
+    pub(crate) fn add_to(&self, jvmti: Jvmti, loaders: &Loaders, profile: &mut Profile) {
+        if self.follows {
+            if self.collects_at_once.get() == Some(&true) {
+                let _ = jvmti.collect_garbage();
+            }
+            // From JDK 17 on a thread of the VM's own tells of what is gone,
+            // later; before the event is disabled, all of it.
+            let _ = jvmti.notify(event::OBJECT_FREE, false);
+            let _ = jvmti.notify(event::OBJECT_FREE, true);
+        }
+        let mut state = self.lock();
+        let alive = self.alive(&state);
+        let names = loaders.names(state.stacks.symbols().iter().map(|s| s.loader).collect());
+        let mut builder = Builder::new(profile);
+        let methods: Vec<u32> = state
+            .stacks
+            .symbols()
+            .iter()
+            .map(|symbol| {
+                let loader = names.get(&symbol.loader).map_or("?", |name| name);
+                builder.method(symbol, loader)
+            })
+            .collect();
+        builder.frames(&state, &methods);
+        for (number, owner) in state.owners.with_sites() {
+            let thread = builder.thread(owner);
+            for (site, estimate) in &owner.sites {
+                let alive = alive.get(&(number, *site)).copied().unwrap_or_default();
+                builder.site(&state, thread, *site, *estimate, alive);
+            }
+        }
+        let Builder { frames, sites, .. } = builder;
+        let mut notes = self.lacks(&state);
+        if self.follows {
+            notes.extend(self.growth(&mut state));
+        }
+        profile.header.notes.extend(notes);
+        profile.allocations = Some(Allocations {
+            seen: Seen::Sampled {
+                interval: self.interval as u64,
+            },
+            live: self.follows,
+            frames: frames.all,
+            sites,
+        });
+    }
+
+    fn alive(&self, state: &State) -> HashMap<(u32, Site), Alive> {
+        let now = self.collections.load(Ordering::Relaxed);
+        let mut alive: HashMap<(u32, Site), Alive> = HashMap::new();
+        for record in self.survivors(state) {
+            let owner = state.owners.current(record.thread);
+            let sum = alive.entry((owner, record.site)).or_default();
+            let age = f64::from(now.wrapping_sub(record.born));
+            sum.ages += record.estimate.objects * age;
+            sum.estimate.add(record.estimate);
+        }
+        alive
+    }
+
+    /// The samples that were alive at the last collection. Of those made since
+    /// nobody knows.
+    fn survivors(&self, state: &State) -> impl Iterator<Item = Record> {
+        let now = self.collections.load(Ordering::Relaxed);
+        let records = state.records.all();
+        records.filter(move |record| record.born != now)
+    }
+
+    /// What is not told, a sentence each.
+    fn lacks(&self, state: &State) -> Vec<String> {
+        let stacks = &state.stacks;
+        let missed = state.records.missed;
+        let lacks = [
+            (
+                stacks.cut,
+                format!(
+                    "samples of allocations have callers beyond the {DEPTH} innermost: they are below (deeper)"
+                ),
+            ),
+            (
+                stacks.without_callers,
+                "samples of allocations lack their callers: there was no room for more stacks"
+                    .to_owned(),
+            ),
+            (
+                state.without_site,
+                "samples of allocations lack site and type: there was no room for more sites"
+                    .to_owned(),
+            ),
+            (
+                missed,
+                "sampled objects were not followed: there was no room for more".to_owned(),
+            ),
+        ];
+        let told = lacks.into_iter().filter(|(count, _)| *count > 0);
+        told.map(|(count, what)| format!("{count} {what}"))
+            .collect()
+    }
+
+    /// The sites of which more is alive than at the first snapshot, by more
+    /// than twice the error; this is the first if there was none.
+    fn growth(&self, state: &mut State) -> Vec<String> {
+        let mut now: HashMap<Leaf, [Estimate; 2]> = HashMap::new();
+        for record in self.survivors(state) {
+            let place = record.site.node.and_then(|node| {
+                let node = state.stacks.nodes().get(node as usize)?;
+                Some(node.place)
+            });
+            let sums = now.entry((place, record.site.type_number)).or_default();
+            sums[usize::from(record.is_early)].add(record.estimate);
+        }
+        let Some(growth) = &state.growth else {
+            let alive = now.into_iter().map(|(leaf, [_, early])| (leaf, early));
+            state.growth = Some(Growth {
+                alive: alive.collect(),
+            });
+            return Vec::new();
+        };
+        let mut growing: Vec<(f64, f64, Leaf)> = Vec::new();
+        for (leaf, [late, early]) in now {
+            let before = growth.alive.get(&leaf).copied().unwrap_or_default();
+            let bytes = late.bytes + early.bytes - before.bytes;
+            // What is alive both times adds nothing to the error.
+            let gone = (before.bytes_variance - early.bytes_variance).max(0.0);
+            let error = (late.bytes_variance + gone).sqrt();
+            if bytes > 2.0 * error {
+                growing.push((bytes, error, leaf));
+            }
+        }
+        growing.sort_by(|a, b| b.0.total_cmp(&a.0));
+        growing.truncate(MOST_GROWING);
+        let line = |(bytes, error, leaf): (f64, f64, Leaf)| {
+            let (bytes, error) = (bytes / 1e6, error / 1e6);
+            let what = describe(state, leaf);
+            format!(
+                "alive since the first snapshot: {bytes:.1} MB more (± {error:.1} MB) of {what}"
+            )
+        };
+        growing.into_iter().map(line).collect()
+    }
+}
+
+fn describe(state: &State, (place, type_number): Leaf) -> String {
+    let type_name = state.types.all().get(type_number as usize);
+    let type_name = type_name.map_or("?", |name| name);
+    let at = place.and_then(|place| {
+        let symbol = state.stacks.symbols().get(place.symbol as usize)?;
+        let line = place.line.map_or(String::new(), |line| format!(":{line}"));
+        Some(format!(" from {}.{}{line}", symbol.class, symbol.name))
+    });
+    format!("{type_name}{}", at.unwrap_or_default())
+}
+
+/// Frames, each once.
+#[derive(Default)]
+struct Frames {
+    numbers: HashMap<Frame, u32>,
+    all: Vec<Frame>,
+}
+
+/// Builds the parts of a profile that allocations need.
+struct Builder<'p> {
+    profile: &'p mut Profile,
+    methods: HashMap<Method, u32>,
+    frames: Frames,
+    /// The frame of each node.
+    of_nodes: Vec<u32>,
+    sites: Vec<ProfileSite>,
+}
+
+impl<'p> Builder<'p> {
+    fn new(profile: &'p mut Profile) -> Self {
+        let methods = profile.methods.iter().map(identity).zip(0..).collect();
+        Builder {
+            profile,
+            methods,
+            frames: Frames::default(),
+            of_nodes: Vec::new(),
+            sites: Vec::new(),
+        }
+    }
+
+    /// The index of a method, which may be there already.
+    fn method(&mut self, symbol: &Symbol, loader: &str) -> u32 {
+        let method = Method {
+            loader: loader.into(),
+            class: symbol.class.clone(),
+            name: symbol.name.clone(),
+            descriptor: symbol.descriptor.clone(),
+            file: symbol.file.clone(),
+            line: symbol.line,
+        };
+        let methods = &mut self.profile.methods;
+        *self.methods.entry(identity(&method)).or_insert_with(|| {
+            methods.push(method);
+            methods.len() as u32 - 1
+        })
+    }
+
+    fn frames(&mut self, state: &State, methods: &[u32]) {
+        let Frames { numbers, all } = &mut self.frames;
+        for node in state.stacks.nodes() {
+            let frame = Frame {
+                parent: node.parent.map(|parent| self.of_nodes[parent as usize]),
+                method: methods[node.place.symbol as usize],
+                line: node.place.line,
+                // Of code that may have been rewritten.
+                bci: None,
+            };
+            let number = *numbers.entry(frame).or_insert_with(|| {
+                all.push(frame);
+                all.len() as u32 - 1
+            });
+            self.of_nodes.push(number);
+        }
+    }
+
+    /// The index of a thread or group, which may have a tree of calls.
+    fn thread(&mut self, owner: &Owner) -> u32 {
+        let threads = &mut self.profile.threads;
+        let is_it = |thread: &ThreadTree| {
+            thread.kind == owner.kind
+                && match owner.kind {
+                    ThreadKind::Platform => thread.id.is_some() && thread.id == owner.id,
+                    ThreadKind::Virtual => true,
+                    ThreadKind::Ended => thread.name == owner.name,
+                }
+        };
+        let at = threads.iter().position(is_it).unwrap_or_else(|| {
+            threads.push(ThreadTree {
+                name: owner.name.clone(),
+                id: owner.id,
+                kind: owner.kind,
+                nodes: Vec::new(),
+            });
+            threads.len() - 1
+        });
+        at as u32
+    }
+
+    fn site(&mut self, state: &State, thread: u32, site: Site, all: Estimate, alive: Alive) {
+        let type_name = state.types.all().get(site.type_number as usize);
+        let live = alive.estimate;
+        self.sites.push(ProfileSite {
+            thread,
+            frame: site.node.map(|node| self.of_nodes[node as usize]),
+            type_name: type_name.cloned().unwrap_or_else(|| Arc::from("?")),
+            allocated: all.amount(),
+            live: live.amount(),
+            live_age: match live.objects > 0.0 {
+                true => alive.ages / live.objects,
+                false => 0.0,
+            },
+        });
+    }
+}
+
+/// What a method is known by.
+fn identity(method: &Method) -> Method {
+    Method {
+        file: None,
+        line: None,
+        ..method.clone()
+    }
+}

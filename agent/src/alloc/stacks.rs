@@ -1,0 +1,280 @@
+//! Stacks by number: a tree of places, callers before their callees.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::ffi::jvmti::StackFrame;
+
+/// How much is kept; beyond that samples are told apart less.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Nodes of the tree of calls.
+    pub(super) nodes: usize,
+    /// Places in methods, types, sites of all threads: each.
+    pub(super) others: usize,
+}
+
+impl Limits {
+    /// Some 100 MB of native memory, all together.
+    pub(super) const DEFAULT: Limits = Limits {
+        nodes: 1 << 20,
+        others: 1 << 19,
+    };
+}
+
+/// A method as profiles name it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Symbol {
+    /// The number of its class's loader.
+    pub(super) loader: u32,
+    pub(super) class: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) descriptor: Arc<str>,
+    pub(super) file: Option<Arc<str>>,
+    pub(super) line: Option<u32>,
+}
+
+impl Symbol {
+    fn artificial(class: &str) -> Self {
+        Symbol {
+            loader: 0,
+            class: class.into(),
+            name: "".into(),
+            descriptor: "".into(),
+            file: None,
+            line: None,
+        }
+    }
+}
+
+/// A line of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    /// Index into [`Stacks::symbols`].
+    pub(super) symbol: u32,
+    pub(super) line: Option<u32>,
+}
+
+/// Stands for the callers beyond the depth that is looked at.
+const DEEPER: Place = Place {
+    symbol: 0,
+    line: None,
+};
+/// Stands for places there is no room for.
+const OTHERS: Place = Place {
+    symbol: 1,
+    line: None,
+};
+
+/// A call, or the line that allocates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    pub(super) parent: Option<u32>,
+    pub(super) place: Place,
+}
+
+/// Values by number, each once.
+#[derive(Clone, Debug)]
+pub(super) struct Numbers<T> {
+    numbers: HashMap<T, u32>,
+    all: Vec<T>,
+}
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Numbers {
+            numbers: HashMap::new(),
+            all: Vec::new(),
+        }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Numbers<T> {
+    /// The number of a value, a new one if there are fewer than `most`.
+    pub(super) fn number(&mut self, value: T, most: usize) -> Option<u32> {
+        if let Some(number) = self.numbers.get(&value) {
+            return Some(*number);
+        }
+        if self.all.len() >= most {
+            return None;
+        }
+        let number = self.all.len() as u32;
+        self.all.push(value.clone());
+        self.numbers.insert(value, number);
+        Some(number)
+    }
+
+    pub(super) fn all(&self) -> &[T] {
+        &self.all
+    }
+}
+
+/// The stacks seen so far.
+pub(super) struct Stacks {
+    limits: Limits,
+    symbols: Numbers<Symbol>,
+    places: HashMap<StackFrame, Place>,
+    nodes: Numbers<Node>,
+    /// Samples whose outermost callers were not looked at.
+    pub(super) cut: u64,
+    /// Samples that lack their callers, since there is no room for these.
+    pub(super) without_callers: u64,
+}
+
+impl Stacks {
+    pub(super) fn new(limits: Limits) -> Self {
+        let mut symbols = Numbers::default();
+        for name in ["(deeper)", "(other methods)"] {
+            symbols.number(Symbol::artificial(name), 2);
+        }
+        Stacks {
+            limits,
+            symbols,
+            places: HashMap::new(),
+            nodes: Numbers::default(),
+            cut: 0,
+            without_callers: 0,
+        }
+    }
+
+    pub(super) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    pub(super) fn symbols(&self) -> &[Symbol] {
+        self.symbols.all()
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        self.nodes.all()
+    }
+
+    /// The frames that are not known yet, each once.
+    pub(super) fn unknown(&self, frames: &[StackFrame]) -> Vec<StackFrame> {
+        let mut unknown = Vec::new();
+        if self.places.len() < self.limits.others {
+            for frame in frames {
+                if !self.places.contains_key(frame) && !unknown.contains(frame) {
+                    unknown.push(*frame);
+                }
+            }
+        }
+        unknown
+    }
+
+    /// Names a frame.
+    pub(super) fn define(&mut self, frame: StackFrame, symbol: Symbol, line: Option<u32>) {
+        let most = self.limits.others;
+        if self.places.len() < most
+            && let Some(symbol) = self.symbols.number(symbol, most)
+        {
+            self.places.insert(frame, Place { symbol, line });
+        }
+    }
+
+    /// The node of a stack, innermost frame first; `deeper` if it has further
+    /// callers. None without frames.
+    pub(super) fn node(&mut self, frames: &[StackFrame], deeper: bool) -> Option<u32> {
+        self.cut += u64::from(deeper);
+        let place = |frame: &StackFrame| self.places.get(frame).copied().unwrap_or(OTHERS);
+        let leaf = place(frames.first()?);
+        let top = deeper.then_some(DEEPER);
+        let places: Vec<Place> = top
+            .into_iter()
+            .chain(frames.iter().rev().map(place))
+            .collect();
+        let mut parent = None;
+        for place in places {
+            parent = self.nodes.number(Node { parent, place }, self.limits.nodes);
+            if parent.is_none() {
+                self.without_callers += 1;
+                // There are no more of these than places.
+                let alone = Node {
+                    parent: None,
+                    place: leaf,
+                };
+                return self.nodes.number(alone, usize::MAX);
+            }
+        }
+        parent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ffi::jvmti::MethodKey;
+
+    fn frame(method: usize) -> StackFrame {
+        StackFrame {
+            method: MethodKey::unknown(method),
+            location: 0,
+        }
+    }
+
+    fn stacks(nodes: usize, others: usize) -> Stacks {
+        let mut stacks = Stacks::new(Limits { nodes, others });
+        for method in 1..10 {
+            let symbol = Symbol::artificial(&format!("m{method}"));
+            stacks.define(frame(method), symbol, Some(method as u32));
+        }
+        stacks
+    }
+
+    /// Outermost first.
+    fn path(stacks: &Stacks, node: Option<u32>) -> Vec<String> {
+        let mut path = Vec::new();
+        let mut at = node;
+        while let Some(node) = at.map(|at| stacks.nodes()[at as usize]) {
+            path.push(
+                stacks.symbols()[node.place.symbol as usize]
+                    .class
+                    .to_string(),
+            );
+            at = node.parent;
+        }
+        path.reverse();
+        path
+    }
+
+    #[test]
+    fn stacks_share_their_callers() {
+        let mut stacks = stacks(100, 100);
+        let one = stacks.node(&[frame(3), frame(2), frame(1)], false);
+        let two = stacks.node(&[frame(4), frame(2), frame(1)], false);
+        assert_eq!(path(&stacks, one), ["m1", "m2", "m3"]);
+        assert_eq!(path(&stacks, two), ["m1", "m2", "m4"]);
+        assert_eq!(stacks.nodes().len(), 4);
+        assert_eq!(stacks.node(&[frame(3), frame(2), frame(1)], false), one);
+        let cut = stacks.node(&[frame(3), frame(2)], true);
+        assert_eq!(path(&stacks, cut), ["(deeper)", "m2", "m3"]);
+        assert_eq!(stacks.cut, 1);
+        assert_eq!(stacks.node(&[], false), None);
+    }
+
+    #[test]
+    fn without_room_a_site_has_no_callers() {
+        let mut stacks = stacks(2, 100);
+        let deep = stacks.node(&[frame(3), frame(2), frame(1)], false);
+        assert_eq!(path(&stacks, deep), ["m3"]);
+        assert_eq!(stacks.without_callers, 1);
+        let known = stacks.node(&[frame(2), frame(1)], false);
+        assert_eq!(path(&stacks, known), ["m1", "m2"]);
+    }
+
+    #[test]
+    fn places_have_a_limit() {
+        let mut stacks = stacks(100, 4);
+        assert!(stacks.unknown(&[frame(9)]).len() <= 1);
+        let node = stacks.node(&[frame(9), frame(1)], false);
+        assert_eq!(path(&stacks, node), ["m1", "(other methods)"]);
+        let mut stacks = Stacks::new(Limits::DEFAULT);
+        assert_eq!(
+            stacks.unknown(&[frame(1), frame(2), frame(1)]),
+            [frame(1), frame(2)]
+        );
+        stacks.define(frame(1), Symbol::artificial("m1"), None);
+        assert_eq!(stacks.unknown(&[frame(1), frame(2)]), [frame(2)]);
+    }
+}

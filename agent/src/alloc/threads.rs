@@ -1,0 +1,242 @@
+//! Whose samples these are: a live thread's, all virtual threads', or those of
+//! ended threads of one name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loadhook_profile::ThreadKind;
+
+use super::estimate::Estimate;
+
+/// The virtual threads.
+pub(super) const VIRTUAL: u32 = 0;
+
+/// Different names of ended threads that are kept apart.
+const MOST_GROUPS: usize = 256;
+const OTHERS: &str = "(other threads)";
+
+/// Where in the code, and which type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Site {
+    /// In the tree of calls.
+    pub(super) node: Option<u32>,
+    /// Among the types.
+    pub(super) type_number: u32,
+}
+
+/// Threads of one kind, or one.
+#[derive(Debug)]
+pub(super) struct Owner {
+    pub(super) name: Arc<str>,
+    pub(super) id: Option<u64>,
+    pub(super) kind: ThreadKind,
+    pub(super) sites: HashMap<Site, Estimate>,
+    /// Records of live objects that name it.
+    records: u32,
+    /// The group that it has become part of.
+    part_of: Option<u32>,
+}
+
+impl Owner {
+    fn new(name: Arc<str>, id: Option<u64>, kind: ThreadKind) -> Self {
+        Owner {
+            name,
+            id,
+            kind,
+            sites: HashMap::new(),
+            records: 0,
+            part_of: None,
+        }
+    }
+}
+
+/// All that have samples.
+#[derive(Debug)]
+pub(super) struct Owners {
+    all: Vec<Owner>,
+    free: Vec<u32>,
+    groups: HashMap<Arc<str>, u32>,
+    /// Entries of all maps together.
+    sites: usize,
+}
+
+impl Owners {
+    pub(super) fn new() -> Self {
+        let virtual_threads = Owner::new("(virtual threads)".into(), None, ThreadKind::Virtual);
+        Owners {
+            all: vec![virtual_threads],
+            free: Vec::new(),
+            groups: HashMap::new(),
+            sites: 0,
+        }
+    }
+
+    fn put(&mut self, owner: Owner) -> u32 {
+        match self.free.pop() {
+            Some(at) => {
+                self.all[at as usize] = owner;
+                at
+            }
+            None => {
+                self.all.push(owner);
+                self.all.len() as u32 - 1
+            }
+        }
+    }
+
+    /// A thread that has its first sample.
+    pub(super) fn begin(&mut self, name: Arc<str>, id: Option<u64>) -> u32 {
+        self.put(Owner::new(name, id, ThreadKind::Platform))
+    }
+
+    /// Adds to a site of a thread; a new one only if there are fewer than
+    /// `most` in all. Whether there was room.
+    pub(super) fn add(&mut self, thread: u32, site: Site, estimate: Estimate, most: usize) -> bool {
+        let sites = &mut self.all[thread as usize].sites;
+        if let Some(sum) = sites.get_mut(&site) {
+            sum.add(estimate);
+            return true;
+        }
+        let has_room = self.sites < most;
+        if has_room {
+            sites.insert(site, estimate);
+            self.sites += 1;
+        }
+        has_room
+    }
+
+    /// A thread has ended under this name: its sites become its group's.
+    pub(super) fn end(&mut self, thread: u32, name: &str) {
+        let group = self.group(without_numbers(name));
+        for (site, estimate) in std::mem::take(&mut self.all[thread as usize].sites) {
+            self.sites -= 1;
+            self.add(group, site, estimate, usize::MAX);
+        }
+        self.all[thread as usize].part_of = Some(group);
+        self.reuse(thread);
+    }
+
+    fn group(&mut self, name: String) -> u32 {
+        if let Some(group) = self.groups.get(&*name) {
+            return *group;
+        }
+        let name: Arc<str> = match self.groups.len() < MOST_GROUPS {
+            true => name.into(),
+            false => OTHERS.into(),
+        };
+        if let Some(group) = self.groups.get(&name) {
+            return *group;
+        }
+        let group = self.put(Owner::new(name.clone(), None, ThreadKind::Ended));
+        self.groups.insert(name, group);
+        group
+    }
+
+    /// A record of a live object names the thread.
+    pub(super) fn hold(&mut self, thread: u32) {
+        self.all[thread as usize].records += 1;
+    }
+
+    /// One does so no longer.
+    pub(super) fn release(&mut self, thread: u32) {
+        self.all[thread as usize].records -= 1;
+        self.reuse(thread);
+    }
+
+    fn reuse(&mut self, thread: u32) {
+        let owner = &self.all[thread as usize];
+        if owner.part_of.is_some() && owner.records == 0 {
+            self.free.push(thread);
+        }
+    }
+
+    /// The thread itself, or the group that it is part of now.
+    pub(super) fn current(&self, thread: u32) -> u32 {
+        self.all[thread as usize].part_of.unwrap_or(thread)
+    }
+
+    /// Those that have samples, by number.
+    pub(super) fn with_sites(&self) -> impl Iterator<Item = (u32, &Owner)> {
+        let all = (0..).zip(&self.all);
+        all.filter(|(_, owner)| !owner.sites.is_empty())
+    }
+}
+
+/// A name of many threads: digits in a row as one `#`.
+fn without_numbers(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for char in name.chars() {
+        match char.is_ascii_digit() {
+            true if text.ends_with('#') => {}
+            true => text.push('#'),
+            false => text.push(char),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SITE: Site = Site {
+        node: Some(3),
+        type_number: 4,
+    };
+
+    fn one() -> Estimate {
+        Estimate::of(1 << 30, 1)
+    }
+
+    #[test]
+    fn ended_threads_of_a_name_are_a_group() {
+        let mut owners = Owners::new();
+        for number in 0..1000 {
+            let thread = owners.begin(format!("pool-{number}-thread-1").into(), Some(number));
+            assert!(owners.add(thread, SITE, one(), 10));
+            owners.end(thread, &format!("pool-{number}-thread-1"));
+        }
+        assert!(owners.all.len() < 5, "their places are used again");
+        let found: Vec<_> = owners.with_sites().collect();
+        let [(_, group)] = found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(&*group.name, "pool-#-thread-#");
+        assert_eq!((group.kind, group.id), (ThreadKind::Ended, None));
+        assert_eq!(group.sites[&SITE].objects, 1000.0);
+        assert_eq!(owners.sites, 1);
+    }
+
+    #[test]
+    fn a_place_waits_for_its_live_objects() {
+        let mut owners = Owners::new();
+        let thread = owners.begin("a1".into(), Some(1));
+        owners.add(thread, SITE, one(), 10);
+        owners.hold(thread);
+        owners.end(thread, "a1");
+        let next = owners.begin("b".into(), Some(2));
+        assert_ne!(next, thread);
+        let group = owners.current(thread);
+        assert_eq!(&*owners.all[group as usize].name, "a#");
+        owners.release(thread);
+        assert_eq!(owners.begin("c".into(), Some(3)), thread);
+    }
+
+    #[test]
+    fn sites_and_groups_have_limits() {
+        let mut owners = Owners::new();
+        let thread = owners.begin("a".into(), Some(1));
+        assert!(owners.add(thread, SITE, one(), 1));
+        let other = Site { node: None, ..SITE };
+        assert!(!owners.add(thread, other, one(), 1));
+        assert!(owners.add(thread, SITE, one(), 1), "it is there");
+        for number in 0..2 * MOST_GROUPS {
+            let name: String = std::iter::repeat_n('x', number).collect();
+            let thread = owners.begin(name.as_str().into(), None);
+            owners.add(thread, SITE, one(), usize::MAX);
+            owners.end(thread, &name);
+        }
+        assert_eq!(owners.groups.len(), MOST_GROUPS + 1);
+        assert!(owners.groups.contains_key(OTHERS));
+    }
+}

@@ -1,0 +1,452 @@
+//! Sampled allocations: estimates against what programs count themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::{Allocations, Amount, Frame, Profile, Site, ThreadKind};
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+
+mod support;
+use support::{Finished, Program};
+
+fn run(feature: u32, options: &str, jvm: &[&str], args: &[&str]) -> Result<Finished> {
+    Program::new(feature, "Sampled")
+        .options(options)
+        .jvm(jvm)
+        .args(args)
+        .run()
+}
+
+/// The lines that a program marks by `// @mark`.
+fn marks(program: &str) -> Result<BTreeMap<u32, String>> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{program}.java"));
+    let text = fs::read_to_string(source)?;
+    let marked = (1..).zip(text.lines());
+    let marks =
+        marked.filter_map(|(line, text)| Some((line, text.split_once("// @")?.1.to_owned())));
+    Ok(marks.collect())
+}
+
+fn allocations(profile: &Profile) -> Result<&Allocations> {
+    profile.allocations.as_ref().context("no allocations")
+}
+
+/// What was allocated, or is alive, by mark and type.
+fn by_mark(
+    profile: &Profile,
+    program: &str,
+    amount: fn(&Site) -> Amount,
+) -> Result<BTreeMap<(String, String), Amount>> {
+    let marks = marks(program)?;
+    let allocations = allocations(profile)?;
+    let mut found: BTreeMap<(String, String), Amount> = BTreeMap::new();
+    for site in &allocations.sites {
+        let frame = |at: u32| allocations.frames[at as usize];
+        // What makes a lambda's object has no line.
+        let path = std::iter::successors(site.frame.map(frame), |f| f.parent.map(frame));
+        let mark = |frame: Frame| {
+            let method = &profile.methods[frame.method as usize];
+            let is_ours = method.file.as_deref() == Some(&format!("{program}.java"));
+            marks.get(&frame.line.filter(|_| is_ours)?)
+        };
+        let Some(mark) = path.take(8).find_map(mark) else {
+            continue;
+        };
+        // A lambda's class has a number, before JDK 21 at least.
+        let name = match site.type_name.find("$$Lambda") {
+            Some(at) => &site.type_name[..at + "$$Lambda".len()],
+            None => &site.type_name,
+        };
+        let sum = found.entry((mark.clone(), name.to_owned())).or_default();
+        let one = amount(site);
+        sum.objects += one.objects;
+        sum.bytes = Some(sum.bytes.unwrap_or(0.0) + one.bytes.context("bytes")?);
+        sum.objects_variance += one.objects_variance;
+        sum.bytes_variance += one.bytes_variance;
+    }
+    Ok(found)
+}
+
+/// How far the estimates are from what the program prints, in their own
+/// standard errors.
+fn errors(run: &Finished, amount: fn(&Site) -> Amount) -> Result<Vec<(String, f64)>> {
+    let found = by_mark(&run.profile, "Sampled", amount)?;
+    let printed = String::from_utf8_lossy(&run.output.stdout);
+    let mut errors = Vec::new();
+    for line in printed.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [mark, type_name, objects, bytes] = words[..] else {
+            continue;
+        };
+        let key = (mark.to_owned(), type_name.to_owned());
+        let estimate = found
+            .get(&key)
+            .with_context(|| format!("{}: no {key:?} in {:?}", run.name, found.keys()))?;
+        for (what, known, found, variance) in [
+            (
+                "objects",
+                objects,
+                estimate.objects,
+                estimate.objects_variance,
+            ),
+            (
+                "bytes",
+                bytes,
+                estimate.bytes.unwrap_or(0.0),
+                estimate.bytes_variance,
+            ),
+        ] {
+            let known: f64 = known.parse()?;
+            let error = (found - known) / variance.sqrt().max(known * 1e-9);
+            errors.push((
+                format!("{}: {mark} {type_name} {what} {known} {found:.0}", run.name),
+                error,
+            ));
+        }
+    }
+    ensure!(!errors.is_empty(), "{}: {:?}", run.name, run.output);
+    Ok(errors)
+}
+
+on_each_jdk!(estimates threads live growth unloading out_of_memory other_agents);
+
+/// Options of a collector, and the bytes of arrays' headers and of references
+/// that go with it.
+fn collectors(feature: u32) -> Vec<(Vec<&'static str>, [&'static str; 2])> {
+    let zgc = match feature {
+        // Not ready before JDK 15, and without compressed class pointers.
+        11 => (
+            vec!["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
+            ["24", "8"],
+        ),
+        _ => (vec!["-XX:+UseZGC"], ["16", "8"]),
+    };
+    let others = ["-XX:+UseG1GC", "-XX:+UseParallelGC", "-XX:+UseSerialGC"];
+    let others = others.map(|collector| (vec![collector], ["16", "4"]));
+    others.into_iter().chain([zgc]).collect()
+}
+
+/// The estimates of all sites are within three of their standard errors, but
+/// for one in twenty at most, and neither too high nor too low on the whole.
+fn estimates(feature: u32) -> Result<()> {
+    let mut all = Vec::new();
+    for (collector, [header, reference]) in collectors(feature) {
+        let jvm = [&collector[..], &["-Xmx512m", "-Xcheck:jni"]].concat();
+        let args = ["10", header, reference];
+        let run = run(feature, "alloc=sampled=16k", &jvm, &args)?;
+        ensure!(
+            run.output.status.success(),
+            "{}: {:?}",
+            run.name,
+            run.output
+        );
+        let stderr = String::from_utf8_lossy(&run.output.stderr);
+        ensure!(stderr.is_empty(), "{}: {stderr}", run.name);
+        all.extend(errors(&run, |site| site.allocated)?);
+    }
+    let wrong: Vec<_> = all.iter().filter(|(_, error)| error.abs() > 3.0).collect();
+    ensure!(wrong.len() * 20 <= all.len(), "{wrong:#?} of {}", all.len());
+    // Objects and bytes of a site err together.
+    let sum: f64 = all.iter().map(|(_, error)| error).sum();
+    let mean = sum / (2.0 * all.len() as f64).sqrt();
+    println!(
+        "JDK {feature}: {} estimates, {} beyond 3, {mean:.2} in all",
+        all.len(),
+        wrong.len()
+    );
+    ensure!(mean.abs() < 4.0, "{mean}: {all:#?}");
+    Ok(())
+}
+
+/// Live threads are told apart, those that have ended and virtual ones are not;
+/// callers are there, and cut where there are too many.
+fn threads(feature: u32) -> Result<()> {
+    let run = run(
+        feature,
+        "alloc=sampled=16k,timing=count",
+        &[],
+        &["4", "16", "4"],
+    )?;
+    let profile = &run.profile;
+    let allocations = allocations(profile)?;
+    let names = |mark: &str| -> Result<Vec<(String, ThreadKind, bool)>> {
+        let line = marks("Sampled")?.into_iter().find(|(_, m)| m == mark);
+        let line = line.context("a mark")?.0;
+        let mut names = Vec::new();
+        for site in &allocations.sites {
+            let frame = site.frame.map(|at| &allocations.frames[at as usize]);
+            let is_there = |frame: &Frame| {
+                let file = &profile.methods[frame.method as usize].file;
+                frame.line == Some(line) && file.as_deref() == Some("Sampled.java")
+            };
+            if frame.is_some_and(is_there) {
+                let thread = &profile.threads[site.thread as usize];
+                names.push((
+                    thread.name.to_string(),
+                    thread.kind,
+                    thread.nodes.is_empty(),
+                ));
+            }
+        }
+        names.sort_by(|a: &(String, ThreadKind, bool), b| a.0.cmp(&b.0));
+        names.dedup();
+        Ok(names)
+    };
+    let ended = |name: &str| vec![(name.to_owned(), ThreadKind::Ended, false)];
+    ensure!(names("thread")? == ended("live-#"), "{:?}", names("thread"));
+    ensure!(
+        names("short")? == ended("pool-#-thread-#"),
+        "{:?}",
+        names("short")
+    );
+    let main = vec![("main".to_owned(), ThreadKind::Platform, false)];
+    // That of the end has other threads than main's.
+    let found = names("longs")?;
+    ensure!(found == main || found == ended("main"), "{found:?}");
+    if feature >= 21 {
+        let found = names("virtual")?;
+        ensure!(
+            found.len() == 1 && found[0].0 == "(virtual threads)",
+            "{found:?}"
+        );
+    }
+    let path = |site: &Site| -> Vec<String> {
+        let frame = |at: u32| allocations.frames[at as usize];
+        let path = std::iter::successors(site.frame.map(frame), |f| f.parent.map(frame));
+        let methods = path.map(|frame| &profile.methods[frame.method as usize]);
+        methods
+            .map(|method| format!("{}.{}", method.class, method.name))
+            .collect()
+    };
+    let paths: Vec<_> = allocations.sites.iter().map(path).collect();
+    let longs = ["Sampled.longs", "Sampled.main"];
+    ensure!(paths.iter().any(|path| *path == longs), "{paths:?}");
+    let deep = paths
+        .iter()
+        .find(|path| path.len() == 129 && path[127] == "Sampled.deep");
+    ensure!(
+        deep.is_some_and(|path| path[128] == "(deeper)."),
+        "{deep:?}"
+    );
+    let notes = &profile.header.notes;
+    ensure!(
+        notes
+            .iter()
+            .any(|note| note.contains("beyond the 128 innermost")),
+        "{notes:?}"
+    );
+    for site in &allocations.sites {
+        ensure!(
+            site.allocated.objects >= 1.0 && site.live.objects == 0.0,
+            "{site:?}"
+        );
+    }
+    Ok(())
+}
+
+/// What is kept is alive at the end, what is dropped is not.
+fn live(feature: u32) -> Result<()> {
+    for (collector, _) in collectors(feature) {
+        let jvm = [&collector[..], &["-Xmx600m", "-Xcheck:jni"]].concat();
+        let run = Program::new(feature, "Kept")
+            .options("alloc=live")
+            .jvm(&jvm)
+            .run()?;
+        run.printed("kept 8000\n", 0)?;
+        let live = by_mark(&run.profile, "Kept", |site| site.live)?;
+        let all = by_mark(&run.profile, "Kept", |site| site.allocated)?;
+        let key = |mark: &str| (mark.to_owned(), "byte[]".to_owned());
+        let known = 8000.0 * 10_016.0;
+        for (mark, found, known) in [
+            ("kept", live.get(&key("kept")), known),
+            ("kept", all.get(&key("kept")), known),
+            ("dropped", all.get(&key("dropped")), 5.0 * known),
+        ] {
+            let found = found.with_context(|| format!("{}: {mark}: {live:?} {all:?}", run.name))?;
+            let error = (found.bytes.unwrap_or(0.0) - known) / found.bytes_variance.sqrt();
+            println!(
+                "{}: {mark} {:.0} of {known:.0}: {error:.2}",
+                run.name,
+                found.bytes.unwrap_or(0.0)
+            );
+            ensure!(error.abs() < 5.0, "{}: {mark}: {error} {found:?}", run.name);
+        }
+        let dropped = live.get(&key("dropped")).context("dropped")?;
+        ensure!(dropped.objects == 0.0, "{}: {dropped:?}", run.name);
+        let allocations = allocations(&run.profile)?;
+        ensure!(allocations.live, "{}", run.name);
+        let old = allocations
+            .sites
+            .iter()
+            .filter(|site| site.live.objects > 20.0);
+        let ages: Vec<f64> = old.map(|site| site.live_age).collect();
+        // The program asks for five collections.
+        ensure!(ages.iter().any(|age| *age >= 5.0), "{}: {ages:?}", run.name);
+    }
+    Ok(())
+}
+
+/// What is more at the end than at the first snapshot is named.
+fn growth(feature: u32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("profile.pb.gz");
+    let path = file.display().to_string();
+    let program = Program::new(feature, "Kept")
+        .options("alloc=live,snapshot-every=100ms")
+        .jvm(&["-Xmx600m"])
+        .args(&[&path]);
+    let output = support::finish(&mut program.command(&file)?)?;
+    ensure!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    let profile = support::read(&file)?;
+    let line = marks("Kept")?.into_iter().find(|(_, mark)| mark == "grows");
+    let place = format!("of int[] from Kept.main:{}", line.context("a mark")?.0);
+    let notes = &profile.header.notes;
+    let growing = notes.iter().find(|note| note.contains(&place));
+    let growing = growing.with_context(|| format!("{place}: {notes:?}"))?;
+    ensure!(
+        growing.starts_with("alive since the first snapshot: "),
+        "{growing}"
+    );
+    Ok(())
+}
+
+/// Classes that come and go while their methods allocate.
+fn unloading(feature: u32) -> Result<()> {
+    for options in ["alloc=sampled=1k", "alloc=sampled=1k,timing=count"] {
+        let run = Program::new(feature, "Unloaded")
+            .options(options)
+            .jvm(&["-Xmx64m", "-Xcheck:jni", "-XX:+UseSerialGC"])
+            .run()?;
+        run.printed("unloaded\n", 0)?;
+        let found = by_mark(&run.profile, "Unloaded", |site| site.allocated)?;
+        let found = &found[&("leaving".to_owned(), "byte[]".to_owned())];
+        let error = (found.objects - 200_000.0) / found.objects_variance.sqrt();
+        ensure!(error.abs() < 5.0, "{}: {found:?}", run.name);
+        let methods = run.profile.methods.iter();
+        let loaders: BTreeSet<_> = methods
+            .filter(|method| &*method.class == "Unloaded$Leaving" && &*method.name == "run")
+            .map(|method| &method.loader)
+            .collect();
+        ensure!(loaders.len() == 100, "{}: {loaders:?}", run.name);
+    }
+    Ok(())
+}
+
+/// The program goes on, and so does the profile.
+fn out_of_memory(feature: u32) -> Result<()> {
+    for options in ["alloc=sampled=1k", "alloc=live"] {
+        let run = Program::new(feature, "Filled")
+            .options(options)
+            .jvm(&["-Xmx32m", "-XX:+UseSerialGC", "-Xcheck:jni"])
+            .run()?;
+        run.printed("filled 5\n", 0)?;
+        ensure!(!allocations(&run.profile)?.sites.is_empty(), "{}", run.name);
+    }
+    Ok(())
+}
+
+/// Another agent that samples, before and after ours: the program runs, whoever
+/// came second says so, and what else was asked for goes on.
+fn other_agents(feature: u32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (source, library) = (
+        folder.path().join("other.c"),
+        folder.path().join("libother.so"),
+    );
+    fs::write(
+        &source,
+        "#include <jvmti.h>\n#include <stdio.h>\n#include <string.h>\n\
+         JNIEXPORT jint JNICALL Agent_OnLoad(JavaVM *vm, char *options, void *reserved) {\n\
+         jvmtiEnv *jvmti; jvmtiCapabilities c; memset(&c, 0, sizeof c);\n\
+         c.can_generate_sampled_object_alloc_events = 1;\n\
+         if ((*vm)->GetEnv(vm, (void **) &jvmti, JVMTI_VERSION_11)) return 1;\n\
+         fprintf(stderr, \"other: %d\\n\", (*jvmti)->AddCapabilities(jvmti, &c)); return 0; }\n",
+    )?;
+    let include = Jdk::find(17)?.home.join("include");
+    let mut cc = Command::new("cc");
+    cc.arg("-shared").arg("-fPIC").arg("-I").arg(&include);
+    cc.arg("-I")
+        .arg(include.join("linux"))
+        .arg("-o")
+        .arg(&library)
+        .arg(&source);
+    helpers::output(&mut cc).context("a C compiler is needed, as for linking Rust")?;
+    let other = format!("-agentpath:{}", library.display());
+    let file = folder.path().join("profile.pb.gz");
+    let run = |first: bool, options: &str| -> Result<(String, bool)> {
+        let program = Program::new(feature, "Filled")
+            .options(options)
+            .args(&["small"]);
+        let program = match first {
+            true => program.jvm(&[&other]),
+            false => program,
+        };
+        let mut java = program.command(&file)?;
+        if !first {
+            java.env("JAVA_TOOL_OPTIONS", "");
+            java = after(&java, &other);
+        }
+        let output = support::finish(&mut java)?;
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        ensure!(
+            stdout == "filled 5\n" && output.status.success(),
+            "{output:?}"
+        );
+        let profiled = file.is_file();
+        Ok((
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+            profiled,
+        ))
+    };
+    let refused = "loadhook: allocations are not sampled: another agent does that, and only one can (JVM TI error 98)";
+    let (stderr, profiled) = run(true, "alloc=sampled")?;
+    ensure!(
+        stderr == format!("other: 0\n{refused}; nothing is instrumented\n") && !profiled,
+        "{stderr}"
+    );
+    let (stderr, profiled) = run(true, "alloc=live,timing=count")?;
+    ensure!(
+        stderr == format!("other: 0\n{refused}\n") && profiled,
+        "{stderr}"
+    );
+    let profile = support::read(&file)?;
+    ensure!(
+        profile.calls() > 0 && profile.allocations.is_none(),
+        "{profile:?}"
+    );
+    let (stderr, profiled) = run(false, "alloc=sampled")?;
+    ensure!(stderr == "other: 98\n" && profiled, "{stderr}");
+    allocations(&support::read(&file)?).map(drop)
+}
+
+/// The same command with another option behind ours.
+fn after(java: &Command, option: &str) -> Command {
+    let mut command = Command::new(java.get_program());
+    for argument in java.get_args() {
+        command.arg(argument);
+        if argument.to_string_lossy().starts_with("-agentpath:") {
+            command.arg(option);
+        }
+    }
+    command
+}
+
+#[test]
+fn what_is_not_there_is_refused() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let program = Program::new(17, "Filled").options("alloc=live=exact");
+    let output = support::finish(&mut program.command(&folder.path().join("x.pb.gz"))?)?;
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        !output.status.success() && stderr.contains("loadhook: alloc=live=exact is not there yet"),
+        "{output:?}"
+    );
+    Ok(())
+}
