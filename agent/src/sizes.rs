@@ -127,10 +127,9 @@ impl Sizes {
             return;
         }
         let _ = jni.framed(|| {
+            jni.ensure_local_capacity();
             let among = |loader: u32, reference: Reference, classes: &mut BTreeSet<Arc<str>>| {
-                let found = jvmti.class_loader_classes(reference).unwrap_or_default();
-                jni.ensure_local_capacity(found.len());
-                for class in found {
+                for class in jvmti.class_loader_classes(reference).unwrap_or_default() {
                     let signature = jvmti.class_signature(class).unwrap_or_default();
                     let name = signature.strip_prefix(b"L");
                     let name = name.and_then(|name| name.strip_suffix(b";"));

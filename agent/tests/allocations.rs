@@ -12,7 +12,7 @@ use tempfile::TempDir;
 mod support;
 use support::{Finished, Program};
 
-on_each_jdk!(layouts contexts full vanishing);
+on_each_jdk!(layouts contexts full vanishing loaders);
 on_jdks!(compact_headers: on_25 25);
 on_jdks!(wide_class_pointers: on_17 17);
 
@@ -202,6 +202,34 @@ fn full(feature: u32) -> Result<()> {
             run.name
         );
     }
+    Ok(())
+}
+
+/// The class that a site names is that of its own loader. Where that is gone, nobody knows its bytes, but for the
+/// JDK's classes.
+fn loaders(feature: u32) -> Result<()> {
+    let run = Program::new(feature, "AllocatingLoaders")
+        .options("include=AllocatingLoaders$Plugin,alloc=exact")
+        .jvm(&["-Xcheck:jni"])
+        .run()?;
+    run.printed("", 0)?;
+    let allocations = allocations(&run.profile)?;
+    let mut found = Vec::new();
+    for site in &allocations.sites {
+        let frame = site.frame.context("a frame")?;
+        let method = allocations.frames[frame as usize].method;
+        let loader = run.profile.methods[method as usize].loader.clone();
+        let (objects, bytes) = (site.allocated.objects, site.allocated.bytes);
+        found.push(format!("{loader} {} {objects} {bytes:?}", site.type_name));
+    }
+    found.sort();
+    let expected = [
+        "gone AllocatingLoaders$Part 100 None",
+        "gone java.lang.Object 100 Some(1600.0)",
+        "kept AllocatingLoaders$Part 100 Some(4000.0)",
+        "kept java.lang.Object 100 Some(1600.0)",
+    ];
+    ensure!(found == expected, "{}: {found:?}", run.name);
     Ok(())
 }
 

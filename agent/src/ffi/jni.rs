@@ -197,13 +197,13 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// Tells the VM, whose `-Xcheck:jni` asks, that so many references are
-    /// there on purpose.
-    pub(crate) fn ensure_local_capacity(self, count: usize) {
+    /// Announces as many local references as the VM allows: `-Xcheck:jni`
+    /// complains of those that JVM TI returns, else.
+    pub(crate) fn ensure_local_capacity(self) {
         type F = unsafe extern "system" fn(Env, Int) -> Int;
-        let count = Int::try_from(count).unwrap_or(Int::MAX);
+        let most = 1 << 16;
         // SAFETY: no arguments but the environment and a number.
-        if unsafe { self.function::<F>(jni::ENSURE_LOCAL_CAPACITY)(self.env, count) } != 0 {
+        if unsafe { self.function::<F>(jni::ENSURE_LOCAL_CAPACITY)(self.env, most) } != 0 {
             let _ = self.caught();
         }
     }
