@@ -9,11 +9,16 @@ use common::{done, folder, in_environment, loadhook};
 
 /// Makes a dump: a program that dumps itself.
 fn dump(folder: &std::path::Path) {
+    dump_of(321, "heap.hprof", folder);
+}
+
+/// The same with so many objects.
+fn dump_of(held: u32, file: &str, folder: &std::path::Path) {
     let source = folder.join("Dump.java");
     let text = r#"
         public class Dump {
             static final class Held { int number; }
-            static Held[] held = new Held[321];
+            static Held[] held = new Held[Integer.parseInt(System.getProperty("held"))];
             public static void main(String[] args) throws Exception {
                 for (int i = 0; i < held.length; i++) held[i] = new Held();
                 java.lang.management.ManagementFactory.getPlatformMXBean(
@@ -22,7 +27,7 @@ fn dump(folder: &std::path::Path) {
         }"#;
     fs::write(&source, text).expect("ours");
     let mut java: Command = in_environment("java".as_ref(), folder);
-    java.args(["-Xshare:auto", "Dump.java", "heap.hprof"]);
+    java.args(["-Xshare:auto", &format!("-Dheld={held}"), "Dump.java", file]);
     let made = done(&mut java);
     assert_eq!(made.code, Some(0), "{}", made.err);
 }
@@ -153,4 +158,45 @@ fn shows_what_objects_keep_and_what_keeps_them() {
         "{}",
         none.err
     );
+}
+
+#[test]
+fn tells_what_changed_between_two_dumps() {
+    let folder = folder();
+    dump(folder.path());
+    dump_of(1321, "later.hprof", folder.path());
+    let diff = |arguments: &[&str]| {
+        let shown = done(&mut loadhook(
+            folder.path(),
+            &[&["heap"], arguments].concat(),
+        ));
+        assert_eq!(shown.code, Some(0), "{}", shown.err);
+        shown.out
+    };
+    let held = |shown: &str| {
+        let held = shown.lines().find(|line| line.ends_with("  Dump$Held"));
+        let words = held.expect("a row").split_whitespace().skip(1);
+        words.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let grown = diff(&["heap.hprof", "--diff", "later.hprof", "--top", "1000"]);
+    assert_eq!(
+        held(&grown)[..4],
+        ["+16,000", "21,136", "+1,000", "1,321"],
+        "{grown}"
+    );
+    assert!(
+        grown
+            .lines()
+            .nth(3)
+            .is_some_and(|line| line.ends_with("  Dump$Held")),
+        "{grown}"
+    );
+    let shrunk = diff(&["later.hprof", "--diff", "heap.hprof", "--top", "1000"]);
+    assert_eq!(
+        held(&shrunk)[..4],
+        ["−16,000", "5,136", "−1,000", "321"],
+        "{shrunk}"
+    );
+    let none = diff(&["heap.hprof", "--diff", "heap.hprof"]);
+    assert!(none.contains(" · 0 of "), "{none}");
 }

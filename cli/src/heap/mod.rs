@@ -1,5 +1,6 @@
 //! `loadhook heap`: dumps of the heap, taken and read.
 
+mod diff;
 mod dump;
 mod kept;
 mod report;

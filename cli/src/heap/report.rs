@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
@@ -10,7 +10,7 @@ use loadhook_heap::{Error, Header, Histogram};
 use loadhook_profile::{bytes, count};
 use serde_json::json;
 
-use super::{kept, table};
+use super::{diff, kept, table};
 use crate::output::{columns, say};
 
 /// Columns of a table that goes to no terminal.
@@ -40,6 +40,10 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "ID|CLASS", conflicts_with = "by")]
     pub(super) path: Option<String>,
 
+    /// What changed from FILE to this dump, class by class
+    #[arg(long, value_name = "LATER", conflicts_with_all = ["by", "biggest", "path"])]
+    diff: Option<PathBuf>,
+
     /// Show what a dump holds that is cut off
     #[arg(long)]
     partial: bool,
@@ -62,6 +66,9 @@ pub(crate) fn run(file: &Path, args: &ReportArgs) -> Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     if args.biggest || args.path.is_some() || args.by == By::Retained {
         kept::run(file, args, &mut out)?;
+    } else if let Some(later) = &args.diff {
+        let both = [histogram(file, args)?, histogram(later, args)?];
+        diff::write(both.each_ref(), args, &mut out)?;
     } else {
         let histogram = histogram(file, args)?;
         match args.format {

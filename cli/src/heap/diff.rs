@@ -1,0 +1,90 @@
+//! Two dumps side by side.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use loadhook_heap::Histogram;
+use loadhook_profile::{bytes, count};
+use serde_json::json;
+
+use super::report::{COLUMNS, Format, ReportArgs, rest};
+use super::table;
+use crate::output::columns;
+
+/// Instances and bytes of a class, before and after.
+#[derive(Default)]
+struct Change {
+    instances: [u64; 2],
+    bytes: [u64; 2],
+}
+
+/// Writes what changed, class by class. Those of one name count as one: what
+/// tells loaders apart are addresses.
+pub(super) fn write(
+    both: [&Histogram; 2],
+    args: &ReportArgs,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut changes: BTreeMap<&str, Change> = BTreeMap::new();
+    for (side, histogram) in both.into_iter().enumerate() {
+        for class in &histogram.classes {
+            let change = changes.entry(&class.name).or_default();
+            change.instances[side] += class.instances;
+            change.bytes[side] = change.bytes[side].saturating_add(class.bytes);
+        }
+    }
+    let all = changes.len();
+    let is_changed = |change: &Change| {
+        [change.instances, change.bytes]
+            .iter()
+            .any(|[before, after]| before != after)
+    };
+    let mut changed: Vec<(&str, Change)> = changes.into_iter().collect();
+    changed.retain(|(_, change)| is_changed(change));
+    // What grew most comes first, what shrank last.
+    changed.sort_by_key(|(_, change)| std::cmp::Reverse(difference(change.bytes)));
+    if args.format == Format::Json {
+        let class = |(name, change): &(&str, Change)| json!({ "class": name, "instances": change.instances, "bytes": change.bytes });
+        let classes: Vec<_> = changed.iter().take(args.top).map(class).collect();
+        serde_json::to_writer_pretty(&mut *out, &json!({ "classes": classes }))?;
+        return writeln!(out);
+    }
+    let [before, after] = both;
+    writeln!(
+        out,
+        "{} objects, {} → {} objects, {} · {} of {} classes changed\n",
+        count(before.instances()),
+        bytes(before.bytes()),
+        count(after.instances()),
+        bytes(after.bytes()),
+        count(changed.len() as u64),
+        count(all as u64),
+    )?;
+    let titles = ["#", "± bytes", "bytes", "± instances", "instances", "class"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    for (rank, (name, change)) in changed.iter().take(args.top).enumerate() {
+        rows.push(vec![
+            (rank + 1).to_string(),
+            signed(change.bytes),
+            count(change.bytes[1]),
+            signed(change.instances),
+            count(change.instances[1]),
+            (*name).to_owned(),
+        ]);
+    }
+    table::write(&rows, columns(io::stdout(), COLUMNS), out)?;
+    rest(changed.len(), args.top, "classes", out)
+}
+
+fn difference([before, after]: [u64; 2]) -> i128 {
+    i128::from(after) - i128::from(before)
+}
+
+fn signed(both: [u64; 2]) -> String {
+    let sign = match difference(both) {
+        ..0 => "−",
+        0 => "",
+        _ => "+",
+    };
+    format!("{sign}{}", count(both[0].abs_diff(both[1])))
+}
