@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     rates.sort_by(f64::total_cmp);
     let before = peak()?;
     let (start, processor) = (Instant::now(), on_processor()?);
-    let (graph, _) = Graph::read(|| File::open(&file))?;
+    let (graph, _) = Graph::read(|| File::open(&file), u64::MAX)?;
     let read = start.elapsed().as_secs_f64();
     let found = graph.dominators();
     let seconds = start.elapsed().as_secs_f64();

@@ -2,7 +2,6 @@
 //!
 //! Objects are numbered in the order of their identifiers. References lie in
 //! one list, in the order of the file, of which each object has a part.
-//! An object takes some 30 bytes while the graph is made, a reference 4.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -12,6 +11,13 @@ use crate::histogram::{Histogram, of_survey};
 use crate::input::number;
 use crate::reader::{RootKind, Visitor, read};
 use crate::survey::{PRIMITIVES, Survey, TYPES, What};
+
+/// Bytes that an object takes till its dominators are found, and a reference.
+const OBJECT: u64 = 80;
+const REFERENCE: u64 = 8;
+
+/// Positions among the references are of 32 bits, the last of which is none.
+const MOST_REFERENCES: u64 = u32::MAX as u64 - 2;
 
 /// The objects of a dump and their references. The `referent` of weak, soft
 /// and phantom references is none.
@@ -33,13 +39,17 @@ pub struct Graph {
 
 impl Graph {
     /// Reads a dump, twice from its beginning. Of one that is cut off comes
-    /// the part before, with the error.
+    /// the part before, with the error. The graph and its dominators take
+    /// some 80 bytes an object and 8 a reference; `memory` is how many bytes
+    /// they may take together.
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@read), other than that a dump is cut off.
+    /// As of [`read`](fn@read), other than that a dump is cut off; and at the
+    /// object or reference for which there is not enough memory.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,
+        memory: u64,
     ) -> std::result::Result<(Graph, Option<Error>), Error> {
         let opened = || {
             open().map_err(|error| Error {
@@ -48,6 +58,7 @@ impl Graph {
             })
         };
         let mut survey = Survey::new(true);
+        survey.most_objects = survey.most_objects.min(memory / OBJECT);
         let outcome = cut_off(read(opened()?, &mut survey).map(|_| ()))?;
         let histogram = of_survey(&survey);
         let (index, whats, sizes) = Index::of(&mut survey);
@@ -69,6 +80,7 @@ impl Graph {
             first: vec![u32::MAX; index.ids.len()],
             count: vec![0; index.ids.len()],
             targets: Vec::new(),
+            most: MOST_REFERENCES.min((memory - OBJECT * index.ids.len() as u64) / REFERENCE),
             open: None,
             plans: vec![None; survey.entries.len()],
             class_objects: Vec::new(),
@@ -92,8 +104,10 @@ impl Graph {
                 edges.loaded.entry(loader).or_default().push(*class);
             }
         }
-        cut_off(read(opened()?, &mut edges).map(|_| ()))?;
-        edges.classes();
+        let end = read(opened()?, &mut edges).map(|_| ());
+        let at = end.as_ref().map_or_else(|error| error.at, |()| 0);
+        cut_off(end)?;
+        edges.classes().map_err(|kind| Error { kind, at })?;
         let Edges {
             first,
             count,
@@ -288,6 +302,8 @@ struct Edges<'g> {
     first: Vec<u32>,
     count: Vec<u32>,
     targets: Vec<u32>,
+    /// As many references are kept at most.
+    most: u64,
     /// The object whose references come.
     open: Option<u32>,
     /// Where in the fields of each class's instances references are.
@@ -303,17 +319,15 @@ impl Edges<'_> {
     /// already.
     fn begin(&mut self, id: u64) -> std::result::Result<(), ErrorKind> {
         self.open = None;
+        // Those of the object before may have passed it.
+        let (what, most) = ("references", self.most);
+        if self.targets.len() as u64 > most {
+            return Err(ErrorKind::TooMany { what, most });
+        }
         let Some(object) = self.index.number(id) else {
             return Ok(());
         };
-        let first = u32::try_from(self.targets.len()).ok();
-        let Some(first) = first.filter(|first| *first < u32::MAX - (1 << 28)) else {
-            let most = u64::from(u32::MAX - (1 << 28));
-            return Err(ErrorKind::TooMany {
-                what: "references",
-                most,
-            });
-        };
+        let first = self.targets.len() as u32;
         if self.first[object as usize] == u32::MAX {
             self.first[object as usize] = first;
             self.open = Some(object);
@@ -324,8 +338,7 @@ impl Edges<'_> {
     #[inline]
     fn refer(&mut self, to: Option<u32>) {
         if let (Some(object), Some(to)) = (self.open, to)
-            // Far more than a dump of an array can be long.
-            && self.targets.len() < u32::MAX as usize
+            && self.targets.len() as u64 <= self.most
         {
             self.targets.push(to);
             self.count[object as usize] += 1;
@@ -340,16 +353,14 @@ impl Edges<'_> {
     }
 
     /// Classes refer to what is above and beside them, and by static fields.
-    fn classes(&mut self) {
+    fn classes(&mut self) -> std::result::Result<(), ErrorKind> {
         let survey = self.survey;
         for dump in survey
             .entries
             .iter()
             .filter_map(|entry| entry.dump.as_ref())
         {
-            if self.begin(dump.id).is_err() {
-                return;
-            }
+            self.begin(dump.id)?;
             self.refer_to(dump.super_id);
             let statics = dump.statics.iter().filter(|field| field.1 == Type::Object);
             let others = dump.refers.iter().chain(&dump.constants).copied();
@@ -357,6 +368,8 @@ impl Edges<'_> {
                 .chain(statics.map(|field| field.2))
                 .for_each(|id| self.refer_to(id));
         }
+        // Whether all had room.
+        self.begin(0)
     }
 }
 

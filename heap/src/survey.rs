@@ -84,6 +84,8 @@ pub(crate) struct Survey {
     previous: Previous,
     pub(crate) keep: bool,
     pub(crate) objects: Vec<Object>,
+    /// As many objects are kept at most.
+    pub(crate) most_objects: u64,
     pub(crate) roots: Vec<Root>,
     pub(crate) frames: HashMap<u64, Frame>,
     /// Serial number to thread and frames.
@@ -108,6 +110,7 @@ impl Survey {
             previous: Previous::None,
             keep,
             objects: Vec::new(),
+            most_objects: (u32::MAX - 2).into(),
             roots: Vec::new(),
             frames: HashMap::new(),
             traces: HashMap::new(),
@@ -158,12 +161,10 @@ impl Survey {
             _ => {}
         }
         if self.keep {
-            if self.objects.len() >= (u32::MAX - 2) as usize {
-                let most = u64::from(u32::MAX - 2);
-                return Err(ErrorKind::TooMany {
-                    what: "objects",
-                    most,
-                });
+            let most = self.most_objects;
+            if self.objects.len() as u64 >= most {
+                let what = "objects";
+                return Err(ErrorKind::TooMany { what, most });
             }
             self.objects.push(Object { id, what, length });
         }

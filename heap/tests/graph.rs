@@ -14,7 +14,7 @@ fn at(number: usize) -> u64 {
 }
 
 fn graph(dump: &[u8]) -> Graph {
-    let (graph, outcome) = Graph::read(|| Ok(dump)).expect("it can be read");
+    let (graph, outcome) = Graph::read(|| Ok(dump), u64::MAX).expect("it can be read");
     assert!(outcome.is_none(), "{outcome:?}");
     graph
 }
@@ -169,6 +169,22 @@ fn ways_lead_to_the_nearest_root_and_name_the_fields() {
 }
 
 #[test]
+fn what_the_memory_has_no_room_for_is_refused() {
+    // Two classes and four objects, of which one refers to three.
+    let dump = dump(&[vec![1, 2, 3], vec![], vec![], vec![]], &[0]);
+    let refused = |memory| {
+        let read = Graph::read(|| Ok(&dump[..]), memory);
+        read.err().map(|error| error.kind.to_string())
+    };
+    assert_eq!(refused(5 * 80), Some("more than 5 objects".to_owned()));
+    assert_eq!(
+        refused(6 * 80 + 2 * 8),
+        Some("more than 2 references".to_owned())
+    );
+    assert_eq!(refused(6 * 80 + 3 * 8), None);
+}
+
+#[test]
 fn weak_references_keep_nothing() {
     let mut writer = Writer::new();
     writer.text(10, "java/lang/ref/FinalReference");
@@ -276,7 +292,7 @@ proptest! {
             let at = at.index(dump.len());
             dump[at] = byte;
         }
-        if let Ok((graph, _)) = Graph::read(|| Ok(&dump[..])) {
+        if let Ok((graph, _)) = Graph::read(|| Ok(&dump[..]), u64::MAX) {
             let found = graph.dominators();
             for object in 0..graph.len() {
                 let path = found.path(object);

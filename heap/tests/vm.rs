@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 
 use loadhook_heap::{Graph, histogram};
 use loadhook_tests::helpers;
@@ -18,16 +19,25 @@ struct Running {
     folder: TempDir,
 }
 
+/// Compiled once.
+fn classes() -> &'static Path {
+    static CLASSES: OnceLock<PathBuf> = OnceLock::new();
+    CLASSES.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kept");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Kept.java");
+        let mut javac = Jdk::find(17).expect("JDK 17").javac().expect("javac");
+        javac.arg("-d").arg(&folder).arg(source);
+        helpers::output(&mut javac).expect("the program compiles");
+        folder
+    })
+}
+
 impl Running {
     fn start(jdk: &Jdk, options: &[&str]) -> Running {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Kept.java");
-        let mut javac = Jdk::find(17).expect("JDK 17").javac().expect("javac");
-        javac.arg("-d").arg(folder.path()).arg(source);
-        helpers::output(&mut javac).expect("the program compiles");
         let mut java = jdk.java();
         java.args(options).args(["-Xmx64m", "-Xshare:off", "-cp"]);
-        java.arg(folder.path()).arg("Kept");
+        java.arg(classes()).arg("Kept");
         java.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = java.spawn().expect("the JVM starts");
         let mut line = String::new();
@@ -182,7 +192,7 @@ fn a_real_program_keeps_what_it_says() {
         let running = Running::start(&Jdk::find(feature).expect("a JDK"), &[]);
         running.dump(&[]);
         let file = running.folder.path().join("heap.hprof");
-        let (graph, outcome) = Graph::read(|| File::open(&file)).expect("a dump");
+        let (graph, outcome) = Graph::read(|| File::open(&file), u64::MAX).expect("a dump");
         assert!(outcome.is_none(), "{outcome:?}");
         let found = graph.dominators();
         let retained = |class: &str| {
@@ -205,4 +215,45 @@ fn a_real_program_keeps_what_it_says() {
         assert!(["LEFT", "RIGHT"].contains(&&*links[1]), "{links:?}");
         assert!(path.last().is_some_and(|root| graph.root(*root).is_some()));
     }
+}
+
+/// Bytes of a real dump are changed at random, or it ends early: there is an
+/// end, without a panic.
+#[test]
+fn broken_dumps_of_a_jvm_do_no_harm() {
+    let running = Running::start(&Jdk::find(17).expect("JDK 17"), &[]);
+    let mut whole = Vec::new();
+    running.dump(&[]).read_to_end(&mut whole).expect("ours");
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random % below as u64) as usize
+    };
+    let (mut faults, mut read) = (0, 0);
+    for round in 0..60 {
+        let mut dump = whole.clone();
+        for _ in 0..1 << (round % 12) {
+            let at = next(dump.len());
+            dump[at] = next(256) as u8;
+        }
+        if round % 5 == 0 {
+            dump.truncate(next(whole.len()));
+        }
+        if let Err(error) = histogram(&dump[..]).1 {
+            assert!(error.at <= dump.len() as u64, "{error}");
+            faults += 1;
+        }
+        if let Ok((graph, _)) = Graph::read(|| Ok(&dump[..]), 1 << 30) {
+            let found = graph.dominators();
+            assert!(found.kept() <= graph.len());
+            found
+                .largest(10)
+                .iter()
+                .for_each(|object| assert!(!found.path(*object).is_empty()));
+            read += 1;
+        }
+    }
+    assert!(faults > 10 && read > 10, "{faults} faults, {read} read");
 }

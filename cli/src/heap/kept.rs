@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use loadhook_heap::{Dominators, Graph, RootKind};
+use loadhook_heap::{Dominators, ErrorKind, Graph, RootKind};
 use loadhook_profile::{bytes, count, printable};
 use serde_json::json;
 
@@ -20,7 +20,16 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
         bail!("{}: not a file; it is read more than once", file.display());
     }
     let name = || file.display().to_string();
-    let (graph, cut_off) = Graph::read(|| File::open(file)).with_context(name)?;
+    let memory = available();
+    let read = Graph::read(|| File::open(file), memory.unwrap_or(u64::MAX));
+    let (graph, cut_off) = match (read, memory) {
+        (Ok(read), _) => read,
+        (Err(error), Some(memory)) if matches!(error.kind, ErrorKind::TooMany { .. }) => {
+            let room = bytes(memory);
+            return Err(error).with_context(|| format!("{}: {room} of memory are free", name()));
+        }
+        (Err(error), _) => return Err(error).with_context(name),
+    };
     whole(file, args, cut_off.map_or(Ok(()), Err), &graph.histogram)?;
     let found = graph.dominators();
     match &args.path {
@@ -28,6 +37,15 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
         None if args.biggest => Ok(biggest(args, &graph, &found, out)?),
         None => Ok(classes(args, &graph, &found, out)?),
     }
+}
+
+/// Memory that can be had without swapping, as far as the system says.
+fn available() -> Option<u64> {
+    let all = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let mut lines = all.lines();
+    let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 /// What roots do not keep is said: it is in no object's sum.
