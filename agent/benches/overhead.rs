@@ -3,7 +3,7 @@
 //!
 //!     scripts/corpora.sh                       # the sources that javac compiles
 //!     cargo bench -p loadhook-agent            # all rows
-//!     cargo bench -p loadhook-agent -- javac   # tiny, alloc, javac, hello, virtual: some
+//!     cargo bench -p loadhook-agent -- javac   # tiny, alloc, sampled, javac, hello, virtual: some
 //!     cargo bench -p loadhook-agent -- hello 17   # on one JDK
 //!
 //! The variants of a row take turns, so that a machine that slows down slows all; medians over the turns, but
@@ -27,6 +27,8 @@ enum Variant {
     Agent(&'static str),
     /// Methods or classes that JFR times.
     Jfr(String),
+    /// JFR's samples of allocations.
+    JfrAllocations,
 }
 
 impl Variant {
@@ -36,6 +38,7 @@ impl Variant {
             Variant::Agent("") => "nothing set",
             Variant::Agent(options) => options,
             Variant::Jfr(_) => "JFR method timing",
+            Variant::JfrAllocations => "JFR ObjectAllocationSample",
         }
     }
 }
@@ -66,6 +69,9 @@ fn main() -> Result<()> {
         if is_wanted("javac") {
             bench.javac(feature)?;
         }
+        if is_wanted("sampled") {
+            bench.sampled(feature)?;
+        }
     }
     if is_wanted("virtual") && is_among(&features, "25") {
         println!("JDK 25");
@@ -87,7 +93,7 @@ impl Bench {
         let scratch = TempDir::new()?;
         let mut javac = Jdk::find(17)?.javac()?;
         javac.args(["--release", "11", "-d"]).arg(scratch.path());
-        for name in ["Tiny", "Alloc", "Hello", "Javac", "Virtual"] {
+        for name in ["Tiny", "Alloc", "Churn", "Hello", "Javac", "Virtual"] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/java");
             javac.arg(folder.join(format!("{name}.java")));
         }
@@ -99,7 +105,7 @@ impl Bench {
     fn java(&self, feature: u32, variant: &Variant, main: &str) -> Result<Command> {
         let mut java = Jdk::find(feature)?.java();
         match variant {
-            Variant::Plain => {}
+            Variant::Plain | Variant::JfrAllocations => {}
             Variant::Agent(options) => {
                 let profile = self.scratch.path().join("profile.pb.gz");
                 java.arg(format!(
@@ -115,6 +121,13 @@ impl Bench {
                     file.display()
                 ));
             }
+        }
+        if let Variant::JfrAllocations = variant {
+            let file = self.scratch.path().join("recording.jfr");
+            java.arg("-Xlog:disable").arg(format!(
+                "-XX:StartFlightRecording:filename={},settings=none,+jdk.ObjectAllocationSample#enabled=true,+jdk.ObjectAllocationSample#throttle=1000/s",
+                file.display()
+            ));
         }
         java.arg("-cp").arg(self.scratch.path()).arg(main);
         Ok(java)
@@ -231,6 +244,27 @@ impl Bench {
         }
         println!("  javac in steady state: ms a compile of a part of java.xml");
         print_medians(&variants, &mut millis);
+        Ok(())
+    }
+
+    fn sampled(&self, feature: u32) -> Result<()> {
+        let mut variants = vec![
+            Variant::Plain,
+            Variant::Agent("alloc=sampled"),
+            Variant::Agent("alloc=live"),
+        ];
+        if feature >= 25 {
+            variants.push(Variant::JfrAllocations);
+        }
+        let mut nanos = vec![Vec::new(); variants.len()];
+        for _ in 0..7 {
+            for (nanos, variant) in nanos.iter_mut().zip(&variants) {
+                let mut java = self.java(feature, variant, "Churn")?;
+                nanos.extend(self.numbers(java.arg("200000"))?);
+            }
+        }
+        println!("  sampled allocations: ns a round of some 2.5 KB");
+        print_medians(&variants, &mut nanos);
         Ok(())
     }
 

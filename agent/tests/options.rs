@@ -13,7 +13,7 @@ fn wrong_options_stop_the_jvm() -> Result<()> {
     for (options, message) in [
         (
             "timing=fast",
-            "timing=fast: adaptive, exact or count expected",
+            "timing=fast: adaptive, exact, count or none expected",
         ),
         ("include=a/b", "packages are separated by dots here"),
         ("snapshot-every=10", "snapshot-every=10: a time of at least"),
