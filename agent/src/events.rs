@@ -2,8 +2,6 @@
 
 use std::sync::OnceLock;
 
-use loadhook_profile::AllocationMode;
-
 use crate::agent::{Agent, Tracker};
 use crate::alloc::{Event, Samples};
 use crate::exit;
@@ -36,10 +34,6 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         }
         Request::Run(options) => *options,
     };
-    if options.alloc == Some(AllocationMode::LiveExact) {
-        let message = "alloc=live=exact is not there yet; alloc=live follows a sample";
-        return Err(Refusal::Options(message.to_owned()));
-    }
     if options.rewrites() {
         let needed = [
             capability::CAN_GENERATE_ALL_CLASS_HOOK_EVENTS,

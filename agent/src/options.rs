@@ -22,8 +22,7 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   alloc=exact               count what instrumented methods allocate
   alloc=sampled[=BYTES]     sample what anybody allocates, once in so many bytes
                             on average (default 512k)
-  alloc=live[=exact]        the same, and follow what of the samples, or of all
-                            objects, is still alive
+  alloc=live[=BYTES]        the same, and follow which of the samples are alive
   alloc-context=true        with alloc=exact: from where it was called
   max-nodes=N               most nodes of the call tree (default 1000000)
   file=FILE                 the profile; %p in its name is the process id
@@ -85,8 +84,7 @@ impl Options {
 
     /// Whether classes are to be instrumented: samples need no probes.
     pub(crate) fn rewrites(&self) -> bool {
-        let exact = [AllocationMode::Exact, AllocationMode::LiveExact];
-        self.timing.is_some() || self.alloc.is_some_and(|mode| exact.contains(&mode))
+        self.timing.is_some() || self.counts_allocations()
     }
 }
 
@@ -294,8 +292,8 @@ mod tests {
         assert_eq!(parsed.alloc, Some(AllocationMode::Sampled { interval }));
         assert_eq!(parsed.timing, Some(Timing::Count));
         assert_eq!(
-            options("alloc=live=exact").alloc,
-            Some(AllocationMode::LiveExact)
+            options("alloc=live=64k").alloc,
+            Some(AllocationMode::Live { interval })
         );
         for wrong in [
             "alloc=all",
@@ -305,7 +303,7 @@ mod tests {
             "alloc=exact=1",
         ] {
             let fault = parse(wrong, 7).map(|_| ()).unwrap_err();
-            assert!(fault.contains("live=exact expected"), "{fault}");
+            assert!(fault.contains("live=BYTES expected"), "{fault}");
         }
         assert!(parse("timing=none", 7).is_err());
         assert!(parse("alloc=live,alloc-context=true", 7).is_err());

@@ -437,16 +437,3 @@ fn after(java: &Command, option: &str) -> Command {
     }
     command
 }
-
-#[test]
-fn what_is_not_there_is_refused() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let program = Program::new(17, "Filled").options("alloc=live=exact");
-    let output = support::finish(&mut program.command(&folder.path().join("x.pb.gz"))?)?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    ensure!(
-        !output.status.success() && stderr.contains("loadhook: alloc=live=exact is not there yet"),
-        "{output:?}"
-    );
-    Ok(())
-}

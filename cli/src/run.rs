@@ -70,8 +70,8 @@ pub(crate) struct RunArgs {
 
     /// Who allocates what: exact (what the instrumented methods make), sampled,
     /// sampled=BYTES (what anybody makes, one sample in so many bytes, 512k
-    /// unless told), live (of the samples, what is still alive), live=exact (of
-    /// all objects)
+    /// unless told), live, live=BYTES (the same, and what of the samples is
+    /// still alive)
     #[arg(long, value_name = "MODE", value_parser = alloc)]
     pub(crate) alloc: Option<String>,
 

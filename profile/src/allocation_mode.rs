@@ -1,7 +1,7 @@
 //! Which allocations to look at, as users write it.
 
 /// What [`AllocationMode::read`] takes, for messages.
-pub const ALLOCATION_MODES: &str = "exact, sampled, sampled=BYTES, live or live=exact";
+pub const ALLOCATION_MODES: &str = "exact, sampled, sampled=BYTES, live or live=BYTES";
 
 /// Which allocations to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,6 @@ pub enum AllocationMode {
         /// Bytes, at least 1.
         interval: i32,
     },
-    /// `live=exact`: all objects, and what of them is alive.
-    LiveExact,
 }
 
 impl AllocationMode {
@@ -40,7 +38,7 @@ impl AllocationMode {
                 bytes(text).map(|interval| AllocationMode::Sampled { interval })
             }
             ("live", None) => Some(AllocationMode::Live { interval }),
-            ("live", Some("exact")) => Some(AllocationMode::LiveExact),
+            ("live", Some(text)) => bytes(text).map(|interval| AllocationMode::Live { interval }),
             _ => None,
         }
     }
@@ -75,7 +73,7 @@ mod tests {
             ("sampled=1", sampled(1)),
             ("sampled=2M", sampled(2 << 20)),
             ("live", Some(AllocationMode::Live { interval: 524_288 })),
-            ("live=exact", Some(AllocationMode::LiveExact)),
+            ("live=4k", Some(AllocationMode::Live { interval: 4096 })),
         ] {
             assert_eq!(AllocationMode::read(text), mode, "{text}");
         }
@@ -88,7 +86,7 @@ mod tests {
             "sampled=-1",
             "sampled=1g",
             "sampled=2048m",
-            "live=1",
+            "live=exact",
         ] {
             assert_eq!(AllocationMode::read(wrong), None, "{wrong}");
         }

@@ -104,7 +104,7 @@ impl Samples {
         let (interval, follows) = match mode {
             AllocationMode::Sampled { interval } => (interval, false),
             AllocationMode::Live { interval } => (interval, true),
-            AllocationMode::Exact | AllocationMode::LiveExact => return Ok(None),
+            AllocationMode::Exact => return Ok(None),
         };
         let mut needed = vec![
             capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS,
