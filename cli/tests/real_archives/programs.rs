@@ -37,6 +37,8 @@ fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
     if let Some(timing) = timing {
         java.arg(format!("-Dloadhook.file={}", file.display()));
         java.arg(format!("-Dloadhook.timing={timing}"));
+        // Spark's tree has one and a half million.
+        java.arg("-Dloadhook.max-nodes=10000000");
     }
     let output = java.args(arguments).output()?;
     let name = || format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -58,6 +60,9 @@ fn java(feature: u32) -> Result<Command> {
 /// at are left out.
 fn calls(run: &Run, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, u64>> {
     let profile = run.profile.as_ref().context("no profile")?;
+    // Which calls find no room depends on the threads' speed.
+    let overflowed = profile.header.overflowed_calls;
+    ensure!(overflowed == 0, "{overflowed} calls found no room");
     let mut calls = BTreeMap::new();
     for node in profile.threads.iter().flat_map(|thread| &thread.nodes) {
         let method = &profile.methods[node.method as usize];
@@ -237,7 +242,7 @@ pub(crate) fn spark(archives: &Archives) -> Result<()> {
         let scratch = TempDir::new()?;
         let path = scratch.path().display().to_string();
         let class_path = format!("{}:{}", own.display(), class_path(jars));
-        let program = ["-Xmx2g", "-cp", &class_path, "SparkJob", &path];
+        let program = ["-Xmx3g", "-cp", &class_path, "SparkJob", &path];
         run(&[&opened[..], &program].concat(), timing)
     };
     let plain = spark(&archives.before, &own, None)?;
