@@ -314,6 +314,8 @@ impl Jvm {
 /// The file that makes a signal a call to listen.
 struct Trigger {
     name: String,
+    /// The VM's.
+    user: u32,
     /// Where the VM looks for it, in this order; open, since the paths there
     /// end with the process.
     folders: Vec<File>,
@@ -324,6 +326,7 @@ impl Trigger {
         let folders = ["cwd", "root/tmp"].map(|folder| File::open(jvm.path(folder)));
         Trigger {
             name: format!(".attach_pid{}", jvm.own_pid),
+            user: jvm.user,
             folders: folders.into_iter().flatten().collect(),
         }
     }
@@ -338,9 +341,12 @@ impl Trigger {
     fn set(&self) -> Result<bool> {
         let mut result = Err(io::ErrorKind::NotFound.into());
         for path in self.paths() {
-            result = make(&path);
-            if result.is_ok() {
-                break;
+            result = self.make(&path);
+            match &result {
+                Ok(_) => break,
+                // The VM would look no further.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => break,
+                Err(_) => {}
             }
         }
         result.with_context(|| self.name.clone())
@@ -351,17 +357,27 @@ impl Trigger {
             let _ = fs::remove_file(path);
         }
     }
-}
 
-fn make(path: &Path) -> io::Result<bool> {
-    match File::options().write(true).create_new(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-        Ok(file) if file.metadata()?.uid() == geteuid().as_raw() => Ok(true),
-        // On a file system of a network it may be nobody's, which would not do.
-        Ok(_) => {
-            fs::remove_file(path)?;
-            Err(io::ErrorKind::PermissionDenied.into())
+    /// One that is somebody else's, as of a process that had the number before, is none
+    /// to the VM, which takes the signal for an order to print its stacks.
+    fn make(&self, path: &Path) -> io::Result<bool> {
+        if let Ok(there) = fs::symlink_metadata(path)
+            && ![self.user, 0].contains(&there.uid())
+            && fs::remove_file(path).is_err()
+        {
+            let message =
+                "there is one that is neither the VM's user's nor root's, and it cannot be removed";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        match File::options().write(true).create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+            Ok(file) if file.metadata()?.uid() == geteuid().as_raw() => Ok(true),
+            // On a file system of a network it may be nobody's, which would not do.
+            Ok(_) => {
+                fs::remove_file(path)?;
+                Err(io::ErrorKind::PermissionDenied.into())
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +16,7 @@ use std::time::Duration;
 use common::{Done, done, ended, folder, loadhook, mode};
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 
 fn classes() -> &'static Path {
@@ -154,6 +155,24 @@ fn spawned(command: &mut Command) -> Child {
 
 fn outcome(child: Child) -> Done {
     ended(child.wait_with_output().expect("it ends"))
+}
+
+/// As a process leaves it that had the number before: to the VM it is none, and the
+/// signal an order to print its stacks.
+#[test]
+fn the_trigger_of_somebody_else_is_none() {
+    if !geteuid().is_root() {
+        // Nobody else can make a file of another user.
+        return;
+    }
+    let held = Held::start(17, &[], 10);
+    let trigger = held.1.path().join(format!(".attach_pid{}", held.pid()));
+    fs::write(&trigger, "").expect("ours");
+    chown(&trigger, Some(65_534), None).expect("we are root");
+    let folder = folder();
+    let result = done(&mut dump(folder.path(), &held.pid(), "h.hprof", &[]));
+    result.expect(0, "", &["heap dump: h.hprof ("]);
+    held.ends_well();
 }
 
 #[test]
