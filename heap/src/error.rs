@@ -8,7 +8,6 @@ use std::io;
 #[error("{kind} at byte {at}")]
 pub struct Error {
     /// What is wrong.
-    #[source]
     pub kind: ErrorKind,
     /// Offset in the dump, of a compressed one in what it unpacks to.
     pub at: u64,

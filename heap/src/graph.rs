@@ -64,19 +64,14 @@ impl Graph {
         let (index, whats, sizes) = Index::of(&mut survey);
         let mut roots = Vec::new();
         let mut root_kinds = HashMap::new();
-        for root in &survey.roots {
-            if let Some(object) = index.number(root.id) {
-                let kind = root_kinds.entry(object).or_insert_with(|| {
-                    roots.push(object);
-                    root.kind
-                });
-                // Said to be of a thread rather than of something unknown.
-                if *kind == RootKind::Unknown {
-                    *kind = root.kind;
-                }
+        for (id, kind) in &survey.roots {
+            if let Some(object) = index.number(*id) {
+                roots.push(object);
+                root_kinds.insert(object, *kind);
             }
         }
         let mut edges = Edges {
+            supers: survey.supers(),
             first: vec![u32::MAX; index.ids.len()],
             count: vec![0; index.ids.len()],
             targets: Vec::new(),
@@ -153,16 +148,15 @@ impl Graph {
         self.index.number(id)
     }
 
-    /// The first object of a class, by its name as Java writes it.
-    #[must_use]
-    pub fn first_of(&self, class: &str) -> Option<u32> {
-        let is_it = |entry: &u32| self.survey.name(*entry) == class;
-        let entries: Vec<u32> = (1..self.survey.entries.len() as u32)
-            .filter(is_it)
-            .collect();
-        (0..self.len()).find(|object| {
-            self.class(*object)
-                .is_some_and(|class| entries.contains(&class))
+    /// The objects of a class, by its name as Java writes it.
+    pub fn of_class(&self, class: &str) -> impl Iterator<Item = u32> {
+        let mut is_it = vec![false; self.survey.entries.len()];
+        for (entry, is_it) in (0..).zip(&mut is_it).skip(1) {
+            *is_it = self.survey.name(entry) == class;
+        }
+        (0..self.len()).filter(move |object| {
+            let class = self.class(*object);
+            class.is_some_and(|class| is_it[class as usize])
         })
     }
 
@@ -298,6 +292,7 @@ impl Index {
 /// Takes the references out of objects.
 struct Edges<'g> {
     survey: &'g Survey,
+    supers: Vec<Option<u32>>,
     index: &'g Index,
     first: Vec<u32>,
     count: Vec<u32>,
@@ -373,22 +368,27 @@ impl Edges<'_> {
     }
 }
 
+/// As many classes above one are looked at: a class that extends itself does not do
+/// so for ever.
+const MOST_SUPERS: usize = 1000;
+
+/// A class and those above it.
+fn with_supers(supers: &[Option<u32>], class: u32) -> impl Iterator<Item = u32> {
+    let above = |class: &u32| supers[*class as usize];
+    std::iter::successors(Some(class), above).take(MOST_SUPERS)
+}
+
 /// The fields of an instance as dumped: class by class upwards, the offset
-/// of each, its name and type. Ends where `bytes` do.
+/// of each, its name and type. Ends where `bytes` do. `supers` are [`Survey::supers`].
 pub(crate) fn fields(
     survey: &Survey,
+    supers: &[Option<u32>],
     class: u32,
     bytes: usize,
 ) -> impl Iterator<Item = (usize, u64, Type, u32)> {
-    let above = move |class: &u32| {
-        let dump = survey.entries[*class as usize].dump.as_ref();
-        dump.and_then(|dump| survey.class_of(dump.super_id))
-    };
     let id_size = survey.header.id_size;
     let mut at = 0;
-    std::iter::successors(Some(class), above)
-        // A class that extends itself does not do so for ever.
-        .take(10_000)
+    with_supers(supers, class)
         .flat_map(move |class| {
             let dump = survey.entries[class as usize].dump.as_ref();
             let fields = dump.into_iter().flat_map(|dump| &dump.fields);
@@ -403,13 +403,8 @@ pub(crate) fn fields(
 }
 
 /// Whether instances of a class do not keep what they refer to.
-fn is_weak(survey: &Survey, class: u32) -> bool {
-    let above = |class: &u32| {
-        let dump = survey.entries[*class as usize].dump.as_ref();
-        dump.and_then(|dump| survey.class_of(dump.super_id))
-    };
-    let mut all = std::iter::successors(Some(class), above).take(10_000);
-    all.any(|class| {
+fn is_weak(survey: &Survey, supers: &[Option<u32>], class: u32) -> bool {
+    with_supers(supers, class).any(|class| {
         matches!(
             survey.internal_name(class),
             b"java/lang/ref/WeakReference"
@@ -436,14 +431,14 @@ impl Visitor for Edges<'_> {
         self.begin(id)?;
         let slot = class as usize;
         let plan = self.plans[slot].take().unwrap_or_else(|| {
-            let is_weak = is_weak(self.survey, class);
+            let is_weak = is_weak(self.survey, &self.supers, class);
             let is_kept = |name: &u64, class: u32| {
                 let name = self.survey.names.get(name);
                 let is_referent = name.is_some_and(|name| **name == *b"referent")
                     && self.survey.internal_name(class) == b"java/lang/ref/Reference";
                 !(is_weak && is_referent)
             };
-            fields(self.survey, class, bytes.len())
+            fields(self.survey, &self.supers, class, bytes.len())
                 .filter(|(_, name, of, class)| *of == Type::Object && is_kept(name, *class))
                 .map(|(offset, ..)| offset as u32)
                 .collect()

@@ -1,6 +1,8 @@
 //! How many objects each class has, and what they take.
 
+use std::collections::HashMap;
 use std::io::Read;
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::layout::Model;
@@ -11,7 +13,7 @@ use crate::survey::Survey;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// The class as Java writes it: `java.lang.String`, `int[]`.
-    pub name: String,
+    pub name: Arc<str>,
     /// The class's object; of arrays of primitive types a number below 9.
     pub class_id: u64,
     /// How many objects.
@@ -75,7 +77,7 @@ pub(crate) fn of_survey(survey: &Survey) -> Histogram {
         let each = survey.instance_size(class, &sizes);
         let arrays = survey.arrays_size(class, &sizes.model);
         classes.push(Count {
-            name: String::new(),
+            name: "".into(),
             class_id: match entry.id {
                 0 => index as u64,
                 id => id,
@@ -89,9 +91,18 @@ pub(crate) fn of_survey(survey: &Survey) -> Histogram {
         count.instances += all_classes.0;
         count.bytes += all_classes.1;
     }
+    let mut names: HashMap<u64, Arc<str>> = HashMap::new();
     for (class, count) in classes.iter_mut().enumerate() {
         if count.instances > 0 {
-            count.name = survey.name(class as u32);
+            let name = survey.loaded.get(&survey.entries[class].id);
+            count.name = match name {
+                // Many classes may have one long name.
+                Some(name) => names
+                    .entry(*name)
+                    .or_insert_with(|| survey.name(class as u32).into())
+                    .clone(),
+                None => survey.name(class as u32).into(),
+            };
         }
     }
     classes.retain(|count| count.instances > 0);

@@ -42,4 +42,4 @@ pub use error::{Error, ErrorKind, Type};
 pub use graph::Graph;
 pub use histogram::{Count, Histogram, histogram};
 pub use layout::Model;
-pub use reader::{ClassDump, Frame, Header, Root, RootKind, Visitor, read};
+pub use reader::{ClassDump, Header, Root, RootKind, Visitor, read};

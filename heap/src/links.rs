@@ -29,6 +29,7 @@ impl Graph {
             .map(|pair| (self.id(pair[1]), self.id(pair[0])));
         let mut links = Links {
             graph: self,
+            supers: self.survey.supers(),
             wanted: pairs.clone().collect(),
             found: HashMap::new(),
             array: None,
@@ -87,6 +88,7 @@ impl Graph {
 struct Links<'g> {
     graph: &'g Graph,
     /// From which to which.
+    supers: Vec<Option<u32>>,
     wanted: HashMap<u64, u64>,
     found: HashMap<u64, String>,
     /// The array whose elements come, what is looked for, and how many
@@ -105,7 +107,8 @@ impl Visitor for Links<'_> {
             return Ok(());
         };
         let id_size = survey.header.id_size as usize;
-        for (offset, name, of, _) in fields(survey, class, bytes.len()) {
+        let supers = &self.supers;
+        for (offset, name, of, _) in fields(survey, supers, class, bytes.len()) {
             if of == Type::Object && number(&bytes[offset..offset + id_size]) == *to {
                 self.found.insert(id, self.graph.text(name));
                 break;

@@ -60,18 +60,6 @@ pub struct ClassDump {
     pub fields: Vec<(u64, Type)>,
 }
 
-/// Frame of a stack trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct Frame {
-    pub id: u64,
-    pub method_name: u64,
-    pub source_name: u64,
-    pub class_serial: u32,
-    /// −1 unknown, −2 compiled, −3 native.
-    pub line: i32,
-}
-
 /// Takes what is read. All does nothing unless it is implemented.
 #[allow(unused_variables)]
 pub trait Visitor {
@@ -90,13 +78,18 @@ pub trait Visitor {
         Ok(())
     }
     /// A class has a name and a serial number.
-    fn load_class(&mut self, serial: u32, id: u64, name: u64) {}
-    /// A frame.
-    fn frame(&mut self, frame: Frame) {}
-    /// A stack trace: its serial number, its thread's, its frames from the top.
-    fn trace(&mut self, serial: u32, thread: u32, frames: &[u64]) {}
+    fn load_class(
+        &mut self,
+        serial: u32,
+        id: u64,
+        name: u64,
+    ) -> std::result::Result<(), ErrorKind> {
+        Ok(())
+    }
     /// A root.
-    fn root(&mut self, root: Root) {}
+    fn root(&mut self, root: Root) -> std::result::Result<(), ErrorKind> {
+        Ok(())
+    }
     /// A class.
     fn class(&mut self, class: ClassDump) -> std::result::Result<(), ErrorKind> {
         Ok(())
@@ -232,8 +225,6 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         let fixed = match tag {
             0x01 => id,
             0x02 => 8 + 2 * id,
-            0x04 => 4 * id + 8,
-            0x05 => 12,
             _ => 0,
         };
         let Some(mut rest) = length.checked_sub(fixed) else {
@@ -254,39 +245,8 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
                 let class = self.id("a class's name")?;
                 self.input.u4("a class's name")?;
                 let name = self.id("a class's name")?;
-                self.visitor.load_class(serial, class, name);
-            }
-            0x04 => {
-                let what = "a stack frame";
-                let [id, method_name, _, source_name] = [
-                    self.id(what)?,
-                    self.id(what)?,
-                    self.id(what)?,
-                    self.id(what)?,
-                ];
-                let class_serial = self.input.u4(what)?;
-                let line = self.input.u4(what)?.cast_signed();
-                self.visitor.frame(Frame {
-                    id,
-                    method_name,
-                    source_name,
-                    class_serial,
-                    line,
-                });
-            }
-            0x05 => {
-                let what = "a stack trace";
-                let serial = self.input.u4(what)?;
-                let thread = self.input.u4(what)?;
-                let count = u64::from(self.input.u4(what)?);
-                // As many as there are bytes for.
-                let count = count.min(rest / id).min(65_536);
-                let mut frames = Vec::new();
-                for _ in 0..count {
-                    frames.push(self.id(what)?);
-                }
-                self.visitor.trace(serial, thread, &frames);
-                rest -= count * id;
+                let outcome = self.visitor.load_class(serial, class, name);
+                self.told(outcome, at)?;
             }
             _ => {}
         }
@@ -347,13 +307,13 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         };
         let thread = word(words > 0, 0)?;
         let frame = word(words > 1, u32::MAX)?;
-        self.visitor.root(Root {
+        let outcome = self.visitor.root(Root {
             id,
             kind,
             thread,
             frame,
         });
-        Ok(())
+        self.told(outcome, at)
     }
 
     fn field_type(&mut self) -> Result<Type> {

@@ -1,15 +1,18 @@
 //! One pass over a dump: its classes, how many objects each has, and what else
 //! is not contents.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::error::{ErrorKind, Type};
 use crate::layout::{Distances, Layout, Model, hidden_fields, up};
-use crate::reader::{ClassDump, Frame, Header, Root, Visitor};
+use crate::reader::{ClassDump, Header, Root, RootKind, Visitor};
 
-/// Bytes of names that are kept; large programs have a few hundred thousand
-/// names in 20 MB.
-const MOST_NAMES: u64 = 1 << 30;
+/// Bytes of names, classes and roots that are kept; large programs have a few hundred
+/// thousand names in 20 MB.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// What one more entry of a table takes, about.
+const ENTRY: u64 = 48;
 
 /// Classes that are kept.
 const MOST_CLASSES: usize = 1 << 24;
@@ -71,11 +74,10 @@ enum Previous {
 pub(crate) struct Survey {
     pub(crate) header: Header,
     pub(crate) names: HashMap<u64, Box<[u8]>>,
-    name_bytes: u64,
+    /// What is kept beside objects, in bytes, about.
+    bytes: u64,
     /// Class to its name.
     pub(crate) loaded: HashMap<u64, u64>,
-    /// Serial number to class.
-    pub(crate) serials: HashMap<u32, u64>,
     pub(crate) entries: Vec<Entry>,
     by_id: HashMap<u64, u32>,
     /// Answers of `by_id`.
@@ -86,10 +88,8 @@ pub(crate) struct Survey {
     pub(crate) objects: Vec<Object>,
     /// As many objects are kept at most.
     pub(crate) most_objects: u64,
-    pub(crate) roots: Vec<Root>,
-    pub(crate) frames: HashMap<u64, Frame>,
-    /// Serial number to thread and frames.
-    pub(crate) traces: HashMap<u32, (u32, Vec<u64>)>,
+    /// Each object once.
+    pub(crate) roots: BTreeMap<u64, RootKind>,
 }
 
 impl Survey {
@@ -100,9 +100,8 @@ impl Survey {
         Survey {
             header: Header::default(),
             names: HashMap::new(),
-            name_bytes: 0,
+            bytes: 0,
             loaded: HashMap::new(),
-            serials: HashMap::new(),
             entries,
             by_id: HashMap::new(),
             recent: vec![(0, 0); 1024],
@@ -111,14 +110,33 @@ impl Survey {
             keep,
             objects: Vec::new(),
             most_objects: (u32::MAX - 2).into(),
-            roots: Vec::new(),
-            frames: HashMap::new(),
-            traces: HashMap::new(),
+            roots: BTreeMap::new(),
         }
+    }
+
+    fn keep_bytes(&mut self, more: u64) -> Result<(), ErrorKind> {
+        self.bytes += more;
+        if self.bytes > MOST_BYTES {
+            let what = "bytes of names, classes and roots";
+            let most = MOST_BYTES;
+            return Err(ErrorKind::TooMany { what, most });
+        }
+        Ok(())
     }
 
     pub(crate) fn class_of(&self, id: u64) -> Option<u32> {
         self.by_id.get(&id).copied()
+    }
+
+    /// Of each class the one above.
+    pub(crate) fn supers(&self) -> Vec<Option<u32>> {
+        let above = |entry: &Entry| {
+            entry
+                .dump
+                .as_ref()
+                .and_then(|dump| self.class_of(dump.super_id))
+        };
+        self.entries.iter().map(above).collect()
     }
 
     /// The entry of a class, that may be dumped later.
@@ -318,10 +336,16 @@ pub(crate) struct Sizes {
     layouts: Vec<Option<Layout>>,
 }
 
+/// Of an array (JVMS §4.3.2).
+const MOST_DIMENSIONS: usize = 255;
+
 /// `[Ljava/lang/String;` as `java.lang.String[]`.
 pub(crate) fn java_name(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let depth = name.len() - element.len();
+    if depth > MOST_DIMENSIONS {
+        return name.to_owned();
+    }
     let element = match (depth, element) {
         (0, class) => class,
         (_, "Z") => "boolean",
@@ -348,47 +372,39 @@ impl Visitor for Survey {
     }
 
     fn text(&mut self, id: u64, text: &[u8]) -> Result<(), ErrorKind> {
-        self.name_bytes += text.len() as u64;
-        if self.name_bytes > MOST_NAMES {
-            let what = "bytes of names";
-            return Err(ErrorKind::TooMany {
-                what,
-                most: MOST_NAMES,
-            });
-        }
+        self.keep_bytes(ENTRY + text.len() as u64)?;
         self.names.insert(id, text.into());
         Ok(())
     }
 
-    fn load_class(&mut self, serial: u32, id: u64, name: u64) {
+    fn load_class(&mut self, _: u32, id: u64, name: u64) -> Result<(), ErrorKind> {
+        self.keep_bytes(ENTRY)?;
         self.loaded.insert(id, name);
-        if self.keep {
-            self.serials.insert(serial, id);
-        }
+        Ok(())
     }
 
-    fn frame(&mut self, frame: Frame) {
-        if self.keep {
-            self.frames.insert(frame.id, frame);
+    fn root(&mut self, root: Root) -> Result<(), ErrorKind> {
+        if !self.keep {
+            return Ok(());
         }
-    }
-
-    fn trace(&mut self, serial: u32, thread: u32, frames: &[u64]) {
-        if self.keep {
-            self.traces.insert(serial, (thread, frames.to_vec()));
+        match self.roots.get_mut(&root.id) {
+            // Said to be of a thread rather than of something unknown.
+            Some(kind) if *kind == RootKind::Unknown => *kind = root.kind,
+            Some(_) => {}
+            None => {
+                self.keep_bytes(ENTRY)?;
+                self.roots.insert(root.id, root.kind);
+            }
         }
-    }
-
-    fn root(&mut self, root: Root) {
-        if self.keep {
-            self.roots.push(root);
-        }
+        Ok(())
     }
 
     fn class(&mut self, class: ClassDump) -> Result<(), ErrorKind> {
         let index = self.entry(class.id)?;
         let is_new = self.entries[index as usize].dump.is_none();
         if is_new {
+            let parts = class.fields.len() + class.statics.len() + class.constants.len();
+            self.keep_bytes(4 * ENTRY + 24 * parts as u64)?;
             self.previous = Previous::None;
             self.see(class.id, CLASS | index, 0)?;
             self.entries[index as usize].dump = Some(class);
@@ -411,5 +427,18 @@ impl Visitor for Survey {
 
     fn primitive_array(&mut self, id: u64, of: Type, length: u32) -> Result<(), ErrorKind> {
         self.array(id, of as u32, of, length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::java_name;
+
+    #[test]
+    fn names_grow_no_more_than_arrays_do() {
+        assert_eq!(java_name("[[Ljava/lang/String;"), "java.lang.String[][]");
+        assert_eq!(java_name(&("[".repeat(255) + "I")).len(), 3 + 2 * 255);
+        let none = "[".repeat(60_000) + "I";
+        assert_eq!(java_name(&none), none);
     }
 }

@@ -165,7 +165,7 @@ fn ways_lead_to_the_nearest_root_and_name_the_fields() {
     assert_eq!(graph.root(path[3]), Some(RootKind::StickyClass));
     assert!(found.path(graph.object(0x6000).expect("ours")).is_empty());
     assert_eq!(found.retained(graph.object(0x6000).expect("ours")), None);
-    assert_eq!(graph.first_of("test.Pair"), graph.object(0x3000));
+    assert_eq!(graph.of_class("test.Pair").next(), graph.object(0x3000));
 }
 
 #[test]

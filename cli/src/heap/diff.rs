@@ -28,7 +28,7 @@ pub(super) fn write(
     let mut changes: BTreeMap<&str, Change> = BTreeMap::new();
     for (side, histogram) in both.into_iter().enumerate() {
         for class in &histogram.classes {
-            let change = changes.entry(&class.name).or_default();
+            let change = changes.entry(&*class.name).or_default();
             change.instances[side] += class.instances;
             change.bytes[side] = change.bytes[side].saturating_add(class.bytes);
         }

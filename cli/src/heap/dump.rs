@@ -23,7 +23,8 @@ use crate::signals;
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
     /// Dump the heap of a process to this file, in HPROF's binary format
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE",
+        conflicts_with_all = ["top", "format", "by", "biggest", "path", "diff", "partial"])]
     output: Option<PathBuf>,
 
     /// Dump what no longer is reachable too; without, the virtual machine
@@ -42,7 +43,9 @@ impl DumpArgs {
 /// Dumps the heap of a process.
 pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
     let Some(output) = &args.output else {
-        bail!("where to? -o FILE");
+        bail!(
+            "{pid} is a process id: where shall its heap go? -o FILE (a file of that name is ./{pid})"
+        );
     };
     let jvm = Jvm::of(pid)?;
     // Before there is anything to take away again.

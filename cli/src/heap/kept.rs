@@ -55,7 +55,7 @@ fn kept(graph: &Graph, found: &Dominators, out: &mut dyn Write) -> io::Result<()
         0 => Ok(()),
         loose => writeln!(
             out,
-            "{} objects are kept by no root, or by weak references alone\n",
+            "{} objects are kept by no root, only weakly, or by what no dump has\n",
             count(loose.into())
         ),
     }
@@ -116,7 +116,7 @@ fn classes(
     if args.format == Format::Json {
         let class = |class: &&loadhook_heap::Count| {
             json!({
-                "class": class.name,
+                "class": &*class.name,
                 "id": id(class.class_id),
                 "instances": class.instances,
                 "bytes": class.bytes,
@@ -138,7 +138,7 @@ fn classes(
             count(retained(class)),
             count(class.bytes),
             count(class.instances),
-            class.name.clone(),
+            class.name.to_string(),
         ]);
     }
     table::write(&rows, columns(io::stdout(), COLUMNS), out)?;
@@ -146,13 +146,16 @@ fn classes(
 }
 
 /// The object that was asked for.
-fn object(of: &str, graph: &Graph) -> Result<u32> {
+fn object(of: &str, graph: &Graph, found: &Dominators) -> Result<u32> {
     if let Some(hex) = of.strip_prefix("0x") {
         let number = u64::from_str_radix(hex, 16).with_context(|| format!("--path {of}"))?;
         let object = graph.object(number);
         return object.with_context(|| format!("--path {of}: no such object"));
     }
-    let first = graph.first_of(of);
+    // One that is kept, if there is.
+    let is_kept = |object: &u32| found.retained(*object).is_some();
+    let first = graph.of_class(of).find(is_kept);
+    let first = first.or_else(|| graph.of_class(of).next());
     first.with_context(|| {
         format!("--path {of}: no object of that class, as java.util.Map$Entry or int[]")
     })
@@ -166,11 +169,11 @@ fn path(
     found: &Dominators,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let object = object(of, graph)?;
+    let object = object(of, graph, found)?;
     let path = found.path(object);
     let Some(root) = path.last() else {
         bail!(
-            "{} {}: no root keeps it, or weak references alone",
+            "{} {}: no root keeps it, or weak references alone, or fields of classes, which no dump has",
             id(graph.id(object)),
             printable(&graph.name(object))
         );

@@ -36,7 +36,7 @@ pub(crate) struct ReportArgs {
     pub(super) biggest: bool,
 
     /// The way from an object to the nearest root: its identifier as 0x7f00,
-    /// or a class, of which the first object is taken
+    /// or a class, of which the first object is taken that roots keep
     #[arg(long, value_name = "ID|CLASS", conflicts_with = "by")]
     pub(super) path: Option<String>,
 
@@ -144,7 +144,7 @@ fn histogram_table(histogram: &Histogram, top: usize, out: &mut dyn Write) -> io
             percent(class.bytes, all),
             count(class.bytes),
             count(class.instances),
-            class.name.clone(),
+            class.name.to_string(),
         ]);
     }
     table::write(&rows, columns(io::stdout(), COLUMNS), out)?;
@@ -166,7 +166,7 @@ pub(super) fn rest(all: usize, top: usize, what: &str, out: &mut dyn Write) -> i
 fn histogram_json(histogram: &Histogram, top: usize, out: &mut dyn Write) -> Result<()> {
     let class = |class: &loadhook_heap::Count| {
         json!({
-            "class": class.name,
+            "class": &*class.name,
             "id": id(class.class_id),
             "instances": class.instances,
             "bytes": class.bytes,
