@@ -107,8 +107,9 @@ impl Sizes {
     }
 
     /// Measures instances of the classes that code of these loaders names, as
-    /// long as the heap has room for one. They have had instances, so this
-    /// initialises none; no constructor runs, so that none has a finalizer.
+    /// long as the heap has room for one. Only initialised classes have one made: who
+    /// waits for an initialiser that is under way may wait for ever. No constructor
+    /// runs, so that none has a finalizer.
     pub(crate) fn measure(
         &self,
         jvmti: Jvmti,
@@ -128,6 +129,7 @@ impl Sizes {
         }
         let _ = jni.framed(|| {
             jni.ensure_local_capacity();
+            // Whether there is still room.
             let among = |loader: u32, reference: Reference, classes: &mut BTreeSet<Arc<str>>| {
                 for class in jvmti.class_loader_classes(reference).unwrap_or_default() {
                     let signature = jvmti.class_signature(class).unwrap_or_default();
@@ -137,24 +139,33 @@ impl Sizes {
                     let Some(name) = name.and_then(|name| classes.take(name.as_str())) else {
                         continue;
                     };
+                    if !jvmti.is_initialised(class).unwrap_or(false) {
+                        continue;
+                    }
                     if !has_room() {
-                        return;
+                        return false;
                     }
                     let size = jni.framed(|| jvmti.object_size(jni.alloc_object(class).ok()?).ok());
                     if let Some(size) = size.flatten() {
                         self.lock().insert((loader, name), size.cast_unsigned());
                     }
+                    if classes.is_empty() {
+                        break;
+                    }
                 }
+                true
             };
             let references = loaders.references(jvmti, &wanted.keys().copied().collect());
             for (loader, mut classes) in wanted {
-                if let Some(reference) = references.get(&loader) {
-                    among(loader, *reference, &mut classes);
+                if let Some(reference) = references.get(&loader)
+                    && !among(loader, *reference, &mut classes)
+                {
+                    return;
                 }
                 // Of a loader that is gone, the JDK's classes are still there.
                 classes.retain(|class| class.starts_with("java."));
-                if !classes.is_empty() {
-                    among(loader, Reference::BOOT_LOADER, &mut classes);
+                if !classes.is_empty() && !among(loader, Reference::BOOT_LOADER, &mut classes) {
+                    return;
                 }
             }
         });

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 mod support;
 use support::{Finished, Program};
 
-on_each_jdk!(layouts contexts full vanishing loaders);
+on_each_jdk!(layouts contexts full vanishing loaders initialising);
 on_jdks!(compact_headers: on_25 25);
 on_jdks!(wide_class_pointers: on_17 17);
 
@@ -230,6 +230,22 @@ fn loaders(feature: u32) -> Result<()> {
         "kept java.lang.Object 100 Some(1600.0)",
     ];
     ensure!(found == expected, "{}: {found:?}", run.name);
+    Ok(())
+}
+
+/// Who made an instance of the class would wait for its initialiser for ever.
+fn initialising(feature: u32) -> Result<()> {
+    let run = Program::new(feature, "Initialising")
+        .options("include=Initialising$Server,alloc=exact")
+        .run()?;
+    let mut sites = allocations(&run.profile)?.sites.iter();
+    let server = sites.find(|site| &*site.type_name == "Initialising$Server");
+    let allocated = server.map(|site| (site.allocated.objects, site.allocated.bytes));
+    ensure!(
+        allocated == Some((1.0, None)),
+        "{}: {allocated:?}",
+        run.name
+    );
     Ok(())
 }
 

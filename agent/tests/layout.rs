@@ -26,6 +26,7 @@ const JVMTI: &[(&str, usize)] = &[
     ("Allocate", jvmti::ALLOCATE),
     ("Deallocate", jvmti::DEALLOCATE),
     ("GetClassSignature", jvmti::GET_CLASS_SIGNATURE),
+    ("GetClassStatus", jvmti::GET_CLASS_STATUS),
     ("GetSourceFileName", jvmti::GET_SOURCE_FILE_NAME),
     ("GetClassLoader", jvmti::GET_CLASS_LOADER),
     ("GetObjectHashCode", jvmti::GET_OBJECT_HASH_CODE),

@@ -16,8 +16,6 @@ pub(super) struct Record {
     pub(super) born: u32,
     /// What it stands for.
     pub(super) estimate: Estimate,
-    /// Whether it is older than the first snapshot.
-    pub(super) is_early: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +91,6 @@ mod tests {
             },
             born: 0,
             estimate: Estimate::of(size + 16, 16),
-            is_early: true,
         }
     }
 

@@ -272,7 +272,6 @@ impl Samples {
             node: state.stacks.node(sample.frames, sample.deeper),
             type_number: state.type_number(sample.descriptor, most),
         };
-        let is_early = state.growth.is_none();
         let State {
             owners, records, ..
         } = &mut *state;
@@ -293,7 +292,6 @@ impl Samples {
             site,
             born,
             estimate: sample.estimate,
-            is_early,
         })?;
         owners.hold(sample.thread);
         Some(tag)

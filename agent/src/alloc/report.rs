@@ -27,6 +27,8 @@ type Leaf = (Option<Place>, u32);
 #[derive(Debug)]
 pub(super) struct Growth {
     alive: HashMap<Leaf, Estimate>,
+    /// The collections that had ended: it has what was born before.
+    at: u32,
 }
 
 /// What of a site is alive.
@@ -47,8 +49,8 @@ impl Samples {
                 let _ = jvmti.collect_garbage();
             }
             // From JDK 17 on a thread of the VM's own tells of what is gone,
-            // later; before the event is disabled, all of it.
-            let _ = jvmti.notify(event::OBJECT_FREE, false);
+            // later; before the event is enabled, again, all of it. What goes while it
+            // is disabled is never told.
             let _ = jvmti.notify(event::OBJECT_FREE, true);
         }
         let mut state = self.lock();
@@ -150,12 +152,16 @@ impl Samples {
                 Some(node.place)
             });
             let sums = now.entry((place, record.site.type_number)).or_default();
-            sums[usize::from(record.is_early)].add(record.estimate);
+            // Whether the first snapshot had it.
+            let growth = state.growth.as_ref();
+            let is_early = growth.is_none_or(|growth| record.born < growth.at);
+            sums[usize::from(is_early)].add(record.estimate);
         }
         let Some(growth) = &state.growth else {
             let alive = now.into_iter().map(|(leaf, [_, early])| (leaf, early));
             state.growth = Some(Growth {
                 alive: alive.collect(),
+                at: self.collections.load(Ordering::Relaxed),
             });
             return Vec::new();
         };

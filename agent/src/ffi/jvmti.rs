@@ -261,6 +261,19 @@ impl Jvmti {
         Ok(self.take_string(signature))
     }
 
+    /// Whether a class's initialiser has run, to its end and without an exception.
+    pub(crate) fn is_initialised(self, class: Reference) -> Result<bool> {
+        const INITIALIZED: i32 = 4;
+        const ERROR: i32 = 8;
+        type F = unsafe extern "system" fn(Env, Object, *mut i32) -> JvmtiError;
+        let mut status = 0;
+        // SAFETY: `status` is written before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_CLASS_STATUS)(self.env, class.0, &mut status)
+        })?;
+        Ok(status & (INITIALIZED | ERROR) == INITIALIZED)
+    }
+
     /// A class's loader; null for the boot loader.
     pub(crate) fn class_loader(self, class: Reference) -> Result<Reference> {
         type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;

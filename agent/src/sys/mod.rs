@@ -93,6 +93,7 @@ pub mod jvmti {
     pub const ALLOCATE: usize = 45;
     pub const DEALLOCATE: usize = 46;
     pub const GET_CLASS_SIGNATURE: usize = 47;
+    pub const GET_CLASS_STATUS: usize = 48;
     pub const GET_SOURCE_FILE_NAME: usize = 49;
     pub const GET_CLASS_LOADER: usize = 56;
     pub const GET_OBJECT_HASH_CODE: usize = 57;

@@ -137,6 +137,8 @@ class AllocatingTree extends TimedTree {
     @Override
     void clear() {
         super.clear();
+        arrays = 0;
+        length = 0;
         places = NOWHERE;
         misses = 0;
     }
