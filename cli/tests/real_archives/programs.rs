@@ -37,8 +37,6 @@ fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
     if let Some(timing) = timing {
         java.arg(format!("-Dloadhook.file={}", file.display()));
         java.arg(format!("-Dloadhook.timing={timing}"));
-        // Spark's tree has one and a half million.
-        java.arg("-Dloadhook.max-nodes=10000000");
     }
     let output = java.args(arguments).output()?;
     let name = || format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -60,9 +58,6 @@ fn java(feature: u32) -> Result<Command> {
 /// at are left out.
 fn calls(run: &Run, is_wanted: impl Fn(&str) -> bool) -> Result<BTreeMap<String, u64>> {
     let profile = run.profile.as_ref().context("no profile")?;
-    // Which calls find no room depends on the threads' speed.
-    let overflowed = profile.header.overflowed_calls;
-    ensure!(overflowed == 0, "{overflowed} calls found no room");
     let mut calls = BTreeMap::new();
     for node in profile.threads.iter().flat_map(|thread| &thread.nodes) {
         let method = &profile.methods[node.method as usize];
@@ -242,8 +237,17 @@ pub(crate) fn spark(archives: &Archives) -> Result<()> {
         let scratch = TempDir::new()?;
         let path = scratch.path().display().to_string();
         let class_path = format!("{}:{}", own.display(), class_path(jars));
-        let program = ["-Xmx3g", "-cp", &class_path, "SparkJob", &path];
-        run(&[&opened[..], &program].concat(), timing)
+        // Its tree has one and a half million nodes.
+        let room = ["-Xmx3g", "-Dloadhook.max-nodes=10000000"];
+        let program = ["-cp", &class_path, "SparkJob", &path];
+        let run = run(&[&opened[..], &room, &program].concat(), timing)?;
+        // Which calls find no room depends on the threads' speed.
+        let overflowed = run
+            .profile
+            .as_ref()
+            .map_or(0, |p| p.header.overflowed_calls);
+        ensure!(overflowed == 0, "{overflowed} calls found no room");
+        Ok::<Run, anyhow::Error>(run)
     };
     let plain = spark(&archives.before, &own, None)?;
     let is_ours = |class: &str| DETERMINISTIC.iter().any(|part| class.starts_with(part));
