@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::field::profile;
-use super::read::{Message, ReadError, Strings, narrow};
-use super::write::File;
+use super::read::{Message, ReadError, Strings, narrow, parent};
+use super::write::{File, distances};
 use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
 use crate::model::{Profile, ThreadTree};
 
@@ -34,8 +34,7 @@ impl<W: Write> File<W> {
         others: usize,
     ) -> io::Result<()> {
         let mut locations = HashMap::new();
-        let [key, id_key, type_key] =
-            ["thread", "thread_id", "type"].map(|text| self.strings.index(text));
+        let type_key = self.strings.index("type");
         for site in &allocations.sites {
             let path = std::iter::successors(site.frame, |frame| {
                 allocations.frames[*frame as usize].parent
@@ -50,7 +49,7 @@ impl<W: Write> File<W> {
                 })
                 .collect();
             let thread = &profile.threads[site.thread as usize];
-            let name = self.strings.index(&thread.name);
+            let labels = self.thread_labels(thread);
             let type_name = self.strings.index(&site.type_name);
             self.writer.message(profile::SAMPLE, |sample| {
                 sample.packed(1, path);
@@ -61,18 +60,11 @@ impl<W: Write> File<W> {
                     2,
                     std::iter::repeat_n(0, others).chain(known.map(|value| value.round() as u64)),
                 );
-                for (key, text) in [(key, name), (type_key, type_name)] {
-                    sample.message(3, |label| {
-                        label.number(1, key);
-                        label.number(2, text);
-                    });
-                }
-                if let Some(id) = thread.id {
-                    sample.message(3, |label| {
-                        label.number(1, id_key);
-                        label.number(3, id);
-                    });
-                }
+                labels.write(sample);
+                sample.message(3, |label| {
+                    label.number(1, type_key);
+                    label.number(2, type_name);
+                });
             });
             self.flush(super::write::PIECE)?;
         }
@@ -112,18 +104,11 @@ impl<W: Write> File<W> {
             Seen::Sampled { interval } => interval,
         };
         let frames = || allocations.frames.iter();
-        let distance =
-            |at: usize, parent: Option<u32>| parent.map_or(0, |p| at as u64 - u64::from(p));
         let more = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
         self.writer.message(profile::LOADHOOK_FRAMES, |own| {
             own.number(1, interval);
             own.number(2, u64::from(allocations.live));
-            own.packed(
-                3,
-                frames()
-                    .enumerate()
-                    .map(|(at, frame)| distance(at, frame.parent)),
-            );
+            own.packed(3, distances(frames().map(|frame| frame.parent)));
             own.packed(4, frames().map(|frame| u64::from(frame.method)));
             own.packed(5, frames().map(|frame| more(frame.line)));
             own.packed(6, frames().map(|frame| more(frame.bci.map(u32::from))));
@@ -175,20 +160,12 @@ pub(super) fn read(
     let [interval, live, ..] = message.numbers;
     let frame = |(at, row): (usize, Result<[u64; 6], ReadError>)| {
         let [_, _, distance, method, line, bci] = row?;
-        let parent = match distance {
-            0 => None,
-            distance => Some(
-                (at as u64)
-                    .checked_sub(distance)
-                    .ok_or(ReadError::Damaged("a caller comes after its callee"))?,
-            ),
-        };
         if method >= methods as u64 {
             return Err(ReadError::Damaged("a method is missing"));
         }
         let bci = bci.checked_sub(1).map(u16::try_from).transpose();
         Ok(Frame {
-            parent: parent.map(narrow).transpose()?,
+            parent: parent(at, distance)?,
             method: narrow(method)?,
             line: line.checked_sub(1).map(narrow).transpose()?,
             bci: bci.map_err(|_| ReadError::Damaged("too large a number"))?,

@@ -224,14 +224,6 @@ impl Strings {
                 child_ns,
                 variance,
             ] = row?;
-            let parent = match distance {
-                0 => None,
-                distance => Some(
-                    (at as u64)
-                        .checked_sub(distance)
-                        .ok_or(ReadError::Damaged("a caller comes after its callee"))?,
-                ),
-            };
             let variance = f64::from_bits(variance);
             if method >= methods as u64 {
                 return Err(ReadError::Damaged("a method is missing"));
@@ -240,7 +232,7 @@ impl Strings {
                 return Err(ReadError::Damaged("a variance is none"));
             }
             Ok(Node {
-                parent: parent.map(narrow).transpose()?,
+                parent: parent(at, distance)?,
                 method: narrow(method)?,
                 calls,
                 timed,
@@ -319,6 +311,16 @@ impl<'a, const N: usize> Message<'a, N> {
             Some(Ok(row))
         })
     }
+}
+
+/// The parent of the node at this index, that far before it; 0 is none.
+pub(super) fn parent(at: usize, distance: u64) -> Result<Option<u32>, ReadError> {
+    let parent = match distance {
+        0 => return Ok(None),
+        distance => (at as u64).checked_sub(distance),
+    };
+    let parent = parent.ok_or(ReadError::Damaged("a caller comes after its callee"))?;
+    narrow(parent).map(Some)
 }
 
 pub(super) fn narrow(value: u64) -> Result<u32, ReadError> {

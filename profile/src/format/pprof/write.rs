@@ -194,9 +194,8 @@ impl<W: Write> File<W> {
     fn samples(&mut self, thread: &ThreadTree, profile: &Profile) -> io::Result<()> {
         let figures = figures(&thread.nodes, &profile.header);
         let totals = unusual_totals(thread, &figures);
-        let name = self.strings.index(&thread.name);
-        let [key, id_key, total_key, unit] =
-            ["thread", "thread_id", "total", "nanoseconds"].map(|text| self.strings.index(text));
+        let labels = self.thread_labels(thread);
+        let [total_key, unit] = ["total", "nanoseconds"].map(|text| self.strings.index(text));
         let own_values = call_values(profile);
         let others = profile
             .allocations
@@ -213,16 +212,7 @@ impl<W: Write> File<W> {
                 let own = figures[at].self_ns.round() as u64;
                 let values = [node.calls, own].into_iter().take(own_values);
                 sample.packed(2, values.chain(std::iter::repeat_n(0, others)));
-                sample.message(3, |label| {
-                    label.number(1, key);
-                    label.number(2, name);
-                });
-                if let Some(id) = thread.id {
-                    sample.message(3, |label| {
-                        label.number(1, id_key);
-                        label.number(3, id);
-                    });
-                }
+                labels.write(sample);
                 if let Some(total) = totals.get(&(at as u32)) {
                     sample.message(3, |label| {
                         label.number(1, total_key);
@@ -236,6 +226,13 @@ impl<W: Write> File<W> {
         Ok(())
     }
 
+    pub(super) fn thread_labels(&mut self, thread: &ThreadTree) -> ThreadLabels {
+        ThreadLabels {
+            name: ["thread", &thread.name].map(|text| self.strings.index(text)),
+            id: thread.id.map(|id| (self.strings.index("thread_id"), id)),
+        }
+    }
+
     fn columns(&mut self, thread: &ThreadTree) {
         let name = self.strings.index(&thread.name);
         self.writer.message(profile::LOADHOOK_THREAD, |own| {
@@ -243,9 +240,7 @@ impl<W: Write> File<W> {
             own.number(2, thread.id.map_or(0, |id| id.wrapping_add(1)));
             own.number(3, thread.kind as u64);
             let nodes = || thread.nodes.iter();
-            let distance =
-                |at: usize, parent: Option<u32>| parent.map_or(0, |p| at as u64 - u64::from(p));
-            own.packed(4, nodes().enumerate().map(|(at, n)| distance(at, n.parent)));
+            own.packed(4, distances(nodes().map(|n| n.parent)));
             own.packed(5, nodes().map(|n| u64::from(n.method)));
             own.packed(6, nodes().map(|n| n.calls));
             own.packed(7, nodes().map(|n| n.timed));
@@ -264,6 +259,36 @@ impl<W: Write> File<W> {
         self.flush(0)?;
         self.gzip.finish()?.flush()
     }
+}
+
+/// What a sample says of its thread.
+pub(super) struct ThreadLabels {
+    /// The key and the text.
+    name: [u64; 2],
+    /// The key and the number.
+    id: Option<(u64, u64)>,
+}
+
+impl ThreadLabels {
+    pub(super) fn write(&self, sample: &mut Writer) {
+        sample.message(3, |label| {
+            label.number(1, self.name[0]);
+            label.number(2, self.name[1]);
+        });
+        if let Some((key, id)) = self.id {
+            sample.message(3, |label| {
+                label.number(1, key);
+                label.number(3, id);
+            });
+        }
+    }
+}
+
+/// Of each node of a tree how far before it its parent is, 0 for roots.
+pub(super) fn distances(parents: impl Iterator<Item = Option<u32>>) -> impl Iterator<Item = u64> {
+    let distance =
+        |(at, parent): (u64, Option<u32>)| parent.map_or(0, |parent| at - u64::from(parent));
+    (0..).zip(parents).map(distance)
 }
 
 /// What a user of another tool should know, one line each.
