@@ -5,18 +5,10 @@
 
 mod common;
 
-use common::{allocations, sampled, small};
+use common::{allocations, sampled, small, text};
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{Allocations, Measure, MergeError, Method, Profile, Timing, merge};
 use serde_json::Value;
-
-fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
-    let mut out = Vec::new();
-    format
-        .write(profile, options, &mut out)
-        .expect("a vector takes all");
-    String::from_utf8(out).expect("UTF-8")
-}
 
 /// Without calls.
 fn alone(allocations: Allocations) -> Profile {

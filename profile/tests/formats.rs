@@ -5,17 +5,9 @@
 
 mod common;
 
-use common::{large, node, recursion_by_two_ways, small, tree_of};
+use common::{large, node, recursion_by_two_ways, small, text, tree_of};
 use loadhook_profile::format::{Format, Options, Sort};
 use loadhook_profile::{Method, Profile, Timing, diff, merge};
-
-fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
-    let mut out = Vec::new();
-    format
-        .write(profile, options, &mut out)
-        .expect("a vector takes all");
-    String::from_utf8(out).expect("UTF-8")
-}
 
 fn counted() -> Profile {
     let mut profile = small();

@@ -38,10 +38,7 @@ fn text(format: Format) -> String {
 }
 
 fn text_of(profile: &Profile, format: Format) -> String {
-    let mut text = Vec::new();
-    let written = format.write(profile, &Options::default(), &mut text);
-    written.expect("a vector takes all");
-    String::from_utf8(text).expect("UTF-8")
+    common::text(format, profile, &Options::default())
 }
 
 fn cells(text: &str, method: &str) -> Vec<String> {

@@ -1,10 +1,20 @@
 //! Profiles for tests: a small one made by hand, larger ones by arithmetic.
 #![allow(dead_code)]
 
+use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{
     Allocations, Amount, Clock, Frame, Header, Method, Node, ProbeCosts, Profile, Seen, Site,
     ThreadKind, ThreadTree, Timing,
 };
+
+/// A profile in a format of text.
+pub(crate) fn text(format: Format, profile: &Profile, options: &Options<'_>) -> String {
+    let mut out = Vec::new();
+    format
+        .write(profile, options, &mut out)
+        .expect("a vector takes all");
+    String::from_utf8(out).expect("UTF-8")
+}
 
 /// Millisecond, in nanoseconds.
 pub(crate) const MS: u64 = 1_000_000;
