@@ -93,7 +93,9 @@ impl Bench {
         let scratch = TempDir::new()?;
         let mut javac = Jdk::find(17)?.javac()?;
         javac.args(["--release", "11", "-d"]).arg(scratch.path());
-        for name in ["Best", "Tiny", "Alloc", "Churn", "Hello", "Javac", "Virtual"] {
+        for name in [
+            "Best", "Tiny", "Alloc", "Churn", "Hello", "Javac", "Virtual",
+        ] {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/java");
             javac.arg(folder.join(format!("{name}.java")));
         }

@@ -8,11 +8,9 @@ mod common;
 use std::fs::{self, File};
 use std::io::{BufWriter, Cursor, Seek, Write};
 use std::path::Path;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use common::{folder, loadhook};
+use common::{folder, loadhook, most_memory};
 use loadhook_tests::corpus;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
@@ -132,26 +130,9 @@ fn nested(path: &Path, jars: u32, inner: u64, method: CompressionMethod) -> Resu
 /// Rewrites an archive and tells how much memory it took at most, in MB.
 fn peak(folder: &Path, archive: &str) -> Result<u64> {
     let mut command = loadhook(folder, &["rewrite", archive, "-o", "out.jar"]);
-    let mut child = command.spawn()?;
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    let code = loop {
-        if let Some(code) = child.try_wait()? {
-            break code;
-        }
-        // Gone when it ends; what was highest until then is said again and
-        // again.
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        if let Some(kilobytes) = line.and_then(|line| line.split_whitespace().next()) {
-            peak = kilobytes.parse::<u64>()? / 1000;
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
-    ensure!(code.success(), "{archive}: {code}");
+    let (_, peak) = most_memory(&mut command)?;
     let megabytes = fs::metadata(folder.join(archive))?.len() / 1_000_000;
     println!("{archive}: {megabytes} MB rewritten in {peak} MB of memory");
-    ensure!(peak != 0, "no memory was measured");
     Ok(peak)
 }
 

@@ -1,11 +1,13 @@
 //! The command line as it is installed, and a program to run under it.
 #![allow(dead_code)]
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
+use std::{fs, io, thread};
 
+use anyhow::{Context, anyhow, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
 use loadhook_tests::helpers;
@@ -171,4 +173,32 @@ pub(crate) fn mode(file: &Path) -> u32 {
         .permissions()
         .mode()
         & 0o777
+}
+
+/// Runs a command that must succeed; its output, and how much memory it took at most, in MB.
+pub(crate) fn most_memory(command: &mut Command) -> anyhow::Result<(String, u64)> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut stdout = child.stdout.take().context("piped")?;
+    let reader = thread::spawn(move || io::read_to_string(&mut stdout));
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    let code = loop {
+        if let Some(code) = child.try_wait()? {
+            break code;
+        }
+        // Gone when it ends; what was highest until then is said again and
+        // again.
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        if let Some(kilobytes) = line.and_then(|line| line.split_whitespace().next()) {
+            peak = kilobytes.parse::<u64>()? / 1000;
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    ensure!(code.success(), "{command:?}: {code}");
+    ensure!(peak != 0, "no memory was measured");
+    let output = reader
+        .join()
+        .map_err(|_| anyhow!("the reader panicked"))??;
+    Ok((output, peak))
 }

@@ -1,0 +1,114 @@
+//! Dumps of more than ten million objects. They take gigabytes, so this is left
+//! to `.ci/run`:
+//!
+//!     cargo test -p loadhook --test heap_memory --release -- --ignored --nocapture
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use common::{done, folder, loadhook, most_memory};
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use serde_json::Value;
+
+/// What reading may take, in MB.
+const MOST_FOR_HISTOGRAM: u64 = 50;
+const MOST_FOR_GRAPH: u64 = 2000;
+
+/// What `heap.Many` keeps, by class and bytes of all with it, as HotSpot lays it out with compressed references.
+fn expected() -> [(&'static str, u64); 3] {
+    let aligned = |bytes: u64| bytes.next_multiple_of(8);
+    let depths = 0..=21_u32;
+    let data = depths.filter(|depth| depth % 3 == 0);
+    let data = data.map(|depth| (1 << (21 - depth)) * aligned(16 + u64::from(depth)));
+    let nodes = (1 << 22) - 1;
+    let per_key = 32 + 16 + 24 + aligned(16 + 2 * 4) + 2 * 16;
+    [
+        ("heap.Many$Node", nodes * 32 + data.sum::<u64>()),
+        (
+            "java.util.LinkedList",
+            32 + 1_500_000 * (24 + aligned(16 + 4)),
+        ),
+        (
+            "java.util.HashMap",
+            48 + 16 + (1 << 20) * 4 + 400_000 * per_key,
+        ),
+    ]
+}
+
+fn json(folder: &Path, options: &[&str], most: u64) -> Result<Value> {
+    let mut command = loadhook(folder, &["heap", "many.hprof", "--format", "json"]);
+    let (output, peak) = most_memory(command.args(options))?;
+    println!("{options:?}: {peak} MB of memory");
+    ensure!(peak < most, "{options:?}: {peak} MB");
+    Ok(serde_json::from_str(&output)?)
+}
+
+/// The rows of a list, by class.
+fn rows<'j>(json: &'j Value, list: &str, class: &str) -> impl Iterator<Item = &'j Value> {
+    let rows = json[list].as_array().into_iter().flatten();
+    rows.filter(move |row| row["class"] == class)
+}
+
+fn check(feature: u32) -> Result<()> {
+    let folder = folder();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/heap/Many.java");
+    let mut javac = Jdk::find(17)?.javac()?;
+    javac.args(["--release", "11", "-d"]).arg(folder.path());
+    helpers::output(javac.arg(source))?;
+    let mut java = Jdk::find(feature)?.java();
+    java.args(["-Xmx2g", "-cp"]).arg(folder.path());
+    java.arg("heap.Many")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut program = java.spawn()?;
+    let mut line = String::new();
+    BufReader::new(program.stdout.take().context("piped")?).read_line(&mut line)?;
+    ensure!(line == "waiting\n", "{line}");
+    let pid = program.id().to_string();
+    let dumped = done(&mut loadhook(
+        folder.path(),
+        &["heap", &pid, "-o", "many.hprof"],
+    ));
+    drop(program.stdin.take());
+    ensure!(
+        dumped.code == Some(0) && program.wait()?.success(),
+        "{}",
+        dumped.err
+    );
+
+    let histogram = json(folder.path(), &["--top", "10000"], MOST_FOR_HISTOGRAM)?;
+    for (class, instances) in [
+        ("heap.Many$Node", (1 << 22) - 1),
+        ("java.util.LinkedList$Node", 1_500_000),
+    ] {
+        let mut rows = rows(&histogram, "classes", class);
+        let found = &rows.next().with_context(|| class)?["instances"];
+        ensure!(*found == instances, "{class}: {found} instances");
+    }
+    let biggest = json(
+        folder.path(),
+        &["--biggest", "--top", "100"],
+        MOST_FOR_GRAPH,
+    )?;
+    for (class, retained) in expected() {
+        let found = rows(&biggest, "objects", class)
+            .next()
+            .with_context(|| class)?;
+        ensure!(
+            found["retained"] == retained,
+            "{class}: {found}, not {retained}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+#[ignore = "takes gigabytes"]
+fn ten_million_objects() -> Result<()> {
+    [17, 25].into_iter().try_for_each(check)
+}

@@ -1,0 +1,63 @@
+package heap;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedList;
+import java.util.List;
+import java.util.Map;
+
+/** Keeps more than ten million objects, in three parts of known sizes, says so, and waits to be ended. */
+public final class Many {
+    static final class Node {
+        Node left;
+        Node right;
+        long depth;
+        byte[] data;
+    }
+
+    static Object tree;
+    static Object list;
+    static Object map;
+
+    /** Of 2^(depth + 1) - 1 nodes; those of every third depth have that many bytes. */
+    static Node tree(int depth) {
+        Node node = new Node();
+        node.depth = depth;
+        if (depth % 3 == 0) {
+            node.data = new byte[depth];
+        }
+        if (depth > 0) {
+            node.left = tree(depth - 1);
+            node.right = tree(depth - 1);
+        }
+        return node;
+    }
+
+    static List<int[]> list(int length) {
+        List<int[]> list = new LinkedList<>();
+        for (int i = 0; i < length; i++) {
+            list.add(new int[] {i});
+        }
+        return list;
+    }
+
+    /** None of its numbers are cached. */
+    static Map<Integer, List<Integer>> map(int keys) {
+        Map<Integer, List<Integer>> map = new HashMap<>();
+        for (int i = 0; i < keys; i++) {
+            List<Integer> values = new ArrayList<>(2);
+            values.add(1000 + i);
+            values.add(1000 + i);
+            map.put(1000 + i, values);
+        }
+        return map;
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        tree = tree(21);
+        list = list(1_500_000);
+        map = map(400_000);
+        System.out.println("waiting");
+        System.exit(System.in.read() < 0 ? 0 : 1);
+    }
+}
