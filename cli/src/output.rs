@@ -7,17 +7,24 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use loadhook_profile::printable;
 use terminal_size::{Width, terminal_size_of};
 
 /// Says something on standard error. That it is closed or full is no reason
 /// to fail.
 macro_rules! say {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($text)*);
-    }};
+    ($($text:tt)*) => {
+        $crate::output::write_line(&format!($($text)*))
+    };
 }
 pub(crate) use say;
+
+/// What [`say`] writes. Messages have names of files and what a JVM answers in
+/// them: nothing in them moves a cursor.
+pub(crate) fn write_line(text: &str) {
+    let lines: Vec<_> = text.lines().map(printable).collect();
+    let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
+}
 
 /// The columns of the terminal that `out` is; the variable `COLUMNS` goes
 /// before it, and `usual` is where there is neither.

@@ -208,3 +208,26 @@ fn other_tools_formats_hold_together() {
         "{tree}"
     );
 }
+
+/// Whoever names a file may not be who reads the message.
+#[test]
+fn messages_move_no_cursor() {
+    for command in [
+        &["report"][..],
+        &["heap"],
+        &["inspect"],
+        &["rewrite", "-o", "x"],
+    ] {
+        let folder = crate::common::folder();
+        let name = "\u{1b}[2J\u{202e}\nerror.class";
+        let mut command = crate::common::loadhook(folder.path(), command);
+        let told = crate::common::done(command.arg(name));
+        assert_ne!(told.code, Some(0));
+        let escaped = told.err.contains("\\u{1b}[2J\\u{202e}");
+        assert!(
+            escaped && !told.err.contains(['\u{1b}', '\u{202e}']),
+            "{}",
+            told.err
+        );
+    }
+}
