@@ -49,6 +49,8 @@ pub(crate) struct Samples {
     /// Whether the VM collects the heap in one stop when it is asked to.
     collects_at_once: OnceLock<bool>,
     state: Mutex<State>,
+    /// Of the first snapshot.
+    growth: OnceLock<Growth>,
 }
 
 /// Where threads have their names and ids: methods can be overridden, and
@@ -69,7 +71,6 @@ struct State {
     records: Records,
     /// Samples there was no room for under their own site.
     without_site: u64,
-    growth: Option<Growth>,
 }
 
 /// What a native thread knows of itself.
@@ -140,8 +141,8 @@ impl Samples {
                 type_numbers: HashMap::new(),
                 records: Records::default(),
                 without_site: 0,
-                growth: None,
             }),
+            growth: OnceLock::new(),
         }
     }
 

@@ -10,8 +10,8 @@ use loadhook_profile::{
 
 use super::estimate::Estimate;
 use super::live::Record;
-use super::stacks::{Place, Symbol};
-use super::threads::{Owner, Site};
+use super::stacks::{Node, Place, Symbol};
+use super::threads::{Owner, Owners, Site};
 use super::{DEPTH, Samples, State};
 use crate::ffi::jvmti::Jvmti;
 use crate::loaders::Loaders;
@@ -29,6 +29,22 @@ pub(super) struct Growth {
     alive: HashMap<Leaf, Estimate>,
     /// The collections that had ended: it has what was born before.
     at: u32,
+}
+
+/// What a profile tells, copied at one moment: who allocates does not wait
+/// while it is built, nor does a collection that `ObjectFree` is part of.
+struct Picture {
+    /// The collections that have ended.
+    now: u32,
+    symbols: Vec<Symbol>,
+    nodes: Vec<Node>,
+    types: Vec<Arc<str>>,
+    owners: Owners,
+    /// What was alive at the last collection, under who owns it now. Of what
+    /// was made since nobody knows.
+    survivors: Vec<Record>,
+    /// What is not told, a sentence each.
+    lacks: Vec<String>,
 }
 
 /// What of a site is alive.
@@ -53,31 +69,30 @@ impl Samples {
             // is disabled is never told.
             let _ = jvmti.notify(event::OBJECT_FREE, true);
         }
-        let mut state = self.lock();
-        let alive = self.alive(&state);
-        let names = loaders.names(state.stacks.symbols().iter().map(|s| s.loader).collect());
+        let picture = self.picture();
+        let alive = picture.alive();
+        let names = loaders.names(picture.symbols.iter().map(|s| s.loader).collect());
         let mut builder = Builder::new(profile);
-        let methods: Vec<u32> = state
-            .stacks
-            .symbols()
+        let methods: Vec<u32> = picture
+            .symbols
             .iter()
             .map(|symbol| {
                 let loader = names.get(&symbol.loader).map_or("?", |name| name);
                 builder.method(symbol, loader)
             })
             .collect();
-        builder.frames(&state, &methods);
-        for (number, owner) in state.owners.with_sites() {
+        builder.frames(&picture, &methods);
+        for (number, owner) in picture.owners.with_sites() {
             let thread = builder.thread(owner);
             for (site, estimate) in &owner.sites {
                 let alive = alive.get(&(number, *site)).copied().unwrap_or_default();
-                builder.site(&state, thread, *site, *estimate, alive);
+                builder.site(&picture, thread, *site, *estimate, alive);
             }
         }
         let Builder { frames, sites, .. } = builder;
-        let mut notes = self.lacks(&state);
+        let mut notes = picture.lacks.clone();
         if self.follows {
-            notes.extend(self.growth(&mut state));
+            notes.extend(self.growth(&picture));
         }
         profile.header.notes.extend(notes);
         profile.allocations = Some(Allocations {
@@ -90,78 +105,46 @@ impl Samples {
         });
     }
 
-    fn alive(&self, state: &State) -> HashMap<(u32, Site), Alive> {
+    fn picture(&self) -> Picture {
+        let state = self.lock();
+        // Under the lock: no record is younger.
         let now = self.collections.load(Ordering::Relaxed);
-        let mut alive: HashMap<(u32, Site), Alive> = HashMap::new();
-        for record in self.survivors(state) {
-            let owner = state.owners.current(record.thread);
-            let sum = alive.entry((owner, record.site)).or_default();
-            let age = f64::from(now.wrapping_sub(record.born));
-            sum.ages += record.estimate.objects * age;
-            sum.estimate.add(record.estimate);
+        let survivors = state.records.all().filter(|record| record.born != now);
+        let owned = survivors.map(|record| Record {
+            thread: state.owners.current(record.thread),
+            ..record
+        });
+        Picture {
+            now,
+            survivors: owned.collect(),
+            symbols: state.stacks.symbols().to_vec(),
+            nodes: state.stacks.nodes().to_vec(),
+            types: state.types.all().to_vec(),
+            owners: state.owners.clone(),
+            lacks: state.lacks(),
         }
-        alive
-    }
-
-    /// The samples that were alive at the last collection. Of those made since
-    /// nobody knows.
-    fn survivors(&self, state: &State) -> impl Iterator<Item = Record> {
-        let now = self.collections.load(Ordering::Relaxed);
-        let records = state.records.all();
-        records.filter(move |record| record.born != now)
-    }
-
-    /// What is not told, a sentence each.
-    fn lacks(&self, state: &State) -> Vec<String> {
-        let stacks = &state.stacks;
-        let missed = state.records.missed;
-        let lacks = [
-            (
-                stacks.cut,
-                format!(
-                    "samples of allocations have callers beyond the {DEPTH} innermost: they are below (deeper)"
-                ),
-            ),
-            (
-                stacks.without_callers,
-                "samples of allocations lack their callers: there was no room for more stacks"
-                    .to_owned(),
-            ),
-            (
-                state.without_site,
-                "samples of allocations lack site and type: there was no room for more sites"
-                    .to_owned(),
-            ),
-            (
-                missed,
-                "sampled objects were not followed: there was no room for more".to_owned(),
-            ),
-        ];
-        let told = lacks.into_iter().filter(|(count, _)| *count > 0);
-        told.map(|(count, what)| format!("{count} {what}"))
-            .collect()
     }
 
     /// The sites of which more is alive than at the first snapshot, by more
     /// than twice the error; this is the first if there was none.
-    fn growth(&self, state: &mut State) -> Vec<String> {
+    fn growth(&self, picture: &Picture) -> Vec<String> {
+        let growth = self.growth.get();
         let mut now: HashMap<Leaf, [Estimate; 2]> = HashMap::new();
-        for record in self.survivors(state) {
+        for record in &picture.survivors {
             let place = record.site.node.and_then(|node| {
-                let node = state.stacks.nodes().get(node as usize)?;
+                let node = picture.nodes.get(node as usize)?;
                 Some(node.place)
             });
             let sums = now.entry((place, record.site.type_number)).or_default();
             // Whether the first snapshot had it.
-            let growth = state.growth.as_ref();
             let is_early = growth.is_none_or(|growth| record.born < growth.at);
             sums[usize::from(is_early)].add(record.estimate);
         }
-        let Some(growth) = &state.growth else {
+        let Some(growth) = growth else {
             let alive = now.into_iter().map(|(leaf, [_, early])| (leaf, early));
-            state.growth = Some(Growth {
+            let _ = self.growth.set(Growth {
                 alive: alive.collect(),
-                at: self.collections.load(Ordering::Relaxed),
+                at: picture.now,
             });
             return Vec::new();
         };
@@ -180,7 +163,7 @@ impl Samples {
         growing.truncate(MOST_GROWING);
         let line = |(bytes, error, leaf): (f64, f64, Leaf)| {
             let (bytes, error) = (bytes / 1e6, error / 1e6);
-            let what = describe(state, leaf);
+            let what = picture.describe(leaf);
             format!(
                 "alive since the first snapshot: {bytes:.1} MB more (± {error:.1} MB) of {what}"
             )
@@ -189,15 +172,60 @@ impl Samples {
     }
 }
 
-fn describe(state: &State, (place, type_number): Leaf) -> String {
-    let type_name = state.types.all().get(type_number as usize);
-    let type_name = type_name.map_or("?", |name| name);
-    let at = place.and_then(|place| {
-        let symbol = state.stacks.symbols().get(place.symbol as usize)?;
-        let line = place.line.map_or(String::new(), |line| format!(":{line}"));
-        Some(format!(" from {}.{}{line}", symbol.class, symbol.name))
-    });
-    format!("{type_name}{}", at.unwrap_or_default())
+impl State {
+    fn lacks(&self) -> Vec<String> {
+        let stacks = &self.stacks;
+        let missed = self.records.missed;
+        let lacks = [
+            (
+                stacks.cut,
+                format!(
+                    "samples of allocations have callers beyond the {DEPTH} innermost: they are below (deeper)"
+                ),
+            ),
+            (
+                stacks.without_callers,
+                "samples of allocations lack their callers: there was no room for more stacks"
+                    .to_owned(),
+            ),
+            (
+                self.without_site,
+                "samples of allocations lack site and type: there was no room for more sites"
+                    .to_owned(),
+            ),
+            (
+                missed,
+                "sampled objects were not followed: there was no room for more".to_owned(),
+            ),
+        ];
+        let told = lacks.into_iter().filter(|(count, _)| *count > 0);
+        told.map(|(count, what)| format!("{count} {what}"))
+            .collect()
+    }
+}
+
+impl Picture {
+    fn alive(&self) -> HashMap<(u32, Site), Alive> {
+        let mut alive: HashMap<(u32, Site), Alive> = HashMap::new();
+        for record in &self.survivors {
+            let sum = alive.entry((record.thread, record.site)).or_default();
+            let age = f64::from(self.now.wrapping_sub(record.born));
+            sum.ages += record.estimate.objects * age;
+            sum.estimate.add(record.estimate);
+        }
+        alive
+    }
+
+    fn describe(&self, (place, type_number): Leaf) -> String {
+        let type_name = self.types.get(type_number as usize);
+        let type_name = type_name.map_or("?", |name| name);
+        let at = place.and_then(|place| {
+            let symbol = self.symbols.get(place.symbol as usize)?;
+            let line = place.line.map_or(String::new(), |line| format!(":{line}"));
+            Some(format!(" from {}.{}{line}", symbol.class, symbol.name))
+        });
+        format!("{type_name}{}", at.unwrap_or_default())
+    }
 }
 
 /// Frames, each once.
@@ -246,9 +274,9 @@ impl<'p> Builder<'p> {
         })
     }
 
-    fn frames(&mut self, state: &State, methods: &[u32]) {
+    fn frames(&mut self, picture: &Picture, methods: &[u32]) {
         let Frames { numbers, all } = &mut self.frames;
-        for node in state.stacks.nodes() {
+        for node in &picture.nodes {
             let frame = Frame {
                 parent: node.parent.map(|parent| self.of_nodes[parent as usize]),
                 method: methods[node.place.symbol as usize],
@@ -287,8 +315,8 @@ impl<'p> Builder<'p> {
         at as u32
     }
 
-    fn site(&mut self, state: &State, thread: u32, site: Site, all: Estimate, alive: Alive) {
-        let type_name = state.types.all().get(site.type_number as usize);
+    fn site(&mut self, picture: &Picture, thread: u32, site: Site, all: Estimate, alive: Alive) {
+        let type_name = picture.types.get(site.type_number as usize);
         let live = alive.estimate;
         self.sites.push(ProfileSite {
             thread,

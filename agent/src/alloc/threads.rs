@@ -25,7 +25,7 @@ pub(super) struct Site {
 }
 
 /// Threads of one kind, or one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Owner {
     pub(super) name: Arc<str>,
     pub(super) id: Option<u64>,
@@ -51,7 +51,7 @@ impl Owner {
 }
 
 /// All that have samples.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Owners {
     all: Vec<Owner>,
     free: Vec<u32>,
