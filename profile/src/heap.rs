@@ -43,6 +43,7 @@
 //! # Ok::<(), loadhook_profile::heap::HeapError>(())
 //! ```
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use thiserror::Error;
@@ -144,6 +145,8 @@ pub struct Amounts {
 /// A heap, as the events so far leave it.
 #[derive(Clone, Debug, Default)]
 pub struct Heap {
+    /// Whether places are dropped where nothing is alive.
+    forgets: bool,
     /// The objects in each arena, by their ids.
     arenas: HashMap<ArenaId, HashMap<ObjectId, Object>>,
     /// The arena of each object.
@@ -206,6 +209,36 @@ pub enum Fault {
 }
 
 impl Heap {
+    /// A heap that forgets a place with the last object that is alive there:
+    /// [`Amounts::allocated`] counts from then on. What it takes is bounded by
+    /// what is alive.
+    pub fn of_the_living() -> Self {
+        Heap {
+            forgets: true,
+            ..Heap::default()
+        }
+    }
+
+    /// How many objects are alive.
+    pub fn objects(&self) -> usize {
+        self.arena_of.len() + self.covered.len()
+    }
+
+    /// How many of them are in an arena; `None` if it is not there.
+    pub fn objects_in(&self, arena: ArenaId) -> Option<usize> {
+        let covered = self.covered.values().filter(|(of, _)| *of == arena).count();
+        Some(self.arenas.get(&arena)?.len() + covered)
+    }
+
+    /// Where an object is, and what.
+    pub fn place(&self, object: ObjectId) -> Option<Place> {
+        if let Some((arena, first)) = self.covered.get(&object) {
+            return Some(first.place(*arena));
+        }
+        let arena = *self.arena_of.get(&object)?;
+        Some(self.arenas.get(&arena)?.get(&object)?.place(arena))
+    }
+
     /// Takes the next event.
     ///
     /// # Errors
@@ -266,11 +299,11 @@ impl Heap {
         };
         let covered = self.covered.extract_if(|_, (of, _)| *of == arena);
         for (_, (_, object)) in covered.collect::<Vec<_>>() {
-            self.live(arena, object).take(object.size);
+            self.ends(arena, object);
         }
         for (id, object) in objects {
             self.arena_of.remove(&id);
-            self.live(arena, object).take(object.size);
+            self.ends(arena, object);
             // Which now has the id alone.
             if let Some((of, first)) = self.covered.remove(&id) {
                 self.put(of, id, first);
@@ -301,7 +334,7 @@ impl Heap {
 
     fn delete_object(&mut self, id: ObjectId) -> Result<(), Fault> {
         let (arena, object) = self.take(id).ok_or(Fault::UnknownObject(id))?;
-        self.live(arena, object).take(object.size);
+        self.ends(arena, object);
         Ok(())
     }
 
@@ -330,8 +363,9 @@ impl Heap {
         if let Some(first) = self.take(new_id) {
             self.covered.insert(new_id, first);
         }
-        self.live(arena, object).take(object.size);
-        self.live(new_arena, object).put(object.size);
+        self.ends(arena, object);
+        let place = object.place(new_arena);
+        self.amounts.entry(place).or_default().live.put(object.size);
         self.put(new_arena, new_id, object);
         Ok(())
     }
@@ -363,10 +397,22 @@ impl Heap {
         Some((arena, object))
     }
 
-    fn live(&mut self, arena: ArenaId, object: Object) -> &mut Amount {
-        let Object { class, site, .. } = object;
-        let place = Place { arena, class, site };
-        &mut self.amounts.entry(place).or_default().live
+    /// What was alive in an arena is so there no longer.
+    fn ends(&mut self, arena: ArenaId, object: Object) {
+        if let Entry::Occupied(mut amounts) = self.amounts.entry(object.place(arena)) {
+            let live = &mut amounts.get_mut().live;
+            live.take(object.size);
+            if self.forgets && live.objects == 0 {
+                amounts.remove();
+            }
+        }
+    }
+}
+
+impl Object {
+    fn place(self, arena: ArenaId) -> Place {
+        let Object { class, site, .. } = self;
+        Place { arena, class, site }
     }
 }
 

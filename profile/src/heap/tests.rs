@@ -13,9 +13,10 @@ use super::*;
 
 /// Knows each object by its number, whatever id it has; sends each event to the
 /// model, and compares.
-#[derive(Default)]
 struct Oracle {
     heap: Heap,
+    /// The same, of the living.
+    living: Heap,
     events: Vec<Event>,
     objects: Vec<Known>,
 }
@@ -25,6 +26,17 @@ struct Known {
     size: u64,
     born: ArenaId,
     at: Option<(ArenaId, ObjectId)>,
+}
+
+impl Default for Oracle {
+    fn default() -> Self {
+        Oracle {
+            heap: Heap::default(),
+            living: Heap::of_the_living(),
+            events: Vec::new(),
+            objects: Vec::new(),
+        }
+    }
 }
 
 impl Oracle {
@@ -39,6 +51,34 @@ impl Oracle {
             "{:?}",
             self.events
         );
+        self.living.apply(event).expect("it can be");
+        self.compare_living();
+    }
+
+    /// What is alive is where it should be, and nothing else is kept.
+    fn compare_living(&self) {
+        let amounts = self
+            .amounts()
+            .into_iter()
+            .map(|(place, sums)| (place, sums.live));
+        let alive: BTreeMap<Place, Amount> = amounts.filter(|(_, live)| live.objects > 0).collect();
+        let found = self.living.amounts_by(|place| place);
+        let found: BTreeMap<Place, Amount> = found
+            .into_iter()
+            .map(|(place, sums)| (place, sums.live))
+            .collect();
+        assert_eq!(found, alive, "{:?}", self.events);
+        let places: Vec<_> = self.objects.iter().filter_map(|known| known.at).collect();
+        assert_eq!(self.living.objects(), places.len(), "{:?}", self.events);
+        for arena in self.living.arenas.keys() {
+            let objects = places.iter().filter(|(at, _)| at == arena).count();
+            assert_eq!(self.living.objects_in(*arena), Some(objects));
+        }
+        // Two have one id only while a collection moves them.
+        for (arena, id) in places {
+            let place = self.living.place(id).expect("it is alive");
+            assert!(place.arena == arena || !self.living.covered.is_empty());
+        }
     }
 
     fn amounts(&self) -> BTreeMap<Place, Amounts> {
@@ -120,6 +160,7 @@ fn state(heap: &Heap) -> impl PartialEq + std::fmt::Debug + use<> {
         is_collecting,
         amounts,
         allocated,
+        forgets: _,
         events: _,
     } = heap.clone();
     (arenas, arena_of, covered, is_collecting, amounts, allocated)
