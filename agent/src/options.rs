@@ -23,6 +23,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   alloc=sampled[=BYTES]     sample what anybody allocates, once in so many bytes
                             on average (default 512k)
   alloc=live[=BYTES]        the same, and follow which of the samples are alive
+  alloc=live=exact          all of them, not samples: every allocation, and what of
+                            it is alive
   alloc-context=true        with alloc=exact: from where it was called
   max-nodes=N               most nodes of the call tree (default 1000000)
   file=FILE                 the profile; %p in its name is the process id
@@ -295,6 +297,11 @@ mod tests {
             options("alloc=live=64k").alloc,
             Some(AllocationMode::Live { interval })
         );
+        assert_eq!(
+            options("alloc=live=exact").alloc,
+            Some(AllocationMode::LiveExact)
+        );
+        assert!(!options("alloc=live=exact").rewrites());
         for wrong in [
             "alloc=all",
             "alloc=sampled=0",
@@ -303,7 +310,10 @@ mod tests {
             "alloc=exact=1",
         ] {
             let fault = parse(wrong, 7).map(|_| ()).unwrap_err();
-            assert!(fault.contains("live=BYTES expected"), "{fault}");
+            assert!(
+                fault.contains("live=BYTES or live=exact expected"),
+                "{fault}"
+            );
         }
         assert!(parse("timing=none", 7).is_err());
         assert!(parse("alloc=live,alloc-context=true", 7).is_err());

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::{Allocations, Profile};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
 use tempfile::TempDir;
 
 mod support;
@@ -29,15 +27,9 @@ struct Booked {
 impl Booked {
     fn new(feature: u32) -> Result<Self> {
         let folder = TempDir::new()?;
-        let manifest = folder.path().join("manifest");
-        std::fs::write(&manifest, "Premain-Class: Allocations\n")?;
-        let jar = folder.path().join("sizes.jar");
-        // Nothing but the manifest: the class is the program's.
-        let mut tool = Jdk::find(17)?.tool("jar")?;
-        helpers::output(tool.arg("cfm").arg(&jar).arg(&manifest))?;
         Ok(Booked {
             feature,
-            jar,
+            jar: support::java_agent("Allocations", folder.path())?,
             _folder: folder,
         })
     }

@@ -71,7 +71,7 @@ pub(crate) struct RunArgs {
     /// Who allocates what: exact (what the instrumented methods make), sampled,
     /// sampled=BYTES (what anybody makes, one sample in so many bytes, 512k
     /// unless told), live, live=BYTES (the same, and what of the samples is
-    /// still alive)
+    /// still alive), live=exact (all that anybody makes, and what of it is)
     #[arg(long, value_name = "MODE", value_parser = alloc)]
     pub(crate) alloc: Option<String>,
 

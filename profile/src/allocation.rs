@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::format::Options;
+use crate::format::{Options, units};
 use crate::model::Profile;
 
 /// The allocations of a run.
@@ -48,11 +48,30 @@ pub enum Seen {
     /// Every one that an instruction of an instrumented class makes: numbers are exact.
     #[default]
     Exact,
+    /// Every one, whoever makes it: numbers are exact.
+    All,
     /// One in so many bytes on average, whoever allocates: numbers are estimates.
     Sampled {
         /// Mean distance of samples in bytes.
         interval: u64,
     },
+}
+
+impl Seen {
+    /// What that is, for people.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Seen::Exact => "every allocation of the instrumented classes".to_owned(),
+            Seen::All => "every allocation".to_owned(),
+            Seen::Sampled { interval } => {
+                format!("estimated: one sample in {}", units::bytes(interval))
+            }
+        }
+    }
+
+    pub(crate) fn is_sampled(self) -> bool {
+        matches!(self, Seen::Sampled { .. })
+    }
 }
 
 /// A call, or the instruction that allocates: a place in a method, called from its parent.

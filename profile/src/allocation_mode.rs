@@ -1,7 +1,7 @@
 //! Which allocations to look at, as users write it.
 
 /// What [`AllocationMode::read`] takes, for messages.
-pub const ALLOCATION_MODES: &str = "exact, sampled, sampled=BYTES, live or live=BYTES";
+pub const ALLOCATION_MODES: &str = "exact, sampled, sampled=BYTES, live, live=BYTES or live=exact";
 
 /// Which allocations to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum AllocationMode {
         /// Bytes, at least 1.
         interval: i32,
     },
+    /// `live=exact`: all, whoever allocates, and what of them is alive.
+    LiveExact,
 }
 
 impl AllocationMode {
@@ -37,6 +39,7 @@ impl AllocationMode {
             ("sampled", Some(text)) => {
                 bytes(text).map(|interval| AllocationMode::Sampled { interval })
             }
+            ("live", Some("exact")) => Some(AllocationMode::LiveExact),
             ("live", None) => Some(AllocationMode::Live { interval }),
             ("live", Some(text)) => bytes(text).map(|interval| AllocationMode::Live { interval }),
             _ => None,
@@ -74,6 +77,7 @@ mod tests {
             ("sampled=2M", sampled(2 << 20)),
             ("live", Some(AllocationMode::Live { interval: 524_288 })),
             ("live=4k", Some(AllocationMode::Live { interval: 4096 })),
+            ("live=exact", Some(AllocationMode::LiveExact)),
         ] {
             assert_eq!(AllocationMode::read(text), mode, "{text}");
         }
@@ -86,7 +90,8 @@ mod tests {
             "sampled=-1",
             "sampled=1g",
             "sampled=2048m",
-            "live=exact",
+            "live=all",
+            "sampled=exact",
         ] {
             assert_eq!(AllocationMode::read(wrong), None, "{wrong}");
         }

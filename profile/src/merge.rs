@@ -166,7 +166,7 @@ impl<'p> Allocated<'p> {
             ..Allocations::default()
         });
         match (&mut sum.seen, other.seen) {
-            (Seen::Exact, Seen::Exact) => {}
+            (Seen::Exact, Seen::Exact) | (Seen::All, Seen::All) => {}
             // Each was weighed by its own; the coarsest is said.
             (Seen::Sampled { interval }, Seen::Sampled { interval: other }) => {
                 *interval = other.max(*interval)

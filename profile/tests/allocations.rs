@@ -6,8 +6,8 @@
 mod common;
 
 use common::{allocations, sampled, small, text};
-use loadhook_profile::format::{Format, Options};
-use loadhook_profile::{Allocations, Measure, MergeError, Method, Profile, Timing, merge};
+use loadhook_profile::format::{Format, Options, pprof};
+use loadhook_profile::{Allocations, Measure, MergeError, Method, Profile, Seen, Timing, merge};
 use serde_json::Value;
 
 /// Without calls.
@@ -76,6 +76,37 @@ fn types_are_callees() {
         serde_json::from_str(&text(Format::Speedscope, &profile, &Options::default()))
             .expect("JSON");
     assert_eq!(speedscope["profiles"][0]["unit"], "bytes");
+}
+
+/// All that anybody made: counts, not estimates.
+#[test]
+fn everything_is_counted() {
+    let mut everything = allocations();
+    everything.seen = Seen::All;
+    everything.live = true;
+    let profile = alone(everything);
+    let table = text(Format::Table, &profile, &Options::default());
+    assert!(table.contains("every allocation\n"), "{table}");
+    assert!(!table.contains('~') && !table.contains('±'), "{table}");
+    let json: Value =
+        serde_json::from_str(&text(Format::Json, &profile, &Options::default())).expect("JSON");
+    let told = &json["allocations"];
+    assert_eq!(
+        (&told["sampled"], &told["interval"]),
+        (&Value::Bool(false), &Value::Null)
+    );
+    let first = &told["sites"][0];
+    assert!(first["allocated"]["bytes_error"].is_null() && first["live"].is_object());
+    let hprof = text(Format::Hprof, &profile, &Options::default());
+    assert!(hprof.contains("\nAll allocations.\n"), "{hprof}");
+    let mut bytes = Vec::new();
+    Format::Pprof
+        .write(&profile, &Options::default(), &mut bytes)
+        .expect("a vector takes all");
+    let read = pprof::read(&bytes[..]).expect("ours");
+    assert_eq!(read.allocations, profile.allocations);
+    merge(&[profile.clone(), profile.clone()]).expect("of one kind");
+    merge(&[profile, alone(allocations())]).expect_err("of two kinds");
 }
 
 /// A sampled stack holds each call of a recursion, a tree none twice.

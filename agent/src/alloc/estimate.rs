@@ -12,6 +12,15 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
+    /// Objects that were all seen.
+    pub(super) fn exactly(objects: u64, bytes: u64) -> Self {
+        Estimate {
+            objects: objects as f64,
+            bytes: bytes as f64,
+            ..Estimate::default()
+        }
+    }
+
     /// One sampled object of `size` bytes. The VM draws the distance to the
     /// next sample from an exponential distribution of mean `interval`, so the
     /// object was sampled with the probability 1 − exp(−size/interval) and

@@ -1,12 +1,14 @@
-//! Which of the samples are alive: each has a tag, its record's number.
+//! Which objects are alive, by their tags.
 
 use super::estimate::Estimate;
+use super::objects::Objects;
 use super::threads::Site;
 
 /// Samples alive at a time that are followed: some 60 MB of records.
 const MOST: usize = 1 << 20;
 
-/// A sampled object that is alive, as far as is known.
+/// An object that is alive, as far as is known, or several that differ in
+/// nothing else.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Record {
     /// The thread that made it.
@@ -25,18 +27,52 @@ enum Slot {
     Free(Option<u32>),
 }
 
-/// The samples that are alive.
+/// What is followed.
+#[derive(Debug)]
+pub(super) enum Followed {
+    Nothing,
+    Samples(Records),
+    All(Box<Objects>),
+}
+
+impl Followed {
+    /// The tag of an object; `None` if there is no room for it.
+    pub(super) fn put(&mut self, record: Record) -> Option<i64> {
+        match self {
+            Followed::Nothing => None,
+            Followed::Samples(records) => records.put(record),
+            Followed::All(objects) => objects.put(record),
+        }
+    }
+
+    /// The object of this tag is gone; the thread that made it.
+    pub(super) fn take(&mut self, tag: i64) -> Option<u32> {
+        match self {
+            Followed::Nothing => None,
+            Followed::Samples(records) => Some(records.take(tag)?.thread),
+            Followed::All(objects) => objects.take(tag),
+        }
+    }
+
+    pub(super) fn all(&self) -> Vec<Record> {
+        match self {
+            Followed::Nothing => Vec::new(),
+            Followed::Samples(records) => records.all().collect(),
+            Followed::All(objects) => objects.all(),
+        }
+    }
+}
+
+/// The samples that are alive: each one's tag is its record's number.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     slots: Vec<Slot>,
     free: Option<u32>,
-    /// Samples there was no room for.
-    pub(super) missed: u64,
 }
 
 impl Records {
     /// The tag of a new record; 0 is none.
-    pub(super) fn put(&mut self, record: Record) -> Option<i64> {
+    fn put(&mut self, record: Record) -> Option<i64> {
         let at = match self.free {
             Some(at) => {
                 let slot = &mut self.slots[at as usize];
@@ -50,16 +86,13 @@ impl Records {
                 self.slots.push(Slot::Taken(record));
                 self.slots.len() as u32 - 1
             }
-            None => {
-                self.missed += 1;
-                return None;
-            }
+            None => return None,
         };
         Some(i64::from(at) + 1)
     }
 
     /// The object of this tag is gone.
-    pub(super) fn take(&mut self, tag: i64) -> Option<Record> {
+    fn take(&mut self, tag: i64) -> Option<Record> {
         let at = u32::try_from(tag.checked_sub(1)?).ok()?;
         let slot = self.slots.get_mut(at as usize)?;
         let Slot::Taken(record) = *slot else {
@@ -70,7 +103,7 @@ impl Records {
         Some(record)
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = Record> {
+    fn all(&self) -> impl Iterator<Item = Record> {
         self.slots.iter().filter_map(|slot| match slot {
             Slot::Taken(record) => Some(*record),
             Slot::Free(_) => None,

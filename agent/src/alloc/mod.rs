@@ -1,12 +1,13 @@
 //! Samples of what is allocated, whoever does it, and which of them are alive.
 //!
 //! The VM gives an object in so many bytes to `SampledObjectAlloc`, in the
-//! thread that allocates it. What is known of stacks and sites is behind one
+//! thread that allocates it; every one if it is to be one in zero bytes. What is known of stacks and sites is behind one
 //! lock that is held for a moment and never while the VM is called: the VM's
 //! own threads take it too, in `ObjectFree`, when all others stand still.
 
 mod estimate;
 mod live;
+mod objects;
 mod report;
 mod resolve;
 mod stacks;
@@ -20,7 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use loadhook_profile::AllocationMode;
 
 use self::estimate::Estimate;
-use self::live::{Record, Records};
+use self::live::{Followed, Record, Records};
+use self::objects::Objects;
 use self::report::Growth;
 use self::stacks::{Limits, Numbers, Stacks};
 use self::threads::{Owners, Site, VIRTUAL};
@@ -37,7 +39,7 @@ const OTHERS: u32 = 0;
 
 /// The samples of this VM.
 pub(crate) struct Samples {
-    /// Mean distance of samples in bytes.
+    /// Mean distance of samples in bytes; 0 if all objects are.
     interval: i32,
     /// Whether it is followed which are alive.
     follows: bool,
@@ -68,7 +70,9 @@ struct State {
     types: Numbers<Arc<str>>,
     /// By descriptor, as the VM tells it.
     type_numbers: HashMap<Vec<u8>, u32>,
-    records: Records,
+    followed: Followed,
+    /// Objects there was no room to follow.
+    missed: u64,
     /// Samples there was no room for under their own site.
     without_site: u64,
 }
@@ -102,11 +106,16 @@ impl Samples {
     /// # Errors
     /// 98 if another agent samples: one can at a time.
     pub(crate) fn prepare(jvmti: Jvmti, mode: AllocationMode) -> jvmti::Result<Option<Self>> {
-        let (interval, follows) = match mode {
-            AllocationMode::Sampled { interval } => (interval, false),
-            AllocationMode::Live { interval } => (interval, true),
+        let (interval, followed) = match mode {
+            AllocationMode::Sampled { interval } => (interval, Followed::Nothing),
+            AllocationMode::Live { interval } => (interval, Followed::Samples(Records::default())),
+            AllocationMode::LiveExact => (
+                0,
+                Followed::All(Box::new(Objects::new(objects::Limits::DEFAULT))),
+            ),
             AllocationMode::Exact => return Ok(None),
         };
+        let follows = !matches!(followed, Followed::Nothing);
         let mut needed = vec![
             capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS,
             capability::CAN_GET_SOURCE_FILE_NAME,
@@ -121,25 +130,26 @@ impl Samples {
         }
         jvmti.add_capabilities(Capabilities::of(&needed))?;
         jvmti.set_heap_sampling_interval(interval)?;
-        Ok(Some(Samples::new(interval, follows, Limits::DEFAULT)))
+        Ok(Some(Samples::new(interval, followed)))
     }
 
-    fn new(interval: i32, follows: bool, limits: Limits) -> Self {
+    fn new(interval: i32, followed: Followed) -> Self {
         let mut types = Numbers::default();
         types.number("(other types)".into(), 1);
         Samples {
             interval,
-            follows,
+            follows: !matches!(followed, Followed::Nothing),
             draws_as_11: OnceLock::new(),
             thread: OnceLock::new(),
             collections: AtomicU32::new(0),
             collects_at_once: OnceLock::new(),
             state: Mutex::new(State {
-                stacks: Stacks::new(limits),
+                stacks: Stacks::new(Limits::DEFAULT),
                 owners: Owners::new(),
                 types,
                 type_numbers: HashMap::new(),
-                records: Records::default(),
+                followed,
+                missed: 0,
                 without_site: 0,
             }),
             growth: OnceLock::new(),
@@ -165,6 +175,9 @@ impl Samples {
         if self.follows {
             jvmti.notify(event::OBJECT_FREE, true)?;
             jvmti.notify(event::GARBAGE_COLLECTION_FINISH, true)?;
+            // A thread's buffer has objects that nobody sees until it is
+            // replaced, as it is by a collection.
+            jvmti.notify(event::SAMPLED_OBJECT_ALLOC, true)?;
             // A collector with threads of its own, as ZGC, stops several times
             // or tells of none. They are gone before VMDeath: who asks for a
             // collection then, or has asked just before, waits for ever.
@@ -227,6 +240,7 @@ impl Samples {
             ..own
         });
         match self.draws_as_11.get() {
+            _ if self.interval == 0 => Estimate::exactly(1, size),
             Some(true) => Estimate::following(own.previous, size, self.interval),
             _ => Estimate::of(size, self.interval),
         }
@@ -274,7 +288,7 @@ impl Samples {
             type_number: state.type_number(sample.descriptor, most),
         };
         let State {
-            owners, records, ..
+            owners, followed, ..
         } = &mut *state;
         if !owners.add(sample.thread, site, sample.estimate, most) {
             site = Site {
@@ -288,14 +302,17 @@ impl Samples {
         if !self.follows {
             return None;
         }
-        let tag = records.put(Record {
+        let tag = followed.put(Record {
             thread: sample.thread,
             site,
             born,
             estimate: sample.estimate,
-        })?;
-        owners.hold(sample.thread);
-        Some(tag)
+        });
+        match tag {
+            Some(_) => owners.hold(sample.thread),
+            None => state.missed += 1,
+        }
+        tag
     }
 
     /// `ThreadEnd`, in the thread that ends.
@@ -312,8 +329,8 @@ impl Samples {
     /// allowed, and the program may stand still.
     pub(crate) fn object_is_gone(&self, tag: i64) {
         let mut state = self.lock();
-        if let Some(record) = state.records.take(tag) {
-            state.owners.release(record.thread);
+        if let Some(thread) = state.followed.take(tag) {
+            state.owners.release(thread);
         }
     }
 

@@ -20,6 +20,14 @@ use crate::sys::event;
 /// Sites that are named as growing.
 const MOST_GROWING: usize = 10;
 
+/// Bytes of growth that are named: what is written as 0.1 MB or more.
+const LEAST_GROWTH: f64 = 5e4;
+
+/// What this version lacks: with an object that does not fit into a thread's
+/// buffer it forgets that the buffer was to end at the next one.
+const BEHIND_LARGE: &str = "JDK 11 does not show what a thread allocates behind an object too large \
+    for its buffer, until the buffer is full: with -XX:-UseTLAB, and G1 or ZGC, nothing is missing";
+
 /// Where in the code, without its callers, and which type.
 type Leaf = (Option<Place>, u32);
 
@@ -91,13 +99,19 @@ impl Samples {
         }
         let Builder { frames, sites, .. } = builder;
         let mut notes = picture.lacks.clone();
+        if self.interval == 0 && self.draws_as_11.get() == Some(&true) {
+            notes.push(BEHIND_LARGE.to_owned());
+        }
         if self.follows {
             notes.extend(self.growth(&picture));
         }
         profile.header.notes.extend(notes);
         profile.allocations = Some(Allocations {
-            seen: Seen::Sampled {
-                interval: self.interval as u64,
+            seen: match self.interval {
+                0 => Seen::All,
+                interval => Seen::Sampled {
+                    interval: interval as u64,
+                },
             },
             live: self.follows,
             frames: frames.all,
@@ -109,7 +123,8 @@ impl Samples {
         let state = self.lock();
         // Under the lock: no record is younger.
         let now = self.collections.load(Ordering::Relaxed);
-        let survivors = state.records.all().filter(|record| record.born != now);
+        let records = state.followed.all().into_iter();
+        let survivors = records.filter(|record| record.born != now);
         let owned = survivors.map(|record| Record {
             thread: state.owners.current(record.thread),
             ..record
@@ -155,18 +170,19 @@ impl Samples {
             // What is alive both times adds nothing to the error.
             let gone = (before.bytes_variance - early.bytes_variance).max(0.0);
             let error = (late.bytes_variance + gone).sqrt();
-            if bytes > 2.0 * error {
+            if bytes > 2.0 * error && bytes >= LEAST_GROWTH {
                 growing.push((bytes, error, leaf));
             }
         }
         growing.sort_by(|a, b| b.0.total_cmp(&a.0));
         growing.truncate(MOST_GROWING);
         let line = |(bytes, error, leaf): (f64, f64, Leaf)| {
-            let (bytes, error) = (bytes / 1e6, error / 1e6);
-            let what = picture.describe(leaf);
-            format!(
-                "alive since the first snapshot: {bytes:.1} MB more (± {error:.1} MB) of {what}"
-            )
+            let (bytes, what) = (bytes / 1e6, picture.describe(leaf));
+            let error = match error > 0.0 {
+                true => format!(" (± {:.1} MB)", error / 1e6),
+                false => String::new(),
+            };
+            format!("alive since the first snapshot: {bytes:.1} MB more{error} of {what}")
         };
         growing.into_iter().map(line).collect()
     }
@@ -175,7 +191,6 @@ impl Samples {
 impl State {
     fn lacks(&self) -> Vec<String> {
         let stacks = &self.stacks;
-        let missed = self.records.missed;
         let lacks = [
             (
                 stacks.cut,
@@ -194,8 +209,8 @@ impl State {
                     .to_owned(),
             ),
             (
-                missed,
-                "sampled objects were not followed: there was no room for more".to_owned(),
+                self.missed,
+                "objects were not followed: there was no room for more".to_owned(),
             ),
         ];
         let told = lacks.into_iter().filter(|(count, _)| *count > 0);

@@ -17,6 +17,8 @@ pub(crate) use loadhook_tests::helpers::{agent, finish};
 use loadhook_tests::jdk::Jdk;
 use tempfile::TempDir;
 
+pub(crate) mod marks;
+
 /// How calls can be timed.
 pub(crate) const TIMINGS: [&str; 3] = ["adaptive", "exact", "count"];
 
@@ -59,6 +61,16 @@ pub(crate) fn compiled(name: &str) -> Result<PathBuf> {
         helpers::output(javac.arg(folder).arg(&source)).map(drop)
     })?;
     Ok(folder)
+}
+
+/// An archive that makes a program's class the JVM's agent, which can then ask for the sizes of objects.
+pub(crate) fn java_agent(main: &str, folder: &Path) -> Result<PathBuf> {
+    let (manifest, jar) = (folder.join("manifest"), folder.join("agent.jar"));
+    fs::write(&manifest, format!("Premain-Class: {main}\n"))?;
+    // Nothing but the manifest: the class is the program's.
+    let mut tool = Jdk::find(17)?.tool("jar")?;
+    helpers::output(tool.arg("cfm").arg(&jar).arg(&manifest))?;
+    Ok(jar)
 }
 
 /// A program on a JDK.

@@ -40,6 +40,7 @@ pub(super) fn write(
     writeln!(out, "JAVA PROFILE 1.0.1, created {date}\n")?;
     match allocations.seen {
         Seen::Exact => writeln!(out, "All allocations of the instrumented classes.\n")?,
+        Seen::All => writeln!(out, "All allocations.\n")?,
         Seen::Sampled { interval } => {
             writeln!(out, "Estimates from one sample in {interval} bytes.\n")?;
         }

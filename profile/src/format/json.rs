@@ -58,7 +58,7 @@ fn allocations(
     options: &Options<'_>,
 ) -> serde_json::Value {
     let (sampled, interval) = match allocations.seen {
-        Seen::Exact => (false, None),
+        Seen::Exact | Seen::All => (false, None),
         Seen::Sampled { interval } => (true, Some(interval)),
     };
     let amount = |amount: &Amount| {

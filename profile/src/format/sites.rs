@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::Options;
 use super::table::{Column, fitted, lines, text_table};
 use super::units::{self, Quantity, UNKNOWN, Unit};
-use crate::allocation::{Allocations, Amount, Seen};
+use crate::allocation::{Allocations, Amount};
 use crate::measure::Measure;
 use crate::model::Profile;
 use crate::names::{names, printable};
@@ -177,10 +177,10 @@ fn head(
         rows.iter().for_each(|row| sum.add(&of(row)));
         sum
     };
-    let about = if allocations.seen == Seen::Exact {
-        ""
-    } else {
+    let about = if allocations.seen.is_sampled() {
         "~"
+    } else {
+        ""
     };
     let told = |what: &str, amount: Amount| {
         let bytes = units::bytes(amount.bytes.unwrap_or(0.0).round() as u64);
@@ -191,12 +191,7 @@ fn head(
     if allocations.live {
         facts.push(told("alive", sum(|row| row.live)));
     }
-    facts.push(match allocations.seen {
-        Seen::Exact => "every allocation of the instrumented classes".to_owned(),
-        Seen::Sampled { interval } => {
-            format!("estimated: one sample in {}", units::bytes(interval))
-        }
-    });
+    facts.push(allocations.seen.describe());
     writeln!(out, "{}\n", lines(&facts, options.width))
 }
 

@@ -12,6 +12,11 @@ use crate::model::{Profile, ThreadTree};
 /// The bits that stand for unknown bytes; no number has them.
 const UNKNOWN: u64 = u64::MAX;
 
+/// Whether survivors were followed.
+const LIVE: u64 = 1;
+/// Whether every allocation was seen, whoever made it.
+const ALL: u64 = 2;
+
 /// Names and units of the values.
 pub(super) fn values(
     allocations: &Allocations,
@@ -100,14 +105,19 @@ impl<W: Write> File<W> {
 
     fn frames(&mut self, allocations: &Allocations) {
         let interval = match allocations.seen {
-            Seen::Exact => 0,
+            Seen::Exact | Seen::All => 0,
             Seen::Sampled { interval } => interval,
         };
+        let flags = [
+            (LIVE, allocations.live),
+            (ALL, allocations.seen == Seen::All),
+        ];
+        let flags = flags.map(|(bit, holds)| bit * u64::from(holds));
         let frames = || allocations.frames.iter();
         let more = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
         self.writer.message(profile::LOADHOOK_FRAMES, |own| {
             own.number(1, interval);
-            own.number(2, u64::from(allocations.live));
+            own.number(2, flags.iter().sum());
             own.packed(3, distances(frames().map(|frame| frame.parent)));
             own.packed(4, frames().map(|frame| u64::from(frame.method)));
             own.packed(5, frames().map(|frame| more(frame.line)));
@@ -157,7 +167,7 @@ pub(super) fn read(
     threads: &[ThreadTree],
 ) -> Result<Allocations, ReadError> {
     let message: Message<'_, 6> = Message::read(frames)?;
-    let [interval, live, ..] = message.numbers;
+    let [interval, flags, ..] = message.numbers;
     let frame = |(at, row): (usize, Result<[u64; 6], ReadError>)| {
         let [_, _, distance, method, line, bci] = row?;
         if method >= methods as u64 {
@@ -195,10 +205,11 @@ pub(super) fn read(
     };
     Ok(Allocations {
         seen: match interval {
+            0 if flags & ALL != 0 => Seen::All,
             0 => Seen::Exact,
             interval => Seen::Sampled { interval },
         },
-        live: live != 0,
+        live: flags & LIVE != 0,
         sites: message.rows(1).map(site).collect::<Result<_, _>>()?,
         frames,
     })

@@ -308,6 +308,7 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
         .as_ref()
         .map(|allocations| match allocations.seen {
             Seen::Exact => "every allocation of the instrumented classes".to_owned(),
+            Seen::All => "every allocation".to_owned(),
             Seen::Sampled { interval } => {
                 format!("allocations estimated from samples, one in {interval} bytes")
             }

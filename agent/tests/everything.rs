@@ -1,0 +1,200 @@
+//! Every allocation and what of it is alive: what a program's own book says, in number, bytes and age.
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::{Amount, Seen};
+use tempfile::TempDir;
+
+mod support;
+use support::marks::{allocations, by_mark, marks};
+use support::{Finished, Program};
+
+on_each_jdk!(by_collector by_compiler growth unloading);
+
+/// Behind an object too large for a thread's buffer JDK 11 shows none until the next buffer. A note tells.
+fn buffers(feature: u32) -> &'static [&'static str] {
+    match feature {
+        11 => &["-XX:-UseTLAB"],
+        _ => &[],
+    }
+}
+
+fn run(feature: u32, count: &str, jvm: &[&str]) -> Result<Finished> {
+    let folder = TempDir::new()?;
+    let jar = support::java_agent("Everything", folder.path())?;
+    let java_agent = format!("-javaagent:{}", jar.display());
+    Program::new(feature, "Everything")
+        .options("alloc=live=exact")
+        .jvm(&["-Xmx300m", "-Xcheck:jni", &java_agent])
+        .jvm(buffers(feature))
+        .jvm(jvm)
+        .args(&[count])
+        .run()
+}
+
+/// The numbers of a line that the program printed.
+fn printed(run: &Finished, key: &str) -> Result<Vec<u64>> {
+    let stdout = String::from_utf8_lossy(&run.output.stdout).into_owned();
+    let mut lines = stdout.lines();
+    let line = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+    let line = line.with_context(|| format!("{}: {key}: {:?}", run.name, run.output))?;
+    Ok(line.split(' ').map(str::parse).collect::<Result<_, _>>()?)
+}
+
+fn known(objects: f64, bytes: f64) -> Amount {
+    Amount {
+        objects,
+        bytes: Some(bytes),
+        ..Amount::default()
+    }
+}
+
+/// All that is in the program's book is in the profile.
+fn agrees(run: &Finished) -> Result<()> {
+    let found = by_mark(&run.profile, "Everything", |site| site.allocated)?;
+    let stdout = String::from_utf8_lossy(&run.output.stdout).into_owned();
+    let (mut all, mut wrong) = (0, Vec::new());
+    for line in stdout.lines().filter_map(|line| line.strip_prefix("MADE ")) {
+        let [mark, type_name, objects, bytes] = line.split(' ').collect::<Vec<_>>()[..] else {
+            anyhow::bail!("{line}");
+        };
+        let (objects, bytes): (f64, f64) = (objects.parse()?, bytes.parse()?);
+        let at_least = mark.ends_with('+');
+        let key = (mark.trim_end_matches('+').to_owned(), type_name.to_owned());
+        let amount = found.get(&key).copied().unwrap_or_default();
+        let more = amount.objects > objects && amount.objects < objects + 1000.0;
+        if amount != known(objects, bytes) && !(at_least && more) {
+            wrong.push(format!("{line}: {amount:?}"));
+        }
+        all += 1;
+    }
+    ensure!(all >= 22, "{}: {:?}", run.name, run.output);
+    let told = |note: &String| note.starts_with("JDK 11 does not show");
+    ensure!(
+        run.profile.header.notes.iter().any(told) == run.name.starts_with("JDK 11"),
+        "{}: {:?}",
+        run.name,
+        run.profile.header.notes
+    );
+    ensure!(wrong.is_empty(), "{}:\n{}", run.name, wrong.join("\n"));
+    println!("{}: {all} kinds agree", run.name);
+    Ok(())
+}
+
+/// What is kept is alive, what is dropped is not.
+fn lives(run: &Finished) -> Result<()> {
+    let [objects, bytes] = printed(run, "KEPT")?[..] else {
+        anyhow::bail!("{:?}", run.output);
+    };
+    let live = by_mark(&run.profile, "Everything", |site| site.live)?;
+    let key = |mark: &str, name: &str| (mark.to_owned(), name.to_owned());
+    let known = known(objects as f64, bytes as f64);
+    ensure!(
+        live.get(&key("kept", "float[]")) == Some(&known),
+        "{}: {live:?}",
+        run.name
+    );
+    for (mark, name) in [
+        ("object", "Everything$Pair"),
+        ("bytes", "byte[]"),
+        ("clone", "Everything$Pair"),
+        ("native", "java.lang.Class[]"),
+        ("thread", "int[]"),
+    ] {
+        let dropped = live.get(&key(mark, name)).map(|live| live.objects);
+        ensure!(dropped == Some(0.0), "{}: {mark}: {dropped:?}", run.name);
+    }
+    let allocations = allocations(&run.profile)?;
+    ensure!(
+        allocations.live && allocations.seen == Seen::All,
+        "{}: {:?}",
+        run.name,
+        allocations.seen
+    );
+    let kept = allocations.sites.iter().filter(|site| {
+        let frame = site.frame.map(|at| allocations.frames[at as usize]);
+        let method = frame.map(|frame| &run.profile.methods[frame.method as usize]);
+        site.live.objects > 0.0
+            && &*site.type_name == "float[]"
+            && method.is_some_and(|method| &*method.name == "kept")
+    });
+    let found: Vec<f64> = kept.map(|site| site.live_age).collect();
+    ensure!(
+        printed(run, "MEANWHILE")? == [0],
+        "{}: the heap is too small",
+        run.name
+    );
+    // The program asks for four, and one more is at the end.
+    ensure!(found == [5.0], "{}: {found:?}", run.name);
+    println!("{}: {objects} alive, five collections old", run.name);
+    Ok(())
+}
+
+fn by_collector(feature: u32) -> Result<()> {
+    let collectors: &[&str] = match feature {
+        // Without buffers it has code that allocates in the others' heaps by itself.
+        11 => &["G1GC"],
+        _ => &["SerialGC", "ParallelGC", "G1GC"],
+    };
+    for collector in collectors {
+        let run = run(feature, "300", &[&format!("-XX:+Use{collector}")])?;
+        agrees(&run)?;
+        lives(&run)?;
+    }
+    let zgc = ["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"];
+    agrees(&run(feature, "300", &zgc)?)
+}
+
+fn by_compiler(feature: u32) -> Result<()> {
+    for options in [
+        &["-Xint"] as &[&str],
+        &["-XX:TieredStopAtLevel=1"],
+        &["-XX:-TieredCompilation", "-Xbatch"],
+        &["-XX:-UseTLAB"],
+    ] {
+        agrees(&run(feature, "1000", options)?)?;
+    }
+    Ok(())
+}
+
+/// Classes that come and go with what they made.
+fn unloading(feature: u32) -> Result<()> {
+    let run = Program::new(feature, "Unloaded")
+        .options("alloc=live=exact")
+        .jvm(&["-Xmx64m", "-Xcheck:jni", "-XX:+UseG1GC"])
+        .jvm(buffers(feature))
+        .run()?;
+    run.printed("unloaded\n", 0)?;
+    let key = ("leaving".to_owned(), "byte[]".to_owned());
+    let allocated = by_mark(&run.profile, "Unloaded", |site| site.allocated)?;
+    let made = allocated.get(&key).map(|made| made.objects);
+    // In each loader one is of the name of the class that has the field.
+    ensure!(made == Some(200_100.0), "{}: {made:?}", run.name);
+    let live = by_mark(&run.profile, "Unloaded", |site| site.live)?;
+    let left = live.get(&key).map(|left| left.objects);
+    ensure!(left <= Some(1.0), "{}: {left:?} alive", run.name);
+    Ok(())
+}
+
+/// What is more at the end than at the first snapshot is named, without an error.
+fn growth(feature: u32) -> Result<()> {
+    let folder = TempDir::new()?;
+    let file = folder.path().join("profile.pb.gz");
+    let path = file.display().to_string();
+    let program = Program::new(feature, "Kept")
+        .options("alloc=live=exact,snapshot-every=100ms")
+        .jvm(&["-Xmx600m"])
+        .args(&[&path]);
+    let output = support::finish(&mut program.command(&file)?)?;
+    ensure!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    let profile = support::read(&file)?;
+    let line = marks("Kept")?.into_iter().find(|(_, mark)| mark == "grows");
+    let line = line.context("a mark")?.0;
+    let growing =
+        format!("alive since the first snapshot: 50.1 MB more of int[] from Kept.main:{line}");
+    let notes = &profile.header.notes;
+    ensure!(notes.contains(&growing), "{growing}: {notes:?}");
+    Ok(())
+}

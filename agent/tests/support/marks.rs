@@ -1,0 +1,58 @@
+//! Allocations of lines that a program marks.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use loadhook_profile::{Allocations, Amount, Frame, Profile, Site};
+
+/// The lines that a program marks by `// @mark`.
+pub(crate) fn marks(program: &str) -> Result<BTreeMap<u32, String>> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{program}.java"));
+    let text = fs::read_to_string(source)?;
+    let marked = (1..).zip(text.lines());
+    let marks =
+        marked.filter_map(|(line, text)| Some((line, text.split_once("// @")?.1.to_owned())));
+    Ok(marks.collect())
+}
+
+pub(crate) fn allocations(profile: &Profile) -> Result<&Allocations> {
+    profile.allocations.as_ref().context("no allocations")
+}
+
+/// What was allocated, or is alive, by mark and type.
+pub(crate) fn by_mark(
+    profile: &Profile,
+    program: &str,
+    amount: fn(&Site) -> Amount,
+) -> Result<BTreeMap<(String, String), Amount>> {
+    let marks = marks(program)?;
+    let allocations = allocations(profile)?;
+    let mut found: BTreeMap<(String, String), Amount> = BTreeMap::new();
+    for site in &allocations.sites {
+        let frame = |at: u32| allocations.frames[at as usize];
+        // What makes a lambda's object has no line.
+        let path = std::iter::successors(site.frame.map(frame), |f| f.parent.map(frame));
+        let mark = |frame: Frame| {
+            let method = &profile.methods[frame.method as usize];
+            let is_ours = method.file.as_deref() == Some(&format!("{program}.java"));
+            marks.get(&frame.line.filter(|_| is_ours)?)
+        };
+        let Some(mark) = path.take(16).find_map(mark) else {
+            continue;
+        };
+        // A lambda's class has a number, before JDK 21 at least.
+        let name = match site.type_name.find("$$Lambda") {
+            Some(at) => &site.type_name[..at + "$$Lambda".len()],
+            None => &site.type_name,
+        };
+        let sum = found.entry((mark.clone(), name.to_owned())).or_default();
+        let one = amount(site);
+        sum.objects += one.objects;
+        sum.bytes = Some(sum.bytes.unwrap_or(0.0) + one.bytes.context("bytes")?);
+        sum.objects_variance += one.objects_variance;
+        sum.bytes_variance += one.bytes_variance;
+    }
+    Ok(found)
+}
