@@ -20,6 +20,9 @@ pub enum ErrorKind {
     /// The file could not be read or unpacked.
     #[error("{0}")]
     Io(io::Error),
+    /// There is not a byte.
+    #[error("no heap dump: the file is empty")]
+    Empty,
     /// The file begins like none.
     #[error("no heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`")]
     NotADump,
@@ -54,6 +57,9 @@ pub enum ErrorKind {
         /// The limit.
         most: u64,
     },
+    /// It is not the same when it is read again.
+    #[error("the dump changed while it was read")]
+    Changed,
     /// An object's class was not dumped, or not before it.
     #[error("class {0:#x} is not in the dump")]
     UnknownClass(u64),

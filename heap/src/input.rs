@@ -20,6 +20,8 @@ pub(crate) struct Input<R> {
     end: usize,
     /// Position of the buffer's first byte.
     base: u64,
+    /// The source ended where it says itself that more has to come.
+    is_cut_off: bool,
 }
 
 /// What unpacks itself if it is gzip's.
@@ -45,6 +47,7 @@ impl<R: Read> Input<R> {
             start: 0,
             end: 0,
             base: 0,
+            is_cut_off: false,
         }
     }
 
@@ -71,7 +74,10 @@ impl<R: Read> Input<R> {
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 // A file that was packed ends within a member.
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.is_cut_off = true;
+                    break;
+                }
                 Err(error) => return self.error(ErrorKind::Io(error)),
             }
         }
@@ -127,10 +133,13 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    /// Whether nothing is left.
+    /// Whether nothing is left, and nothing is missing of what was packed.
     pub(crate) fn is_at_end(&mut self) -> Result<bool> {
         if self.start == self.end {
             self.fill(1)?;
+        }
+        if self.start == self.end && self.is_cut_off {
+            return self.truncated("what gzip packed");
         }
         Ok(self.start == self.end)
     }

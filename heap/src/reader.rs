@@ -169,7 +169,10 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
             Ok(magic) if MAGIC.contains(&magic) => {}
             Err(error) if !error.is_truncated() => return Err(error),
             _ => {
-                let kind = ErrorKind::NotADump;
+                let kind = match self.input.at() {
+                    0 => ErrorKind::Empty,
+                    _ => ErrorKind::NotADump,
+                };
                 return Err(Error { kind, at: 0 });
             }
         }

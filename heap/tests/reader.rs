@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::io::Write;
+
 use loadhook_heap::{Error, ErrorKind, Histogram, Visitor, histogram, read};
 use proptest::prelude::*;
 use support::Writer;
@@ -67,9 +69,52 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
         assert!(read(&whole[..length], &mut All).is_err());
     }
     assert_eq!(most, 6);
-    for length in 0..19 {
+    for length in 1..19 {
         let error = counts(&whole[..length]).1.expect_err("it is none");
         assert!(matches!(error.kind, ErrorKind::NotADump));
+    }
+    let error = counts(&[]).1.expect_err("it is empty").to_string();
+    assert_eq!(error, "no heap dump: the file is empty at byte 0");
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(bytes).expect("memory");
+    packer.finish().expect("memory")
+}
+
+#[test]
+fn what_is_packed_is_read_to_its_last_byte() {
+    // Of one member, and of several, as HotSpot's threads write them.
+    let whole = small();
+    let members: Vec<Vec<u8>> = whole.chunks(100).map(packed).collect();
+    assert!(members.len() > 3);
+    for packed in [packed(&whole), members.concat()] {
+        counts(&packed).1.expect("it is whole");
+        for length in 20..packed.len() {
+            let error = counts(&packed[..length]).1.expect_err("it is cut off");
+            // Of so little no byte of a dump comes out.
+            let is_told = error.is_truncated()
+                || length < 60 && matches!(error.kind, ErrorKind::NotADump | ErrorKind::Empty);
+            assert!(is_told, "{length}: {error}");
+        }
+        for more in [
+            &b"\0"[..],
+            b"\n",
+            b"more bytes than a member's head",
+            &[0; 512],
+        ] {
+            let error = counts(&[&packed, more].concat())
+                .1
+                .expect_err("there is more");
+            assert!(error.at == whole.len() as u64, "{error}");
+        }
+        // The sum of the last member's bytes.
+        let mut wrong = packed.clone();
+        let sum = wrong.len() - 8;
+        wrong[sum] ^= 1;
+        let error = counts(&wrong).1.expect_err("it is not that").to_string();
+        assert!(error.contains("checksum"), "{error}");
     }
 }
 
