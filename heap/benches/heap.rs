@@ -1,7 +1,8 @@
 //! How fast a large dump is read, and what it takes.
 //!
-//!     cargo bench -p loadhook-heap -- [FILE]
+//!     cargo bench -p loadhook-heap -- [MEGABYTES [FILE]]
 //!
+//! The graph may take so many megabytes of memory, else what it needs.
 //! Without a file, a dump of 10 million objects is made: lists, trees and
 //! tables with arrays of bytes, as programs have them. Ends with one line
 //! `RESULT heap_…`; a megabyte is 1,000,000 bytes of the dump, and memory is
@@ -22,7 +23,12 @@ const OBJECTS: u64 = 10_000_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
-    let file = match std::env::args().nth(1).filter(|arg| arg != "--bench") {
+    let mut arguments = std::env::args().skip(1).filter(|arg| arg != "--bench");
+    let memory = match arguments.next() {
+        Some(megabytes) => megabytes.parse::<u64>()? * 1_000_000,
+        None => u64::MAX,
+    };
+    let file = match arguments.next() {
         Some(file) => PathBuf::from(file),
         None => make(&folder.path().join("heap.hprof"))?,
     };
@@ -42,9 +48,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     rates.sort_by(f64::total_cmp);
     let before = peak()?;
     let (start, processor) = (Instant::now(), on_processor()?);
-    let (graph, _) = Graph::read(|| File::open(&file), u64::MAX)?;
+    let (graph, _) = Graph::read(|| File::open(&file), memory)?;
     let read = start.elapsed().as_secs_f64();
-    let found = graph.dominators();
+    let found = graph.dominators()?;
     let seconds = start.elapsed().as_secs_f64();
     let processor = on_processor()? - processor;
     println!(

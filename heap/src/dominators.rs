@@ -4,193 +4,266 @@
 //! is what goes when it goes. The algorithm is Lengauer's and Tarjan's with
 //! path compression, in O(references × log objects) whatever the graph is.
 //! All is numbered in the order in which a depth-first walk comes to it; 0 is
-//! above the roots. It takes some 60 bytes an object and 4 a reference.
+//! above the roots.
+//!
+//! All columns may be on the disk. References are sorted by the object they
+//! lead to, and taken in that order.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io;
 
+use crate::error::{Error, ErrorKind, Result};
 use crate::graph::Graph;
+use crate::sort::{Sorted, Sorter};
+use crate::store::{Column, Store};
 
 /// The dominator tree of the objects that roots keep.
-pub struct Dominators {
+pub struct Dominators<'g> {
+    graph: &'g Graph,
     /// Object to its number in the walk, 0 of what no root keeps.
-    order: Vec<u32>,
+    order: Column,
     /// Number in the walk to object.
-    objects: Vec<u32>,
+    objects: Column,
     /// Number to the one that dominates it.
-    above: Vec<u32>,
-    retained: Vec<u64>,
-    /// Number to the first of those that refer to it.
-    first: Vec<u32>,
-    referrers: Vec<u32>,
+    above: Column,
+    retained: Column,
 }
 
 impl Graph {
     /// Finds what each object keeps.
-    #[must_use]
-    pub fn dominators(&self) -> Dominators {
-        let (order, objects, parents) = walk(self);
+    ///
+    /// # Errors
+    ///
+    /// If the temporary file has no room, or cannot be read.
+    pub fn dominators(&self) -> Result<Dominators<'_>> {
+        let store = &mut *self.store.borrow_mut();
+        self.dominators_in(store).map_err(|error| Error {
+            kind: ErrorKind::Io(error),
+            at: self.end,
+        })
+    }
+
+    fn dominators_in(&self, store: &mut Store) -> io::Result<Dominators<'_>> {
+        let (order, objects, parents) = self.walk(store)?;
+        let references = self.referrers(store, &order)?;
+        let above = dominators(store, parents, references)?;
         let count = objects.len();
-        // Who refers to each, among those that are kept.
-        let mut first = vec![0_u32; count + 1];
-        let numbers = |number: usize| {
-            let references = match number {
-                0 => &self.roots,
-                _ => self.references(objects[number]),
-            };
-            references.iter().map(|to| order[*to as usize] as usize)
-        };
-        for from in 0..count {
-            numbers(from).for_each(|to| first[to] += 1);
+        let retained = store.column(2 * count);
+        for number in 1..count {
+            let object = store.get(&objects, number)?;
+            let size = self.size_in(store, object)?;
+            store.set64(&retained, number, size)?;
         }
-        let mut sum = 0;
-        for place in &mut first {
-            sum += *place;
-            *place = sum;
-        }
-        // Filled from the end of each part, which leaves its beginning.
-        let mut referrers = vec![0; sum as usize];
-        for from in (0..count).rev() {
-            for to in numbers(from) {
-                first[to] -= 1;
-                referrers[first[to] as usize] = from as u32;
-            }
-        }
-        let above = dominators(parents, &first, &referrers);
-        let mut retained = vec![0];
-        retained.extend(objects[1..].iter().map(|object| self.size(*object)));
         for number in (1..count).rev() {
-            retained[above[number] as usize] += retained[number];
+            let of = store.get(&above, number)? as usize;
+            let sum = store.get64(&retained, of)? + store.get64(&retained, number)?;
+            store.set64(&retained, of, sum)?;
         }
-        Dominators {
+        Ok(Dominators {
+            graph: self,
             order,
             objects,
             above,
             retained,
-            first,
-            referrers,
-        }
+        })
     }
-}
 
-/// Walks from the roots: object to number, number to object, number to the
-/// one from which it was reached.
-fn walk(graph: &Graph) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
-    let mut order = vec![0; graph.len() as usize];
-    let mut objects = vec![0];
-    let mut parents = vec![0];
-    let mut stack: Vec<(u32, u32)> = Vec::new();
-    for root in &graph.roots {
-        let mut reached = Some((0, *root));
-        loop {
-            if let Some((from, object)) = reached.take()
-                && order[object as usize] == 0
-            {
-                let number = objects.len() as u32;
-                order[object as usize] = number;
-                objects.push(object);
-                parents.push(from);
-                stack.push((number, 0));
-            }
-            let Some((number, next)) = stack.last_mut() else {
-                break;
-            };
-            match graph
-                .references(objects[*number as usize])
-                .get(*next as usize)
-            {
-                Some(to) => {
-                    *next += 1;
-                    reached = Some((*number, *to));
+    /// Walks from the roots: object to number, number to object, number to the
+    /// one from which it was reached.
+    fn walk(&self, store: &mut Store) -> io::Result<(Column, Column, Column)> {
+        let order = store.column(self.len() as usize);
+        let [mut objects, mut parents] = [0; 2].map(|len| store.column(len));
+        store.push(&mut objects, 0)?;
+        store.push(&mut parents, 0)?;
+        // The next reference of those above `from`; they are its parents.
+        let mut stack = store.column(0);
+        for root in &self.roots {
+            let (mut from, mut next) = (0, 0);
+            let mut reached = Some(*root);
+            loop {
+                if let Some(object) = reached {
+                    if store.get(&order, object as usize)? == 0 {
+                        let number = objects.len() as u32;
+                        store.set(&order, object as usize, number)?;
+                        store.push(&mut objects, object)?;
+                        store.push(&mut parents, from)?;
+                        store.push(&mut stack, next)?;
+                        (from, next) = (number, self.first_in(store, object)?);
+                    }
+                } else if from == 0 {
+                    break;
+                } else {
+                    from = store.get(&parents, from as usize)?;
+                    next = store.pop(&mut stack)?;
                 }
-                None => drop(stack.pop()),
+                reached = self.reference_in(store, &mut next)?;
             }
         }
+        store.free(stack);
+        Ok((order, objects, parents))
     }
-    (order, objects, parents)
+
+    /// The references of what is kept, those to the highest number first: its
+    /// complement, and the number of the one that refers to it.
+    fn referrers(&self, store: &mut Store, order: &Column) -> io::Result<Sorted<2>> {
+        let mut sorter = Sorter::new(self.sorting);
+        for root in &self.roots {
+            let to = store.get(order, *root as usize)?;
+            sorter.push(store, [!to, 0])?;
+        }
+        for object in 0..self.len() {
+            let from = store.get(order, object as usize)?;
+            if from == 0 {
+                continue;
+            }
+            let mut next = self.first_in(store, object)?;
+            while let Some(to) = self.reference_in(store, &mut next)? {
+                let to = store.get(order, to as usize)?;
+                sorter.push(store, [!to, from])?;
+            }
+        }
+        sorter.finish(store)
+    }
 }
 
 /// The immediate dominator of each.
-fn dominators(parents: Vec<u32>, first: &[u32], referrers: &[u32]) -> Vec<u32> {
-    const NONE: u32 = u32::MAX;
+fn dominators(store: &mut Store, parents: Column, mut references: Sorted<2>) -> io::Result<Column> {
     let count = parents.len();
-    let mut forest = Forest {
+    let forest = Forest {
         // Of what is not linked yet, the parent.
         ancestor: parents,
-        label: (0..count as u32).collect(),
-        semi: (0..count as u32).collect(),
-        path: Vec::new(),
+        label: store.column(count),
+        semi: store.column(count),
     };
-    let mut above = vec![0; count];
-    let mut bucket = vec![NONE; count];
-    let mut next = vec![NONE; count];
-    for number in (1..count).rev() {
-        let parent = forest.ancestor[number] as usize;
-        let mut least = forest.semi[number];
-        for referrer in &referrers[first[number] as usize..first[number + 1] as usize] {
-            let best = forest.best(*referrer, number as u32);
-            least = least.min(forest.semi[best as usize]);
+    // While a number waits for its dominator, the one that waits behind it.
+    let above = store.column(count);
+    let mut path = store.column(0);
+    // Those that wait for a number are linked as long as it is not: the first
+    // is where its label will be, plus 1.
+    let first = &forest.label;
+    let mut reference = references.next(store)?;
+    for number in (1..count as u32).rev() {
+        let parent = store.get(&forest.ancestor, number as usize)?;
+        let mut least = parent;
+        while let Some([_, referrer]) = reference.filter(|[to, _]| !*to == number) {
+            let semi = forest.semi_of_best(store, &mut path, referrer, number)?;
+            least = least.min(semi);
+            reference = references.next(store)?;
         }
-        forest.semi[number] = least;
-        next[number] = bucket[least as usize];
-        bucket[least as usize] = number as u32;
-        // From here on, `number` is linked to its parent.
-        let mut waiting = std::mem::replace(&mut bucket[parent], NONE);
-        while waiting != NONE {
-            let best = forest.best(waiting, number as u32 - 1);
-            let is_below = forest.semi[best as usize] < forest.semi[waiting as usize];
-            above[waiting as usize] = if is_below { best } else { parent as u32 };
-            waiting = next[waiting as usize];
+        store.set(&forest.semi, number as usize, least)?;
+        let behind = store.get(first, least as usize)?;
+        store.set(&above, number as usize, behind)?;
+        store.set(first, least as usize, number + 1)?;
+        // From here on, `number` is linked to its parent. None waits for it:
+        // those below it are done, and its first child has told them.
+        store.set(&forest.label, number as usize, number)?;
+        let mut waiting = store.get(first, parent as usize)?;
+        store.set(first, parent as usize, 0)?;
+        while let Some(of) = waiting.checked_sub(1) {
+            waiting = store.get(&above, of as usize)?;
+            let best = forest.best(store, &mut path, of, number - 1)?;
+            let [mut by, semi] = [best, of].map(|number| number as usize);
+            let is_below = store.get(&forest.semi, by)? < store.get(&forest.semi, semi)?;
+            if !is_below {
+                by = parent as usize;
+            }
+            store.set(&above, of as usize, by as u32)?;
         }
     }
+    references.free(store);
+    store.free(path);
     for number in 1..count {
-        if above[number] != forest.semi[number] {
-            above[number] = above[above[number] as usize];
+        let by = store.get(&above, number)?;
+        if by != store.get(&forest.semi, number)? {
+            let by = store.get(&above, by as usize)?;
+            store.set(&above, number, by)?;
         }
     }
-    above
+    for column in [forest.ancestor, forest.label, forest.semi] {
+        store.free(column);
+    }
+    Ok(above)
 }
 
 /// What is linked so far: all numbers above one.
 struct Forest {
-    ancestor: Vec<u32>,
+    ancestor: Column,
     /// The one of the least semidominator on the compressed path.
-    label: Vec<u32>,
-    semi: Vec<u32>,
-    path: Vec<u32>,
+    label: Column,
+    semi: Column,
 }
 
 impl Forest {
     /// The one of the least semidominator between `number` and the root of
     /// its tree, that excluded; numbers above `limit` are linked.
     #[inline]
-    fn best(&mut self, number: u32, limit: u32) -> u32 {
+    fn best(
+        &self,
+        store: &mut Store,
+        path: &mut Column,
+        number: u32,
+        limit: u32,
+    ) -> io::Result<u32> {
         if number <= limit {
-            return number;
+            return Ok(number);
         }
-        if self.ancestor[number as usize] > limit {
-            self.compress(number, limit);
+        if store.get(&self.ancestor, number as usize)? > limit {
+            self.compress(store, path, number, limit)?;
         }
-        self.label[number as usize]
+        store.get(&self.label, number as usize)
     }
 
-    fn compress(&mut self, number: u32, limit: u32) {
+    /// Its semidominator; of what is not linked, itself.
+    #[inline]
+    fn semi_of_best(
+        &self,
+        store: &mut Store,
+        path: &mut Column,
+        number: u32,
+        limit: u32,
+    ) -> io::Result<u32> {
+        if number <= limit {
+            return Ok(number);
+        }
+        let best = self.best(store, path, number, limit)?;
+        store.get(&self.semi, best as usize)
+    }
+
+    fn compress(
+        &self,
+        store: &mut Store,
+        path: &mut Column,
+        number: u32,
+        limit: u32,
+    ) -> io::Result<()> {
         let mut at = number;
-        while self.ancestor[at as usize] > limit {
-            self.path.push(at);
-            at = self.ancestor[at as usize];
-        }
-        while let Some(below) = self.path.pop() {
-            let ancestor = self.ancestor[below as usize] as usize;
-            let [old, new] = [self.label[below as usize], self.label[ancestor]];
-            if self.semi[new as usize] < self.semi[old as usize] {
-                self.label[below as usize] = new;
+        loop {
+            let ancestor = store.get(&self.ancestor, at as usize)?;
+            if ancestor <= limit {
+                break;
             }
-            self.ancestor[below as usize] = self.ancestor[ancestor];
+            store.push(path, at)?;
+            at = ancestor;
         }
+        while path.len() > 0 {
+            let below = store.pop(path)? as usize;
+            let ancestor = store.get(&self.ancestor, below)? as usize;
+            let old = store.get(&self.label, below)?;
+            let new = store.get(&self.label, ancestor)?;
+            let is_less =
+                store.get(&self.semi, new as usize)? < store.get(&self.semi, old as usize)?;
+            if is_less {
+                store.set(&self.label, below, new)?;
+            }
+            let ancestor = store.get(&self.ancestor, ancestor)?;
+            store.set(&self.ancestor, below, ancestor)?;
+        }
+        Ok(())
     }
 }
 
-impl Dominators {
+impl Dominators<'_> {
     /// How many objects roots keep.
     #[must_use]
     pub fn kept(&self) -> u32 {
@@ -201,76 +274,49 @@ impl Dominators {
     /// keeps it.
     #[must_use]
     pub fn retained(&self, object: u32) -> Option<u64> {
-        match self.order[object as usize] {
-            0 => None,
-            number => Some(self.retained[number as usize]),
-        }
+        self.graph.told(|store| {
+            Ok(match store.get(&self.order, object as usize)? {
+                0 => None,
+                number => Some(store.get64(&self.retained, number as usize)?),
+            })
+        })
     }
 
     /// The object that keeps an object; `None` where roots do, or nothing.
     #[must_use]
     pub fn dominator(&self, object: u32) -> Option<u32> {
-        let above = self.above[self.order[object as usize] as usize];
-        (above != 0).then(|| self.objects[above as usize])
+        self.graph.told(|store| {
+            let number = store.get(&self.order, object as usize)?;
+            Ok(match store.get(&self.above, number as usize)? {
+                0 => None,
+                above => Some(store.get(&self.objects, above as usize)?),
+            })
+        })
     }
 
     /// The objects that keep most, the largest first, at most `most`.
     #[must_use]
     pub fn largest(&self, most: usize) -> Vec<u32> {
-        let mut numbers: Vec<u32> = (1..self.objects.len() as u32).collect();
-        let by = |number: &u32| (std::cmp::Reverse(self.retained[*number as usize]), *number);
-        if most < numbers.len() {
-            numbers.select_nth_unstable_by_key(most, by);
-            numbers.truncate(most);
-        }
-        numbers.sort_by_key(by);
-        let object = |number: u32| self.objects[number as usize];
-        numbers.into_iter().map(object).collect()
+        self.graph.told(|store| {
+            let mut largest = BinaryHeap::new();
+            for number in 1..self.objects.len() as u32 {
+                let retained = store.get64(&self.retained, number as usize)?;
+                largest.push((Reverse(retained), number));
+                if largest.len() > most {
+                    largest.pop();
+                }
+            }
+            let largest = largest.into_sorted_vec().into_iter();
+            let object = |(_, number)| store.get(&self.objects, number as usize);
+            largest.map(object).collect()
+        })
     }
 
     /// What the objects of each class keep, by the class's identifier and
     /// name: each by itself, and those inside another of the class not again.
     #[must_use]
     pub fn by_class(&self, graph: &Graph) -> HashMap<u64, u64> {
-        let count = self.objects.len();
-        let of_class = graph.survey.of_class().unwrap_or(0) as usize;
-        let class = |number: u32| {
-            let class = graph.class(self.objects[number as usize]);
-            class.map_or(of_class, |class| class as usize)
-        };
-        let mut child = vec![0_u32; count];
-        let mut next = vec![0_u32; count];
-        for number in (1..count).rev() {
-            let above = self.above[number] as usize;
-            next[number] = child[above];
-            child[above] = number as u32;
-        }
-        let mut open = vec![0_u32; graph.survey.entries.len()];
-        let mut bytes = vec![0_u64; graph.survey.entries.len()];
-        let mut at = child.first().copied().unwrap_or(0);
-        while at != 0 {
-            let of = class(at);
-            if open[of] == 0 {
-                bytes[of] += self.retained[at as usize];
-            }
-            open[of] += 1;
-            if child[at as usize] != 0 {
-                at = child[at as usize];
-                continue;
-            }
-            // Up until there is something beside.
-            loop {
-                open[class(at)] -= 1;
-                if next[at as usize] != 0 {
-                    at = next[at as usize];
-                    break;
-                }
-                at = self.above[at as usize];
-                if at == 0 {
-                    break;
-                }
-            }
-        }
+        let bytes = graph.told(|store| self.by_entry(store));
         // Arrays of primitive types have no class of their own here.
         let key = |class: usize| match graph.survey.entries[class].id {
             0 => class as u64,
@@ -282,34 +328,99 @@ impl Dominators {
             .collect()
     }
 
+    fn by_entry(&self, store: &mut Store) -> io::Result<Vec<u64>> {
+        let graph = self.graph;
+        let count = self.objects.len();
+        let of_class = graph.survey.of_class().unwrap_or(0) as usize;
+        let class = |store: &mut Store, number: u32| {
+            let object = store.get(&self.objects, number as usize)?;
+            let class = graph.class_in(store, object)?;
+            io::Result::Ok(class.map_or(of_class, |class| class as usize))
+        };
+        let [child, next] = [count; 2].map(|len| store.column(len));
+        for number in (1..count).rev() {
+            let above = store.get(&self.above, number)? as usize;
+            let beside = store.get(&child, above)?;
+            store.set(&next, number, beside)?;
+            store.set(&child, above, number as u32)?;
+        }
+        let mut open = vec![0_u32; graph.survey.entries.len()];
+        let mut bytes = vec![0_u64; graph.survey.entries.len()];
+        let mut at = store.get(&child, 0)?;
+        while at != 0 {
+            let of = class(store, at)?;
+            if open[of] == 0 {
+                bytes[of] += store.get64(&self.retained, at as usize)?;
+            }
+            open[of] += 1;
+            let below = store.get(&child, at as usize)?;
+            if below != 0 {
+                at = below;
+                continue;
+            }
+            // Up until there is something beside.
+            loop {
+                open[class(store, at)?] -= 1;
+                let beside = store.get(&next, at as usize)?;
+                if beside != 0 {
+                    at = beside;
+                    break;
+                }
+                at = store.get(&self.above, at as usize)?;
+                if at == 0 {
+                    break;
+                }
+            }
+        }
+        store.free(child);
+        store.free(next);
+        Ok(bytes)
+    }
+
     /// The shortest way from an object up to a root, both included; empty if
     /// no root keeps it.
     #[must_use]
     pub fn path(&self, object: u32) -> Vec<u32> {
-        let from = self.order[object as usize];
-        if from == 0 {
-            return Vec::new();
+        match self.retained(object) {
+            Some(_) => self.graph.told(|store| self.graph.path(store, object)),
+            None => Vec::new(),
         }
-        const UNSEEN: u32 = u32::MAX;
-        let mut below = vec![UNSEEN; self.objects.len()];
-        below[from as usize] = from;
-        let mut queue = std::collections::VecDeque::from([from]);
-        while let Some(number) = queue.pop_front().filter(|number| *number != 0) {
-            let [start, end] = [number, number + 1].map(|n| self.first[n as usize] as usize);
-            for referrer in &self.referrers[start..end] {
-                if below[*referrer as usize] == UNSEEN {
-                    below[*referrer as usize] = number;
-                    queue.push_back(*referrer);
+    }
+}
+
+impl Graph {
+    /// Looks from the roots on, what is nearest to them first.
+    fn path(&self, store: &mut Store, object: u32) -> io::Result<Vec<u32>> {
+        // Roots are reached from themselves; 0 is not reached yet.
+        let by = store.column(self.len() as usize);
+        let mut queue = store.column(0);
+        for root in &self.roots {
+            store.set(&by, *root as usize, root + 1)?;
+            store.push(&mut queue, *root)?;
+        }
+        let mut at = 0;
+        while store.get(&by, object as usize)? == 0 && at < queue.len() {
+            store.passed(&queue, at);
+            let from = store.get(&queue, at)?;
+            at += 1;
+            let mut next = self.first_in(store, from)?;
+            while let Some(to) = self.reference_in(store, &mut next)? {
+                if store.get(&by, to as usize)? == 0 {
+                    store.set(&by, to as usize, from + 1)?;
+                    store.push(&mut queue, to)?;
                 }
             }
         }
-        let mut path = Vec::new();
-        let mut at = 0;
-        while at != from {
-            at = below[at as usize];
-            path.push(self.objects[at as usize]);
+        let mut path = vec![object];
+        let mut last = object;
+        while let Some(from) = store.get(&by, last as usize)?.checked_sub(1)
+            && from != last
+        {
+            path.push(from);
+            last = from;
         }
-        path.reverse();
-        path
+        store.free(by);
+        store.free(queue);
+        Ok(path)
     }
 }

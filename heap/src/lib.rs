@@ -28,13 +28,17 @@
 #![forbid(unsafe_code)]
 
 mod dominators;
+mod edges;
 mod error;
 mod graph;
 mod histogram;
+mod index;
 mod input;
 mod layout;
 mod links;
 mod reader;
+mod sort;
+mod store;
 mod survey;
 
 pub use dominators::Dominators;

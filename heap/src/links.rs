@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::io::Read;
 
+use crate::edges::fields;
 use crate::error::{Error, ErrorKind, Type};
-use crate::graph::{Graph, fields};
+use crate::graph::{Graph, cut_off};
 use crate::input::number;
-use crate::reader::{RootKind, Visitor, read};
+use crate::reader::{Header, RootKind, Visitor, read};
 use crate::survey::What;
 
 impl Graph {
@@ -22,7 +23,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@read), other than that a dump is cut off.
+    /// As of [`read`](fn@read), other than that a dump is cut off; and if it is
+    /// not the dump that the graph was made of.
     pub fn links(&self, source: impl Read, path: &[u32]) -> Result<Vec<String>, Error> {
         let pairs = path
             .windows(2)
@@ -33,10 +35,12 @@ impl Graph {
             wanted: pairs.clone().collect(),
             found: HashMap::new(),
             array: None,
+            is_same: true,
         };
-        match read(source, &mut links) {
-            Err(error) if !error.is_truncated() => return Err(error),
-            _ => {}
+        let (end, _) = cut_off(read(source, &mut links))?;
+        if end != self.end || !links.is_same {
+            let kind = ErrorKind::Changed;
+            return Err(Error { kind, at: end });
         }
         let found = |pair: (u64, u64)| {
             let link = links.found.get(&pair.0).cloned();
@@ -94,11 +98,16 @@ struct Links<'g> {
     /// The array whose elements come, what is looked for, and how many
     /// elements there were.
     array: Option<(u64, u64, u64)>,
+    is_same: bool,
 }
 
 impl Visitor for Links<'_> {
     fn wants_contents(&self) -> bool {
         true
+    }
+
+    fn header(&mut self, header: Header) {
+        self.is_same = header == self.graph.survey.header;
     }
 
     fn instance(&mut self, id: u64, class: u64, bytes: &[u8]) -> Result<(), ErrorKind> {

@@ -6,6 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use crate::error::{ErrorKind, Type};
 use crate::layout::{Distances, Layout, Model, hidden_fields, up};
 use crate::reader::{ClassDump, Header, Root, RootKind, Visitor};
+use crate::sort::Sorter;
+use crate::store::Store;
 
 /// Bytes of names, classes and roots that are kept; large programs have a few hundred
 /// thousand names in 20 MB.
@@ -13,6 +15,9 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// What one more entry of a table takes, about.
 const ENTRY: u64 = 48;
+
+/// Objects are numbered by 32 bits, the last of which is none.
+const MOST_OBJECTS: u64 = u32::MAX as u64 - 2;
 
 /// Classes that are kept.
 const MOST_CLASSES: usize = 1 << 24;
@@ -40,18 +45,39 @@ pub(crate) enum What {
     Class(u32),
 }
 
-/// An object as first seen.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Object {
-    pub(crate) id: u64,
-    pub(crate) what: u32,
-    pub(crate) length: u32,
+/// The objects of a dump: the two halves of an identifier, what the object is
+/// and its length.
+pub(crate) struct Objects {
+    pub(crate) store: Store,
+    pub(crate) sorter: Sorter<4>,
+    count: u64,
+}
+
+impl Objects {
+    pub(crate) fn new(store: Store, sorter: Sorter<4>) -> Objects {
+        Objects {
+            store,
+            sorter,
+            count: 0,
+        }
+    }
+
+    fn push(&mut self, id: u64, what: u32, length: u32) -> Result<(), ErrorKind> {
+        if self.count >= MOST_OBJECTS {
+            let (what, most) = ("objects", MOST_OBJECTS);
+            return Err(ErrorKind::TooMany { what, most });
+        }
+        self.count += 1;
+        let record = [(id >> 32) as u32, id as u32, what, length];
+        let pushed = self.sorter.push(&mut self.store, record);
+        pushed.map_err(ErrorKind::Io)
+    }
 }
 
 const ARRAY: u32 = 1 << 30;
 const CLASS: u32 = 2 << 30;
 
-/// What is kept in [`Object::what`].
+/// What is kept of an object in [`Objects`].
 pub(crate) fn what(packed: u32) -> What {
     let class = packed & (ARRAY - 1);
     match packed & (ARRAY | CLASS) {
@@ -84,16 +110,15 @@ pub(crate) struct Survey {
     recent: Vec<(u64, u32)>,
     distances: Distances,
     previous: Previous,
-    pub(crate) keep: bool,
-    pub(crate) objects: Vec<Object>,
-    /// As many objects are kept at most.
-    pub(crate) most_objects: u64,
+    keep: bool,
+    /// Where the objects are kept, if they are.
+    pub(crate) objects: Option<Objects>,
     /// Each object once.
     pub(crate) roots: BTreeMap<u64, RootKind>,
 }
 
 impl Survey {
-    /// `keep` objects, roots and stacks, not classes only.
+    /// `keep` roots, not classes only.
     pub(crate) fn new(keep: bool) -> Survey {
         let mut entries = Vec::new();
         entries.resize_with(PRIMITIVES as usize, Entry::default);
@@ -108,8 +133,7 @@ impl Survey {
             distances: Distances::new(),
             previous: Previous::None,
             keep,
-            objects: Vec::new(),
-            most_objects: (u32::MAX - 2).into(),
+            objects: None,
             roots: BTreeMap::new(),
         }
     }
@@ -178,15 +202,10 @@ impl Survey {
             }
             _ => {}
         }
-        if self.keep {
-            let most = self.most_objects;
-            if self.objects.len() as u64 >= most {
-                let what = "objects";
-                return Err(ErrorKind::TooMany { what, most });
-            }
-            self.objects.push(Object { id, what, length });
+        match &mut self.objects {
+            Some(objects) => objects.push(id, what, length),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn array(&mut self, id: u64, class: u32, of: Type, length: u32) -> Result<(), ErrorKind> {

@@ -37,7 +37,7 @@ fn dump(edges: &[Vec<usize>], roots: &[usize]) -> Vec<u8> {
 fn dominators(edges: &[&[usize]], roots: &[usize]) -> Vec<Option<Option<usize>>> {
     let edges: Vec<Vec<usize>> = edges.iter().map(|to| to.to_vec()).collect();
     let graph = graph(&dump(&edges, roots));
-    let found = graph.dominators();
+    let found = graph.dominators().expect("room");
     let number = |object: u32| (graph.id(object) - at(0)) as usize / 32;
     let of = |n: usize| {
         let object = graph.object(at(n)).expect("it was written");
@@ -111,7 +111,7 @@ fn known_graphs_have_their_dominators() {
 fn sizes_add_up_to_what_is_kept() {
     let diamond = vec![vec![1, 2], vec![3], vec![3], vec![4], vec![]];
     let graph = graph(&dump(&diamond, &[0]));
-    let found = graph.dominators();
+    let found = graph.dominators().expect("room");
     let retained = |n: usize| found.retained(graph.object(at(n)).expect("ours"));
     // Arrays of 2, 1, 1, 1 and 0 references of 4 bytes.
     let all: Vec<_> = (0..5).map(retained).collect();
@@ -146,7 +146,7 @@ fn ways_lead_to_the_nearest_root_and_name_the_fields() {
     writer.pair(0x6000, 0, 0);
     let dump = writer.finish();
     let graph = graph(&dump);
-    let found = graph.dominators();
+    let found = graph.dominators().expect("room");
     let path = found.path(graph.object(0x4000).expect("ours"));
     let names: Vec<String> = path.iter().map(|object| graph.name(*object)).collect();
     assert_eq!(
@@ -168,20 +168,101 @@ fn ways_lead_to_the_nearest_root_and_name_the_fields() {
     assert_eq!(graph.of_class("test.Pair").next(), graph.object(0x3000));
 }
 
+/// Numbers below `below`, the same ones each time.
+fn numbers(mut random: u64) -> impl FnMut(usize) -> usize {
+    move |below| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random % below as u64) as usize
+    }
+}
+
 #[test]
-fn what_the_memory_has_no_room_for_is_refused() {
-    // Two classes and four objects, of which one refers to three.
-    let dump = dump(&[vec![1, 2, 3], vec![], vec![], vec![]], &[0]);
-    let refused = |memory| {
-        let read = Graph::read(|| Ok(&dump[..]), memory);
-        read.err().map(|error| error.kind.to_string())
+fn what_memory_has_no_room_for_changes_nothing() {
+    // Some megabytes, of which a few pages are in memory.
+    let mut next = numbers(0x9e37_79b9_7f4a_7c15);
+    let objects = 60_000;
+    let edges: Vec<Vec<usize>> = (0..objects)
+        .map(|n| {
+            (0..next(5))
+                .map(|_| next(n + 40).min(objects - 1))
+                .collect()
+        })
+        .collect();
+    let roots: Vec<usize> = (0..20).map(|_| next(objects)).collect();
+    let dump = dump(&edges, &roots);
+    let large = graph(&dump);
+    let (small, _) = Graph::read(|| Ok(&dump[..]), 0).expect("there is room on the disk");
+    let [in_memory, on_disk] = [&large, &small].map(|graph| graph.dominators().expect("room"));
+    assert!(on_disk.kept() > 1000 && on_disk.kept() == in_memory.kept());
+    for object in 0..large.len() {
+        assert_eq!(small.id(object), large.id(object));
+        assert_eq!(small.name(object), large.name(object));
+        assert_eq!(small.references(object), large.references(object));
+        assert_eq!(on_disk.dominator(object), in_memory.dominator(object));
+        assert_eq!(on_disk.retained(object), in_memory.retained(object));
+    }
+    for object in on_disk.largest(50) {
+        assert_eq!(on_disk.path(object), in_memory.path(object));
+    }
+    assert_eq!(on_disk.largest(999), in_memory.largest(999));
+    assert_eq!(on_disk.by_class(&small), in_memory.by_class(&large));
+    small.check().expect("all could be read");
+}
+
+#[test]
+fn another_dump_is_found_out() {
+    let [one, other] =
+        [vec![vec![1], vec![]], vec![vec![1], vec![0]]].map(|edges| dump(&edges, &[0]));
+    let opened = std::cell::Cell::new(0);
+    let changing = || {
+        opened.set(opened.get() + 1);
+        Ok(if opened.get() == 1 { &one[..] } else { &other })
     };
-    assert_eq!(refused(5 * 80), Some("more than 5 objects".to_owned()));
+    let changed = |error: loadhook_heap::Error| error.to_string();
+    let read = Graph::read(changing, 0).err().map(changed);
+    let expected = format!("the dump changed while it was read at byte {}", one.len());
+    assert_eq!(read, Some(expected));
+    let graph = graph(&one);
+    let way = [1, 0].map(|n| graph.object(at(n)).expect("ours"));
+    assert!(graph.links(&one[..], &way).is_ok());
+    assert!(graph.links(&other[..], &way).is_err());
+    // As many bytes, and of another time.
+    let mut later = one.clone();
+    later[30] += 1;
+    assert!(graph.links(&later[..], &way).is_err());
+    // As many bytes, of other objects.
+    let [before, after] = [0x1000_u64, 0x2000].map(u64::to_be_bytes);
+    let place = one
+        .windows(8)
+        .rposition(|bytes| bytes == before)
+        .expect("an array");
+    later = one.clone();
+    later[place..place + 8].copy_from_slice(&after);
+    opened.set(0);
+    let changing = || {
+        opened.set(opened.get() + 1);
+        Ok(if opened.get() == 1 { &one[..] } else { &later })
+    };
+    let read = Graph::read(changing, 0).err().map(changed);
+    assert!(read.is_some_and(|text| text.starts_with("the dump changed")));
+}
+
+#[test]
+fn a_dump_cut_off_in_an_array_has_what_is_before() {
+    let whole = dump(&[vec![1, 2], vec![2], vec![]], &[1, 2]);
+    // The first is written last: its second element goes.
+    let cut = &whole[..whole.len() - 9 - 4];
+    let (graph, outcome) = Graph::read(|| Ok(cut), 0).expect("so far");
+    assert!(outcome.is_some_and(|error| error.is_truncated()));
+    assert!(graph.object(at(0)).is_none());
+    let object = graph.object(at(1)).expect("ours");
     assert_eq!(
-        refused(6 * 80 + 2 * 8),
-        Some("more than 2 references".to_owned())
+        graph.references(object),
+        [graph.object(at(2)).expect("ours")]
     );
-    assert_eq!(refused(6 * 80 + 3 * 8), None);
+    assert_eq!(graph.dominators().expect("room").kept(), 4);
 }
 
 #[test]
@@ -204,7 +285,7 @@ fn weak_references_keep_nothing() {
         writer.pair(id, 0, 0);
     }
     let graph = graph(&writer.finish());
-    let found = graph.dominators();
+    let found = graph.dominators().expect("room");
     let is_kept = |id| found.retained(graph.object(id).expect("ours")).is_some();
     assert!(is_kept(0x2000) && !is_kept(0x3000) && is_kept(0x4000));
 }
@@ -222,7 +303,7 @@ fn loaders_keep_their_classes() {
     writer.instance(0x1040, 0x200, &[]);
     let dump = writer.finish();
     let graph = graph(&dump);
-    let found = graph.dominators();
+    let found = graph.dominators().expect("room");
     let object = |id| graph.object(id).expect("ours");
     // Its object keeps the class as well, so neither does alone.
     assert_eq!(found.dominator(object(0x200)), None);
@@ -257,9 +338,11 @@ proptest! {
     fn retained_is_what_goes_without_the_object(
         edges in prop::collection::vec(prop::collection::vec(0..NODES, 0..4), NODES),
         roots in prop::collection::vec(0..NODES, 0..3),
+        memory in prop::sample::select(vec![0, u64::MAX]),
     ) {
-        let graph = graph(&dump(&edges, &roots));
-        let found = graph.dominators();
+        let dump = dump(&edges, &roots);
+        let (graph, _) = Graph::read(|| Ok(&dump[..]), memory).expect("it can be read");
+        let found = graph.dominators().expect("room");
         let all = reached(&edges, &roots, None);
         let object = |n: usize| graph.object(at(n)).expect("it was written");
         for n in 0..NODES {
@@ -292,8 +375,8 @@ proptest! {
             let at = at.index(dump.len());
             dump[at] = byte;
         }
-        if let Ok((graph, _)) = Graph::read(|| Ok(&dump[..]), u64::MAX) {
-            let found = graph.dominators();
+        if let Ok((graph, _)) = Graph::read(|| Ok(&dump[..]), 0) {
+            let found = graph.dominators().expect("room");
             for object in 0..graph.len() {
                 let path = found.path(object);
                 prop_assert_eq!(path.is_empty(), found.retained(object).is_none());

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use loadhook_heap::{Dominators, ErrorKind, Graph, RootKind};
+use loadhook_heap::{Dominators, Graph, RootKind};
 use loadhook_profile::{bytes, count, printable};
 use serde_json::json;
 
@@ -20,23 +20,18 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
         bail!("{}: not a file; it is read more than once", file.display());
     }
     let name = || file.display().to_string();
-    let memory = available();
-    let read = Graph::read(|| File::open(file), memory.unwrap_or(u64::MAX));
-    let (graph, cut_off) = match (read, memory) {
-        (Ok(read), _) => read,
-        (Err(error), Some(memory)) if matches!(error.kind, ErrorKind::TooMany { .. }) => {
-            let room = bytes(memory);
-            return Err(error).with_context(|| format!("{}: {room} of memory are free", name()));
-        }
-        (Err(error), _) => return Err(error).with_context(name),
-    };
+    // The rest is for names, classes and what is read at once.
+    let memory = available().map_or(u64::MAX, |bytes| bytes / 4 * 3);
+    let read = Graph::read(|| File::open(file), memory);
+    let (graph, cut_off) = read.with_context(name)?;
     whole(file, args, cut_off.map_or(Ok(()), Err), &graph.histogram)?;
-    let found = graph.dominators();
+    let found = graph.dominators().with_context(name)?;
     match &args.path {
-        Some(of) => path(file, args, of, &graph, &found, out),
-        None if args.biggest => Ok(biggest(args, &graph, &found, out)?),
-        None => Ok(classes(args, &graph, &found, out)?),
+        Some(of) => path(file, args, of, &graph, &found, out)?,
+        None if args.biggest => biggest(args, &graph, &found, out)?,
+        None => classes(args, &graph, &found, out)?,
     }
+    graph.check().with_context(name)
 }
 
 /// Memory that can be had without swapping, as far as the system says.

@@ -1,0 +1,142 @@
+//! Sorts more records than memory has room for: runs that fit are sorted and
+//! put into columns, and merged as they are taken out.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+
+use crate::store::{Column, Store};
+
+/// Bytes of a run, whatever the memory.
+const LONGEST_RUN: u64 = 32 << 20;
+
+/// Takes records of `N` numbers, a divisor of a page's.
+pub(crate) struct Sorter<const N: usize> {
+    run: Vec<[u32; N]>,
+    longest: usize,
+    columns: Vec<Column>,
+}
+
+impl<const N: usize> Sorter<N> {
+    /// Takes `memory` bytes at most, but some kilobytes at least.
+    pub(crate) fn new(memory: u64) -> Sorter<N> {
+        let longest = memory.clamp(1 << 14, LONGEST_RUN) as usize / (4 * N);
+        Sorter {
+            run: Vec::new(),
+            longest,
+            columns: Vec::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, store: &mut Store, record: [u32; N]) -> io::Result<()> {
+        if self.run.len() == self.longest {
+            self.write(store)?;
+        } else if self.run.len() == self.run.capacity() {
+            let more = self.run.len().clamp(1 << 10, self.longest - self.run.len());
+            self.run.reserve_exact(more);
+        }
+        self.run.push(record);
+        Ok(())
+    }
+
+    fn write(&mut self, store: &mut Store) -> io::Result<()> {
+        self.run.sort_unstable();
+        let mut column = store.column(0);
+        for number in self.run.iter().flatten() {
+            store.push(&mut column, *number)?;
+        }
+        self.columns.push(column);
+        self.run.clear();
+        Ok(())
+    }
+
+    /// The records in order.
+    pub(crate) fn finish(mut self, store: &mut Store) -> io::Result<Sorted<N>> {
+        let mut sorted = Sorted {
+            run: Vec::new(),
+            columns: Vec::new(),
+            heads: BinaryHeap::new(),
+        };
+        if self.columns.is_empty() {
+            // Taken from the end.
+            self.run.sort_unstable_by_key(|record| Reverse(*record));
+            sorted.run = self.run;
+            return Ok(sorted);
+        }
+        self.write(store)?;
+        for column in self.columns {
+            sorted.columns.push((column, 0));
+            sorted.advance(store, sorted.columns.len() - 1)?;
+        }
+        Ok(sorted)
+    }
+}
+
+/// Records in order.
+pub(crate) struct Sorted<const N: usize> {
+    /// All of them if they are few, the last first.
+    run: Vec<[u32; N]>,
+    /// Runs, and how far they are read.
+    columns: Vec<(Column, usize)>,
+    /// The next of each run.
+    heads: BinaryHeap<Reverse<([u32; N], usize)>>,
+}
+
+impl<const N: usize> Sorted<N> {
+    pub(crate) fn next(&mut self, store: &mut Store) -> io::Result<Option<[u32; N]>> {
+        let Some(Reverse((record, run))) = self.heads.pop() else {
+            return Ok(self.run.pop());
+        };
+        self.advance(store, run)?;
+        Ok(Some(record))
+    }
+
+    fn advance(&mut self, store: &mut Store, run: usize) -> io::Result<()> {
+        let (column, at) = &mut self.columns[run];
+        store.passed(column, *at);
+        if *at == column.len() {
+            return Ok(());
+        }
+        let mut record = [0; N];
+        for number in &mut record {
+            *number = store.get(column, *at)?;
+            *at += 1;
+        }
+        self.heads.push(Reverse((record, run)));
+        Ok(())
+    }
+
+    /// Gives back what was taken of the store.
+    pub(crate) fn free(self, store: &mut Store) {
+        for (column, _) in self.columns {
+            store.free(column);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_come_in_order_however_many_they_are() {
+        for count in [0_u32, 1, 1000, 1024, 1025, 5000, 40_000] {
+            let mut store = Store::new(0);
+            let mut sorter: Sorter<4> = Sorter::new(0);
+            let mut all = Vec::new();
+            for n in 0..count {
+                let record = [n.wrapping_mul(2_654_435_769) % 977, n % 13, n, !n];
+                sorter.push(&mut store, record).expect("room");
+                all.push(record);
+            }
+            all.sort_unstable();
+            let mut sorted = sorter.finish(&mut store).expect("room");
+            for record in all {
+                assert_eq!(sorted.next(&mut store).expect("ours"), Some(record));
+            }
+            assert_eq!(sorted.next(&mut store).expect("ours"), None);
+            sorted.free(&mut store);
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Columns of numbers that may be larger than memory.
+//!
+//! A column is cut into pages. As many pages as the memory allowed has room
+//! for stay in it; those longest not asked for go to a file without a name, and
+//! come back when they are. Until memory is full there is no file.
+//!
+//! A mapped file would do the same, but not within a limit of ours, and a full
+//! or faulty disk would end the process by a signal instead of an error.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// Numbers of a page are found by the low bits of their place.
+const BITS: u32 = 11;
+const PAGE: usize = 1 << BITS;
+const BYTES: usize = PAGE * 4;
+
+/// No frame, or no slot.
+const NONE: u32 = u32::MAX;
+
+/// Marks of frames.
+const USED: u8 = 1;
+const CHANGED: u8 = 2;
+
+/// A column of a [`Store`], of numbers of 32 bits; pairs make 64.
+#[derive(Debug)]
+pub(crate) struct Column {
+    id: u32,
+    len: usize,
+}
+
+impl Column {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+/// Where a page is: in memory, in the file, in both, or nowhere as long as it
+/// is all zeros.
+#[derive(Clone, Copy)]
+struct Page {
+    frame: u32,
+    slot: u32,
+}
+
+const NOWHERE: Page = Page {
+    frame: NONE,
+    slot: NONE,
+};
+
+/// The pages of all columns.
+pub(crate) struct Store {
+    /// The pages in memory, frame after frame.
+    words: Vec<u32>,
+    marks: Vec<u8>,
+    /// Whose page a frame holds: column and page.
+    owners: Vec<(u32, u32)>,
+    free_frames: Vec<u32>,
+    most_frames: usize,
+    hand: usize,
+    columns: Vec<Vec<Page>>,
+    free_columns: Vec<u32>,
+    folder: PathBuf,
+    file: Option<File>,
+    slots: u32,
+    free_slots: Vec<u32>,
+    buffer: Box<[u8; BYTES]>,
+}
+
+impl Store {
+    /// Keeps `memory` bytes of pages at most, but some kilobytes at least.
+    pub(crate) fn new(memory: u64) -> Store {
+        let frames = (memory / BYTES as u64).clamp(4, (NONE - 1).into());
+        // `/tmp` is often memory itself.
+        let folder = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty());
+        Store {
+            words: Vec::new(),
+            marks: Vec::new(),
+            owners: Vec::new(),
+            free_frames: Vec::new(),
+            most_frames: frames as usize,
+            hand: 0,
+            columns: Vec::new(),
+            free_columns: Vec::new(),
+            folder: folder.map_or_else(|| "/var/tmp".into(), PathBuf::from),
+            file: None,
+            slots: 0,
+            free_slots: Vec::new(),
+            buffer: Box::new([0; BYTES]),
+        }
+    }
+
+    /// A column of zeros.
+    pub(crate) fn column(&mut self, len: usize) -> Column {
+        let id = self.free_columns.pop().unwrap_or_else(|| {
+            self.columns.push(Vec::new());
+            self.columns.len() as u32 - 1
+        });
+        self.columns[id as usize] = vec![NOWHERE; len.div_ceil(PAGE)];
+        Column { id, len }
+    }
+
+    pub(crate) fn free(&mut self, column: Column) {
+        for page in std::mem::take(&mut self.columns[column.id as usize]) {
+            self.free_page(page);
+        }
+        self.free_columns.push(column.id);
+    }
+
+    /// Frees the page before the one that begins at `at`, which is not asked
+    /// for again.
+    pub(crate) fn passed(&mut self, column: &Column, at: usize) {
+        if at.is_multiple_of(PAGE)
+            && let Some(page) = (at / PAGE).checked_sub(1)
+        {
+            let page = std::mem::replace(&mut self.columns[column.id as usize][page], NOWHERE);
+            self.free_page(page);
+        }
+    }
+
+    fn free_page(&mut self, page: Page) {
+        if page.frame != NONE {
+            self.free_frames.push(page.frame);
+        }
+        if page.slot != NONE {
+            self.free_slots.push(page.slot);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&mut self, column: &Column, at: usize) -> io::Result<u32> {
+        let place = self.place(column, at, USED)?;
+        Ok(self.words[place])
+    }
+
+    #[inline]
+    pub(crate) fn set(&mut self, column: &Column, at: usize, value: u32) -> io::Result<()> {
+        let place = self.place(column, at, USED | CHANGED)?;
+        self.words[place] = value;
+        Ok(())
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, column: &mut Column, value: u32) -> io::Result<()> {
+        if column.len.is_multiple_of(PAGE) {
+            self.columns[column.id as usize].push(NOWHERE);
+        }
+        self.set(column, column.len, value)?;
+        column.len += 1;
+        Ok(())
+    }
+
+    pub(crate) fn pop(&mut self, column: &mut Column) -> io::Result<u32> {
+        column.len -= 1;
+        let value = self.get(column, column.len)?;
+        if column.len.is_multiple_of(PAGE)
+            && let Some(page) = self.columns[column.id as usize].pop()
+        {
+            self.free_page(page);
+        }
+        Ok(value)
+    }
+
+    /// The number of 64 bits at a place in steps of two.
+    #[inline]
+    pub(crate) fn get64(&mut self, column: &Column, at: usize) -> io::Result<u64> {
+        let place = self.place(column, 2 * at, USED)?;
+        let [high, low] = [self.words[place], self.words[place + 1]];
+        Ok(u64::from(high) << 32 | u64::from(low))
+    }
+
+    #[inline]
+    pub(crate) fn set64(&mut self, column: &Column, at: usize, value: u64) -> io::Result<()> {
+        let place = self.place(column, 2 * at, USED | CHANGED)?;
+        self.words[place] = (value >> 32) as u32;
+        self.words[place + 1] = value as u32;
+        Ok(())
+    }
+
+    pub(crate) fn push64(&mut self, column: &mut Column, value: u64) -> io::Result<()> {
+        self.push(column, (value >> 32) as u32)?;
+        self.push(column, value as u32)
+    }
+
+    /// Where a number is in `words`.
+    #[inline]
+    fn place(&mut self, column: &Column, at: usize, mark: u8) -> io::Result<usize> {
+        let page = at >> BITS;
+        let mut frame = self.columns[column.id as usize][page].frame;
+        if frame == NONE {
+            frame = self.bring(column.id, page)?;
+        }
+        self.marks[frame as usize] |= mark;
+        Ok((frame as usize) << BITS | at & (PAGE - 1))
+    }
+
+    /// Brings a page to memory.
+    #[cold]
+    fn bring(&mut self, column: u32, page: usize) -> io::Result<u32> {
+        let frame = match self.free_frames.pop() {
+            Some(frame) => frame,
+            None if self.owners.len() < self.most_frames => self.new_frame()?,
+            None => self.emptied()?,
+        };
+        let start = (frame as usize) << BITS;
+        let words = &mut self.words[start..start + PAGE];
+        let slot = self.columns[column as usize][page].slot;
+        match &self.file {
+            Some(file) if slot != NONE => {
+                let read = file.read_exact_at(&mut self.buffer[..], position(slot));
+                if let Err(error) = read {
+                    self.free_frames.push(frame);
+                    return Err(self.placed(error));
+                }
+                for (word, bytes) in words.iter_mut().zip(self.buffer.as_chunks().0) {
+                    *word = u32::from_ne_bytes(*bytes);
+                }
+            }
+            _ => words.fill(0),
+        }
+        self.marks[frame as usize] = 0;
+        self.owners[frame as usize] = (column, page as u32);
+        self.columns[column as usize][page].frame = frame;
+        Ok(frame)
+    }
+
+    fn new_frame(&mut self) -> io::Result<u32> {
+        let frame = self.owners.len();
+        if self.words.len() + PAGE > self.words.capacity() {
+            // By an eighth: twice as much might be more than is allowed.
+            let more = (frame / 8).max(64).min(self.most_frames - frame);
+            let reserved = self.words.try_reserve_exact(more * PAGE);
+            reserved.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        }
+        self.words.resize(self.words.len() + PAGE, 0);
+        self.marks.push(0);
+        self.owners.push((NONE, 0));
+        Ok(frame as u32)
+    }
+
+    /// Takes a frame from the page that was not asked for since the hand last
+    /// came by.
+    fn emptied(&mut self) -> io::Result<u32> {
+        while self.marks[self.hand] & USED != 0 {
+            self.marks[self.hand] &= !USED;
+            self.hand = (self.hand + 1) % self.owners.len();
+        }
+        let frame = self.hand;
+        self.hand = (self.hand + 1) % self.owners.len();
+        let (column, page) = self.owners[frame];
+        let slot = self.columns[column as usize][page as usize].slot;
+        if self.marks[frame] & CHANGED != 0 {
+            let slot = self.write(frame, slot)?;
+            self.columns[column as usize][page as usize].slot = slot;
+        }
+        self.columns[column as usize][page as usize].frame = NONE;
+        Ok(frame as u32)
+    }
+
+    fn write(&mut self, frame: usize, slot: u32) -> io::Result<u32> {
+        let slot = match slot {
+            NONE => self.free_slots.pop().unwrap_or_else(|| {
+                self.slots += 1;
+                self.slots - 1
+            }),
+            slot => slot,
+        };
+        let words = &self.words[frame << BITS..(frame + 1) << BITS];
+        for (word, bytes) in words.iter().zip(self.buffer.as_chunks_mut().0) {
+            *bytes = word.to_ne_bytes();
+        }
+        if self.file.is_none() {
+            // Without a name from the beginning, where the system can do that.
+            let made = tempfile::tempfile_in(&self.folder);
+            self.file = Some(made.map_err(|error| self.placed(error))?);
+        }
+        if let Some(file) = &self.file {
+            let written = file.write_all_at(&self.buffer[..], position(slot));
+            written.map_err(|error| self.placed(error))?;
+        }
+        Ok(slot)
+    }
+
+    fn placed(&self, error: io::Error) -> io::Error {
+        let folder = self.folder.display();
+        let text = format!("temporary file in {folder}, of what memory has no room for: {error}");
+        io::Error::new(error.kind(), text)
+    }
+}
+
+fn position(slot: u32) -> u64 {
+    u64::from(slot) * BYTES as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_larger_than_memory_keep_their_numbers() {
+        let mut store = Store::new(0);
+        let length = 40 * PAGE;
+        let fixed = store.column(length);
+        let mut grown = store.column(0);
+        let value = |at: usize| (at as u32).wrapping_mul(2_654_435_769);
+        for at in 0..length {
+            store.push(&mut grown, value(at)).expect("room");
+            store
+                .set(&fixed, at * 7 % length, !value(at))
+                .expect("room");
+        }
+        assert!(store.owners.len() == 4 && store.slots > 70);
+        for at in (0..length).rev() {
+            let found = store.get(&fixed, at * 7 % length).expect("ours");
+            assert_eq!(found, !value(at));
+            assert_eq!(store.pop(&mut grown).expect("ours"), value(at));
+        }
+        // What was freed is taken again, and is zeros.
+        store.free(fixed);
+        let slots = store.slots;
+        let again = store.column(length);
+        for at in 0..length {
+            assert_eq!(store.get(&again, at).expect("ours"), 0);
+            store.set(&again, at, 1).expect("room");
+        }
+        assert_eq!((store.owners.len(), store.slots), (4, slots));
+    }
+
+    #[test]
+    fn there_is_no_file_until_memory_is_full() {
+        let mut store = Store::new(8 * BYTES as u64);
+        let column = store.column(16 * PAGE);
+        for page in 0..8 {
+            store
+                .set64(&column, page * PAGE / 2, 5 << 40)
+                .expect("room");
+        }
+        assert!(store.file.is_none());
+        assert_eq!(store.get64(&column, PAGE / 2).expect("ours"), 5 << 40);
+        store.folder = "/nowhere".into();
+        let error = store.set(&column, 8 * PAGE, 1).expect_err("no folder");
+        let text = error.to_string();
+        assert!(
+            text.starts_with("temporary file in /nowhere, of what memory"),
+            "{text}"
+        );
+        store.folder = std::env::temp_dir();
+        store.set(&column, 8 * PAGE, 1).expect("room");
+        assert_eq!(store.get64(&column, PAGE / 2).expect("ours"), 5 << 40);
+    }
+}
