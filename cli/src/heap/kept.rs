@@ -1,6 +1,5 @@
 //! What objects keep, and what keeps them.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -9,38 +8,30 @@ use loadhook_heap::{Dominators, Graph, RootKind};
 use loadhook_profile::{bytes, count, printable};
 use serde_json::json;
 
-use super::report::{COLUMNS, Format, ReportArgs, head, id, open, percent, rest, whole};
+use super::memory::available;
+use super::report::{COLUMNS, Format, ReportArgs, head, id, percent, rest, whole};
+use super::source::Source;
 use super::table;
 use crate::output::columns;
 
 /// Shows the biggest objects, classes with what they keep, or a way to a root.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
-    // A pipe, which cannot be read twice, is refused.
-    if !open(file)?.metadata()?.is_file() {
-        bail!("{}: not a file; it is read more than once", file.display());
-    }
+    let source = Source::open(file)?;
+    source.must_be_a_file()?;
     let name = || file.display().to_string();
     // The rest is for names, classes and what is read at once.
     let memory = available().map_or(u64::MAX, |bytes| bytes / 4 * 3);
-    let read = Graph::read(|| File::open(file), memory);
+    let read = Graph::read(|| source.again(), memory);
+    source.is_unchanged()?;
     let (graph, cut_off) = read.with_context(name)?;
     whole(file, args, cut_off.map_or(Ok(()), Err), &graph.histogram)?;
     let found = graph.dominators().with_context(name)?;
     match &args.path {
-        Some(of) => path(file, args, of, &graph, &found, out)?,
+        Some(of) => path(&source, args, of, &graph, &found, out)?,
         None if args.biggest => biggest(args, &graph, &found, out)?,
         None => classes(args, &graph, &found, out)?,
     }
     graph.check().with_context(name)
-}
-
-/// Memory that can be had without swapping, as far as the system says.
-fn available() -> Option<u64> {
-    let all = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let mut lines = all.lines();
-    let line = lines.find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
-    Some(kilobytes * 1024)
 }
 
 /// What roots do not keep is said: it is in no object's sum.
@@ -157,7 +148,7 @@ fn object(of: &str, graph: &Graph, found: &Dominators) -> Result<u32> {
 }
 
 fn path(
-    file: &Path,
+    source: &Source,
     args: &ReportArgs,
     of: &str,
     graph: &Graph,
@@ -173,7 +164,9 @@ fn path(
             printable(&graph.name(object))
         );
     };
-    let links = graph.links(File::open(file)?, &path)?;
+    let links = graph.links(source.again()?, &path);
+    source.is_unchanged()?;
+    let links = links?;
     let retained = |object: u32| found.retained(object).unwrap_or(0);
     let link = |at: usize| at.checked_sub(1).map(|at| &*links[at]);
     let root = graph.root(*root).map_or("unknown", kind);

@@ -3,7 +3,9 @@
 mod diff;
 mod dump;
 mod kept;
+mod memory;
 mod report;
+mod source;
 mod table;
 mod whole;
 

@@ -10,6 +10,7 @@ use loadhook_heap::{Error, Header, Histogram};
 use loadhook_profile::{bytes, count};
 use serde_json::json;
 
+use super::source::Source;
 use super::{diff, kept, table};
 use crate::output::{columns, say};
 
@@ -92,7 +93,11 @@ pub(super) fn open(file: &Path) -> Result<File> {
 }
 
 fn histogram(file: &Path, args: &ReportArgs) -> Result<Histogram> {
-    let (histogram, outcome) = loadhook_heap::histogram(open(file)?);
+    let source = Source::open(file)?;
+    let (histogram, outcome) = loadhook_heap::histogram(&source.file);
+    if !args.partial {
+        source.is_unchanged()?;
+    }
     whole(file, args, outcome, &histogram)?;
     Ok(histogram)
 }

@@ -1,0 +1,193 @@
+//! How much memory there is to be had.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Bytes that can be had without swapping and within the limits of all control
+/// groups around, as far as the system says; pages of files count as free.
+pub(super) fn available() -> Option<u64> {
+    available_in(Path::new("/"))
+}
+
+/// The same with `/proc` below another folder.
+fn available_in(root: &Path) -> Option<u64> {
+    let process = root.join("proc/self");
+    let read = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
+    let (groups, mounts) = (read("cgroup"), read("mountinfo"));
+    let of_machine = fs::read_to_string(root.join("proc/meminfo"));
+    let of_machine = of_machine
+        .ok()
+        .and_then(|text| kilobytes(&text, "MemAvailable:"));
+    let of_groups = mounts
+        .lines()
+        .filter_map(|line| Mount::of(line, &groups))
+        .filter_map(|mount| mount.room(root));
+    of_machine.into_iter().chain(of_groups).min()
+}
+
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    Some(number(text, name)? * 1024)
+}
+
+/// The number behind a name.
+fn number(text: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().map(str::split_whitespace);
+    let mut words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
+    words.next()?.parse().ok()
+}
+
+/// What the files of a version of control groups are called.
+struct Names {
+    limits: &'static [&'static str],
+    used: &'static str,
+    files: [&'static str; 2],
+}
+
+const VERSION_1: Names = Names {
+    limits: &["memory.limit_in_bytes"],
+    used: "memory.usage_in_bytes",
+    files: ["total_active_file", "total_inactive_file"],
+};
+
+const VERSION_2: Names = Names {
+    limits: &["memory.max", "memory.high"],
+    used: "memory.current",
+    files: ["active_file", "inactive_file"],
+};
+
+/// Where control groups for memory are seen, and which is ours.
+struct Mount {
+    names: &'static Names,
+    at: PathBuf,
+    ours: PathBuf,
+}
+
+impl Mount {
+    /// Of a line of `mountinfo`: `30 23 0:26 /root /at options - type source
+    /// options`, and the lines of `cgroup`: `4:memory:/path`, `0::/path`.
+    fn of(line: &str, groups: &str) -> Option<Mount> {
+        let (before, after) = line.split_once(" - ")?;
+        let mut before = before.split(' ').skip(3);
+        let (root, at) = (before.next()?, before.next()?);
+        let mut after = after.split(' ');
+        let names = match (after.next()?, after.nth(1)) {
+            ("cgroup2", _) => &VERSION_2,
+            ("cgroup", Some(options)) if options.split(',').any(|it| it == "memory") => &VERSION_1,
+            _ => return None,
+        };
+        let is_of = |controllers: &str| match names.limits {
+            [_] => controllers.split(',').any(|it| it == "memory"),
+            _ => controllers.is_empty(),
+        };
+        let group = groups.lines().find_map(|line| {
+            let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+            is_of(controllers).then_some(path)
+        })?;
+        // In a container the group's folder may be the root of what is mounted.
+        let below = Path::new(group).strip_prefix(root).unwrap_or(Path::new(""));
+        Some(Mount {
+            names,
+            at: PathBuf::from(at),
+            ours: below.to_owned(),
+        })
+    }
+
+    /// The least that a group on the way up has left.
+    fn room(&self, root: &Path) -> Option<u64> {
+        let at = root.join(self.at.strip_prefix("/").ok()?);
+        let ways = self.ours.ancestors().map(|group| at.join(group));
+        ways.filter_map(|group| self.left(&group)).min()
+    }
+
+    fn left(&self, group: &Path) -> Option<u64> {
+        let read = |file: &str| fs::read_to_string(group.join(file)).ok();
+        let value = |file: &&str| read(file)?.trim().parse::<u64>().ok();
+        let limit = self.names.limits.iter().filter_map(value).min()?;
+        let used = value(&self.names.used).unwrap_or(0);
+        // They go when there is need.
+        let statistics = read("memory.stat").unwrap_or_default();
+        let files = self.names.files.iter();
+        let files: u64 = files.filter_map(|name| number(&statistics, name)).sum();
+        Some(limit.saturating_sub(used.saturating_sub(files)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn system(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for (file, text) in files {
+            let file = folder.path().join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("ours");
+            fs::write(file, text).expect("ours");
+        }
+        folder
+    }
+
+    const MEMINFO: (&str, &str) = (
+        "proc/meminfo",
+        "MemTotal:       24683812 kB\nMemFree:         1000000 kB\nMemAvailable:    2000000 kB\n",
+    );
+
+    #[test]
+    fn without_groups_it_is_what_the_machine_has() {
+        assert_eq!(available_in(system(&[MEMINFO]).path()), Some(2_048_000_000));
+        assert_eq!(available_in(system(&[]).path()), None);
+        assert!(available().is_some_and(|bytes| bytes > 1 << 20));
+    }
+
+    #[test]
+    fn groups_of_version_2_and_those_around_limit_it() {
+        let mount = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+        let files = [
+            MEMINFO,
+            ("proc/self/cgroup", "0::/outer/inner\n"),
+            ("proc/self/mountinfo", mount),
+            ("sys/fs/cgroup/outer/inner/memory.max", "max\n"),
+            ("sys/fs/cgroup/outer/inner/memory.current", "5000\n"),
+            ("sys/fs/cgroup/outer/memory.max", "1000000\n"),
+            ("sys/fs/cgroup/outer/memory.current", "600000\n"),
+            (
+                "sys/fs/cgroup/outer/memory.stat",
+                "anon 300000\nfile 310000\ninactive_file 200000\nactive_file 100000\n",
+            ),
+        ];
+        assert_eq!(available_in(system(&files).path()), Some(700_000));
+        let inner = ("sys/fs/cgroup/outer/inner/memory.high", "10000\n");
+        let files = [&files[..], &[inner]].concat();
+        assert_eq!(available_in(system(&files).path()), Some(5_000));
+        // One that has more than it may.
+        let full = ("sys/fs/cgroup/outer/inner/memory.current", "20000\n");
+        let files = [&files[..], &[full]].concat();
+        assert_eq!(available_in(system(&files).path()), Some(0));
+    }
+
+    #[test]
+    fn groups_of_version_1_limit_it_in_a_container_too() {
+        let mounts = "\
+            31 23 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+            32 23 0:28 /box /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\
+            33 23 0:29 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let files = [
+            MEMINFO,
+            ("proc/self/cgroup", "5:cpu:/box\n4:memory:/box\n0::/\n"),
+            ("proc/self/mountinfo", mounts),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "500000\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "400000\n"),
+            (
+                "sys/fs/cgroup/memory/memory.stat",
+                "inactive_file 1\ntotal_inactive_file 50000\ntotal_active_file 20000\n",
+            ),
+        ];
+        assert_eq!(available_in(system(&files).path()), Some(170_000));
+        // Those without a limit have a number that none reaches.
+        let none = (
+            "sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "9223372036854771712\n",
+        );
+        let files = [&files[..], &[none]].concat();
+        assert_eq!(available_in(system(&files).path()), Some(2_048_000_000));
+    }
+}

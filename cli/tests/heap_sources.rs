@@ -1,0 +1,117 @@
+//! `loadhook heap` of files that are no dumps, or not whole, or not files.
+
+mod common;
+
+use std::fs::{self, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Done, done, folder, loadhook};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// A dump without an object.
+fn nothing() -> Vec<u8> {
+    let mut dump = b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0".to_vec();
+    dump.extend([0x2c, 0, 0, 0, 0, 0, 0, 0, 0]);
+    dump
+}
+
+fn heap(folder: &Path, arguments: &[&str]) -> Done {
+    done(&mut loadhook(folder, &[&["heap"], arguments].concat()))
+}
+
+/// One line with this, and code 1.
+fn fails(shown: &Done, with: &str) {
+    assert_eq!((shown.code, &*shown.out), (Some(1), ""), "{}", shown.err);
+    assert_eq!(shown.err.lines().count(), 1, "{}", shown.err);
+    assert!(shown.err.contains(with), "{}: not {with}", shown.err);
+}
+
+#[test]
+fn what_is_no_dump_is_told_in_a_line() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("empty"), "").expect("ours");
+    fs::write(at("core"), [b"\x7fELF\x02\x01\x01", &[0; 900][..]].concat()).expect("ours");
+    fs::write(at("some.jar"), [b"PK\x03\x04", &[7; 900][..]].concat()).expect("ours");
+    fs::create_dir(at("folder")).expect("ours");
+    let none = "no heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`";
+    for (file, says) in [
+        ("empty", "empty: no heap dump: the file is empty"),
+        ("core", none),
+        ("some.jar", none),
+        ("folder", "folder: a folder, not a heap dump"),
+        ("missing", "missing: No such file or directory"),
+    ] {
+        fails(&heap(folder.path(), &[file]), says);
+        fails(&heap(folder.path(), &[file, "--biggest"]), says);
+    }
+}
+
+#[test]
+fn what_must_not_be_read_is_told_in_a_line() {
+    let folder = folder();
+    let file = folder.path().join("secret.hprof");
+    fs::write(&file, nothing()).expect("ours");
+    fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("ours");
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("ours");
+    let mut command = loadhook(folder.path(), &["heap", "secret.hprof"]);
+    if fs::read(&file).is_ok() {
+        // Root may read all; nobody may not, and needs the program where it can see it.
+        let program = folder.path().join("loadhook");
+        fs::copy(env!("CARGO_BIN_EXE_loadhook"), &program).expect("room");
+        command = Command::new(program);
+        command.args(["heap", "secret.hprof"]);
+        command.current_dir(folder.path()).uid(65_534).gid(65_534);
+    }
+    fails(&done(&mut command), "secret.hprof: Permission denied");
+}
+
+#[test]
+fn a_pipe_can_be_read_once() {
+    let folder = folder();
+    for (arguments, works) in [
+        (&["/dev/stdin"][..], true),
+        (&["/dev/stdin", "--biggest"], false),
+    ] {
+        let mut command = loadhook(folder.path(), &[&["heap"], arguments].concat());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut input = child.stdin.take().expect("a pipe");
+        // Refused before all is written, perhaps.
+        let _ = input.write_all(&nothing());
+        drop(input);
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), works, "{said}");
+        let refusal = "/dev/stdin: not a file; it is read more than once";
+        assert_eq!(said.contains(refusal), !works, "{said}");
+    }
+}
+
+#[test]
+fn what_is_cut_off_in_the_last_bytes_of_a_packed_file_is_told() {
+    let folder = folder();
+    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+    packer.write_all(&nothing()).expect("memory");
+    let packed = packer.finish().expect("memory");
+    let file = folder.path().join("heap.hprof.gz");
+    fs::write(&file, &packed).expect("ours");
+    assert_eq!(heap(folder.path(), &["heap.hprof.gz"]).code, Some(0));
+    fs::write(&file, &packed[..packed.len() - 4]).expect("ours");
+    let cut = "the dump is cut off: it ends in what gzip packed at byte 40";
+    fails(&heap(folder.path(), &["heap.hprof.gz"]), cut);
+    fails(&heap(folder.path(), &["heap.hprof.gz", "--biggest"]), cut);
+    fs::write(&file, [&packed[..], b"more than a member's head"].concat()).expect("ours");
+    fails(
+        &heap(folder.path(), &["heap.hprof.gz"]),
+        "invalid gzip header at byte 40",
+    );
+}
