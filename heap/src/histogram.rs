@@ -1,13 +1,12 @@
 //! How many objects each class has, and what they take.
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::sync::Arc;
 
 use crate::error::Error;
 use crate::layout::Model;
 use crate::reader::{Header, read};
-use crate::survey::Survey;
+use crate::survey::{ClassNames, Survey};
 
 /// Objects of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,18 +90,10 @@ pub(crate) fn of_survey(survey: &Survey) -> Histogram {
         count.instances += all_classes.0;
         count.bytes += all_classes.1;
     }
-    let mut names: HashMap<u64, Arc<str>> = HashMap::new();
-    for (class, count) in classes.iter_mut().enumerate() {
+    let mut names = ClassNames::of(survey);
+    for (class, count) in (0..).zip(&mut classes) {
         if count.instances > 0 {
-            let name = survey.loaded.get(&survey.entries[class].id);
-            count.name = match name {
-                // Many classes may have one long name.
-                Some(name) => names
-                    .entry(*name)
-                    .or_insert_with(|| survey.name(class as u32).into())
-                    .clone(),
-                None => survey.name(class as u32).into(),
-            };
+            count.name = names.name(class);
         }
     }
     classes.retain(|count| count.instances > 0);

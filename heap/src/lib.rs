@@ -3,7 +3,8 @@
 //!
 //! [`read`](fn@read) gives a dump's records to a [`Visitor`] one after the other, in
 //! memory of a megabyte. [`histogram`](fn@histogram) counts objects and keeps only what there is
-//! once a class. [`Graph`] has the references, and the [`Dominators`] what each object keeps.
+//! once a class. [`Graph`] has the references, and the [`Dominators`] what each object keeps;
+//! [`Duplicates`] are strings and arrays that hold the same, [`Threads`] have their stacks.
 //! No length in a file is believed before its bytes are there.
 //!
 //! ```
@@ -27,8 +28,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod contents;
 mod dominators;
 mod edges;
+mod duplicates;
 mod error;
 mod graph;
 mod histogram;
@@ -40,10 +43,14 @@ mod reader;
 mod sort;
 mod store;
 mod survey;
+mod threads;
 
+pub use contents::Contents;
 pub use dominators::Dominators;
+pub use duplicates::{Duplicate, Duplicates, Waste};
 pub use error::{Error, ErrorKind, Type};
 pub use graph::Graph;
 pub use histogram::{Count, Histogram, histogram};
 pub use layout::Model;
-pub use reader::{ClassDump, Header, Root, RootKind, Visitor, read};
+pub use reader::{ClassDump, FrameDump, Header, Root, RootKind, Visitor, read};
+pub use threads::{Frame, Local, Thread, Threads};

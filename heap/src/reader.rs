@@ -1,6 +1,6 @@
 //! Records of a dump, one after the other.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use crate::error::{Error, ErrorKind, Result, Type};
 use crate::input::{Input, number, unpacked};
@@ -60,6 +60,22 @@ pub struct ClassDump {
     pub fields: Vec<(u64, Type)>,
 }
 
+/// A frame of a stack as dumped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameDump {
+    /// Its own identifier.
+    pub id: u64,
+    /// The method's name.
+    pub method: u64,
+    /// The source file's name; 0 where it is not known.
+    pub file: u64,
+    /// Serial number of the method's class.
+    pub class: u32,
+    /// In the source file; 0 or less where it is not known, -3 of a native
+    /// method.
+    pub line: i32,
+}
+
 /// Takes what is read. All does nothing unless it is implemented.
 #[allow(unused_variables)]
 pub trait Visitor {
@@ -84,6 +100,18 @@ pub trait Visitor {
         id: u64,
         name: u64,
     ) -> std::result::Result<(), ErrorKind> {
+        Ok(())
+    }
+    /// A frame of a stack.
+    fn frame(&mut self, frame: FrameDump) -> std::result::Result<(), ErrorKind> {
+        Ok(())
+    }
+    /// A stack and the serial number of its thread. Its frames follow.
+    fn stack(&mut self, serial: u32, thread: u32) -> std::result::Result<(), ErrorKind> {
+        Ok(())
+    }
+    /// Some of the last stack's frames from the top, whole identifiers.
+    fn stack_frames(&mut self, ids: &[u8]) -> std::result::Result<(), ErrorKind> {
         Ok(())
     }
     /// A root.
@@ -148,6 +176,23 @@ pub fn read(source: impl Read, visitor: &mut impl Visitor) -> std::result::Resul
     };
     reader.read()?;
     Ok(reader.input.at())
+}
+
+/// Reads a dump from its beginning, and tells how many bytes it has. One that is
+/// cut off is read so far, and the error comes back.
+pub(crate) fn pass<R: Read>(
+    open: &impl Fn() -> io::Result<R>,
+    visitor: &mut impl Visitor,
+) -> Result<(u64, Option<Error>)> {
+    let source = open().map_err(|error| Error {
+        kind: ErrorKind::Io(error),
+        at: 0,
+    })?;
+    match read(source, visitor) {
+        Ok(bytes) => Ok((bytes, None)),
+        Err(error) if error.is_truncated() => Ok((error.at, Some(error))),
+        Err(error) => Err(error),
+    }
 }
 
 const MAGIC: [&[u8]; 2] = [b"JAVA PROFILE 1.0.1\0", b"JAVA PROFILE 1.0.2\0"];
@@ -228,6 +273,8 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         let fixed = match tag {
             0x01 => id,
             0x02 => 8 + 2 * id,
+            0x04 => 8 + 4 * id,
+            0x05 => 12,
             _ => 0,
         };
         let Some(mut rest) = length.checked_sub(fixed) else {
@@ -250,6 +297,40 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
                 let name = self.id("a class's name")?;
                 let outcome = self.visitor.load_class(serial, class, name);
                 self.told(outcome, at)?;
+            }
+            0x04 => {
+                let what = "a frame";
+                let [id, method, _, file] = [
+                    self.id(what)?,
+                    self.id(what)?,
+                    self.id(what)?,
+                    self.id(what)?,
+                ];
+                let outcome = self.visitor.frame(FrameDump {
+                    id,
+                    method,
+                    file,
+                    class: self.input.u4(what)?,
+                    line: self.input.u4(what)?.cast_signed(),
+                });
+                self.told(outcome, at)?;
+            }
+            0x05 => {
+                let what = "a stack";
+                let serial = self.input.u4(what)?;
+                let thread = self.input.u4(what)?;
+                let frames = u64::from(self.input.u4(what)?) * id;
+                let Some(beyond) = rest.checked_sub(frames) else {
+                    return self.input.error(ErrorKind::BadLength { what, length });
+                };
+                let outcome = self.visitor.stack(serial, thread);
+                self.told(outcome, at)?;
+                while rest > beyond {
+                    let ids = self.input.some(rest - beyond, self.id_size, what)?;
+                    rest -= ids.len() as u64;
+                    let outcome = self.visitor.stack_frames(ids);
+                    self.told(outcome, at)?;
+                }
             }
             _ => {}
         }

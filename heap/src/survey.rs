@@ -1,7 +1,9 @@
 //! One pass over a dump: its classes, how many objects each has, and what else
 //! is not contents.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::error::{ErrorKind, Type};
 use crate::layout::{Distances, Layout, Model, hidden_fields, up};
@@ -9,12 +11,12 @@ use crate::reader::{ClassDump, Header, Root, RootKind, Visitor};
 use crate::sort::Sorter;
 use crate::store::Store;
 
-/// Bytes of names, classes and roots that are kept; large programs have a few hundred
+/// Bytes of names, classes, roots and stacks that are kept; large programs have a few hundred
 /// thousand names in 20 MB.
 const MOST_BYTES: u64 = 1 << 30;
 
 /// What one more entry of a table takes, about.
-const ENTRY: u64 = 48;
+pub(crate) const ENTRY: u64 = 48;
 
 /// Objects are numbered by 32 bits, the last of which is none.
 const MOST_OBJECTS: u64 = u32::MAX as u64 - 2;
@@ -138,10 +140,10 @@ impl Survey {
         }
     }
 
-    fn keep_bytes(&mut self, more: u64) -> Result<(), ErrorKind> {
+    pub(crate) fn keep_bytes(&mut self, more: u64) -> Result<(), ErrorKind> {
         self.bytes += more;
         if self.bytes > MOST_BYTES {
-            let what = "bytes of names, classes and roots";
+            let what = "bytes of names, classes, roots and stacks";
             let most = MOST_BYTES;
             return Err(ErrorKind::TooMany { what, most });
         }
@@ -150,6 +152,20 @@ impl Survey {
 
     pub(crate) fn class_of(&self, id: u64) -> Option<u32> {
         self.by_id.get(&id).copied()
+    }
+
+    /// A name, empty where there is none.
+    pub(crate) fn text_of(&self, id: u64) -> Cow<'_, str> {
+        let text = self.names.get(&id).map_or(&[][..], |text| text);
+        String::from_utf8_lossy(text)
+    }
+
+    /// What an array of a class has.
+    pub(crate) fn element_type(class: u32) -> Type {
+        match class {
+            PRIMITIVES.. => Type::Object,
+            class => TYPES[class as usize],
+        }
     }
 
     /// Of each class the one above.
@@ -348,6 +364,31 @@ pub(crate) const TYPES: [Type; PRIMITIVES as usize] = [
     Type::Int,
     Type::Long,
 ];
+
+/// Names of classes, each kept once: many classes may have one long name.
+pub(crate) struct ClassNames<'s> {
+    survey: &'s Survey,
+    by_text: HashMap<u64, Arc<str>>,
+}
+
+impl<'s> ClassNames<'s> {
+    pub(crate) fn of(survey: &'s Survey) -> ClassNames<'s> {
+        ClassNames {
+            survey,
+            by_text: HashMap::new(),
+        }
+    }
+
+    /// As Java writes it.
+    pub(crate) fn name(&mut self, class: u32) -> Arc<str> {
+        let survey = self.survey;
+        let name = || survey.name(class).into();
+        match survey.loaded.get(&survey.entries[class as usize].id) {
+            Some(text) => self.by_text.entry(*text).or_insert_with(name).clone(),
+            None => name(),
+        }
+    }
+}
 
 /// What instances take in memory.
 pub(crate) struct Sizes {

@@ -8,12 +8,15 @@ pub(crate) struct Writer {
 }
 
 pub(crate) const OBJECT: u8 = 2;
+pub(crate) const CHAR: u8 = 5;
+pub(crate) const BYTE: u8 = 8;
 pub(crate) const INT: u8 = 10;
 
 /// The class that most objects of the tests have: fields `left`, `right` and
 /// a number.
 pub(crate) const PAIR: u64 = 0x100;
 pub(crate) const OBJECTS: u64 = 0x110;
+pub(crate) const STRING: u64 = 0x130;
 
 impl Writer {
     pub(crate) fn new() -> Writer {
@@ -142,6 +145,37 @@ impl Writer {
         self.heap.extend(length.to_be_bytes());
         self.heap.push(of);
         self.heap.extend(values);
+    }
+
+    /// A frame of `class`, by its serial number, and a line.
+    pub(crate) fn frame(&mut self, id: u64, method: u64, file: u64, class: u32, line: i32) {
+        let ids = [id, method, 0, file].map(u64::to_be_bytes).concat();
+        let numbers = [class.to_be_bytes(), line.to_be_bytes()].concat();
+        self.record(4, &[ids, numbers].concat());
+    }
+
+    pub(crate) fn stack(&mut self, serial: u32, thread: u32, frames: &[u64]) {
+        let numbers = [serial, thread, frames.len() as u32].map(u32::to_be_bytes);
+        let frames: Vec<u8> = frames.iter().flat_map(|id| id.to_be_bytes()).collect();
+        self.record(5, &[numbers.concat(), frames].concat());
+    }
+
+    /// The class of strings, since JDK 9.
+    pub(crate) fn strings(&mut self) {
+        for (id, name) in [(30, "value"), (31, "coder"), (32, "java/lang/String")] {
+            self.text(id, name);
+        }
+        self.load_class(30, STRING, 32);
+        self.class(STRING, 0, &[(30, OBJECT), (31, BYTE)], &[]);
+    }
+
+    /// A string of an array that is to be written, too.
+    pub(crate) fn string(&mut self, id: u64, array: u64, coder: u8) {
+        self.instance(id, STRING, &[&array.to_be_bytes()[..], &[coder]].concat());
+    }
+
+    pub(crate) fn bytes(&mut self, id: u64, bytes: &[u8]) {
+        self.primitive_array(id, BYTE, bytes.len() as u32, bytes);
     }
 
     /// Ends a segment.

@@ -1,0 +1,239 @@
+//! What strings and arrays hold, as far as it is shown.
+
+use std::collections::HashMap;
+
+use crate::error::{ErrorKind, Type};
+use crate::graph::fields;
+use crate::input::number;
+use crate::reader::Visitor;
+use crate::survey::Survey;
+
+/// Bytes of an array that are kept to be shown.
+const SHOWN: usize = 512;
+
+/// The beginning of what a string or an array holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// Characters; of arrays of other types the elements with commas between.
+    pub text: String,
+    /// How many characters (as Java counts them) or elements there are in all.
+    pub length: u32,
+    /// Whether there are more than `text` has.
+    pub is_cut: bool,
+}
+
+/// Where a `java.lang.String` has what.
+pub(crate) struct StringClass {
+    pub(crate) class: u32,
+    pub(crate) id: u64,
+    id_size: usize,
+    value: usize,
+    /// Since JDK 9.
+    coder: Option<usize>,
+    /// Of the first character and of their number, till JDK 6: strings may share
+    /// an array.
+    part: Option<[usize; 2]>,
+}
+
+/// Where a string's characters are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Value {
+    /// The array.
+    pub(crate) array: u64,
+    /// Whether two bytes are a character.
+    pub(crate) is_wide: bool,
+    /// Its first character and how many there are, if it says so.
+    pub(crate) part: Option<(u32, u32)>,
+}
+
+impl StringClass {
+    pub(crate) fn of(survey: &Survey) -> Option<StringClass> {
+        let mut classes = 0..survey.entries.len() as u32;
+        let class = classes.find(|class| survey.internal_name(*class) == b"java/lang/String")?;
+        let supers = survey.supers();
+        let field = |name: &[u8], of: Type| {
+            let mut fields = fields(survey, &supers, class, usize::MAX);
+            let is_it = |field: &u64| survey.names.get(field).is_some_and(|text| **text == *name);
+            fields
+                .find(|field| field.2 == of && is_it(&field.1))
+                .map(|field| field.0)
+        };
+        Some(StringClass {
+            class,
+            id: survey.entries[class as usize].id,
+            id_size: survey.header.id_size as usize,
+            value: field(b"value", Type::Object)?,
+            coder: field(b"coder", Type::Byte),
+            part: field(b"offset", Type::Int)
+                .zip(field(b"count", Type::Int))
+                .map(<[usize; 2]>::from),
+        })
+    }
+
+    /// Of the fields of an instance.
+    pub(crate) fn value(&self, fields: &[u8]) -> Option<Value> {
+        let value = |at: usize, size: usize| fields.get(at..at + size).map(number);
+        let part = self
+            .part
+            .and_then(|[offset, count]| Some((value(offset, 4)? as u32, value(count, 4)? as u32)));
+        Some(Value {
+            array: value(self.value, self.id_size)?,
+            is_wide: self.coder.and_then(|coder| value(coder, 1)) == Some(1),
+            part,
+        })
+    }
+}
+
+/// Takes the first bytes of some arrays.
+pub(crate) struct Beginnings<'s> {
+    survey: &'s Survey,
+    /// What is looked for: till it is found, nothing.
+    arrays: HashMap<u64, Option<Beginning>>,
+    /// The array whose contents come.
+    open: Option<u64>,
+}
+
+struct Beginning {
+    of: Type,
+    length: u32,
+    bytes: Vec<u8>,
+}
+
+impl<'s> Beginnings<'s> {
+    pub(crate) fn new(survey: &'s Survey, ids: impl Iterator<Item = u64>) -> Beginnings<'s> {
+        Beginnings {
+            survey,
+            arrays: ids.map(|id| (id, None)).collect(),
+            open: None,
+        }
+    }
+
+    fn begin(&mut self, id: u64, of: Type, length: u32) {
+        self.open = None;
+        if let Some(array @ None) = self.arrays.get_mut(&id) {
+            let bytes = Vec::new();
+            *array = Some(Beginning { of, length, bytes });
+            self.open = Some(id);
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let Some(id) = self.open else {
+            return;
+        };
+        if let Some(Some(array)) = self.arrays.get_mut(&id) {
+            let room = SHOWN - array.bytes.len();
+            array.bytes.extend(&bytes[..bytes.len().min(room)]);
+            if array.bytes.len() == SHOWN {
+                self.open = None;
+            }
+        }
+    }
+
+    fn of(&self, array: u64) -> Option<&Beginning> {
+        self.arrays.get(&array)?.as_ref()
+    }
+
+    /// What an array holds.
+    pub(crate) fn array(&self, array: u64) -> Contents {
+        let Some(array) = self.of(array) else {
+            return Contents::default();
+        };
+        let size = array.of.size(self.survey.header.id_size) as usize;
+        if array.of == Type::Char {
+            return characters(&array.bytes, true, u16::from_be_bytes, array.length);
+        }
+        let elements = array.bytes.chunks_exact(size);
+        let is_cut = elements.len() < array.length as usize;
+        let elements: Vec<String> = elements.map(|value| element(array.of, value)).collect();
+        Contents {
+            text: elements.join(", "),
+            length: array.length,
+            is_cut,
+        }
+    }
+
+    /// What a string holds.
+    pub(crate) fn string(&self, value: &Value) -> Contents {
+        let Some(array) = self.of(value.array) else {
+            return Contents::default();
+        };
+        let is_wide = value.is_wide || array.of == Type::Char;
+        let unit = if is_wide { 2 } else { 1 };
+        // A dump has an array's numbers in the order of the network, but bytes
+        // are as the VM had them; all machines that it runs on today are
+        // little-endian, but for a few.
+        let (all, order): (u32, fn([u8; 2]) -> u16) = match array.of {
+            Type::Char => (array.length, u16::from_be_bytes),
+            _ => (array.length / unit, u16::from_le_bytes),
+        };
+        let (from, length) = value.part.unwrap_or((0, all));
+        let bytes = array.bytes.get(from as usize * unit as usize..);
+        let bytes = bytes.unwrap_or(&[]);
+        let end = bytes.len().min(length as usize * unit as usize);
+        characters(&bytes[..end], is_wide, order, length)
+    }
+}
+
+fn characters(bytes: &[u8], is_wide: bool, order: fn([u8; 2]) -> u16, length: u32) -> Contents {
+    let mut units: Vec<u16> = match is_wide {
+        true => bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|unit| order(*unit))
+            .collect(),
+        false => bytes.iter().copied().map(u16::from).collect(),
+    };
+    let is_cut = units.len() < length as usize;
+    // The first half of a character says nothing.
+    if is_cut && matches!(units.last(), Some(0xd800..=0xdbff)) {
+        units.pop();
+    }
+    Contents {
+        text: String::from_utf16_lossy(&units),
+        length,
+        is_cut,
+    }
+}
+
+/// As Java prints it.
+fn element(of: Type, bytes: &[u8]) -> String {
+    let bits = number(bytes);
+    match of {
+        Type::Object if bits == 0 => "null".to_owned(),
+        Type::Object => format!("{bits:#x}"),
+        Type::Boolean => (bits != 0).to_string(),
+        Type::Char => bits.to_string(),
+        Type::Float => f32::from_bits(bits as u32).to_string(),
+        Type::Double => f64::from_bits(bits).to_string(),
+        Type::Byte => (bits as i8).to_string(),
+        Type::Short => (bits as i16).to_string(),
+        Type::Int => (bits as i32).to_string(),
+        Type::Long => (bits as i64).to_string(),
+    }
+}
+
+impl Visitor for Beginnings<'_> {
+    fn wants_contents(&self) -> bool {
+        true
+    }
+
+    fn object_array(&mut self, id: u64, _: u64, length: u32) -> Result<(), ErrorKind> {
+        self.begin(id, Type::Object, length);
+        Ok(())
+    }
+
+    fn elements(&mut self, ids: &[u8]) {
+        self.add(ids);
+    }
+
+    fn primitive_array(&mut self, id: u64, of: Type, length: u32) -> Result<(), ErrorKind> {
+        self.begin(id, of, length);
+        Ok(())
+    }
+
+    fn values(&mut self, bytes: &[u8]) {
+        self.add(bytes);
+    }
+}

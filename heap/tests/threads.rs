@@ -1,0 +1,142 @@
+//! Threads of dumps where they are known.
+
+mod support;
+
+use loadhook_heap::{Thread, Threads};
+use support::{OBJECT, PAIR, Writer};
+
+const THREAD: u64 = 0x140;
+const WORKER: u64 = 0x150;
+
+/// Two threads: `main`, and one of a class below `Thread` with a field of its own
+/// of the same name.
+fn dump() -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.strings();
+    for (id, name) in [
+        (40, "name"),
+        (41, "java/lang/Thread"),
+        (42, "test/Worker"),
+        (43, "run"),
+        (44, "wait0"),
+        (45, "Worker.java"),
+    ] {
+        writer.text(id, name);
+    }
+    writer.load_class(40, THREAD, 41);
+    writer.load_class(41, WORKER, 42);
+    writer.frame(0x51, 44, 0, 40, -3);
+    writer.frame(0x52, 43, 45, 41, 17);
+    writer.frame(0x53, 43, 45, 41, -1);
+    writer.stack(8, 7, &[0x51, 0x52, 0x53]);
+    writer.stack(9, 3, &[]);
+    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.class(WORKER, THREAD, &[(40, OBJECT)], &[]);
+    // Strings and arrays stand before what has them, and behind.
+    writer.bytes(0x2000, b"worker 1");
+    writer.string(0x1000, 0x2000, 0);
+    let fields = [0x9999_u64, 0x1000].map(u64::to_be_bytes).concat();
+    writer.instance(0x3000, WORKER, &fields);
+    writer.instance(0x3020, THREAD, &0x1020_u64.to_be_bytes());
+    writer.string(0x1020, 0x2020, 0);
+    writer.bytes(0x2020, b"main");
+    writer.pair(0x4000, 0, 0);
+    writer.root(0x08, 0x3000, &[7, 8]);
+    writer.root(0x08, 0x3020, &[3, 9]);
+    // Of the middle frame: an object twice, a string, an array, a class, native code's.
+    writer.root(0x03, 0x4000, &[7, 1]);
+    writer.root(0x03, 0x1000, &[7, 1]);
+    writer.root(0x03, 0x4000, &[7, 1]);
+    writer.root(0x03, 0x2000, &[7, 1]);
+    writer.root(0x03, PAIR, &[7, 1]);
+    writer.root(0x02, 0x4000, &[7, 1]);
+    writer.root(0x02, 0x4000, &[7, u32::MAX]);
+    writer.root(0x03, 0x7777, &[7, 2]);
+    // Of a thread that is not there.
+    writer.root(0x03, 0x4000, &[99, 0]);
+    writer.finish()
+}
+
+fn threads(dump: &[u8]) -> Vec<Thread> {
+    let (found, cut_off) = Threads::read(|| Ok(dump)).expect("it can be read");
+    assert!(cut_off.is_none(), "{cut_off:?}");
+    found.threads
+}
+
+#[test]
+fn stacks_and_variables_are_those_written() {
+    let threads = threads(&dump());
+    let [main, worker] = &threads[..] else {
+        panic!("{threads:?}");
+    };
+    assert_eq!((main.serial, main.id, &*main.name), (3, 0x3020, "main"));
+    assert_eq!((&*main.class, main.frames.len()), ("java.lang.Thread", 0));
+    // The name is that of `Thread`, not of the class below.
+    assert_eq!((worker.serial, worker.id), (7, 0x3000));
+    assert_eq!((&*worker.name, &*worker.class), ("worker 1", "test.Worker"));
+    let frames: Vec<_> = worker
+        .frames
+        .iter()
+        .map(|frame| (&*frame.class, &*frame.method, frame.line, frame.is_native))
+        .collect();
+    let expected = [
+        ("java.lang.Thread", "wait0", None, true),
+        ("test.Worker", "run", Some(17), false),
+        ("test.Worker", "run", None, false),
+    ];
+    assert_eq!(frames, expected);
+    assert_eq!(worker.frames[0].file, None);
+    assert_eq!(worker.frames[1].file.as_deref(), Some("Worker.java"));
+
+    let locals: Vec<_> = worker.frames[1]
+        .locals
+        .iter()
+        .map(|local| {
+            let text = local.contents.as_ref().map(|contents| &*contents.text);
+            let of = (local.id, &*local.class, local.is_class);
+            (of, local.bytes, text)
+        })
+        .collect();
+    // No class of classes is there that says how large they are.
+    let expected = [
+        ((0x4000, "test.Pair", false), 24, None),
+        ((0x1000, "java.lang.String", false), 24, Some("worker 1")),
+        ((0x2000, "byte[]", false), 24, None),
+        ((PAIR, "test.Pair", true), 0, None),
+    ];
+    assert_eq!(locals, expected);
+    assert!(worker.frames[0].locals.is_empty());
+    assert_eq!(&*worker.frames[2].locals[0].class, "?");
+    let [of_native] = &worker.locals[..] else {
+        panic!("{:?}", worker.locals);
+    };
+    assert!(of_native.is_native && of_native.id == 0x4000);
+}
+
+#[test]
+fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
+    let dump = dump();
+    let mut most = 0;
+    for length in 31..dump.len() {
+        let (found, cut_off) = Threads::read(|| Ok(&dump[..length])).expect("it can be read");
+        assert!(cut_off.is_some(), "{length}");
+        assert!(found.threads.len() >= most, "{length}");
+        most = found.threads.len();
+    }
+    assert_eq!(most, 2);
+}
+
+/// A stack says how many frames it has, and its record how many bytes.
+#[test]
+fn stacks_end_where_their_records_do() {
+    let mut writer = Writer::new();
+    writer.record(5, &[1, 2, 0x1000_0000].map(u32::to_be_bytes).concat());
+    let dump = writer.finish();
+    let error = Threads::read(|| Ok(&dump[..])).expect_err("it is wrong");
+    assert!(
+        error
+            .to_string()
+            .starts_with("a stack has 12 bytes at byte "),
+        "{error}"
+    );
+}
