@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::edges::fields;
 use crate::error::{ErrorKind, Type};
-use crate::graph::fields;
 use crate::input::number;
 use crate::reader::Visitor;
 use crate::survey::Survey;

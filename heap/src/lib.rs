@@ -30,8 +30,8 @@
 
 mod contents;
 mod dominators;
-mod edges;
 mod duplicates;
+mod edges;
 mod error;
 mod graph;
 mod histogram;

@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 use crate::contents::{Beginnings, Contents, StringClass, Value};
+use crate::edges::fields;
 use crate::error::{Error, ErrorKind, Type};
-use crate::graph::fields;
 use crate::histogram::{Histogram, of_survey};
 use crate::input::number;
 use crate::reader::{ClassDump, FrameDump, Header, Root, RootKind, Visitor, pass};

@@ -69,6 +69,6 @@ pub use interval::{INTERVAL, interval};
 pub use measure::Measure;
 pub use merge::{MergeError, merge};
 pub use model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
-pub use names::{printable, shorten};
+pub use names::{clipped, printable, shorten};
 pub use sites::{AllocationSite, SiteBytes};
 pub use symbols::Symbols;

@@ -161,7 +161,7 @@ pub fn shorten(name: &str, width: usize) -> String {
 }
 
 /// The text in `width` columns, cut at its end.
-pub(crate) fn clipped(text: &str, width: usize) -> String {
+pub fn clipped(text: &str, width: usize) -> String {
     match text.width() <= width {
         true => text.to_owned(),
         false => format!("{}…", fitting(text.chars(), width.saturating_sub(1))),

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use loadhook_heap::Histogram;
 use loadhook_profile::{bytes, count};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::report::{COLUMNS, Format, ReportArgs, rest};
-use super::table;
+use super::report::{COLUMNS, Format, ReportArgs, date, rest};
+use super::{json, table};
 use crate::output::columns;
 
 /// Instances and bytes of a class, before and after.
@@ -21,6 +21,7 @@ struct Change {
 /// Writes what changed, class by class. Those of one name count as one: what
 /// tells loaders apart are addresses.
 pub(super) fn write(
+    names: [String; 2],
     both: [&Histogram; 2],
     args: &ReportArgs,
     out: &mut dyn Write,
@@ -43,20 +44,26 @@ pub(super) fn write(
     changed.retain(|(_, change)| is_changed(change));
     // What grew most comes first, what shrank last.
     changed.sort_by_key(|(_, change)| std::cmp::Reverse(difference(change.bytes)));
-    if args.format == Format::Json {
-        let class = |(name, change): &(&str, Change)| json!({ "class": name, "instances": change.instances, "bytes": change.bytes });
-        let classes: Vec<_> = changed.iter().take(args.top).map(class).collect();
-        serde_json::to_writer_pretty(&mut *out, &json!({ "classes": classes }))?;
-        return writeln!(out);
-    }
     let [before, after] = both;
+    if args.format == Format::Json {
+        let classes = changed.iter().map(class_json).collect();
+        let mut view = json::rows("classes", classes, args.top);
+        view.insert("before".to_owned(), json::head(before).into());
+        view.insert("after".to_owned(), json::head(after).into());
+        return json::print(view, out);
+    }
+    for (side, name, histogram) in [("before", &names[0], before), ("after", &names[1], after)] {
+        writeln!(
+            out,
+            "{side:6}  {} objects · {} · dumped {} · {name}",
+            count(histogram.instances()),
+            bytes(histogram.bytes()),
+            date(histogram.header.time_ms),
+        )?;
+    }
     writeln!(
         out,
-        "{} objects, {} → {} objects, {} · {} of {} classes changed\n",
-        count(before.instances()),
-        bytes(before.bytes()),
-        count(after.instances()),
-        bytes(after.bytes()),
+        "{} of {} classes changed; + is more after than before; bytes and instances are after\n",
         count(changed.len() as u64),
         count(all as u64),
     )?;
@@ -74,6 +81,12 @@ pub(super) fn write(
     }
     table::write(&rows, columns(io::stdout(), COLUMNS), out)?;
     rest(changed.len(), args.top, "classes", out)
+}
+
+fn class_json((name, change): &(&str, Change)) -> Value {
+    let [before, after] = [0, 1]
+        .map(|side| json!({ "instances": change.instances[side], "bytes": change.bytes[side] }));
+    json!({ "class": name, "before": before, "after": after })
 }
 
 fn difference([before, after]: [u64; 2]) -> i128 {

@@ -9,16 +9,18 @@ use loadhook_profile::{bytes, count, printable};
 use serde_json::json;
 
 use super::memory::available;
-use super::report::{COLUMNS, Format, ReportArgs, head, id, percent, rest, whole};
+use super::report::{
+    COLUMNS, Format, ReportArgs, class_json, head, id, percent, rest, shown, whole,
+};
 use super::source::Source;
-use super::table;
+use super::{json, table};
 use crate::output::columns;
 
 /// Shows the biggest objects, classes with what they keep, or a way to a root.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
     let source = Source::open(file)?;
     source.must_be_a_file()?;
-    let name = || file.display().to_string();
+    let name = || shown(file);
     // The rest is for names, classes and what is read at once.
     let memory = available().map_or(u64::MAX, |bytes| bytes / 4 * 3);
     let read = Graph::read(|| source.again(), memory);
@@ -65,9 +67,12 @@ fn biggest(
                 "dominator": found.dominator(*object).map(|above| id(graph.id(above))),
             })
         };
-        let objects: Vec<_> = largest.iter().map(object).collect();
-        serde_json::to_writer_pretty(&mut *out, &json!({ "objects": objects }))?;
-        return writeln!(out);
+        let view = json!({
+            "loose": graph.len() - found.kept(),
+            "objects": largest.iter().map(object).collect::<Vec<_>>(),
+            "left_out": found.kept() as usize - largest.len(),
+        });
+        return json::write(&graph.histogram, json::map(view), out);
     }
     kept(graph, found, out)?;
     let titles = ["#", "retained %", "retained", "bytes", "id", "object"];
@@ -98,26 +103,21 @@ fn classes(
         |class: &loadhook_heap::Count| by_class.get(&class.class_id).copied().unwrap_or(0);
     let mut classes: Vec<_> = graph.histogram.classes.iter().collect();
     classes.sort_by_key(|class| std::cmp::Reverse(retained(class)));
-    let shown = classes.iter().take(args.top);
     if args.format == Format::Json {
         let class = |class: &&loadhook_heap::Count| {
-            json!({
-                "class": &*class.name,
-                "id": id(class.class_id),
-                "instances": class.instances,
-                "bytes": class.bytes,
-                "retained": retained(class),
-            })
+            let mut json = class_json(class);
+            json["retained"] = retained(class).into();
+            json
         };
-        let classes: Vec<_> = shown.map(class).collect();
-        serde_json::to_writer_pretty(&mut *out, &json!({ "classes": classes }))?;
-        return writeln!(out);
+        let mut view = json::rows("classes", classes.iter().map(class).collect(), args.top);
+        view.insert("loose".to_owned(), (graph.len() - found.kept()).into());
+        return json::write(&graph.histogram, view, out);
     }
     kept(graph, found, out)?;
     let titles = ["#", "retained %", "retained", "bytes", "instances", "class"];
     let mut rows = vec![titles.map(str::to_owned).to_vec()];
     let all = graph.histogram.bytes();
-    for (rank, class) in shown.enumerate() {
+    for (rank, class) in classes.iter().take(args.top).enumerate() {
         rows.push(vec![
             (rank + 1).to_string(),
             percent(retained(class), all),
@@ -180,9 +180,12 @@ fn path(
                 "retained": retained(*object),
             })
         };
-        let steps: Vec<_> = path.iter().enumerate().map(step).collect();
-        serde_json::to_writer_pretty(&mut *out, &json!({ "path": steps, "root": root }))?;
-        return Ok(writeln!(out)?);
+        let view = json!({
+            "loose": graph.len() - found.kept(),
+            "path": path.iter().enumerate().map(step).collect::<Vec<_>>(),
+            "root": root,
+        });
+        return Ok(json::write(&graph.histogram, json::map(view), out)?);
     }
     for (at, object) in path.iter().enumerate() {
         let by = link(at).map_or(String::new(), |link| format!("  ↑ {} of ", printable(link)));

@@ -2,11 +2,14 @@
 
 mod diff;
 mod dump;
+mod duplicates;
+mod json;
 mod kept;
 mod memory;
 mod report;
 mod source;
 mod table;
+mod threads;
 mod whole;
 
 use std::path::{Path, PathBuf};

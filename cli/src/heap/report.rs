@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use loadhook_heap::{Error, Header, Histogram};
-use loadhook_profile::{bytes, count};
+use loadhook_profile::{bytes, count, printable};
 use serde_json::json;
 
 use super::source::Source;
-use super::{diff, kept, table};
+use super::{diff, duplicates, json, kept, table, threads};
 use crate::output::{columns, say};
 
 /// Columns of a table that goes to no terminal.
@@ -20,7 +20,7 @@ pub(super) const COLUMNS: usize = 80;
 /// What is shown of a heap dump.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Rows of a table
+    /// Rows of a table; of threads also frames of each and variables of each frame
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(super) top: usize,
 
@@ -41,8 +41,17 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "ID|CLASS", conflicts_with = "by")]
     pub(super) path: Option<String>,
 
+    /// Strings and arrays that are there more than once, by what they waste
+    #[arg(long, conflicts_with_all = ["by", "biggest", "path"])]
+    duplicates: bool,
+
+    /// Threads with their stacks, and what their variables refer to
+    #[arg(long, conflicts_with_all = ["by", "biggest", "path", "duplicates"])]
+    threads: bool,
+
     /// What changed from FILE to this dump, class by class
-    #[arg(long, value_name = "LATER", conflicts_with_all = ["by", "biggest", "path"])]
+    #[arg(long, value_name = "LATER",
+        conflicts_with_all = ["by", "biggest", "path", "duplicates", "threads"])]
     diff: Option<PathBuf>,
 
     /// Show what a dump holds that is cut off
@@ -67,9 +76,14 @@ pub(crate) fn run(file: &Path, args: &ReportArgs) -> Result<()> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     if args.biggest || args.path.is_some() || args.by == By::Retained {
         kept::run(file, args, &mut out)?;
+    } else if args.duplicates {
+        duplicates::run(file, args, &mut out)?;
+    } else if args.threads {
+        threads::run(file, args, &mut out)?;
     } else if let Some(later) = &args.diff {
         let both = [histogram(file, args)?, histogram(later, args)?];
-        diff::write(both.each_ref(), args, &mut out)?;
+        let names = [shown(file), shown(later)];
+        diff::write(names, both.each_ref(), args, &mut out)?;
     } else {
         let histogram = histogram(file, args)?;
         match args.format {
@@ -77,14 +91,26 @@ pub(crate) fn run(file: &Path, args: &ReportArgs) -> Result<()> {
                 head(&histogram, &mut out)?;
                 histogram_table(&histogram, args.top, &mut out)?;
             }
-            Format::Json => histogram_json(&histogram, args.top, &mut out)?,
+            Format::Json => {
+                let classes = histogram.classes.iter().map(class_json).collect();
+                json::write(
+                    &histogram,
+                    json::rows("classes", classes, args.top),
+                    &mut out,
+                )?;
+            }
         }
     }
     Ok(out.flush()?)
 }
 
+/// A file as it is named in messages.
+pub(super) fn shown(file: &Path) -> String {
+    printable(&file.display().to_string()).into_owned()
+}
+
 pub(super) fn open(file: &Path) -> Result<File> {
-    let name = || file.display().to_string();
+    let name = || shown(file);
     let opened = File::open(file).with_context(name)?;
     if opened.metadata().with_context(name)?.is_dir() {
         bail!("{}: a folder, not a heap dump", name());
@@ -113,9 +139,9 @@ pub(super) fn whole(
     let Err(error) = outcome else {
         return Ok(());
     };
-    let name = file.display();
+    let name = shown(file);
     if !error.is_truncated() {
-        return Err(error).with_context(|| name.to_string());
+        return Err(error).context(name);
     }
     if !args.partial {
         bail!(
@@ -168,28 +194,13 @@ pub(super) fn rest(all: usize, top: usize, what: &str, out: &mut dyn Write) -> i
     }
 }
 
-fn histogram_json(histogram: &Histogram, top: usize, out: &mut dyn Write) -> Result<()> {
-    let class = |class: &loadhook_heap::Count| {
-        json!({
-            "class": &*class.name,
-            "id": id(class.class_id),
-            "instances": class.instances,
-            "bytes": class.bytes,
-        })
-    };
-    let classes = histogram.classes.iter().take(top).map(class);
-    let all = json!({
-        "time": date(histogram.header.time_ms),
-        "id_size": histogram.header.id_size,
-        "header_size": histogram.model.header,
-        "reference_size": histogram.model.reference,
-        "dump_bytes": histogram.dump_bytes,
-        "instances": histogram.instances(),
-        "bytes": histogram.bytes(),
-        "classes": classes.collect::<Vec<_>>(),
-    });
-    serde_json::to_writer_pretty(&mut *out, &all)?;
-    Ok(writeln!(out)?)
+pub(super) fn class_json(class: &loadhook_heap::Count) -> serde_json::Value {
+    json!({
+        "class": &*class.name,
+        "id": id(class.class_id),
+        "instances": class.instances,
+        "bytes": class.bytes,
+    })
 }
 
 /// An object as it is named on screen and on the command line.
@@ -199,7 +210,7 @@ pub(super) fn id(id: u64) -> String {
 
 /// Milliseconds since 1970 as `2026-11-22 14:34:14 UTC`, in the calendar of
 /// today.
-fn date(time_ms: u64) -> String {
+pub(super) fn date(time_ms: u64) -> String {
     let seconds = time_ms / 1000;
     let days = seconds / 86_400;
     // Years begin in March: the day that is not always there is the last.

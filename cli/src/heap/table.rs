@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use loadhook_profile::{printable, shorten};
+use loadhook_profile::{clipped, printable, shorten};
 
 /// Least room for names.
 const NARROWEST_NAME: usize = 20;
@@ -10,6 +10,24 @@ const NARROWEST_NAME: usize = 20;
 /// A table whose first row is the titles; its last column is names, to the
 /// left, shortened to what the width leaves.
 pub(super) fn write(rows: &[Vec<String>], width: usize, out: &mut dyn Write) -> io::Result<()> {
+    write_with(shorten, rows, width, out)
+}
+
+/// The same, whose last column is text that is cut at its end.
+pub(super) fn write_texts(
+    rows: &[Vec<String>],
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write_with(clipped, rows, width, out)
+}
+
+fn write_with(
+    cut: fn(&str, usize) -> String,
+    rows: &[Vec<String>],
+    width: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let numbers = rows.first().map_or(0, |titles| titles.len() - 1);
     let wide = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -22,7 +40,7 @@ pub(super) fn write(rows: &[Vec<String>], width: usize, out: &mut dyn Write) -> 
         for (cell, width) in row.iter().zip(&widths) {
             write!(out, "{cell:>width$}  ")?;
         }
-        writeln!(out, "{}", shorten(&printable(&row[numbers]), left))?;
+        writeln!(out, "{}", cut(&printable(&row[numbers]), left))?;
     }
     Ok(())
 }

@@ -1,0 +1,142 @@
+//! Strings and arrays that are there more than once.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use loadhook_heap::{Duplicate, Duplicates, ErrorKind, Waste};
+use loadhook_profile::{bytes, count};
+use serde_json::{Value, json};
+
+use super::memory::available;
+use super::report::{COLUMNS, Format, ReportArgs, head, id, percent, rest, shown, whole};
+use super::source::Source;
+use super::{json, table};
+use crate::output::columns;
+
+/// Shows what wastes most.
+pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
+    let found = read(file, args, args.top)?;
+    match args.format {
+        Format::Table => table(&found, args, out)?,
+        Format::Json => write_json(&found, out)?,
+    }
+    Ok(())
+}
+
+/// Finds them, of a dump that is whole or may be cut off.
+pub(super) fn read(file: &Path, args: &ReportArgs, top: usize) -> Result<Duplicates> {
+    let source = Source::open(file)?;
+    source.must_be_a_file()?;
+    let memory = available();
+    let read = Duplicates::read(|| source.again(), top, memory.unwrap_or(u64::MAX));
+    source.is_unchanged()?;
+    let (found, cut_off) = placed(read, file, memory)?;
+    whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
+    Ok(found)
+}
+
+/// What was read, or an error that names the file, and the memory that is not
+/// enough.
+fn placed<T>(read: Result<T, loadhook_heap::Error>, file: &Path, memory: Option<u64>) -> Result<T> {
+    let name = shown(file);
+    match (read, memory) {
+        (Err(error), Some(memory)) if matches!(error.kind, ErrorKind::TooMany { .. }) => {
+            let room = bytes(memory);
+            Err(error).with_context(|| format!("{name}: {room} of memory are free"))
+        }
+        (read, _) => read.context(name),
+    }
+}
+
+/// How many rows are not shown.
+fn left_out(found: &Duplicates) -> u64 {
+    let all = found.strings.values + found.arrays.values;
+    all.saturating_sub(found.worst.len() as u64)
+}
+
+fn table(found: &Duplicates, args: &ReportArgs, out: &mut dyn Write) -> io::Result<()> {
+    head(&found.histogram, out)?;
+    for (what, waste) in [("strings", found.strings), ("arrays", found.arrays)] {
+        writeln!(
+            out,
+            "{} wasted by {} {what} of {} values",
+            bytes(waste.bytes),
+            count(waste.objects),
+            count(waste.values),
+        )?;
+    }
+    if found.parts > 0 {
+        writeln!(
+            out,
+            "{} strings are parts of arrays, and not compared",
+            count(found.parts)
+        )?;
+    }
+    writeln!(out)?;
+    let titles = ["#", "wasted %", "wasted", "count", "bytes", "value"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    let all = found.histogram.bytes();
+    for (rank, row) in found.worst.iter().enumerate() {
+        rows.push(vec![
+            (rank + 1).to_string(),
+            percent(row.wasted, all),
+            count(row.wasted),
+            count(row.count),
+            count(row.bytes),
+            value(row),
+        ]);
+    }
+    table::write_texts(&rows, columns(io::stdout(), COLUMNS), out)?;
+    let all = found.worst.len() as u64 + left_out(found);
+    rest(all as usize, args.top, "values", out)
+}
+
+/// `"text"`, `int[3] {1, 2, 3}`; of long ones the beginning.
+fn value(row: &Duplicate) -> String {
+    let text = &row.contents.text;
+    let more = if row.contents.is_cut { "…" } else { "" };
+    // `int[][]` of three is `int[3][]`.
+    let class = row
+        .class
+        .replacen("[]", &format!("[{}]", row.contents.length), 1);
+    match &*row.class {
+        _ if row.is_string => format!("\"{text}{more}\""),
+        "char[]" => format!("{class} \"{text}{more}\""),
+        _ => format!(
+            "{class} {{{text}{}}}",
+            if more.is_empty() { "" } else { ", …" }
+        ),
+    }
+}
+
+fn write_json(found: &Duplicates, out: &mut dyn Write) -> io::Result<()> {
+    let waste = |waste: Waste| {
+        json!({
+            "values": waste.values,
+            "instances": waste.objects,
+            "wasted": waste.bytes,
+        })
+    };
+    let view = json!({
+        "strings": waste(found.strings),
+        "arrays": waste(found.arrays),
+        "parts": found.parts,
+        "duplicates": found.worst.iter().map(row_json).collect::<Vec<_>>(),
+        "left_out": left_out(found),
+    });
+    json::write(&found.histogram, json::map(view), out)
+}
+
+pub(super) fn row_json(row: &Duplicate) -> Value {
+    json!({
+        "class": &*row.class,
+        "array": id(row.array),
+        "instances": row.count,
+        "bytes": row.bytes,
+        "wasted": row.wasted,
+        "text": row.contents.text,
+        "length": row.contents.length,
+        "is_cut": row.contents.is_cut,
+    })
+}

@@ -1,0 +1,169 @@
+//! Threads with their stacks, and what their variables refer to.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use loadhook_heap::{Frame, Local, Thread, Threads};
+use loadhook_profile::{clipped, count, printable};
+use serde_json::{Value, json};
+
+use super::json;
+use super::report::{COLUMNS, Format, ReportArgs, head, id, rest, shown, whole};
+use super::source::Source;
+use crate::output::columns;
+
+/// Shows the threads.
+pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
+    let found = read(file, args)?;
+    match args.format {
+        Format::Table => text(&found, args.top, out)?,
+        Format::Json => {
+            let threads = found.threads.iter().take(args.top);
+            let threads = threads.map(|thread| thread_json(thread, args.top));
+            let view = json!({
+                "threads": threads.collect::<Vec<_>>(),
+                "left_out": found.threads.len().saturating_sub(args.top),
+            });
+            json::write(&found.histogram, json::map(view), out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Finds them, of a dump that is whole or may be cut off.
+pub(super) fn read(file: &Path, args: &ReportArgs) -> Result<Threads> {
+    let source = Source::open(file)?;
+    source.must_be_a_file()?;
+    let read = Threads::read(|| source.again());
+    source.is_unchanged()?;
+    let (found, cut_off) = read.with_context(|| shown(file))?;
+    whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
+    Ok(found)
+}
+
+fn text(found: &Threads, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    head(&found.histogram, out)?;
+    let width = columns(io::stdout(), COLUMNS);
+    let mut lines = Lines { top, width, out };
+    for thread in found.threads.iter().take(top) {
+        lines.thread(thread)?;
+    }
+    rest(found.threads.len(), top, "threads", out)
+}
+
+struct Lines<'o> {
+    /// As many frames are shown of a thread, and variables of a frame.
+    top: usize,
+    width: usize,
+    out: &'o mut dyn Write,
+}
+
+impl Lines<'_> {
+    fn thread(&mut self, thread: &Thread) -> io::Result<()> {
+        self.line(0, &title(thread))?;
+        self.locals(1, &thread.locals)?;
+        for frame in thread.frames.iter().take(self.top) {
+            self.line(1, &place(frame))?;
+            self.locals(2, &frame.locals)?;
+        }
+        self.more(1, thread.frames.len(), "frames")?;
+        writeln!(self.out)
+    }
+
+    fn locals(&mut self, depth: usize, locals: &[Local]) -> io::Result<()> {
+        for local in locals.iter().take(self.top) {
+            self.line(depth, &variable(local))?;
+        }
+        self.more(depth, locals.len(), "variables")
+    }
+
+    fn more(&mut self, depth: usize, all: usize, what: &str) -> io::Result<()> {
+        match all.saturating_sub(self.top) {
+            0 => Ok(()),
+            more => self.line(depth, &format!("… {} more {what}", count(more as u64))),
+        }
+    }
+
+    fn line(&mut self, depth: usize, text: &str) -> io::Result<()> {
+        let indent = 2 * depth;
+        let room = self.width.saturating_sub(indent);
+        let text = clipped(&printable(text), room);
+        writeln!(self.out, "{:indent$}{text}", "")
+    }
+}
+
+/// `"main" java.lang.Thread 0x7f00`
+fn title(thread: &Thread) -> String {
+    format!("\"{}\" {} {}", thread.name, thread.class, id(thread.id))
+}
+
+/// As stack traces of Java have it.
+pub(super) fn place(frame: &Frame) -> String {
+    let place = match (&frame.file, frame.line) {
+        _ if frame.is_native => "Native Method".to_owned(),
+        (Some(file), Some(line)) => format!("{file}:{line}"),
+        (Some(file), None) => file.to_string(),
+        (None, _) => "Unknown Source".to_owned(),
+    };
+    format!("{}.{}({place})", frame.class, frame.method)
+}
+
+/// What a variable refers to: `java.lang.String 0x7f00 24 bytes "text"`.
+pub(super) fn variable(local: &Local) -> String {
+    let class = if local.is_class { "class " } else { "" };
+    let by = if local.is_native {
+        ", of native code"
+    } else {
+        ""
+    };
+    let text = local.contents.as_ref().map_or(String::new(), |contents| {
+        let more = if contents.is_cut { "…" } else { "" };
+        format!(" \"{}{more}\"", contents.text)
+    });
+    let [id, bytes] = [id(local.id), count(local.bytes)];
+    format!("{class}{} {id}, {bytes} bytes{by}{text}", local.class)
+}
+
+fn thread_json(thread: &Thread, top: usize) -> Value {
+    let frames = thread.frames.iter().map(|frame| {
+        let own = json!({
+            "class": &*frame.class,
+            "method": &*frame.method,
+            "file": frame.file.as_deref(),
+            "line": frame.line,
+            "is_native": frame.is_native,
+        });
+        with_locals(own, &frame.locals, top)
+    });
+    let own = json!({
+        "name": thread.name,
+        "class": &*thread.class,
+        "id": id(thread.id),
+        "frames": frames.take(top).collect::<Vec<_>>(),
+        "frames_left_out": thread.frames.len().saturating_sub(top),
+    });
+    with_locals(own, &thread.locals, top)
+}
+
+/// With what variables refer to.
+fn with_locals(mut own: Value, locals: &[Local], top: usize) -> Value {
+    let shown = locals.iter().take(top).map(local_json);
+    own["locals"] = shown.collect();
+    own["locals_left_out"] = locals.len().saturating_sub(top).into();
+    own
+}
+
+fn local_json(local: &Local) -> Value {
+    let contents = local.contents.as_ref();
+    json!({
+        "class": &*local.class,
+        "id": id(local.id),
+        "is_class": local.is_class,
+        "bytes": local.bytes,
+        "is_native": local.is_native,
+        "text": contents.map(|contents| &*contents.text),
+        "length": contents.map(|contents| contents.length),
+        "is_cut": contents.map(|contents| contents.is_cut),
+    })
+}

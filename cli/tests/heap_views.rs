@@ -1,0 +1,254 @@
+//! `loadhook heap` on dumps written here, of which all is known.
+
+mod common;
+#[path = "../../heap/tests/support/mod.rs"]
+mod support;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use common::{done, folder, loadhook};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use support::{INT, OBJECT, Writer};
+
+const THREAD: u64 = 0x140;
+
+/// Names and texts hold what would move a terminal's cursor.
+fn dump(strings: u64) -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.strings();
+    for (id, name) in [
+        (40, "name"),
+        (41, "java/lang/Thread"),
+        (43, "run\u{1b}[2J"),
+        (44, "park"),
+        (45, "Thread.java"),
+    ] {
+        writer.text(id, name);
+    }
+    writer.load_class(40, THREAD, 41);
+    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.frame(0x51, 44, 0, 40, -3);
+    writer.frame(0x52, 43, 45, 40, 17);
+    writer.stack(2, 1, &[0x51, 0x52]);
+    writer.stack(3, 2, &[]);
+    for (at, name) in [(0, "worker"), (1, "main\n")] {
+        writer.string(0x1000 + 32 * at, 0x1100 + 96 * at, 0);
+        writer.bytes(0x1100 + 96 * at, name.as_bytes());
+        writer.instance(0x1200 + 32 * at, THREAD, &(0x1000 + 32 * at).to_be_bytes());
+        writer.root(0x08, 0x1200 + 32 * at, &[1 + at as u32, 2 + at as u32]);
+    }
+    // Arrays of 24 bytes and strings of 24, which roots keep.
+    let text = "twice\u{1b}";
+    for at in 0..strings {
+        writer.string(0x2000 + 32 * at, 0x8000 + 96 * at, 0);
+        writer.bytes(0x8000 + 96 * at, text.as_bytes());
+        writer.root(0x03, 0x2000 + 32 * at, &[1, 1]);
+    }
+    for at in 0..2 {
+        writer.primitive_array(0x4000 + 96 * at, INT, 2, &[0, 0, 0, 1, 0, 0, 0, 2]);
+    }
+    writer.root(0x02, 0x4000, &[1, u32::MAX]);
+    writer.finish()
+}
+
+fn shown(folder: &Path, arguments: &[&str]) -> String {
+    let mut command = loadhook(folder, &[&["heap"], arguments].concat());
+    let shown = done(command.env("COLUMNS", "80"));
+    assert_eq!((shown.code, &*shown.err), (Some(0), ""), "{arguments:?}");
+    shown.out
+}
+
+fn parsed(folder: &Path, arguments: &[&str]) -> Value {
+    let shown = shown(folder, &[arguments, &["--format", "json"]].concat());
+    serde_json::from_str(&shown).expect("JSON")
+}
+
+const HEAD: &str = "16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · ids of 8 bytes\n\n";
+
+#[test]
+fn duplicates_come_by_what_they_waste() {
+    let folder = folder();
+    fs::write(folder.path().join("a.hprof"), dump(4)).expect("ours");
+    let expected = HEAD.to_owned()
+        + r#"144 bytes wasted by 4 strings of 1 values
+24 bytes wasted by 2 arrays of 1 values
+
+#  wasted %  wasted  count  bytes  value
+1    39.1 %     144      4     48  "twice\u{1b}"
+2     6.5 %      24      2     24  int[2] {1, 2}
+"#;
+    assert_eq!(shown(folder.path(), &["a.hprof", "--duplicates"]), expected);
+    let first = shown(folder.path(), &["a.hprof", "--duplicates", "--top", "1"]);
+    assert!(
+        first.ends_with("\"twice\\u{1b}\"\n1 more values, see --top\n"),
+        "{first}"
+    );
+    let json = parsed(folder.path(), &["a.hprof", "--duplicates", "--top", "1"]);
+    let row = json!({
+        "class": "java.lang.String", "array": "0x8000", "instances": 4, "bytes": 48, "wasted": 144,
+        "text": "twice\u{1b}", "length": 6, "is_cut": false,
+    });
+    assert_eq!(
+        (&json["duplicates"], &json["left_out"]),
+        (&json!([row]), &json!(1))
+    );
+    let strings = json!({ "values": 1, "instances": 4, "wasted": 144 });
+    assert_eq!(json["strings"], strings);
+}
+
+#[test]
+fn threads_have_frames_and_variables() {
+    let folder = folder();
+    fs::write(folder.path().join("a.hprof"), dump(2)).expect("ours");
+    let head = HEAD.replace("16 objects · 368", "12 objects · 272");
+    let expected = head.clone()
+        + r#""main\n" java.lang.Thread 0x1220
+
+"worker" java.lang.Thread 0x1200
+  int[] 0x4000, 24 bytes, of native code
+  java.lang.Thread.park(Native Method)
+  java.lang.Thread.run\u{1b}[2J(Thread.java:17)
+    java.lang.String 0x2000, 24 bytes "twice\u{1b}"
+    java.lang.String 0x2020, 24 bytes "twice\u{1b}"
+
+"#;
+    assert_eq!(shown(folder.path(), &["a.hprof", "--threads"]), expected);
+    // Of threads, of frames and of variables.
+    let first = shown(folder.path(), &["a.hprof", "--threads", "--top", "1"]);
+    assert_eq!(
+        first,
+        head + "\"main\\n\" java.lang.Thread 0x1220\n\n1 more threads, see --top\n"
+    );
+    fs::write(folder.path().join("b.hprof"), dump(30)).expect("ours");
+    let many = shown(folder.path(), &["b.hprof", "--threads"]);
+    assert!(many.contains("\n    … 10 more variables\n"), "{many}");
+
+    let json = parsed(folder.path(), &["a.hprof", "--threads"]);
+    let worker = &json["threads"][1];
+    assert_eq!(worker["name"], "worker");
+    assert_eq!(worker["locals"][0]["class"], "int[]");
+    assert_eq!(worker["locals"][0]["is_native"], true);
+    let frame = &worker["frames"][1];
+    assert_eq!(
+        (&frame["file"], &frame["line"]),
+        (&json!("Thread.java"), &json!(17))
+    );
+    let local = json!({
+        "class": "java.lang.String", "id": "0x2000", "is_class": false, "bytes": 24,
+        "is_native": false, "text": "twice\u{1b}", "length": 6, "is_cut": false,
+    });
+    assert_eq!(frame["locals"][0], local);
+    assert_eq!(
+        (&frame["locals_left_out"], &worker["frames_left_out"]),
+        (&json!(0), &json!(0))
+    );
+}
+
+/// Whatever is asked for, JSON says of which dump it is, and how many rows it lacks.
+#[test]
+fn all_json_has_one_shape() {
+    let folder = folder();
+    fs::write(folder.path().join("a.hprof"), dump(4)).expect("ours");
+    let head = json!({
+        "time": "2001-09-09 01:46:40 UTC", "id_size": 8, "header_size": 12, "reference_size": 4,
+        "instances": 16, "bytes": 368,
+    });
+    for (view, rows, left_out) in [
+        (&[][..], "classes", 3),
+        (&["--by", "retained"], "classes", 3),
+        (&["--biggest"], "objects", 18),
+        (&["--duplicates"], "duplicates", 1),
+        (&["--threads"], "threads", 1),
+    ] {
+        let json = parsed(folder.path(), &[&["a.hprof", "--top", "1"], view].concat());
+        for (key, value) in head.as_object().expect("ours") {
+            assert_eq!(json[key], *value, "{view:?} {key}");
+        }
+        assert_eq!(json[rows].as_array().map(Vec::len), Some(1), "{view:?}");
+        assert_eq!(json["left_out"], left_out, "{view:?}: {json}");
+    }
+    let path = parsed(folder.path(), &["a.hprof", "--path", "0x8000"]);
+    assert_eq!(
+        (&path["instances"], &path["path"][1]["id"]),
+        (&json!(16), &json!("0x2000"))
+    );
+    assert_eq!(path["root"], "variable of a thread");
+    let biggest = parsed(folder.path(), &["a.hprof", "--biggest"]);
+    // One of the arrays is kept by none.
+    assert_eq!(biggest["loose"], 1);
+}
+
+#[test]
+fn a_difference_says_which_dump_is_which() {
+    let folder = folder();
+    fs::write(folder.path().join("a.hprof"), dump(2)).expect("ours");
+    let packed = File::create(folder.path().join("b.hprof.gz")).expect("ours");
+    let mut packed = GzEncoder::new(packed, Compression::fast());
+    packed.write_all(&dump(4)).expect("ours");
+    packed.finish().expect("ours");
+    let expected = "\
+before  12 objects · 272 bytes · dumped 2001-09-09 01:46:40 UTC · a.hprof
+after   16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · b.hprof.gz
+2 of 4 classes changed; + is more after than before; bytes and instances are after
+
+#  ± bytes  bytes  ± instances  instances  class
+1      +48    144           +2          6  byte[]
+2      +48    144           +2          6  java.lang.String
+";
+    assert_eq!(
+        shown(folder.path(), &["a.hprof", "--diff", "b.hprof.gz"]),
+        expected
+    );
+    let json = parsed(
+        folder.path(),
+        &["b.hprof.gz", "--diff", "a.hprof", "--top", "1"],
+    );
+    assert_eq!(
+        (&json["before"]["instances"], &json["after"]["instances"]),
+        (&json!(16), &json!(12))
+    );
+    let class = json!({
+        "class": "byte[]",
+        "before": { "instances": 6, "bytes": 144 },
+        "after": { "instances": 4, "bytes": 96 },
+    });
+    assert_eq!(
+        (&json["classes"][0], &json["left_out"]),
+        (&class, &json!(1))
+    );
+}
+
+#[test]
+fn names_of_files_are_printable() {
+    let folder = folder();
+    let name = "a\n\u{1b}[2J";
+    fs::write(folder.path().join(name), "none").expect("ours");
+    for view in [&[][..], &["--duplicates"], &["--threads"], &["--biggest"]] {
+        let none = done(&mut loadhook(
+            folder.path(),
+            &[&["heap", name], view].concat(),
+        ));
+        assert!(
+            none.err
+                .starts_with("error: a\\n\\u{1b}[2J: no heap dump: "),
+            "{view:?}: {}",
+            none.err
+        );
+    }
+    fs::write(folder.path().join(name), &dump(2)[..900]).expect("ours");
+    let part = done(&mut loadhook(
+        folder.path(),
+        &["heap", name, "--threads", "--partial"],
+    ));
+    assert_eq!(part.code, Some(0), "{}", part.err);
+    assert!(
+        part.err
+            .starts_with("warning: a\\n\\u{1b}[2J: the dump is cut off"),
+        "{}",
+        part.err
+    );
+}
