@@ -56,9 +56,18 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
     }
     // From JDK 21 on; before, there are no virtual threads.
     let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]));
-    let samples = match options.alloc.map(|mode| Samples::prepare(jvmti, mode)) {
+    let samples = match options
+        .alloc
+        .map(|mode| Samples::prepare(jvmti, mode, &options))
+    {
         None => None,
-        Some(Ok(samples)) => samples,
+        Some(Ok(samples)) => Some(samples),
+        Some(Err(error)) if options.counts_allocations() => {
+            tell::line(&format!(
+                "objects that the VM makes are not counted: {error}"
+            ));
+            None
+        }
         Some(Err(error)) => {
             let message = format!("allocations are not sampled: {}", why_not(error));
             if !options.rewrites() {
@@ -195,10 +204,10 @@ pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: R
     }
 }
 
-/// `SampledObjectAlloc`.
-pub(crate) fn sampled_object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Event) {
+/// `SampledObjectAlloc` and `VMObjectAlloc`.
+pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Event) {
     if let Some(samples) = &agent.samples {
-        samples.take(agent.jvmti, jni, &agent.loaders, event);
+        samples.take(agent, jni, event);
     }
 }
 

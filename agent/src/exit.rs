@@ -143,9 +143,10 @@ fn profile(
 }
 
 /// What counting allocations cannot see.
-const UNSEEN: &str = "allocations are those that instructions of the instrumented classes make: \
-    not seen are those by reflection, clone(), JNI, the VM itself, and inside lambdas' and string \
-    concatenation's invokedynamic";
+const UNSEEN: &str = "allocations are those that instructions of the instrumented classes make, \
+    and those for reflection, clone() and JNI that the VM makes for them and tells of: it tells \
+    of none by code that the compiler has in its place, nor of those that other classes' \
+    instructions make, as inside string concatenation's invokedynamic";
 
 /// Measures the objects of the classes that the snapshot's sites allocate.
 fn measure(

@@ -220,6 +220,12 @@ impl Hook {
         counted.insert((loader, self.hasher.hash_one(name)))
     }
 
+    /// Whether a class has come through the hook, and the filter wants it.
+    pub(crate) fn has_chosen(&self, loader: u32, name: &[u8]) -> bool {
+        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.contains(&(loader, self.hasher.hash_one(name)))
+    }
+
     fn count(&self, rewriter: &Rewriter, bytes: &[u8], trivial: &[u16], rewritten: bool) {
         let report = rewriter.report();
         let left_alone = || {
@@ -382,6 +388,9 @@ mod tests {
             let instrumented = hook.instrument(from(3), greeter, |len| Some(vec![0; len]));
             assert!(instrumented.is_some());
         }
+        let chosen = [(3, "Greeter"), (4, "Greeter"), (3, "Other")];
+        let chosen = chosen.map(|(loader, name)| hook.has_chosen(loader, name.as_bytes()));
+        assert_eq!(chosen, [true, false, false]);
         let once = hook.tally();
         assert_eq!((once.classes, once.skipped["trivial"]), (1, 1));
         hook.instrument(from(4), greeter, |len| Some(vec![0; len]));

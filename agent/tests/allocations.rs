@@ -79,6 +79,11 @@ fn counted(profile: &Profile) -> Result<Book> {
     let allocations = allocations(profile)?;
     let mut book = Book::new();
     for site in &allocations.sites {
+        let frame = site.frame.map(|at| &allocations.frames[at as usize]);
+        // No instruction made it.
+        if frame.is_some_and(|frame| frame.bci.is_none()) {
+            continue;
+        }
         let path = std::iter::successors(site.frame, |at| allocations.frames[*at as usize].parent);
         let path = path.map(|at| {
             let frame = &allocations.frames[at as usize];

@@ -101,6 +101,11 @@ const EVENTS: &[(&str, i32, &str)] = &[
     ),
     ("JVMTI_EVENT_OBJECT_FREE", event::OBJECT_FREE, "ObjectFree"),
     (
+        "JVMTI_EVENT_VM_OBJECT_ALLOC",
+        event::VM_OBJECT_ALLOC,
+        "VMObjectAlloc",
+    ),
+    (
         "JVMTI_EVENT_SAMPLED_OBJECT_ALLOC",
         event::SAMPLED_OBJECT_ALLOC,
         "SampledObjectAlloc",
@@ -117,6 +122,10 @@ const CAPABILITIES: &[(&str, usize)] = &[
     (
         "can_generate_garbage_collection_events",
         capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS,
+    ),
+    (
+        "can_generate_vm_object_alloc_events",
+        capability::CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS,
     ),
     (
         "can_generate_object_free_events",

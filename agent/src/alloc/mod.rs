@@ -1,7 +1,8 @@
 //! Samples of what is allocated, whoever does it, and which of them are alive.
 //!
 //! The VM gives an object in so many bytes to `SampledObjectAlloc`, in the
-//! thread that allocates it; every one if it is to be one in zero bytes. What is known of stacks and sites is behind one
+//! thread that allocates it; every one if it is to be one in zero bytes. What
+//! it makes itself, and no instruction, it tells by `VMObjectAlloc`. What is known of stacks and sites is behind one
 //! lock that is held for a moment and never while the VM is called: the VM's
 //! own threads take it too, in `ObjectFree`, when all others stand still.
 
@@ -26,9 +27,10 @@ use self::objects::Objects;
 use self::report::Growth;
 use self::stacks::{Limits, Numbers, Stacks};
 use self::threads::{Owners, Site, VIRTUAL};
+use crate::agent::Agent;
 use crate::ffi::jni::{Field, Jni, Reference};
 use crate::ffi::jvmti::{self, Jvmti, StackFrame};
-use crate::loaders::Loaders;
+use crate::options::Options;
 use crate::sys::{Capabilities, capability, event};
 
 /// Frames of a stack that are looked at.
@@ -39,8 +41,7 @@ const OTHERS: u32 = 0;
 
 /// The samples of this VM.
 pub(crate) struct Samples {
-    /// Mean distance of samples in bytes; 0 if all objects are.
-    interval: i32,
+    source: Source,
     /// Whether it is followed which are alive.
     follows: bool,
     /// Whether this VM draws distances as JDK 11 does.
@@ -53,6 +54,18 @@ pub(crate) struct Samples {
     state: Mutex<State>,
     /// Of the first snapshot.
     growth: OnceLock<Growth>,
+}
+
+/// Whose objects these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// Anybody's, one in so many bytes on average.
+    Sampled(i32),
+    /// Anybody's, all.
+    All,
+    /// Those that the VM makes itself for instrumented classes; by calling
+    /// context or not.
+    Vm { callers: bool },
 }
 
 /// Where threads have their names and ids: methods can be overridden, and
@@ -90,7 +103,7 @@ thread_local! {
     static OWN: Cell<Own> = const { Cell::new(Own { number: None, previous: 0 }) };
 }
 
-/// What `SampledObjectAlloc` tells.
+/// What `SampledObjectAlloc` and `VMObjectAlloc` tell.
 #[derive(Clone, Copy)]
 pub(crate) struct Event {
     pub(crate) thread: Reference,
@@ -101,23 +114,36 @@ pub(crate) struct Event {
 }
 
 impl Samples {
-    /// Gets ready at `Agent_OnLoad`; `None` if other allocations are asked for.
+    /// Gets ready at `Agent_OnLoad`.
     ///
     /// # Errors
     /// 98 if another agent samples: one can at a time.
-    pub(crate) fn prepare(jvmti: Jvmti, mode: AllocationMode) -> jvmti::Result<Option<Self>> {
-        let (interval, followed) = match mode {
-            AllocationMode::Sampled { interval } => (interval, Followed::Nothing),
-            AllocationMode::Live { interval } => (interval, Followed::Samples(Records::default())),
+    pub(crate) fn prepare(
+        jvmti: Jvmti,
+        mode: AllocationMode,
+        options: &Options,
+    ) -> jvmti::Result<Self> {
+        let (source, followed) = match mode {
+            AllocationMode::Sampled { interval } => (Source::Sampled(interval), Followed::Nothing),
+            AllocationMode::Live { interval } => (
+                Source::Sampled(interval),
+                Followed::Samples(Records::default()),
+            ),
             AllocationMode::LiveExact => (
-                0,
+                Source::All,
                 Followed::All(Box::new(Objects::new(objects::Limits::DEFAULT))),
             ),
-            AllocationMode::Exact => return Ok(None),
+            AllocationMode::Exact => {
+                let callers = options.timing.is_some();
+                (Source::Vm { callers }, Followed::Nothing)
+            }
         };
         let follows = !matches!(followed, Followed::Nothing);
         let mut needed = vec![
-            capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS,
+            match source {
+                Source::Vm { .. } => capability::CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS,
+                _ => capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS,
+            },
             capability::CAN_GET_SOURCE_FILE_NAME,
             capability::CAN_GET_LINE_NUMBERS,
         ];
@@ -129,15 +155,19 @@ impl Samples {
             ]);
         }
         jvmti.add_capabilities(Capabilities::of(&needed))?;
-        jvmti.set_heap_sampling_interval(interval)?;
-        Ok(Some(Samples::new(interval, followed)))
+        match source {
+            Source::Sampled(interval) => jvmti.set_heap_sampling_interval(interval)?,
+            Source::All => jvmti.set_heap_sampling_interval(0)?,
+            Source::Vm { .. } => {}
+        }
+        Ok(Samples::new(source, followed))
     }
 
-    fn new(interval: i32, followed: Followed) -> Self {
+    fn new(source: Source, followed: Followed) -> Self {
         let mut types = Numbers::default();
         types.number("(other types)".into(), 1);
         Samples {
-            interval,
+            source,
             follows: !matches!(followed, Followed::Nothing),
             draws_as_11: OnceLock::new(),
             thread: OnceLock::new(),
@@ -186,7 +216,11 @@ impl Samples {
                 .collects_at_once
                 .set(self.collections.load(Ordering::Relaxed) == 1);
         }
-        jvmti.notify(event::SAMPLED_OBJECT_ALLOC, true)
+        let event = match self.source {
+            Source::Vm { .. } => event::VM_OBJECT_ALLOC,
+            _ => event::SAMPLED_OBJECT_ALLOC,
+        };
+        jvmti.notify(event, true)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -194,8 +228,9 @@ impl Samples {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `SampledObjectAlloc`, in the thread that allocates.
-    pub(crate) fn take(&self, jvmti: Jvmti, jni: Jni<'_>, loaders: &Loaders, event: Event) {
+    /// `SampledObjectAlloc` or `VMObjectAlloc`, in the thread that allocates.
+    pub(crate) fn take(&self, agent: &Agent, jni: Jni<'_>, event: Event) {
+        let jvmti = agent.jvmti;
         // A thread that attaches to the VM and has no object yet: JDK 11.
         if event.thread.is_null() {
             return;
@@ -212,7 +247,7 @@ impl Samples {
         // The methods are on the stack: their classes are there.
         let unknown = self.lock().stacks.unknown(&frames);
         for frame in unknown {
-            if let Some((symbol, line)) = resolve::frame(jvmti, jni, loaders, frame) {
+            if let Some((symbol, line)) = resolve::frame(agent, jni, frame) {
                 self.lock().stacks.define(frame, symbol, line);
             }
         }
@@ -239,11 +274,17 @@ impl Samples {
             previous: size,
             ..own
         });
-        match self.draws_as_11.get() {
-            _ if self.interval == 0 => Estimate::exactly(1, size),
-            Some(true) => Estimate::following(own.previous, size, self.interval),
-            _ => Estimate::of(size, self.interval),
+        match self.source {
+            Source::Sampled(interval) if self.draws_as_11() => {
+                Estimate::following(own.previous, size, interval)
+            }
+            Source::Sampled(interval) => Estimate::of(size, interval),
+            Source::All | Source::Vm { .. } => Estimate::exactly(1, size),
         }
+    }
+
+    fn draws_as_11(&self) -> bool {
+        self.draws_as_11.get() == Some(&true)
     }
 
     /// Whose the samples of the calling thread are.
@@ -283,8 +324,13 @@ impl Samples {
         let born = self.collections.load(Ordering::Relaxed);
         let mut state = self.lock();
         let most = state.stacks.limits().others;
+        let node = match self.source {
+            // Without such a frame it is not the program's.
+            Source::Vm { callers } => Some(state.stacks.node_of_chosen(sample.frames, callers)?),
+            _ => state.stacks.node(sample.frames, sample.deeper),
+        };
         let mut site = Site {
-            node: state.stacks.node(sample.frames, sample.deeper),
+            node,
             type_number: state.type_number(sample.descriptor, most),
         };
         let State {

@@ -12,7 +12,7 @@ use super::estimate::Estimate;
 use super::live::Record;
 use super::stacks::{Node, Place, Symbol};
 use super::threads::{Owner, Owners, Site};
-use super::{DEPTH, Samples, State};
+use super::{DEPTH, Samples, Source, State};
 use crate::ffi::jvmti::Jvmti;
 use crate::loaders::Loaders;
 use crate::sys::event;
@@ -64,9 +64,9 @@ struct Alive {
 }
 
 impl Samples {
-    /// Puts what was sampled into a profile. Where it is followed what is
-    /// alive, the heap is collected first, if the VM does so in one stop; else
-    /// it is what was alive at the last collection.
+    /// Puts what was seen into a profile, beside what instructions have made.
+    /// Where it is followed what is alive, the heap is collected first, if the
+    /// VM does so in one stop; else it is what was alive at the last collection.
     pub(crate) fn add_to(&self, jvmti: Jvmti, loaders: &Loaders, profile: &mut Profile) {
         if self.follows {
             if self.collects_at_once.get() == Some(&true) {
@@ -81,25 +81,24 @@ impl Samples {
         let alive = picture.alive();
         let names = loaders.names(picture.symbols.iter().map(|s| s.loader).collect());
         let mut builder = Builder::new(profile);
-        let methods: Vec<u32> = picture
-            .symbols
-            .iter()
-            .map(|symbol| {
-                let loader = names.get(&symbol.loader).map_or("?", |name| name);
-                builder.method(symbol, loader)
-            })
-            .collect();
-        builder.frames(&picture, &methods);
+        builder.frames(&picture, &names);
+        let mut objects = 0.0;
         for (number, owner) in picture.owners.with_sites() {
             let thread = builder.thread(owner);
             for (site, estimate) in &owner.sites {
+                objects += estimate.objects;
                 let alive = alive.get(&(number, *site)).copied().unwrap_or_default();
                 builder.site(&picture, thread, *site, *estimate, alive);
             }
         }
         let Builder { frames, sites, .. } = builder;
         let mut notes = picture.lacks.clone();
-        if self.interval == 0 && self.draws_as_11.get() == Some(&true) {
+        if matches!(self.source, Source::Vm { .. }) && objects > 0.0 {
+            notes.push(format!(
+                "{objects} of the objects were made by the VM itself"
+            ));
+        }
+        if self.source == Source::All && self.draws_as_11() {
             notes.push(BEHIND_LARGE.to_owned());
         }
         if self.follows {
@@ -107,11 +106,12 @@ impl Samples {
         }
         profile.header.notes.extend(notes);
         profile.allocations = Some(Allocations {
-            seen: match self.interval {
-                0 => Seen::All,
-                interval => Seen::Sampled {
+            seen: match self.source {
+                Source::Sampled(interval) => Seen::Sampled {
                     interval: interval as u64,
                 },
+                Source::All => Seen::All,
+                Source::Vm { .. } => Seen::Exact,
             },
             live: self.follows,
             frames: frames.all,
@@ -244,7 +244,6 @@ impl Picture {
 }
 
 /// Frames, each once.
-#[derive(Default)]
 struct Frames {
     numbers: HashMap<Frame, u32>,
     all: Vec<Frame>,
@@ -263,17 +262,23 @@ struct Builder<'p> {
 impl<'p> Builder<'p> {
     fn new(profile: &'p mut Profile) -> Self {
         let methods = profile.methods.iter().map(identity).zip(0..).collect();
+        // What instructions have made.
+        let known = profile.allocations.take().unwrap_or_default();
         Builder {
             profile,
             methods,
-            frames: Frames::default(),
+            frames: Frames {
+                numbers: known.frames.iter().copied().zip(0..).collect(),
+                all: known.frames,
+            },
             of_nodes: Vec::new(),
-            sites: Vec::new(),
+            sites: known.sites,
         }
     }
 
     /// The index of a method, which may be there already.
-    fn method(&mut self, symbol: &Symbol, loader: &str) -> u32 {
+    fn method(&mut self, symbol: &Symbol, loaders: &HashMap<u32, String>) -> u32 {
+        let loader = loaders.get(&symbol.loader).map_or("?", |name| name);
         let method = Method {
             loader: loader.into(),
             class: symbol.class.clone(),
@@ -289,16 +294,23 @@ impl<'p> Builder<'p> {
         })
     }
 
-    fn frames(&mut self, picture: &Picture, methods: &[u32]) {
-        let Frames { numbers, all } = &mut self.frames;
+    fn frames(&mut self, picture: &Picture, loaders: &HashMap<u32, String>) {
+        let mut methods: Vec<Option<u32>> = vec![None; picture.symbols.len()];
         for node in &picture.nodes {
+            let symbol = node.place.symbol as usize;
+            let method = match methods[symbol] {
+                Some(method) => method,
+                None => self.method(&picture.symbols[symbol], loaders),
+            };
+            methods[symbol] = Some(method);
             let frame = Frame {
                 parent: node.parent.map(|parent| self.of_nodes[parent as usize]),
-                method: methods[node.place.symbol as usize],
+                method,
                 line: node.place.line,
                 // Of code that may have been rewritten.
                 bci: None,
             };
+            let Frames { numbers, all } = &mut self.frames;
             let number = *numbers.entry(frame).or_insert_with(|| {
                 all.push(frame);
                 all.len() as u32 - 1

@@ -3,17 +3,17 @@
 use loadhook_rewrite::symbol::{java_name, text};
 
 use super::stacks::Symbol;
+use crate::agent::Agent;
 use crate::ffi::jni::Jni;
-use crate::ffi::jvmti::{Jvmti, StackFrame};
-use crate::loaders::Loaders;
+use crate::ffi::jvmti::StackFrame;
 
 /// The method and line of a frame that is on the calling thread's stack.
 pub(super) fn frame(
-    jvmti: Jvmti,
+    agent: &Agent,
     jni: Jni<'_>,
-    loaders: &Loaders,
     frame: StackFrame,
 ) -> Option<(Symbol, Option<u32>)> {
+    let jvmti = agent.jvmti;
     let symbol = jni.framed(|| {
         let class = jvmti.declaring_class(frame.method).ok()?;
         let signature = jvmti.class_signature(class).ok()?;
@@ -21,8 +21,12 @@ pub(super) fn frame(
         let loader = jvmti.class_loader(class).ok()?;
         // Native methods and those compiled without have none.
         let lines = jvmti.line_numbers(frame.method).unwrap_or_default();
+        let loader = agent.loaders.number(jvmti, jni, loader);
+        let internal = signature.strip_prefix(b"L");
+        let internal = internal.and_then(|name| name.strip_suffix(b";"));
         let symbol = Symbol {
-            loader: loaders.number(jvmti, jni, loader),
+            loader,
+            is_chosen: internal.is_some_and(|name| agent.hook.has_chosen(loader, name)),
             class: type_name(&signature).into(),
             name: text(&name).into(),
             descriptor: text(&descriptor).into(),

@@ -28,6 +28,8 @@ impl Limits {
 pub(super) struct Symbol {
     /// The number of its class's loader.
     pub(super) loader: u32,
+    /// Whether the class is to be instrumented.
+    pub(super) is_chosen: bool,
     pub(super) class: Arc<str>,
     pub(super) name: Arc<str>,
     pub(super) descriptor: Arc<str>,
@@ -39,6 +41,7 @@ impl Symbol {
     fn artificial(class: &str) -> Self {
         Symbol {
             loader: 0,
+            is_chosen: false,
             class: class.into(),
             name: "".into(),
             descriptor: "".into(),
@@ -180,12 +183,46 @@ impl Stacks {
         let place = |frame: &StackFrame| self.places.get(frame).copied().unwrap_or(OTHERS);
         let leaf = place(frames.first()?);
         let top = deeper.then_some(DEEPER);
-        let places: Vec<Place> = top
-            .into_iter()
-            .chain(frames.iter().rev().map(place))
-            .collect();
+        let callers = frames.iter().rev().map(place);
+        let path: Vec<Place> = top.into_iter().chain(callers).collect();
+        self.node_at(&path, leaf)
+    }
+
+    /// The node of the innermost of these frames whose class is chosen, and of
+    /// its `callers` that are so too: the methods, each once. None without
+    /// such a frame.
+    pub(super) fn node_of_chosen(&mut self, frames: &[StackFrame], callers: bool) -> Option<u32> {
+        let symbols = self.symbols.all();
+        let places = frames.iter().filter_map(|frame| self.places.get(frame));
+        let mut chosen = places.filter(|place| symbols[place.symbol as usize].is_chosen);
+        let leaf = *chosen.next()?;
+        let mut callers: Vec<Place> = match callers {
+            true => chosen
+                .map(|place| Place {
+                    line: None,
+                    ..*place
+                })
+                .collect(),
+            false => Vec::new(),
+        };
+        callers.reverse();
+        callers.push(leaf);
+        let mut path: Vec<Place> = Vec::new();
+        for place in callers {
+            // As the tracker folds recursion.
+            if let Some(at) = path.iter().position(|known| known.symbol == place.symbol) {
+                path.truncate(at);
+            }
+            path.push(place);
+        }
+        self.node_at(&path, leaf)
+    }
+
+    /// The node at the end of a path, that of the leaf alone if there is no
+    /// room.
+    fn node_at(&mut self, path: &[Place], leaf: Place) -> Option<u32> {
         let mut parent = None;
-        for place in places {
+        for &place in path {
             parent = self.nodes.number(Node { parent, place }, self.limits.nodes);
             if parent.is_none() {
                 self.without_callers += 1;
@@ -261,6 +298,26 @@ mod tests {
         assert_eq!(stacks.without_callers, 1);
         let known = stacks.node(&[frame(2), frame(1)], false);
         assert_eq!(path(&stacks, known), ["m1", "m2"]);
+    }
+
+    #[test]
+    fn callers_that_are_not_chosen_are_left_out() {
+        let mut stacks = stacks(100, 100);
+        for method in [11, 12, 13] {
+            let symbol = Symbol {
+                is_chosen: true,
+                ..Symbol::artificial(&format!("c{method}"))
+            };
+            stacks.define(frame(method), symbol, Some(method as u32));
+        }
+        let frames = [1, 12, 2, 11, 3, 13, 12, 11, 4].map(frame);
+        let deep = stacks.node_of_chosen(&frames, true);
+        assert_eq!(path(&stacks, deep), ["c11", "c12"]);
+        let lines = stacks.nodes().iter().map(|node| node.place.line);
+        assert_eq!(lines.collect::<Vec<_>>(), [None, Some(12)]);
+        let alone = stacks.node_of_chosen(&frames, false);
+        assert_eq!(path(&stacks, alone), ["c12"]);
+        assert_eq!(stacks.node_of_chosen(&[frame(1), frame(99)], true), None);
     }
 
     #[test]

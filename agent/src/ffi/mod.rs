@@ -115,10 +115,8 @@ fn callbacks() -> Callbacks {
         event::CLASS_FILE_LOAD_HOOK,
         class_file_load_hook as *const c_void,
     );
-    set(
-        event::SAMPLED_OBJECT_ALLOC,
-        sampled_object_alloc as *const c_void,
-    );
+    set(event::VM_OBJECT_ALLOC, object_alloc as *const c_void);
+    set(event::SAMPLED_OBJECT_ALLOC, object_alloc as *const c_void);
     set(event::OBJECT_FREE, object_free as *const c_void);
     set(
         event::GARBAGE_COLLECTION_FINISH,
@@ -194,7 +192,8 @@ unsafe extern "system" fn virtual_thread_end(
     }
 }
 
-unsafe extern "system" fn sampled_object_alloc(
+/// `SampledObjectAlloc` and `VMObjectAlloc`, of which one is enabled.
+unsafe extern "system" fn object_alloc(
     _jvmti: *mut c_void,
     env: *mut c_void,
     thread: Object,
@@ -209,11 +208,7 @@ unsafe extern "system" fn sampled_object_alloc(
         size,
     };
     // SAFETY: the VM passes this thread's environment.
-    unsafe {
-        on_event(env, |agent, jni| {
-            events::sampled_object_alloc(agent, jni, event)
-        })
-    }
+    unsafe { on_event(env, |agent, jni| events::object_alloc(agent, jni, event)) }
 }
 
 unsafe extern "system" fn object_free(_jvmti: *mut c_void, tag: Long) {

@@ -124,6 +124,7 @@ pub mod capability {
     pub const CAN_GET_LINE_NUMBERS: usize = 12;
     pub const CAN_GET_CURRENT_THREAD_CPU_TIME: usize = 22;
     pub const CAN_GENERATE_ALL_CLASS_HOOK_EVENTS: usize = 26;
+    pub const CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS: usize = 29;
     pub const CAN_GENERATE_GARBAGE_COLLECTION_EVENTS: usize = 31;
     pub const CAN_GENERATE_OBJECT_FREE_EVENTS: usize = 32;
     pub const CAN_RETRANSFORM_CLASSES: usize = 37;
@@ -167,6 +168,7 @@ pub mod event {
     pub const VM_START: c_int = 57;
     pub const GARBAGE_COLLECTION_FINISH: c_int = 82;
     pub const OBJECT_FREE: c_int = 83;
+    pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
     pub const VIRTUAL_THREAD_END: c_int = 88;
     /// How many places JDK 11 knows; a longer struct is cut by its size.
