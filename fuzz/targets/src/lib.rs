@@ -1,5 +1,5 @@
 //! The fuzz targets of Loadhook: functions of bytes that panic when the
-//! rewriter breaks a promise.
+//! rewriter or the reader of heap dumps breaks a promise.
 //!
 //! libFuzzer drives them from `fuzz/fuzz_targets`; plain tests drive them with
 //! mutants (`tests/tests/fuzz_mutants.rs`) and with the files in `fuzz/corpus`
@@ -12,12 +12,16 @@
 #![forbid(unsafe_code)]
 
 mod code;
+mod dump;
 mod identity;
+mod made;
 mod options;
 mod read;
 mod rewrite;
 
+pub use dump::dump;
 pub use identity::identity;
+pub use made::made;
 pub use options::OptionSet;
 pub use read::read;
 pub use rewrite::{Rewritten, Targets, rewrite, rewrite_with};
@@ -31,7 +35,7 @@ pub struct Told {
     pub rewritten: Rewritten,
 }
 
-/// Every target on one input.
+/// Every target for classes on one input.
 ///
 /// # Panics
 /// When a target finds a fault.

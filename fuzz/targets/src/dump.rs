@@ -1,0 +1,153 @@
+//! Target `dump`: any bytes as a heap dump.
+
+use std::cell::Cell;
+
+use loadhook_heap::{Dominators, Error, Graph, Visitor, histogram, read};
+
+/// Objects above which dominators are not looked for in the simple way too.
+const FEW: u32 = 64;
+
+/// Takes contents and keeps nothing.
+struct Contents;
+
+impl Visitor for Contents {
+    fn wants_contents(&self) -> bool {
+        true
+    }
+}
+
+/// Reads `data` as a dump in all ways there are; whether it could be read as a graph.
+///
+/// # Panics
+/// When the reader breaks a promise.
+pub fn dump(data: &[u8]) -> bool {
+    let (counts, outcome) = histogram(data);
+    let with_contents = read(data, &mut Contents);
+    // An object may be longer than what is taken at once, if its contents are wanted.
+    if let (Ok(()), Ok(bytes)) = (&outcome, with_contents) {
+        assert_eq!(counts.dump_bytes, bytes);
+    }
+    if !data.starts_with(&[0x1f, 0x8b]) {
+        ends(data, outcome.as_ref().err());
+    }
+    let opened = Cell::new(0);
+    let open = || {
+        opened.set(opened.get() + 1);
+        Ok(data)
+    };
+    // In little memory, and in much.
+    let memory = if data.len().is_multiple_of(2) {
+        0
+    } else {
+        1 << 24
+    };
+    let graph = match Graph::read(open, memory) {
+        Ok((graph, cut_off)) => {
+            assert!(cut_off.is_none_or(|error| error.is_truncated()));
+            graph
+        }
+        Err(error) => {
+            assert!(!error.is_truncated(), "{error}");
+            return false;
+        }
+    };
+    assert_eq!(opened.get(), 2);
+    let found = graph.dominators().expect("there is room");
+    adds_up(&graph, &found);
+    if graph.len() <= FEW {
+        simply(&graph, &found);
+    }
+    let mut longest = Vec::new();
+    for object in (0..graph.len()).take(FEW as usize) {
+        let path = found.path(object);
+        assert_eq!(path.is_empty(), found.retained(object).is_none());
+        assert!(path.last().is_none_or(|root| graph.root(*root).is_some()));
+        for pair in path.windows(2) {
+            assert!(graph.references(pair[1]).contains(&pair[0]));
+        }
+        assert_eq!(graph.object(graph.id(object)), Some(object));
+        if path.len() > longest.len() {
+            longest = path;
+        }
+    }
+    let links = graph
+        .links(data, &longest)
+        .expect("it could be read before");
+    assert_eq!(links.len(), longest.len().saturating_sub(1));
+    graph.check().expect("there is room");
+    true
+}
+
+/// What is cut off is told from what is wrong: before the fault there is none.
+fn ends(data: &[u8], fault: Option<&Error>) {
+    let fault = fault.filter(|fault| !fault.is_truncated());
+    let at = fault.map_or(data.len() as u64, |fault| fault.at);
+    assert!(at <= data.len() as u64, "a fault behind the end");
+    let at = at as usize;
+    // Where the header ends on, of shorter files there is no more to say.
+    for length in [31, at / 2, at.saturating_sub(9), at.saturating_sub(1), at] {
+        if (31..=at).contains(&length)
+            && let Err(error) = histogram(&data[..length]).1
+            && !error.is_truncated()
+        {
+            let fault = fault.expect("what is whole has no fault in it");
+            assert_eq!((error.at, error.to_string()), (fault.at, fault.to_string()));
+        }
+    }
+}
+
+/// What is kept is kept by something, once.
+fn adds_up(graph: &Graph, found: &Dominators) {
+    let (mut kept, mut bytes, mut by_roots) = (0, 0_u64, 0_u64);
+    for object in 0..graph.len() {
+        let Some(retained) = found.retained(object) else {
+            assert_eq!(found.dominator(object), None);
+            assert_eq!(graph.root(object), None);
+            continue;
+        };
+        kept += 1;
+        bytes += graph.size(object);
+        match found.dominator(object) {
+            None => by_roots += retained,
+            Some(above) => {
+                let least = retained + graph.size(above);
+                assert!(found.retained(above).is_some_and(|above| above >= least));
+            }
+        }
+    }
+    assert_eq!((kept, bytes), (found.kept(), by_roots));
+    let largest = found.largest(usize::MAX);
+    assert_eq!(largest.len(), kept as usize);
+    let sizes: Vec<_> = largest
+        .iter()
+        .map(|object| found.retained(*object))
+        .collect();
+    assert!(sizes.is_sorted_by(|a, b| a >= b));
+    let by_class = found.by_class(graph).into_values();
+    assert!(by_class.max().unwrap_or(0) >= sizes.first().copied().flatten().unwrap_or(0));
+}
+
+/// What is reached from the roots without an object.
+fn reached(graph: &Graph, without: Option<u32>) -> Vec<bool> {
+    let mut reached = vec![false; graph.len() as usize];
+    let is_root = |object: &u32| graph.root(*object).is_some();
+    let mut left: Vec<u32> = (0..graph.len()).filter(is_root).collect();
+    while let Some(object) = left.pop() {
+        if Some(object) != without && !std::mem::replace(&mut reached[object as usize], true) {
+            left.extend(graph.references(object));
+        }
+    }
+    reached
+}
+
+/// What an object retains goes when it is taken out.
+fn simply(graph: &Graph, found: &Dominators) {
+    let all = reached(graph, None);
+    for object in 0..graph.len() {
+        let without = reached(graph, Some(object));
+        let gone = (0..graph.len()).filter(|it| all[*it as usize] && !without[*it as usize]);
+        let bytes: u64 = gone.map(|it| graph.size(it)).sum();
+        let expected = all[object as usize].then_some(bytes);
+        assert_eq!(found.retained(object), expected, "{:#x}", graph.id(object));
+    }
+}

@@ -1,0 +1,297 @@
+//! Target `made`: bytes decide what dump is made; what is read is compared with
+//! what was written, and with the dump when some of its bytes are others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use loadhook_heap::{Graph, histogram};
+
+use crate::dump::dump;
+
+/// Decisions; zeros when they are used up.
+struct Choices<'d>(&'d [u8]);
+
+impl Choices<'_> {
+    fn next(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else {
+            return 0;
+        };
+        self.0 = rest;
+        *first
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        usize::from(self.next()) % most
+    }
+
+    fn is(&mut self) -> bool {
+        self.next() & 1 == 1
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Pair,
+    Objects,
+    Longs,
+}
+
+/// What was decided.
+struct Made {
+    kinds: Vec<Kind>,
+    edges: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+    /// Not packed.
+    bytes: Vec<u8>,
+}
+
+const PAIR: u64 = 0x100;
+const OBJECTS: u64 = 0x110;
+
+/// Makes a dump and reads it.
+///
+/// # Panics
+/// When the reader breaks a promise.
+pub fn made(data: &[u8]) {
+    let mut choices = Choices(data);
+    let packing = [choices.next(), choices.next()];
+    let memory = if choices.is() { 0 } else { u64::MAX };
+    let made = make(&mut choices);
+    agrees(&made, &packed(&made.bytes, packing), memory);
+    let mut other = made.bytes;
+    if choices.is() {
+        other.truncate(other.len() * usize::from(choices.next()) / 255);
+    }
+    while !choices.0.is_empty() && !other.is_empty() {
+        let at = (choices.below(256) << 8 | choices.below(256)) % other.len();
+        other[at] = choices.next();
+    }
+    let mut other = packed(&other, packing);
+    if data.len().is_multiple_of(3) {
+        other.truncate(other.len() - other.len() / 7);
+    }
+    dump(&other);
+}
+
+/// As it is, in one member of gzip, or in several.
+fn packed(bytes: &[u8], [way, length]: [u8; 2]) -> Vec<u8> {
+    let length = match way % 3 {
+        0 => return bytes.to_vec(),
+        1 => usize::MAX,
+        _ => 40 + usize::from(length),
+    };
+    let pack = |bytes: &[u8]| {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
+        packer.write_all(bytes).expect("memory");
+        packer.finish().expect("memory")
+    };
+    bytes.chunks(length).flat_map(pack).collect()
+}
+
+fn address(object: usize) -> u64 {
+    0x1000 + 0x40 * object as u64
+}
+
+/// Writes identifiers of 4 or 8 bytes.
+struct Writer {
+    is_wide: bool,
+    /// In segments, which have an end, or all in one record without one.
+    has_segments: bool,
+    bytes: Vec<u8>,
+    heap: Vec<u8>,
+}
+
+impl Writer {
+    fn id(&self, id: u64) -> Vec<u8> {
+        match self.is_wide {
+            true => id.to_be_bytes().to_vec(),
+            false => (id as u32).to_be_bytes().to_vec(),
+        }
+    }
+
+    fn record(&mut self, tag: u8, parts: &[&[u8]]) {
+        let body = parts.concat();
+        self.bytes.extend([tag, 0, 0, 0, 0]);
+        self.bytes.extend((body.len() as u32).to_be_bytes());
+        self.bytes.extend(body);
+    }
+
+    fn heap(&mut self, tag: u8, parts: &[&[u8]]) {
+        self.heap.push(tag);
+        self.heap.extend(parts.concat());
+    }
+
+    fn class(&mut self, serial: u8, id: u64, name: (u64, &str), fields: &[u8]) {
+        let [id, text] = [id, name.0].map(|id| self.id(id));
+        self.record(1, &[&text, name.1.as_bytes()]);
+        self.record(2, &[&[0, 0, 0, serial], &id, &[0; 4], &text]);
+        let rest = [0; 6 * 8];
+        let rest = &rest[..6 * id.len()];
+        let count = [0, (fields.len()) as u8];
+        let name = self.id(3);
+        let fields: Vec<u8> = fields
+            .iter()
+            .flat_map(|of| [&name[..], &[*of]].concat())
+            .collect();
+        self.heap(
+            0x20,
+            &[&id, &[0; 4], rest, &[0; 4], &[0; 4], &count, &fields],
+        );
+        self.heap(5, &[&id]);
+    }
+
+    fn segment(&mut self) {
+        let heap = std::mem::take(&mut self.heap);
+        self.record(if self.has_segments { 0x1c } else { 0x0c }, &[&heap]);
+    }
+}
+
+fn make(choices: &mut Choices) -> Made {
+    let has_segments = !choices.is();
+    let is_wide = !choices.is();
+    let magic: &[u8] = match has_segments {
+        true => b"JAVA PROFILE 1.0.2\0",
+        false => b"JAVA PROFILE 1.0.1\0",
+    };
+    let id_size = if is_wide { 8 } else { 4 };
+    let mut writer = Writer {
+        is_wide,
+        has_segments,
+        bytes: [magic, &[0, 0, 0, id_size], &[0; 8]].concat(),
+        heap: Vec::new(),
+    };
+    writer.record(1, &[&writer.id(3), b"field"]);
+    writer.class(1, PAIR, (1, "test/Pair"), &[2, 10, 2]);
+    writer.class(2, OBJECTS, (2, "[Ljava/lang/Object;"), &[]);
+    let count = 1 + choices.below(24);
+    let mut made = Made {
+        kinds: Vec::new(),
+        edges: vec![Vec::new(); count],
+        roots: Vec::new(),
+        bytes: Vec::new(),
+    };
+    for _ in 0..choices.below(4) {
+        let root = choices.below(count);
+        let (tag, rest) = [(0xff, 0), (3, 8), (4, 4), (6, 4), (8, 8)][choices.below(5)];
+        writer.heap(tag, &[&writer.id(address(root)), &[0; 8][..rest]]);
+        made.roots.push(root);
+    }
+    let is_upwards = choices.is();
+    for n in 0..count {
+        if choices.below(4) == 0 && writer.has_segments {
+            writer.segment();
+        }
+        let object = if is_upwards { n } else { count - 1 - n };
+        let kind = [Kind::Pair, Kind::Objects, Kind::Longs][choices.below(3)];
+        let length = match kind {
+            Kind::Pair => 2,
+            _ => choices.below(5),
+        };
+        let mut to = Vec::new();
+        if kind != Kind::Longs {
+            to.resize_with(length, || choices.below(count + 2));
+        }
+        let references: Vec<Vec<u8>> = to
+            .iter()
+            .map(|to| writer.id(if *to < count { address(*to) } else { 0 }))
+            .collect();
+        let head = [&writer.id(address(object))[..], &[0; 4]].concat();
+        let length = [0, 0, 0, length as u8];
+        let [pair, objects] = [PAIR, OBJECTS].map(|id| writer.id(id));
+        match kind {
+            Kind::Pair => {
+                let [left, right] = [&references[0][..], &references[1]];
+                let bytes = [0, 0, 0, 4 + 2 * id_size];
+                writer.heap(0x21, &[&head, &pair, &bytes, left, &[9; 4], right]);
+            }
+            Kind::Objects => {
+                writer.heap(0x22, &[&head, &length, &objects, &references.concat()]);
+            }
+            Kind::Longs => {
+                let values = [7; 5 * 8];
+                writer.heap(
+                    0x23,
+                    &[&head, &length, &[11], &values[..8 * usize::from(length[3])]],
+                );
+            }
+        }
+        made.kinds.push(kind);
+        to.retain(|to| *to < count);
+        made.edges[object] = to;
+    }
+    writer.segment();
+    if has_segments {
+        writer.record(0x2c, &[]);
+    }
+    made.bytes = writer.bytes;
+    made
+}
+
+/// What is reached without an object, and by how many steps.
+fn reached(made: &Made, without: Option<usize>) -> BTreeMap<usize, usize> {
+    let mut reached = BTreeMap::new();
+    let mut next: BTreeSet<usize> = made.roots.iter().copied().collect();
+    for step in 1.. {
+        next.retain(|object| Some(*object) != without && !reached.contains_key(object));
+        if next.is_empty() {
+            break;
+        }
+        reached.extend(next.iter().map(|object| (*object, step)));
+        next = next
+            .iter()
+            .flat_map(|object| &made.edges[*object])
+            .copied()
+            .collect();
+    }
+    reached
+}
+
+/// What is read is what was made.
+fn agrees(made: &Made, bytes: &[u8], memory: u64) {
+    let (counts, outcome) = histogram(bytes);
+    outcome.expect("it is whole");
+    for (kind, name) in [
+        (Kind::Pair, "test.Pair"),
+        (Kind::Objects, "java.lang.Object[]"),
+        (Kind::Longs, "long[]"),
+    ] {
+        let ours = made.kinds.iter().filter(|it| **it == kind).count() as u64;
+        let class = counts.classes.iter().find(|class| &*class.name == name);
+        assert_eq!(class.map_or(0, |class| class.instances), ours, "{name}");
+    }
+    assert_eq!(counts.instances(), made.kinds.len() as u64);
+    let (graph, cut_off) = Graph::read(|| Ok(bytes), memory).expect("it is whole");
+    assert!(cut_off.is_none());
+    let found = graph.dominators().expect("there is room");
+    let object = |n: usize| graph.object(address(n)).expect("it was written");
+    let count = made.kinds.len();
+    let all: u64 = (0..count).map(|n| graph.size(object(n))).sum();
+    assert_eq!(counts.bytes(), all);
+    let kept = reached(made, None);
+    // The two classes are roots.
+    assert_eq!(found.kept() as usize, kept.len() + 2);
+    let without: Vec<_> = (0..count).map(|n| reached(made, Some(n))).collect();
+    let dominates = |above: usize, n: usize| !without[above].contains_key(&n);
+    for n in 0..count {
+        if !kept.contains_key(&n) {
+            assert_eq!(found.retained(object(n)), None);
+            continue;
+        }
+        let gone = kept.keys().filter(|it| dominates(n, **it));
+        let bytes = gone.map(|it| graph.size(object(*it))).sum();
+        assert_eq!(found.retained(object(n)), Some(bytes));
+        // The one that all others above dominate.
+        let above: Vec<usize> = kept
+            .keys()
+            .copied()
+            .filter(|it| *it != n && dominates(*it, n))
+            .collect();
+        let nearest = above
+            .iter()
+            .find(|it| above.iter().all(|other| dominates(*other, **it)));
+        assert_eq!(found.dominator(object(n)), nearest.map(|n| object(*n)));
+        assert_eq!(found.path(object(n)).len(), kept[&n]);
+    }
+}

@@ -1,0 +1,72 @@
+//! Every committed heap dump through the targets for dumps, and thousands more.
+
+use std::fs;
+use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut files: Vec<PathBuf> = entries.map(|it| it.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// The most memory that the process had.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let mut lines = status.lines();
+    let line = lines.find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.expect("a number") * 1024
+}
+
+fn random(state: &mut u64) -> u8 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    (*state >> 24) as u8
+}
+
+#[test]
+fn dumps_are_replayed() {
+    let mut failed = Vec::new();
+    let (mut count, mut graphs) = (0, 0);
+    for file in ["../corpus/dumps", "../corpus/dump-regressions"]
+        .into_iter()
+        .flat_map(files)
+    {
+        let data = fs::read(&file).unwrap();
+        count += 1;
+        let run = || {
+            loadhook_fuzz::made(&data);
+            loadhook_fuzz::dump(&data)
+        };
+        match catch_unwind(run) {
+            Ok(is_graph) => graphs += u32::from(is_graph),
+            Err(_) => failed.push(file),
+        }
+    }
+    println!("{count} files, {graphs} of them dumps");
+    assert!(failed.is_empty(), "failed on {failed:#?}");
+    assert!(graphs > 0, "a corpus without a dump proves nothing");
+}
+
+#[test]
+fn made_dumps_are_read_and_mutants_do_no_harm() {
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    for _ in 0..1500 {
+        let length = usize::from(random(&mut state)) + 4;
+        let data: Vec<u8> = (0..length).map(|_| random(&mut state)).collect();
+        if let Err(fault) = catch_unwind(|| loadhook_fuzz::made(&data)) {
+            println!("decided by {data:?}");
+            std::panic::resume_unwind(fault);
+        }
+    }
+    // What is read at once, a few times over, and the threads of the tests.
+    let peak = peak();
+    assert!(
+        peak < 150_000_000,
+        "{peak} bytes of memory for dumps of some kilobytes"
+    );
+}
