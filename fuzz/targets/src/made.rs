@@ -6,7 +6,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use loadhook_heap::{Graph, histogram};
+use loadhook_heap::{ErrorKind, Graph, histogram};
 
 use crate::dump::dump;
 
@@ -43,6 +43,8 @@ struct Made {
     kinds: Vec<Kind>,
     edges: Vec<Vec<usize>>,
     roots: Vec<usize>,
+    /// Whether the last record says that it is the last.
+    has_end: bool,
     /// Not packed.
     bytes: Vec<u8>,
 }
@@ -59,7 +61,15 @@ pub fn made(data: &[u8]) {
     let packing = [choices.next(), choices.next()];
     let memory = if choices.is() { 0 } else { u64::MAX };
     let made = make(&mut choices);
-    agrees(&made, &packed(&made.bytes, packing), memory);
+    let bytes = packed(&made.bytes, packing);
+    agrees(&made, &bytes, memory);
+    // Those without segments do not say where they end, unless they are packed in one.
+    if made.has_end || packing[0] % 3 == 1 {
+        let missing = 1 + (choices.below(256) << 8 | choices.below(256)) % bytes.len();
+        for missing in [missing, missing % 8 + 1] {
+            is_cut_off(&bytes[..bytes.len() - missing]);
+        }
+    }
     let mut other = made.bytes;
     if choices.is() {
         other.truncate(other.len() * usize::from(choices.next()) / 255);
@@ -73,6 +83,13 @@ pub fn made(data: &[u8]) {
         other.truncate(other.len() - other.len() / 7);
     }
     dump(&other);
+}
+
+/// A file that ends too soon is none, or known for that.
+fn is_cut_off(bytes: &[u8]) {
+    let error = histogram(bytes).1.expect_err("it is cut off");
+    let is_none = matches!(error.kind, ErrorKind::Empty | ErrorKind::NotADump);
+    assert!(error.is_truncated() || is_none, "{error}");
 }
 
 /// As it is, in one member of gzip, or in several.
@@ -170,6 +187,7 @@ fn make(choices: &mut Choices) -> Made {
         kinds: Vec::new(),
         edges: vec![Vec::new(); count],
         roots: Vec::new(),
+        has_end: has_segments,
         bytes: Vec::new(),
     };
     for _ in 0..choices.below(4) {
