@@ -17,6 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
 use crate::output::say;
@@ -200,17 +202,36 @@ impl Jvm {
     /// A connection to the VM, which is made to listen if it does not yet.
     fn listening(&self, go_on: &mut impl FnMut() -> bool) -> Result<Option<UnixStream>> {
         let trigger = Trigger::of(self);
-        if let Some(stream) = self.connect()? {
-            // One that was left may be there.
-            trigger.remove();
-            return Ok(Some(stream));
+        let mut start = Instant::now();
+        loop {
+            match self.connect()? {
+                Connection::None => break,
+                Connection::Made(stream) => {
+                    // One that was left may be there.
+                    trigger.remove();
+                    return Ok(Some(stream));
+                }
+                // It listens: a signal would have it print its stacks.
+                Connection::Full if start.elapsed() > PATIENCE => bail!(
+                    "process {} has other orders to do, and took no more within {} s",
+                    self.pid,
+                    PATIENCE.as_secs()
+                ),
+                Connection::Full => thread::sleep(PERIOD),
+            }
+            if !go_on() {
+                return Ok(None);
+            }
         }
         self.check_listens()?;
         let is_first = trigger.set()?;
         let mut is_asked = false;
-        let start = Instant::now();
+        start = Instant::now();
         loop {
-            if let Some(stream) = self.connect()? {
+            let connection = self.connect()?;
+            // It listens since.
+            is_asked |= matches!(connection, Connection::Full);
+            if let Connection::Made(stream) = connection {
                 trigger.remove();
                 return Ok(Some(stream));
             }
@@ -247,25 +268,20 @@ impl Jvm {
         }
     }
 
-    fn connect(&self) -> Result<Option<UnixStream>> {
+    fn connect(&self) -> Result<Connection> {
         let path = self.path(&format!("root/tmp/.java_pid{}", self.own_pid));
         let name = || path.display().to_string();
         let there = match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Connection::None);
+            }
             there => there.with_context(name)?,
         };
         // Everybody may put something there.
         if !there.file_type().is_socket() || ![self.user, 0].contains(&there.uid()) {
             bail!("{}: not the virtual machine's", name());
         }
-        match UnixStream::connect(&path) {
-            Ok(stream) => Ok(Some(stream)),
-            Err(error) => match error.kind() {
-                // Of an earlier process with this number, or not yet bound.
-                io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Ok(None),
-                _ => Err(error).with_context(name),
-            },
-        }
+        connect_to(&path).with_context(name)
     }
 
     /// Refuses a process that would not take the signal for a call to listen.
@@ -308,6 +324,32 @@ impl Jvm {
             let read = is_its.then(|| file.take(1 << 20).read_to_end(&mut data))?;
             read.is_ok().then_some(data)
         })
+    }
+}
+
+/// What came of an attempt to connect.
+enum Connection {
+    Made(UnixStream),
+    /// Nobody listens.
+    None,
+    /// Somebody listens, and has let as many wait as may.
+    Full,
+}
+
+/// Connects without waiting.
+fn connect_to(path: &Path) -> io::Result<Connection> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) => {
+            let stream = UnixStream::from(socket);
+            stream.set_nonblocking(false)?;
+            Ok(Connection::Made(stream))
+        }
+        Err(Errno::AGAIN) => Ok(Connection::Full),
+        // Of an earlier process with this number, or not yet bound.
+        Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(Connection::None),
+        Err(error) => Err(error.into()),
     }
 }
 

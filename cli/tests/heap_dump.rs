@@ -16,6 +16,8 @@ use std::time::Duration;
 use common::{Done, done, ended, folder, loadhook, mode};
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 
@@ -399,5 +401,44 @@ fn only_files_are_replaced() {
     assert_eq!(names(folder.path()), ["link", "new", "sub"]);
     assert_eq!(names(&folder.path().join("sub")), ["to"]);
     done(&mut loadhook(folder.path(), &["heap", &jvm.pid()])).expect(1, "", &["-o FILE"]);
+    jvm.ends_well();
+}
+
+/// The VM lets a few wait, and the next one used to wait in the kernel.
+#[test]
+fn who_waits_for_others_can_give_up() {
+    let folder = folder();
+    let jvm = Held::start(17, &[], 10);
+    done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
+    fs::remove_file(folder.path().join("h")).expect("written");
+    let socket = PathBuf::from(format!("/tmp/.java_pid{}", jvm.pid()));
+    // It waits for the first one's order; none comes.
+    let address = SocketAddrUnix::new(&socket).expect("a short path");
+    let mut others = Vec::new();
+    loop {
+        let flags = SocketFlags::NONBLOCK;
+        let other = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+        let other = other.expect("a socket");
+        match connect(&other, &address) {
+            Err(Errno::AGAIN) => break,
+            connected => connected.expect("it listens"),
+        }
+        others.push(other);
+    }
+    let mut loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
+    begun(folder.path());
+    // Any time while it waits.
+    send(&loadhook, Signal::TERM);
+    let mut waited = 0;
+    while loadhook.try_wait().expect("ours").is_none() {
+        waited += 1;
+        assert!(waited < 2000, "it waits for the others");
+        thread::sleep(Duration::from_millis(10));
+    }
+    outcome(loadhook).expect(143, "", &["loadhook: given up; "]);
+    assert_eq!(names(folder.path()), [""; 0]);
+    // The VM goes on with who comes next.
+    drop(others);
+    done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
     jvm.ends_well();
 }
