@@ -5,7 +5,7 @@ mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -440,5 +440,40 @@ fn who_waits_for_others_can_give_up() {
     // The VM goes on with who comes next.
     drop(others);
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
+    jvm.ends_well();
+}
+
+/// Root may dump another user's JVM, which writes into a folder of its user's.
+#[test]
+fn the_jvm_of_another_user_writes_where_nobody_else_does() {
+    if !geteuid().is_root() {
+        // Nobody else can start one.
+        return;
+    }
+    let folder = folder();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+    let java = Jdk::find(17).expect("JDK 17").java();
+    let mut command = Command::new(java.get_program());
+    command.uid(65_534).gid(65_534).arg("-cp").arg(classes());
+    let jvm = Held::wait(command.args(["heap.Held", "10"]));
+    done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &["heap dump: h ("]);
+    let metadata = fs::metadata(folder.path().join("h")).expect("written");
+    assert_eq!((metadata.uid(), metadata.mode() & 0o777), (65_534, 0o600));
+    assert_eq!(names(folder.path()), ["h"]);
+    jvm.ends_well();
+}
+
+#[test]
+fn folders_go_that_were_made_for_nothing() {
+    let folder = folder();
+    let java = Jdk::find(17).expect("JDK 17").java();
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -f 1; exec \"$@\"", "sh"]);
+    command.arg(java.get_program()).arg("-XX:-UsePerfData");
+    command.arg("-cp").arg(classes());
+    let jvm = Held::wait(command.args(["heap.Held", "10"]));
+    let result = done(&mut dump(folder.path(), &jvm.pid(), "new/folder/h", &[]));
+    result.expect(1, "", &["error: new/folder/h: "]);
+    assert_eq!(names(folder.path()), [""; 0]);
     jvm.ends_well();
 }

@@ -6,6 +6,7 @@ mod duplicates;
 mod json;
 mod kept;
 mod memory;
+mod place;
 mod report;
 mod source;
 mod table;

@@ -1,0 +1,258 @@
+//! Where a dump goes: written beside, checked and renamed.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use loadhook_profile::printable;
+use rustix::fs::OFlags;
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
+use super::whole;
+use crate::attach::{Answer, Jvm};
+use crate::output::{PRIVATE, behind_links, check_writable};
+
+/// Where a dump is written, and where it goes when it is whole.
+pub(super) struct Place {
+    target: PathBuf,
+    /// The dump, as the VM names it.
+    pub(super) as_seen: PathBuf,
+    beside: Beside,
+    /// The folder of all, open: a path through the process ends with it. What
+    /// is beside is removed through it, hence before.
+    _folder: File,
+    _made: Made,
+}
+
+/// The dump's name in a folder of its own.
+const NAME: &str = "dump";
+
+impl Place {
+    pub(super) fn new(jvm: &Jvm, output: &Path) -> Result<Place> {
+        let name = || output.display().to_string();
+        let target = behind_links(output);
+        let Some(file_name) = target.file_name() else {
+            bail!("{}: not a file", name());
+        };
+        let parent = target.parent().filter(|path| !path.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        let made = Made::missing(parent).with_context(name)?;
+        fs::create_dir_all(parent).with_context(name)?;
+        check_writable(output)?;
+        let folder = File::open(parent).with_context(name)?;
+        let as_seen = as_seen(jvm, parent, &folder).with_context(name)?;
+        let ours = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+        let beside = Beside::new(&ours, file_name, jvm.user()).with_context(name)?;
+        let own_name = beside.folder.path().file_name().unwrap_or_default();
+        Ok(Place {
+            target: ours.join(file_name),
+            as_seen: as_seen.join(own_name).join(NAME),
+            beside,
+            _folder: folder,
+            _made: made,
+        })
+    }
+
+    /// The bytes so far: newer VMs write parts, and join them.
+    pub(super) fn written(&self) -> u64 {
+        let entries = fs::read_dir(self.beside.path()).into_iter().flatten();
+        let sizes = entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()));
+        sizes.sum()
+    }
+
+    /// Gives a dump that is whole its name; its size.
+    pub(super) fn put(self, answer: &Answer) -> Result<u64> {
+        self.beside.take_back()?;
+        let size = self.check().with_context(|| {
+            // The last line says what went wrong.
+            let said = answer.text.trim().lines().last().unwrap_or("nothing");
+            format!(
+                "no whole dump (the virtual machine says: {})",
+                printable(said)
+            )
+        })?;
+        if !answer.accepted {
+            bail!(
+                "the virtual machine refuses: {}",
+                printable(answer.text.trim())
+            );
+        }
+        fs::rename(self.beside.path().join(NAME), &self.target)?;
+        self.beside.folder.close()?;
+        Ok(size)
+    }
+
+    fn check(&self) -> Result<u64> {
+        let file = self.beside.open(NAME).context("nothing was written")?;
+        whole::check(&file)?;
+        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        // Lest a crash of the machine leaves the new name and no data.
+        file.sync_data()?;
+        Ok(file.metadata()?.len())
+    }
+}
+
+/// A folder of its own, in which the VM writes.
+struct Beside {
+    /// Holds the dump and whatever else the VM writes beside it. The VM can
+    /// write nothing when this is gone, however late it begins.
+    folder: TempDir,
+    /// The folder whatever becomes of its name, which may be the VM's user's.
+    open: File,
+    /// The VM's, who owns it while the VM writes.
+    user: u32,
+}
+
+impl Beside {
+    fn new(parent: &Path, file_name: &OsStr, user: u32) -> io::Result<Beside> {
+        let mut prefix = file_name.to_owned();
+        prefix.push(".part-");
+        let folder = tempfile::Builder::new()
+            .prefix(&prefix)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(parent)?;
+        let mut options = File::options();
+        let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
+        let open = options.read(true).custom_flags(flags).open(folder.path())?;
+        if open.metadata()?.uid() != geteuid().as_raw() {
+            return Err(io::Error::other("somebody else put a folder there"));
+        }
+        if user != geteuid().as_raw() {
+            fchown(&open, Some(user), None)?;
+        }
+        Ok(Beside { folder, open, user })
+    }
+
+    /// Leads into the folder itself.
+    fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.open.as_raw_fd()))
+    }
+
+    /// From now on nobody else can put something there: what is checked is what
+    /// gets the name.
+    fn take_back(&self) -> io::Result<()> {
+        fchown(&self.open, Some(geteuid().as_raw()), None)?;
+        self.open.set_permissions(Permissions::from_mode(0o700))
+    }
+
+    /// A file of the VM's.
+    fn open(&self, name: &str) -> io::Result<File> {
+        let mut options = File::options();
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = options
+            .read(true)
+            .custom_flags(flags)
+            .open(self.path().join(name))?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || ![self.user, geteuid().as_raw()].contains(&metadata.uid()) {
+            return Err(io::Error::other("not the virtual machine's file"));
+        }
+        Ok(file)
+    }
+}
+
+/// Folders that were not there; what is empty of them goes at the end.
+struct Made(Vec<PathBuf>);
+
+impl Made {
+    fn missing(folder: &Path) -> io::Result<Made> {
+        let folder = std::path::absolute(folder)?;
+        let missing = folder.ancestors().take_while(|folder| !folder.exists());
+        Ok(Made(missing.map(Path::to_owned).collect()))
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // What holds something stays.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+/// How the process names a folder of ours: it may live in a container.
+fn as_seen(jvm: &Jvm, path: &Path, folder: &File) -> Result<PathBuf> {
+    let root = jvm.root();
+    let path = match std::path::absolute(path)?.strip_prefix(&root) {
+        Ok(below) => Path::new("/").join(below),
+        Err(_) => fs::canonicalize(path)?,
+    };
+    let identity = |found: fs::Metadata| (found.dev(), found.ino());
+    let seen = fs::metadata(root.join(path.strip_prefix("/")?)).map(identity);
+    if seen.ok() != Some(identity(folder.metadata()?)) {
+        bail!(
+            "the process does not see that folder: it has files of its own, as in a container; take one of those: -o {}/tmp/heap.hprof",
+            root.display()
+        );
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    /// Who owns a folder can give it another name, and put something else there.
+    #[test]
+    fn what_is_checked_is_what_gets_the_name() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let is_root = geteuid().is_root();
+        // Without being root, nobody else's.
+        let user = if is_root { 65_534 } else { geteuid().as_raw() };
+        let beside = Beside::new(parent.path(), OsStr::new("h"), user).expect("ours");
+        let uid = || beside.open.metadata().expect("ours").uid();
+        assert_eq!(uid(), user);
+        let write = |text: &str| {
+            let file = beside.folder.path().join(NAME);
+            fs::write(&file, text).expect("ours");
+            chown(&file, Some(user), None).expect("ours");
+        };
+        write("the dump");
+        let name = beside.folder.path().to_owned();
+        fs::rename(&name, parent.path().join("away")).expect("ours");
+        fs::create_dir(&name).expect("ours");
+        write("another");
+        beside.take_back().expect("ours");
+        assert_eq!(uid(), geteuid().as_raw());
+        assert_eq!(beside.open.metadata().expect("ours").mode() & 0o777, 0o700);
+        let mut text = String::new();
+        let mut file = beside.open(NAME).expect("the dump");
+        file.read_to_string(&mut text).expect("UTF-8");
+        assert_eq!(text, "the dump");
+        if is_root {
+            // A third one's, and what is no file.
+            let path = beside.path();
+            chown(path.join(NAME), Some(1), None).expect("we are root");
+            std::os::unix::fs::symlink(NAME, path.join("link")).expect("ours");
+            fs::create_dir(path.join("folder")).expect("ours");
+            for name in [NAME, "link", "folder"] {
+                assert!(beside.open(name).is_err(), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn folders_go_that_were_not_there() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        for (keeps, left) in [(false, false), (true, true)] {
+            let folder = parent.path().join("a/b/c");
+            let made = Made::missing(&folder).expect("ours");
+            fs::create_dir_all(&folder).expect("ours");
+            if keeps {
+                fs::write(folder.join("file"), "").expect("ours");
+            }
+            drop(made);
+            assert_eq!(parent.path().join("a").exists(), left);
+            assert!(parent.path().exists());
+        }
+    }
+}
