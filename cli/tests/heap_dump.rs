@@ -229,7 +229,7 @@ fn what_is_no_jvm_gets_no_signal() {
         ("4294967296", "error: 4294967296: not a process id\n"),
         (
             "self",
-            "error: self: -o and --all are for dumps of a process, and this is no process id\n",
+            "error: self: No such file or directory (os error 2)\n",
         ),
     ] {
         done(&mut dump(folder.path(), target, "h", &[])).expect(1, "", &[said]);

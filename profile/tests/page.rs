@@ -5,70 +5,15 @@
 
 mod common;
 
-use std::path::Path;
-use std::process::Command;
-
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{Profile, Timing};
+use loadhook_tests::browser::run;
 
 fn page(profile: &Profile) -> String {
     let mut page = Vec::new();
     let written = Format::Html.write(profile, &Options::default(), &mut page);
     written.expect("a vector takes all");
     String::from_utf8(page).expect("UTF-8")
-}
-
-/// Opens `page` in a browser, runs `script` in it, and returns what the
-/// script's last expression gave, or the first error of the page.
-fn run(page: &str, script: &str) -> String {
-    let errors = "<script>addEventListener('error', (e) => { \
-        document.documentElement.dataset.result ??= 'error: ' + e.message; });</script>";
-    let driver = format!(
-        "<script>{{ const result = (() => {{ {script} }})(); \
-         document.documentElement.dataset.result ??= String(result); }}</script></body>"
-    );
-    let page = page
-        .replacen("<head>", &format!("<head>{errors}"), 1)
-        .replacen("</body>", &driver, 1);
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let file = folder.path().join("report.html");
-    std::fs::write(&file, page).expect("the folder is ours");
-    let dom = chromium(&file, folder.path());
-    let (_, result) = dom
-        .split_once("data-result=\"")
-        .unwrap_or_else(|| panic!("no result: {dom:.2000}"));
-    let (result, _) = result.split_once('"').expect("an attribute ends");
-    result
-        .replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", "\"")
-        .replace("&amp;", "&")
-}
-
-fn chromium(file: &Path, folder: &Path) -> String {
-    let output = Command::new("chromium")
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--window-size=1200,800",
-            "--dump-dom",
-        ])
-        .arg(format!(
-            "--user-data-dir={}",
-            folder.join("browser").display()
-        ))
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .unwrap_or_else(|error| panic!("chromium is needed (apt-get install chromium): {error}"));
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "chromium failed: {errors}");
-    String::from_utf8(output.stdout).expect("UTF-8")
 }
 
 #[test]

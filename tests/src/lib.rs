@@ -1,5 +1,6 @@
 //! What the tests of Loadhook share: finding JDKs, their classes, judging classes, assembling odd ones.
 pub mod assembler;
+pub mod browser;
 pub mod corpus;
 pub mod helpers;
 pub mod jdk;

@@ -16,22 +16,15 @@ use crate::signals;
 /// Arguments for a dump.
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
-    /// Dump the heap of a process to this file, in HPROF's binary format
-    #[arg(short, long, value_name = "FILE",
-        conflicts_with_all = ["top", "format", "by", "biggest", "path", "diff", "partial"])]
-    output: Option<PathBuf>,
+    /// Dump the heap of a process to this file, in HPROF's binary format; of a
+    /// dump, write there what else were printed
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
 
     /// Dump what no longer is reachable too; without, the virtual machine
     /// collects first
     #[arg(long)]
-    all: bool,
-}
-
-impl DumpArgs {
-    /// Whether any of them is.
-    pub(super) fn is_given(&self) -> bool {
-        self.output.is_some() || self.all
-    }
+    pub(super) all: bool,
 }
 
 /// Dumps the heap of a process.

@@ -9,48 +9,44 @@ use loadhook_profile::{bytes, count};
 use serde_json::{Value, json};
 
 use super::memory::available;
-use super::report::{COLUMNS, Format, ReportArgs, head, id, percent, rest, shown, whole};
+use super::report::{COLUMNS, Format, ReportArgs, head, id, percent, rest, whole};
 use super::source::Source;
 use super::{json, table};
 use crate::output::columns;
 
 /// Shows what wastes most.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
-    let found = read(file, args, args.top)?;
+    let (found, cut_off) = read(&Source::of_a_file(file)?, args.top)?;
+    whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
     match args.format {
-        Format::Table => table(&found, args, out)?,
         Format::Json => write_json(&found, out)?,
+        _ => table(&found, args, out)?,
     }
     Ok(())
 }
 
-/// Finds them, of a dump that is whole or may be cut off.
-pub(super) fn read(file: &Path, args: &ReportArgs, top: usize) -> Result<Duplicates> {
-    let source = Source::open(file)?;
-    source.must_be_a_file()?;
+/// Finds them, of a dump that may be cut off.
+pub(super) fn read(
+    source: &Source,
+    top: usize,
+) -> Result<(Duplicates, Option<loadhook_heap::Error>)> {
     let memory = available();
     let read = Duplicates::read(|| source.again(), top, memory.unwrap_or(u64::MAX));
     source.is_unchanged()?;
-    let (found, cut_off) = placed(read, file, memory)?;
-    whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
-    Ok(found)
-}
-
-/// What was read, or an error that names the file, and the memory that is not
-/// enough.
-fn placed<T>(read: Result<T, loadhook_heap::Error>, file: &Path, memory: Option<u64>) -> Result<T> {
-    let name = shown(file);
     match (read, memory) {
         (Err(error), Some(memory)) if matches!(error.kind, ErrorKind::TooMany { .. }) => {
             let room = bytes(memory);
-            Err(error).with_context(|| format!("{name}: {room} of memory are free"))
+            Err(error).with_context(|| format!("{}: {room} of memory are free", source.name))
         }
-        (read, _) => read.context(name),
+        (read, _) => read.with_context(|| source.name.clone()),
     }
 }
 
+/// What is said of strings that are compared with none.
+pub(super) const PARTS: &str = "strings are parts of arrays, and not compared";
+
 /// How many rows are not shown.
-fn left_out(found: &Duplicates) -> u64 {
+pub(super) fn left_out(found: &Duplicates) -> u64 {
     let all = found.strings.values + found.arrays.values;
     all.saturating_sub(found.worst.len() as u64)
 }
@@ -67,11 +63,7 @@ fn table(found: &Duplicates, args: &ReportArgs, out: &mut dyn Write) -> io::Resu
         )?;
     }
     if found.parts > 0 {
-        writeln!(
-            out,
-            "{} strings are parts of arrays, and not compared",
-            count(found.parts)
-        )?;
+        writeln!(out, "{} {PARTS}", count(found.parts))?;
     }
     writeln!(out)?;
     let titles = ["#", "wasted %", "wasted", "count", "bytes", "value"];
@@ -93,7 +85,7 @@ fn table(found: &Duplicates, args: &ReportArgs, out: &mut dyn Write) -> io::Resu
 }
 
 /// `"text"`, `int[3] {1, 2, 3}`; of long ones the beginning.
-fn value(row: &Duplicate) -> String {
+pub(super) fn value(row: &Duplicate) -> String {
     let text = &row.contents.text;
     let more = if row.contents.is_cut { "…" } else { "" };
     // `int[][]` of three is `int[3][]`.
@@ -111,16 +103,9 @@ fn value(row: &Duplicate) -> String {
 }
 
 fn write_json(found: &Duplicates, out: &mut dyn Write) -> io::Result<()> {
-    let waste = |waste: Waste| {
-        json!({
-            "values": waste.values,
-            "instances": waste.objects,
-            "wasted": waste.bytes,
-        })
-    };
     let view = json!({
-        "strings": waste(found.strings),
-        "arrays": waste(found.arrays),
+        "strings": waste_json(found.strings),
+        "arrays": waste_json(found.arrays),
         "parts": found.parts,
         "duplicates": found.worst.iter().map(row_json).collect::<Vec<_>>(),
         "left_out": left_out(found),
@@ -128,7 +113,15 @@ fn write_json(found: &Duplicates, out: &mut dyn Write) -> io::Result<()> {
     json::write(&found.histogram, json::map(view), out)
 }
 
-pub(super) fn row_json(row: &Duplicate) -> Value {
+pub(super) fn waste_json(waste: Waste) -> Value {
+    json!({
+        "values": waste.values,
+        "instances": waste.objects,
+        "wasted": waste.bytes,
+    })
+}
+
+fn row_json(row: &Duplicate) -> Value {
     json!({
         "class": &*row.class,
         "array": id(row.array),

@@ -6,6 +6,7 @@ mod duplicates;
 mod json;
 mod kept;
 mod memory;
+mod page;
 mod place;
 mod report;
 mod source;
@@ -35,13 +36,20 @@ pub(crate) struct HeapArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
+    let report = &args.report;
     match process(&args.target)? {
+        Some(pid) if report.is_given() => {
+            bail!("{pid} is a process id: only dumps can be shown (a file of that name is ./{pid})")
+        }
         Some(pid) => dump::dump(pid, &args.dump),
-        None if args.dump.is_given() => bail!(
-            "{}: -o and --all are for dumps of a process, and this is no process id",
-            args.target.display()
+        None if args.dump.all => bail!(
+            "{}: --all is for dumps of a process, and this is no process id",
+            report::shown(&args.target)
         ),
-        None => report::run(&args.target, &args.report).map(|()| ExitCode::SUCCESS),
+        None => {
+            let output = args.dump.output.as_deref();
+            report::run(&args.target, report, output).map(|()| ExitCode::SUCCESS)
+        }
     }
 }
 

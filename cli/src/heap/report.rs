@@ -11,17 +11,20 @@ use loadhook_profile::{bytes, count, printable};
 use serde_json::json;
 
 use super::source::Source;
-use super::{diff, duplicates, json, kept, table, threads};
-use crate::output::{columns, say};
+use super::{diff, duplicates, json, kept, page, table, threads};
+use crate::output::{PRIVATE, check_writable, columns, is_one_file, say, write_beside};
 
 /// Columns of a table that goes to no terminal.
 pub(super) const COLUMNS: usize = 80;
+
+/// Rows of a table where it is not said how many.
+const TOP: usize = 20;
 
 /// What is shown of a heap dump.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Rows of a table; of threads also frames of each and variables of each frame
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = TOP)]
     pub(super) top: usize,
 
     /// How to print it
@@ -69,39 +72,88 @@ enum By {
 pub(super) enum Format {
     Table,
     Json,
+    /// One page with all views, for a browser
+    Html,
+}
+
+impl ReportArgs {
+    /// Whether anything but a histogram is asked for.
+    fn has_view(&self) -> bool {
+        let ReportArgs {
+            by,
+            biggest,
+            path,
+            duplicates,
+            threads,
+            diff,
+            ..
+        } = self;
+        *by != By::Bytes || *biggest || path.is_some() || *duplicates || *threads || diff.is_some()
+    }
+
+    /// Whether anything is asked for that only dumps have.
+    pub(super) fn is_given(&self) -> bool {
+        self.has_view() || self.format != Format::Table || self.top != TOP || self.partial
+    }
+
+    /// Refuses what would be without effect, or replace a dump.
+    fn fit(&self, file: &Path, output: Option<&Path>) -> Result<()> {
+        if self.format == Format::Html && (self.has_view() || self.top != TOP) {
+            bail!(
+                "--format html shows all of a dump: of the other options it takes only --partial and -o"
+            );
+        }
+        let mut dumps = [Some(file), self.diff.as_deref()].into_iter().flatten();
+        match output.filter(|output| dumps.any(|dump| is_one_file(dump, output))) {
+            Some(output) => bail!(
+                "{}: this would replace the dump that is read",
+                shown(output)
+            ),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Runs the command.
-pub(crate) fn run(file: &Path, args: &ReportArgs) -> Result<()> {
-    let mut out = io::BufWriter::new(io::stdout().lock());
+pub(crate) fn run(file: &Path, args: &ReportArgs, output: Option<&Path>) -> Result<()> {
+    args.fit(file, output)?;
+    let Some(output) = output else {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        write(file, args, &mut out)?;
+        return Ok(out.flush()?);
+    };
+    check_writable(output)?;
+    let mut bytes = Vec::new();
+    write(file, args, &mut bytes)?;
+    write_beside(output, &bytes, PRIVATE)
+}
+
+fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
+    if args.format == Format::Html {
+        return page::write(file, args, out);
+    }
     if args.biggest || args.path.is_some() || args.by == By::Retained {
-        kept::run(file, args, &mut out)?;
-    } else if args.duplicates {
-        duplicates::run(file, args, &mut out)?;
-    } else if args.threads {
-        threads::run(file, args, &mut out)?;
-    } else if let Some(later) = &args.diff {
+        return kept::run(file, args, out);
+    }
+    if args.duplicates {
+        return duplicates::run(file, args, out);
+    }
+    if args.threads {
+        return threads::run(file, args, out);
+    }
+    if let Some(later) = &args.diff {
         let both = [histogram(file, args)?, histogram(later, args)?];
         let names = [shown(file), shown(later)];
-        diff::write(names, both.each_ref(), args, &mut out)?;
-    } else {
-        let histogram = histogram(file, args)?;
-        match args.format {
-            Format::Table => {
-                head(&histogram, &mut out)?;
-                histogram_table(&histogram, args.top, &mut out)?;
-            }
-            Format::Json => {
-                let classes = histogram.classes.iter().map(class_json).collect();
-                json::write(
-                    &histogram,
-                    json::rows("classes", classes, args.top),
-                    &mut out,
-                )?;
-            }
-        }
+        return Ok(diff::write(names, both.each_ref(), args, out)?);
     }
-    Ok(out.flush()?)
+    let histogram = histogram(file, args)?;
+    if args.format == Format::Json {
+        let classes = histogram.classes.iter().map(class_json).collect();
+        let view = json::rows("classes", classes, args.top);
+        return Ok(json::write(&histogram, view, out)?);
+    }
+    head(&histogram, out)?;
+    Ok(histogram_table(&histogram, args.top, out)?)
 }
 
 /// A file as it is named in messages.

@@ -13,7 +13,8 @@ use super::report::open;
 pub(super) struct Source {
     pub(super) file: File,
     before: Metadata,
-    name: String,
+    /// As it is shown.
+    pub(super) name: String,
 }
 
 impl Source {
@@ -25,11 +26,12 @@ impl Source {
     }
 
     /// Refuses what cannot be read twice.
-    pub(super) fn must_be_a_file(&self) -> Result<()> {
-        if !self.before.is_file() {
-            bail!("{}: not a file; it is read more than once", self.name);
+    pub(super) fn of_a_file(file: &Path) -> Result<Source> {
+        let source = Source::open(file)?;
+        if !source.before.is_file() {
+            bail!("{}: not a file; it is read more than once", source.name);
         }
-        Ok(())
+        Ok(source)
     }
 
     /// From the beginning, whatever has its name by now.

@@ -9,15 +9,15 @@ use loadhook_profile::{clipped, count, printable};
 use serde_json::{Value, json};
 
 use super::json;
-use super::report::{COLUMNS, Format, ReportArgs, head, id, rest, shown, whole};
+use super::report::{COLUMNS, Format, ReportArgs, head, id, rest, whole};
 use super::source::Source;
 use crate::output::columns;
 
 /// Shows the threads.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
-    let found = read(file, args)?;
+    let (found, cut_off) = read(&Source::of_a_file(file)?)?;
+    whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
     match args.format {
-        Format::Table => text(&found, args.top, out)?,
         Format::Json => {
             let threads = found.threads.iter().take(args.top);
             let threads = threads.map(|thread| thread_json(thread, args.top));
@@ -27,19 +27,16 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
             });
             json::write(&found.histogram, json::map(view), out)?;
         }
+        _ => text(&found, args.top, out)?,
     }
     Ok(())
 }
 
-/// Finds them, of a dump that is whole or may be cut off.
-pub(super) fn read(file: &Path, args: &ReportArgs) -> Result<Threads> {
-    let source = Source::open(file)?;
-    source.must_be_a_file()?;
+/// Finds them, of a dump that may be cut off.
+pub(super) fn read(source: &Source) -> Result<(Threads, Option<loadhook_heap::Error>)> {
     let read = Threads::read(|| source.again());
     source.is_unchanged()?;
-    let (found, cut_off) = read.with_context(|| shown(file))?;
-    whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
-    Ok(found)
+    read.with_context(|| source.name.clone())
 }
 
 fn text(found: &Threads, top: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -94,7 +91,7 @@ impl Lines<'_> {
 }
 
 /// `"main" java.lang.Thread 0x7f00`
-fn title(thread: &Thread) -> String {
+pub(super) fn title(thread: &Thread) -> String {
     format!("\"{}\" {} {}", thread.name, thread.class, id(thread.id))
 }
 

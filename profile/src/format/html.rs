@@ -42,16 +42,30 @@ pub(super) fn write(
         .into_iter()
         .map(|measure| weighed(profile, measure, options))
         .collect();
-    let data = json!(data).to_string();
+    fill(PAGE, SCRIPT, &json!(data), out)
+}
+
+/// Writes a page: what is ours, `page` with places for the style of all pages,
+/// a script and its data.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn fill(
+    page: &str,
+    script: &str,
+    data: &serde_json::Value,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     // Inside a script element only its own end tag, or a comment's start, could
     // end the data; neither has a place in JSON outside of strings.
-    let data = data.replace('<', "\\u003c");
+    let data = data.to_string().replace('<', "\\u003c");
     // Each piece is looked for in our own file only, never in data.
-    let mut rest = PAGE;
+    let mut rest = page;
     for (place, piece) in [
         ("/*STYLE*/", STYLE),
         ("/*DATA*/", &data),
-        ("/*SCRIPT*/", SCRIPT),
+        ("/*SCRIPT*/", script),
     ] {
         let (before, after) = rest.split_once(place).expect("the page has its places");
         out.write_all(before.as_bytes())?;

@@ -11,7 +11,7 @@ use crate::model::{Method, Profile};
 pub(crate) mod chrome;
 pub(crate) mod collapsed;
 mod hprof;
-pub(crate) mod html;
+mod html;
 pub(crate) mod json;
 pub mod pprof;
 mod protobuf;
@@ -20,6 +20,8 @@ pub(crate) mod speedscope;
 pub(crate) mod table;
 pub(crate) mod tree;
 pub(crate) mod units;
+
+pub use html::fill as fill_page;
 
 /// Notes that are written where not all are asked for.
 const FEW_NOTES: usize = 10;

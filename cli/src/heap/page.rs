@@ -1,0 +1,170 @@
+//! One self-contained page: classes, what objects keep, duplicates, threads.
+//!
+//! The page holds no name of a server and loads nothing; its own files are in
+//! `page/`, its style is that of profiles' pages.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use loadhook_heap::{Dominators, Duplicates, Graph, Local, Threads};
+use loadhook_profile::format::fill_page;
+use loadhook_profile::{count, printable};
+use serde_json::{Value, json};
+
+use super::report::{ReportArgs, id, shown, whole};
+use super::source::Source;
+use super::{duplicates, json, kept, threads};
+
+const PAGE: &str = include_str!("page/page.html");
+const SCRIPT: &str = include_str!("page/page.js");
+
+/// What a page gets at most: some 5 MB, which browsers take.
+const MOST_CLASSES: usize = 20_000;
+const MOST_OBJECTS: usize = 20_000;
+const MOST_DUPLICATES: usize = 2_000;
+const MOST_THREADS: usize = 1_000;
+const MOST_FRAMES: usize = 100;
+const MOST_LOCALS: usize = 50;
+
+/// Writes the page.
+pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
+    let source = Source::of_a_file(file)?;
+    let (duplicates, cut_off) = duplicates::read(&source, MOST_DUPLICATES)?;
+    let mut remarks: Vec<String> = cut_off
+        .iter()
+        .map(|error| format!("{error}; the page is of the part before that"))
+        .collect();
+    whole(
+        file,
+        args,
+        cut_off.map_or(Ok(()), Err),
+        &duplicates.histogram,
+    )?;
+    let (threads, _) = threads::read(&source)?;
+    let (graph, _) = kept::read(&source)?;
+    let found = graph.dominators().with_context(|| source.name.clone())?;
+    let objects = objects(&graph, &found);
+    let mut remark = |number: usize, what: &str| {
+        if number > 0 {
+            remarks.push(format!("{} {what}", count(number as u64)));
+        }
+    };
+    let all = graph.histogram.classes.len();
+    remark((graph.len() - found.kept()) as usize, kept::LOOSE);
+    remark(
+        (found.kept() as usize).saturating_sub(MOST_OBJECTS),
+        "objects that keep least have no row of their own",
+    );
+    remark(
+        all.saturating_sub(MOST_CLASSES),
+        "smaller classes are left out",
+    );
+    remark(
+        duplicates::left_out(&duplicates) as usize,
+        "values that waste less are left out",
+    );
+    remark(duplicates.parts as usize, duplicates::PARTS);
+    remark(
+        threads.threads.len().saturating_sub(MOST_THREADS),
+        "threads are left out",
+    );
+    let mut data = json::head(&graph.histogram);
+    data.extend(json::map(json!({
+        "file": shown(file),
+        "remarks": remarks,
+        "classes": classes(&graph, &found),
+        "objects": objects,
+        "duplicates": rows(&duplicates),
+        "threads": nodes(&threads),
+    })));
+    graph.check().with_context(|| source.name.clone())?;
+    Ok(fill_page(PAGE, SCRIPT, &data.into(), out)?)
+}
+
+fn classes(graph: &Graph, found: &Dominators) -> Value {
+    let retained = found.by_class(graph);
+    let rows = || graph.histogram.classes.iter().take(MOST_CLASSES);
+    let retained = |id: &u64| retained.get(id).copied().unwrap_or(0);
+    json!({
+        "name": rows().map(|class| printable(&class.name)).collect::<Vec<_>>(),
+        "instances": rows().map(|class| class.instances).collect::<Vec<_>>(),
+        "bytes": rows().map(|class| class.bytes).collect::<Vec<_>>(),
+        "retained": rows().map(|class| retained(&class.class_id)).collect::<Vec<_>>(),
+    })
+}
+
+/// Those that keep most. What keeps one of them keeps more, and is one too.
+fn objects(graph: &Graph, found: &Dominators) -> Value {
+    let largest = found.largest(MOST_OBJECTS);
+    let places: HashMap<u32, usize> = largest.iter().copied().zip(0..).collect();
+    let above = |object: &u32| {
+        let above = found.dominator(*object);
+        let place = above.and_then(|above| places.get(&above).copied());
+        place.map_or(-1, |place| place as i64)
+    };
+    let mut names: Vec<String> = Vec::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let name = |object: &u32| {
+        let name = printable(&graph.name(*object)).into_owned();
+        *numbers.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            names.len() - 1
+        })
+    };
+    let name: Vec<usize> = largest.iter().map(name).collect();
+    let retained = |object: &u32| found.retained(*object).unwrap_or(0);
+    json!({
+        "names": names,
+        "name": name,
+        "id": largest.iter().map(|object| id(graph.id(*object))).collect::<Vec<_>>(),
+        "bytes": largest.iter().map(|object| graph.size(*object)).collect::<Vec<_>>(),
+        "retained": largest.iter().map(retained).collect::<Vec<_>>(),
+        "above": largest.iter().map(above).collect::<Vec<_>>(),
+    })
+}
+
+fn rows(found: &Duplicates) -> Value {
+    let rows = || found.worst.iter();
+    let value = |row| printable(&duplicates::value(row)).into_owned();
+    json!({
+        "strings": duplicates::waste_json(found.strings),
+        "arrays": duplicates::waste_json(found.arrays),
+        "wasted": rows().map(|row| row.wasted).collect::<Vec<_>>(),
+        "count": rows().map(|row| row.count).collect::<Vec<_>>(),
+        "bytes": rows().map(|row| row.bytes).collect::<Vec<_>>(),
+        "value": rows().map(value).collect::<Vec<_>>(),
+    })
+}
+
+/// Threads, their frames and variables as one kind of nodes.
+fn nodes(found: &Threads) -> Value {
+    let node =
+        |name: String, below: Vec<Value>| json!({ "name": printable(&name), "below": below });
+    let locals = |locals: &[Local]| {
+        let shown = locals.iter().take(MOST_LOCALS).map(threads::variable);
+        let mut nodes: Vec<Value> = shown.map(|name| node(name, Vec::new())).collect();
+        nodes.extend(more(locals.len(), MOST_LOCALS, "variables"));
+        nodes
+    };
+    let thread = |thread: &loadhook_heap::Thread| {
+        let mut below = locals(&thread.locals);
+        let frames = thread.frames.iter().take(MOST_FRAMES);
+        below.extend(frames.map(|frame| node(threads::place(frame), locals(&frame.locals))));
+        below.extend(more(thread.frames.len(), MOST_FRAMES, "frames"));
+        node(threads::title(thread), below)
+    };
+    found
+        .threads
+        .iter()
+        .take(MOST_THREADS)
+        .map(thread)
+        .collect()
+}
+
+/// Text in the place of nodes.
+fn more(all: usize, most: usize, what: &str) -> Option<Value> {
+    let left_out = all.checked_sub(most).filter(|left_out| *left_out > 0)?;
+    Some(format!("… {} more {what}", count(left_out as u64)).into())
+}
