@@ -1,0 +1,190 @@
+//! Duplicates and threads of dumps that are wrong somewhere, or of 4-byte identifiers.
+
+mod support;
+
+use loadhook_heap::{Duplicates, Threads};
+use proptest::prelude::*;
+use support::{BYTE, INT, OBJECT, Writer};
+
+const THREAD: u64 = 0x140;
+
+fn small() -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.strings();
+    for (id, name) in [(40, "name"), (41, "java/lang/Thread"), (42, "park")] {
+        writer.text(id, name);
+    }
+    writer.load_class(40, THREAD, 41);
+    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.frame(0x51, 42, 41, 40, 7);
+    writer.stack(2, 1, &[0x51, 0x51, 0x52]);
+    writer.instance(0x1200, THREAD, &0x1000_u64.to_be_bytes());
+    writer.root(0x08, 0x1200, &[1, 2]);
+    for at in 0..4 {
+        writer.string(0x1000 + 32 * at, 0x8000 + 64 * (at / 2), (at / 3) as u8);
+        writer.root(0x03, 0x1000 + 32 * at, &[1, at as u32]);
+    }
+    writer.segment();
+    for at in 0..3 {
+        writer.bytes(0x8000 + 64 * at, b"worker");
+        writer.object_array(0x9000 + 64 * at, &[0x1000, 0]);
+    }
+    writer.root(0x02, 0x9000, &[1, u32::MAX]);
+    writer.finish()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a file holds, there is an end and no panic.
+    #[test]
+    fn mutated_dumps_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
+        let mut dump = small();
+        for (at, byte) in changes {
+            let at = at.index(dump.len());
+            dump[at] = byte;
+        }
+        if let Ok((found, _)) = Duplicates::read(|| Ok(&dump[..]), 10, 1 << 20) {
+            prop_assert!(found.worst.iter().all(|row| row.count > 1));
+        }
+        if let Ok((found, _)) = Threads::read(|| Ok(&dump[..])) {
+            prop_assert!(found.threads.len() <= 1);
+        }
+    }
+}
+
+/// Of a frame, of a stack and of a name the numbers are real, and their sizes not.
+#[test]
+fn few_bytes_of_a_dump_take_no_gigabytes() {
+    let mut writer = Writer::new();
+    let name = "n".repeat(60_000);
+    for (id, name) in [(40, "name"), (41, &*name), (43, &*name)] {
+        writer.text(id, name);
+    }
+    writer.load_class(40, THREAD, 41);
+    writer.class(THREAD, 0, &[], &[]);
+    writer.frame(0x51, 43, 43, 40, 7);
+    // A hundred thousand frames in 800 KB, each with three long names.
+    writer.stack(2, 1, &[0x51; 100_000]);
+    writer.instance(0x1200, THREAD, &[]);
+    writer.root(0x08, 0x1200, &[1, 2]);
+    for at in 0..1000 {
+        writer.root(0x03, 0x1200, &[1, at]);
+    }
+    let dump = writer.finish();
+    let (found, _) = Threads::read(|| Ok(&dump[..])).expect("it can be read");
+    let frames = &found.threads[0].frames;
+    assert_eq!(frames.len(), 100_000);
+    for pair in frames.windows(2) {
+        assert!(std::sync::Arc::ptr_eq(&pair[0].class, &pair[1].class));
+        assert!(std::sync::Arc::ptr_eq(&pair[0].method, &pair[1].method));
+        assert_eq!(
+            pair[0].file.as_ref().map(|file| file.as_ptr()),
+            pair[1].file.as_ref().map(|file| file.as_ptr())
+        );
+    }
+    assert!(std::sync::Arc::ptr_eq(
+        &frames[0].locals[0].class,
+        &frames[999].locals[0].class
+    ));
+}
+
+/// A dump of 4-byte identifiers.
+#[derive(Default)]
+struct Narrow {
+    records: Vec<u8>,
+    heap: Vec<u8>,
+}
+
+impl Narrow {
+    fn record(&mut self, tag: u8, words: &[u32], rest: &[u8]) {
+        let body = [
+            &words
+                .iter()
+                .flat_map(|word| word.to_be_bytes())
+                .collect::<Vec<u8>>(),
+            rest,
+        ]
+        .concat();
+        self.records.extend([tag, 0, 0, 0, 0]);
+        self.records.extend((body.len() as u32).to_be_bytes());
+        self.records.extend(body);
+    }
+
+    fn heap(&mut self, tag: u8, words: &[u32], rest: &[u8]) {
+        self.heap.push(tag);
+        self.heap
+            .extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        self.heap.extend(rest);
+    }
+
+    fn class(&mut self, serial: u32, id: u32, name: u32, fields: &[(u32, u8)]) {
+        self.record(2, &[serial, id, 0, name], &[]);
+        let mut rest = [0, 0, 0, 0, 0, fields.len() as u8].to_vec();
+        for (name, of) in fields {
+            rest.extend(name.to_be_bytes());
+            rest.push(*of);
+        }
+        self.heap(0x20, &[id, 0, 0, 0, 0, 0, 0, 0, 0], &rest);
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        let heap = std::mem::take(&mut self.heap);
+        self.record(0x1c, &[], &heap);
+        self.record(0x2c, &[], &[]);
+        let head = [&b"JAVA PROFILE 1.0.2\0"[..], &4_u32.to_be_bytes(), &[0; 8]].concat();
+        [head, self.records].concat()
+    }
+}
+
+#[test]
+fn identifiers_of_four_bytes_are_read() {
+    let mut dump = Narrow::default();
+    for (id, name) in [
+        (1, "value"),
+        (2, "hash"),
+        (3, "coder"),
+        (4, "java/lang/String"),
+        (5, "name"),
+        (6, "java/lang/Thread"),
+        (7, "park"),
+    ] {
+        dump.record(1, &[id], name.as_bytes());
+    }
+    dump.class(1, 0x100, 4, &[(2, INT), (1, OBJECT), (3, BYTE)]);
+    dump.class(2, 0x110, 6, &[(2, INT), (5, OBJECT)]);
+    dump.record(4, &[0x51, 7, 0, 0, 2, 12], &[]);
+    dump.record(5, &[9, 1, 1, 0x51], &[]);
+    for at in 0..2 {
+        dump.heap(
+            0x21,
+            &[0x1000 + 32 * at, 0, 0x100, 9, 0, 0x2000 + 96 * at],
+            &[0],
+        );
+        dump.heap(0x23, &[0x2000 + 96 * at, 0, 4], b"\x08same");
+    }
+    dump.heap(0x21, &[0x3000, 0, 0x110, 8, 0, 0x1000], &[]);
+    dump.heap(0x08, &[0x3000, 1, 9], &[]);
+    dump.heap(0x03, &[0x1020, 1, 0], &[]);
+    let dump = dump.finish();
+    let (found, _) = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX).expect("it can be read");
+    let [row] = &found.worst[..] else {
+        panic!("{:?}", found.worst);
+    };
+    assert_eq!((row.count, &*row.contents.text), (2, "same"));
+    // A string of 8 + 4 + 4 + 1 bytes, an array of 12 + 4.
+    assert_eq!((row.bytes, row.wasted), (24 + 16, 24 + 16));
+    let (found, _) = Threads::read(|| Ok(&dump[..])).expect("it can be read");
+    let [thread] = &found.threads[..] else {
+        panic!("{:?}", found.threads);
+    };
+    assert_eq!(&*thread.name, "same");
+    let [frame] = &thread.frames[..] else {
+        panic!("{:?}", thread.frames);
+    };
+    assert_eq!(
+        (&*frame.class, &*frame.method, frame.line),
+        ("java.lang.Thread", "park", Some(12))
+    );
+    assert_eq!(frame.locals[0].id, 0x1020);
+}
