@@ -15,6 +15,11 @@ use support::{OBJECT, Writer};
 const THREAD: u64 = 0x140;
 const EVIL: &str = "</script><img src=x onerror=alert(1)>\u{202e}";
 
+/// As it is shown: `/` is what the VM writes for `.`.
+fn evil() -> String {
+    EVIL.replace('\u{202e}', "\\u{202e}").replace('/', ".")
+}
+
 /// A root that keeps a chain of arrays and two equal strings; names that would be
 /// markup. Arrays lie far apart, lest their distances tell of large headers.
 fn dump() -> Vec<u8> {
@@ -30,7 +35,6 @@ fn dump() -> Vec<u8> {
         writer.text(id, name);
     }
     writer.load_class(40, THREAD, 41);
-    // A name with `/` is shown with `.`.
     writer.load_class(41, 0x150, 44);
     writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
     writer.class(0x150, 0, &[], &[]);
@@ -92,7 +96,7 @@ fn classes_sort_and_filter() {
         search('STRING'); seen.push(rows(), document.querySelector('mark').textContent, document.getElementById('found').textContent);
         return seen.join('\n');
     "#;
-    let evil = EVIL.replace('\u{202e}', "\\u{202e}").replacen('/', ".", 1);
+    let evil = evil();
     let expected = format!(
         "true
 9 objects · 1.2 KB · dumped 2001-09-09 01:46:40 UTC · ids of 8 bytes
@@ -174,6 +178,51 @@ true"#;
 }
 
 #[test]
+fn a_later_dump_adds_what_changed() {
+    let script = r#"
+        const seen = [document.getElementById('tab-changes').hidden];
+        show('changes');
+        seen.push(document.getElementById('later').textContent);
+        const rows = () => [...document.querySelectorAll('#change-rows tr')].map((row) =>
+            [...row.children].map((cell) => cell.textContent).join(' | ')).join('\n');
+        seen.push(rows());
+        [...document.querySelectorAll('#change-columns button')][0].click();
+        [...document.querySelectorAll('#change-columns button')][0].click();
+        seen.push(rows().split('\n')[0]);
+        return seen.join('\n');
+    "#;
+    let folder = folder();
+    let mut writer = Writer::new();
+    writer.strings();
+    writer.bytes(0x2000, &[1; 2000]);
+    writer.pair(0x1000, 0, 0);
+    fs::write(folder.path().join("a.hprof"), dump()).expect("ours");
+    fs::write(folder.path().join("b.hprof"), writer.finish()).expect("ours");
+    let arguments = [
+        "heap", "a.hprof", "--diff", "b.hprof", "--format", "html", "-o", "c.html",
+    ];
+    let made = done(&mut loadhook(folder.path(), &arguments));
+    assert_eq!((made.code, &*made.err), (Some(0), ""));
+    let both = fs::read_to_string(folder.path().join("c.html")).expect("UTF-8");
+    let expected = format!(
+        "false
+6 of 6 classes changed till b.hprof: 2 objects · 2.0 KB · dumped 2001-09-09 01:46:40 UTC. \
++ is more there; bytes and instances are those there.
++936 | 2,016 | −2 | 1 | byte[]
++24 | 24 | +1 | 1 | test.Pair
+−16 | 0 | −1 | 0 | {}
+−16 | 0 | −1 | 0 | java.lang.Thread
+−48 | 0 | −2 | 0 | java.lang.String
+−56 | 0 | −2 | 0 | java.lang.Object[]
+−56 | 0 | −2 | 0 | java.lang.Object[]",
+        evil()
+    );
+    assert_eq!(run(&both, script), expected);
+    let tab = "return document.getElementById('tab-changes').hidden";
+    assert_eq!(run(&page(&dump(), &[]).0, tab), "true");
+}
+
+#[test]
 fn a_part_of_a_dump_has_a_page_that_says_so() {
     let whole = dump();
     let (page, said) = page(&whole[..whole.len() - 60], &["--partial"]);
@@ -219,6 +268,7 @@ fn what_fits_no_page_is_refused() {
     let folder = folder();
     let path = folder.path().join("a.hprof");
     fs::write(&path, dump()).expect("ours");
+    fs::write(folder.path().join("b.hprof"), dump()).expect("ours");
     for (options, said) in [
         (
             &["--format", "html", "--threads"][..],

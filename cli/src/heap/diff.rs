@@ -13,19 +13,15 @@ use crate::output::columns;
 
 /// Instances and bytes of a class, before and after.
 #[derive(Default)]
-struct Change {
-    instances: [u64; 2],
-    bytes: [u64; 2],
+pub(super) struct Change {
+    pub(super) instances: [u64; 2],
+    pub(super) bytes: [u64; 2],
 }
 
-/// Writes what changed, class by class. Those of one name count as one: what
-/// tells loaders apart are addresses.
-pub(super) fn write(
-    names: [String; 2],
-    both: [&Histogram; 2],
-    args: &ReportArgs,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+/// Of how many classes how many changed: those that grew most come first, those
+/// that shrank last. Classes of one name count as one: what tells loaders apart are
+/// addresses.
+pub(super) fn changes(both: [&Histogram; 2]) -> (usize, Vec<(&str, Change)>) {
     let mut changes: BTreeMap<&str, Change> = BTreeMap::new();
     for (side, histogram) in both.into_iter().enumerate() {
         for class in &histogram.classes {
@@ -42,8 +38,18 @@ pub(super) fn write(
     };
     let mut changed: Vec<(&str, Change)> = changes.into_iter().collect();
     changed.retain(|(_, change)| is_changed(change));
-    // What grew most comes first, what shrank last.
     changed.sort_by_key(|(_, change)| std::cmp::Reverse(difference(change.bytes)));
+    (all, changed)
+}
+
+/// Writes what changed, class by class.
+pub(super) fn write(
+    names: [String; 2],
+    both: [&Histogram; 2],
+    args: &ReportArgs,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let (all, changed) = changes(both);
     let [before, after] = both;
     if args.format == Format::Json {
         let classes = changed.iter().map(class_json).collect();

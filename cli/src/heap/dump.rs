@@ -16,9 +16,9 @@ use crate::signals;
 /// Arguments for a dump.
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
-    /// Dump the heap of a process to this file, in HPROF's binary format; of a
-    /// dump, write there what else were printed
-    #[arg(short, long, value_name = "FILE")]
+    /// Where to: of a process its heap, in HPROF's binary format; of a dump
+    /// what else is printed
+    #[arg(short, long, value_name = "FILE", help_heading = "Options")]
     pub(super) output: Option<PathBuf>,
 
     /// Dump what no longer is reachable too; without, the virtual machine

@@ -8,14 +8,14 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use loadhook_heap::{Dominators, Duplicates, Graph, Local, Threads};
+use loadhook_heap::{Dominators, Duplicates, Graph, Histogram, Local, Threads};
 use loadhook_profile::format::fill_page;
 use loadhook_profile::{count, printable};
 use serde_json::{Value, json};
 
-use super::report::{ReportArgs, id, shown, whole};
+use super::report::{ReportArgs, histogram, id, shown, whole};
 use super::source::Source;
-use super::{duplicates, json, kept, threads};
+use super::{diff, duplicates, json, kept, threads};
 
 const PAGE: &str = include_str!("page/page.html");
 const SCRIPT: &str = include_str!("page/page.js");
@@ -70,6 +70,10 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
         threads.threads.len().saturating_sub(MOST_THREADS),
         "threads are left out",
     );
+    let changes = args
+        .diff
+        .as_deref()
+        .map(|later| changes(later, args, &graph.histogram));
     let mut data = json::head(&graph.histogram);
     data.extend(json::map(json!({
         "file": shown(file),
@@ -78,6 +82,7 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
         "objects": objects,
         "duplicates": rows(&duplicates),
         "threads": nodes(&threads),
+        "changes": changes.transpose()?,
     })));
     graph.check().with_context(|| source.name.clone())?;
     Ok(fill_page(PAGE, SCRIPT, &data.into(), out)?)
@@ -136,6 +141,21 @@ fn rows(found: &Duplicates) -> Value {
         "bytes": rows().map(|row| row.bytes).collect::<Vec<_>>(),
         "value": rows().map(value).collect::<Vec<_>>(),
     })
+}
+
+/// What changed till a later dump. Names are few: all of them are on the page.
+fn changes(later: &Path, args: &ReportArgs, before: &Histogram) -> Result<Value> {
+    let after = histogram(later, args)?;
+    let (all, changed) = diff::changes([before, &after]);
+    let rows = || changed.iter();
+    Ok(json!({
+        "file": shown(later),
+        "after": json::head(&after),
+        "all": all,
+        "name": rows().map(|(name, _)| printable(name)).collect::<Vec<_>>(),
+        "instances": rows().map(|(_, change)| change.instances).collect::<Vec<_>>(),
+        "bytes": rows().map(|(_, change)| change.bytes).collect::<Vec<_>>(),
+    }))
 }
 
 /// Threads, their frames and variables as one kind of nodes.

@@ -55,7 +55,7 @@ pub(crate) struct ReportArgs {
     /// What changed from FILE to this dump, class by class
     #[arg(long, value_name = "LATER",
         conflicts_with_all = ["by", "biggest", "path", "duplicates", "threads"])]
-    diff: Option<PathBuf>,
+    pub(super) diff: Option<PathBuf>,
 
     /// Show what a dump holds that is cut off
     #[arg(long)]
@@ -77,30 +77,29 @@ pub(super) enum Format {
 }
 
 impl ReportArgs {
-    /// Whether anything but a histogram is asked for.
+    /// Whether one dump's histogram is not what is asked for.
     fn has_view(&self) -> bool {
-        let ReportArgs {
-            by,
-            biggest,
-            path,
-            duplicates,
-            threads,
-            diff,
-            ..
-        } = self;
-        *by != By::Bytes || *biggest || path.is_some() || *duplicates || *threads || diff.is_some()
+        self.by != By::Bytes
+            || self.biggest
+            || self.path.is_some()
+            || self.duplicates
+            || self.threads
     }
 
     /// Whether anything is asked for that only dumps have.
     pub(super) fn is_given(&self) -> bool {
-        self.has_view() || self.format != Format::Table || self.top != TOP || self.partial
+        self.has_view()
+            || self.diff.is_some()
+            || self.format != Format::Table
+            || self.top != TOP
+            || self.partial
     }
 
     /// Refuses what would be without effect, or replace a dump.
     fn fit(&self, file: &Path, output: Option<&Path>) -> Result<()> {
         if self.format == Format::Html && (self.has_view() || self.top != TOP) {
             bail!(
-                "--format html shows all of a dump: of the other options it takes only --partial and -o"
+                "--format html shows all of a dump: of the other options it takes only --diff, --partial and -o"
             );
         }
         let mut dumps = [Some(file), self.diff.as_deref()].into_iter().flatten();
@@ -170,7 +169,7 @@ pub(super) fn open(file: &Path) -> Result<File> {
     Ok(opened)
 }
 
-fn histogram(file: &Path, args: &ReportArgs) -> Result<Histogram> {
+pub(super) fn histogram(file: &Path, args: &ReportArgs) -> Result<Histogram> {
     let source = Source::open(file)?;
     let (histogram, outcome) = loadhook_heap::histogram(&source.file);
     if !args.partial {

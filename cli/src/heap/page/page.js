@@ -112,6 +112,19 @@ const duplicateTable = table("duplicate", duplicates.wasted.length, [
   column("value", duplicates.value, (value) => element("td", {}, marked(value))),
 ], (at) => duplicates.value[at]);
 
+// Of each class before and after, where there is a later dump.
+const changes = data.changes ?? { name: [], instances: [], bytes: [] };
+const differences = (pairs) => pairs.map(([before, after]) => after - before);
+const after = (pairs) => pairs.map((pair) => pair[1]);
+const signed = (value) => element("td", { text: `${value > 0 ? "+" : value < 0 ? "−" : ""}${grouped.format(Math.abs(value))}` });
+const changeTable = table("change", changes.name.length, [
+  column("± bytes", differences(changes.bytes), signed),
+  column("bytes", after(changes.bytes)),
+  column("± instances", differences(changes.instances), signed),
+  column("instances", after(changes.instances)),
+  column("class", changes.name, (name) => element("td", {}, marked(name))),
+], (at) => changes.name[at]);
+
 // ---- Trees ----
 
 const LIST = 100;
@@ -215,18 +228,19 @@ const threadTree = tree($("thread-rows"), 1, (node) => (node === -1 ? data.threa
 
 // ---- Search and views ----
 
-const views = ["classes", "objects", "duplicates", "threads"];
+const views = ["classes", "objects", "duplicates", "threads", ...(data.changes ? ["changes"] : [])];
 const refreshers = {
   classes: classTable.refresh,
   objects: objectTree.refresh,
   duplicates: duplicateTable.refresh,
   threads: threadTree.refresh,
+  changes: changeTable.refresh,
 };
 let view = "classes";
 
 function refresh() {
   refreshers[view]();
-  const texts = { classes: classes.name, duplicates: duplicates.value, threads: data.threads.map((thread) => thread.name) }[view];
+  const texts = { classes: classes.name, changes: changes.name, duplicates: duplicates.value, threads: data.threads.map((thread) => thread.name) }[view];
   const found = sought ? (texts ? texts.filter(has).length : keptBy(-1).length) : 0;
   $("found").textContent = sought ? `${grouped.format(found)} found` : "";
 }
@@ -235,6 +249,7 @@ function search(text) {
   sought = text.trim().toLowerCase();
   classTable.forget();
   duplicateTable.forget();
+  changeTable.forget();
   refresh();
 }
 
@@ -270,17 +285,18 @@ $("search").addEventListener("input", () => {
 function start() {
   document.title = `${data.file.slice(0, 80)} – Loadhook`;
   $("file").textContent = data.file;
-  $("facts").textContent = [
-    `${grouped.format(data.instances)} objects`,
-    bytes(data.bytes),
-    `dumped ${data.time}`,
-    `ids of ${data.id_size} bytes`,
-  ].join(" · ");
+  const facts = (dump) => `${grouped.format(dump.instances)} objects · ${bytes(dump.bytes)} · dumped ${dump.time}`;
+  $("facts").textContent = `${facts(data)} · ids of ${data.id_size} bytes`;
   $("remarks").replaceChildren(...data.remarks.map((text) => element("li", { text })));
   $("sums").textContent = ["strings", "arrays"].map((kind) => {
     const { wasted, instances, values } = duplicates[kind];
     return `${bytes(wasted)} wasted by ${grouped.format(instances)} ${kind} of ${grouped.format(values)} values`;
   }).join(" · ");
+  if (data.changes) {
+    const { file, after, all, name } = data.changes;
+    $("later").textContent = `${grouped.format(name.length)} of ${grouped.format(all)} classes changed till ${file}: ${facts(after)}. + is more there; bytes and instances are those there.`;
+  }
+  $("tab-changes").hidden = !data.changes;
   // A link can name the view: heap.html#threads.
   const named = location.hash.slice(1);
   show(views.includes(named) ? named : "classes");
