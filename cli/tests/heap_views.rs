@@ -155,7 +155,7 @@ fn all_json_has_one_shape() {
     fs::write(folder.path().join("a.hprof"), dump(4)).expect("ours");
     let head = json!({
         "time": "2001-09-09 01:46:40 UTC", "id_size": 8, "header_size": 12, "reference_size": 4,
-        "instances": 16, "bytes": 368,
+        "dump_bytes": dump(4).len(), "instances": 16, "bytes": 368,
     });
     for (view, rows, left_out) in [
         (&[][..], "classes", 3),

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use loadhook_heap::{Duplicate, Duplicates, ErrorKind, Waste};
+use anyhow::Result;
+use loadhook_heap::{Duplicate, Duplicates, Error, Waste};
 use loadhook_profile::{bytes, count};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::output::columns;
 
 /// Shows what wastes most.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
-    let (found, cut_off) = read(&Source::of_a_file(file)?, args.top)?;
+    let (found, cut_off) = read(&Source::open(file)?, args.top)?;
     whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
     match args.format {
         Format::Json => write_json(&found, out)?,
@@ -26,20 +26,10 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
 }
 
 /// Finds them, of a dump that may be cut off.
-pub(super) fn read(
-    source: &Source,
-    top: usize,
-) -> Result<(Duplicates, Option<loadhook_heap::Error>)> {
-    let memory = available();
-    let read = Duplicates::read(|| source.again(), top, memory.unwrap_or(u64::MAX));
-    source.is_unchanged()?;
-    match (read, memory) {
-        (Err(error), Some(memory)) if matches!(error.kind, ErrorKind::TooMany { .. }) => {
-            let room = bytes(memory);
-            Err(error).with_context(|| format!("{}: {room} of memory are free", source.name))
-        }
-        (read, _) => read.with_context(|| source.name.clone()),
-    }
+pub(super) fn read(source: &Source, top: usize) -> Result<(Duplicates, Option<Error>)> {
+    // The rest is for names, classes and what is read at once.
+    let memory = available().map_or(u64::MAX, |bytes| bytes / 4 * 3);
+    source.several_times(|| Duplicates::read(|| source.again(), top, memory))
 }
 
 /// What is said of strings that are compared with none.

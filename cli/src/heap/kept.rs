@@ -9,15 +9,17 @@ use loadhook_profile::{bytes, count, printable};
 use serde_json::json;
 
 use super::memory::available;
-use super::report::{COLUMNS, Format, ReportArgs, class_json, head, id, percent, rest, whole};
+use super::report::{
+    COLUMNS, Format, ReportArgs, class_json, head, id, percent, rest, shown, whole,
+};
 use super::source::Source;
 use super::{json, table};
 use crate::output::columns;
 
 /// Shows the biggest objects, classes with what they keep, or a way to a root.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
-    let source = Source::of_a_file(file)?;
-    let name = || source.name.clone();
+    let source = Source::open(file)?;
+    let name = || shown(file);
     let (graph, cut_off) = read(&source)?;
     whole(file, args, cut_off.map_or(Ok(()), Err), &graph.histogram)?;
     let found = graph.dominators().with_context(name)?;
@@ -29,13 +31,11 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
     graph.check().with_context(name)
 }
 
-/// The graph of a dump that may be cut off.
+/// The graph of a dump, that may be cut off.
 pub(super) fn read(source: &Source) -> Result<(Graph, Option<loadhook_heap::Error>)> {
     // The rest is for names, classes and what is read at once.
     let memory = available().map_or(u64::MAX, |bytes| bytes / 4 * 3);
-    let read = Graph::read(|| source.again(), memory);
-    source.is_unchanged()?;
-    read.with_context(|| source.name.clone())
+    source.several_times(|| Graph::read(|| source.again(), memory))
 }
 
 /// What is said of objects that no root keeps.

@@ -30,7 +30,7 @@ const MOST_LOCALS: usize = 50;
 
 /// Writes the page.
 pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
-    let source = Source::of_a_file(file)?;
+    let source = Source::open(file)?;
     let (duplicates, cut_off) = duplicates::read(&source, MOST_DUPLICATES)?;
     let mut remarks: Vec<String> = cut_off
         .iter()
@@ -44,7 +44,7 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
     )?;
     let (threads, _) = threads::read(&source)?;
     let (graph, _) = kept::read(&source)?;
-    let found = graph.dominators().with_context(|| source.name.clone())?;
+    let found = graph.dominators().with_context(|| shown(file))?;
     let objects = objects(&graph, &found);
     let mut remark = |number: usize, what: &str| {
         if number > 0 {
@@ -84,7 +84,7 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
         "threads": nodes(&threads),
         "changes": changes.transpose()?,
     })));
-    graph.check().with_context(|| source.name.clone())?;
+    graph.check().with_context(|| shown(file))?;
     Ok(fill_page(PAGE, SCRIPT, &data.into(), out)?)
 }
 

@@ -5,33 +5,35 @@ use std::io::{self, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use loadhook_profile::printable;
 
-use super::report::open;
+use super::report::{open, shown};
 
 /// An open file, and what it was like then.
 pub(super) struct Source {
     pub(super) file: File,
     before: Metadata,
-    /// As it is shown.
-    pub(super) name: String,
+    name: String,
 }
 
 impl Source {
     pub(super) fn open(file: &Path) -> Result<Source> {
-        let name = printable(&file.display().to_string()).into_owned();
+        let name = shown(file);
         let file = open(file)?;
         let before = file.metadata().with_context(|| name.clone())?;
         Ok(Source { file, before, name })
     }
 
-    /// Refuses what cannot be read twice.
-    pub(super) fn of_a_file(file: &Path) -> Result<Source> {
-        let source = Source::open(file)?;
-        if !source.before.is_file() {
-            bail!("{}: not a file; it is read more than once", source.name);
+    /// What is read from it [again](Source::again) and again, which a pipe cannot.
+    pub(super) fn several_times<T>(
+        &self,
+        read: impl FnOnce() -> Result<T, loadhook_heap::Error>,
+    ) -> Result<T> {
+        if !self.before.is_file() {
+            bail!("{}: not a file; it is read more than once", self.name);
         }
-        Ok(source)
+        let read = read();
+        self.is_unchanged()?;
+        read.with_context(|| self.name.clone())
     }
 
     /// From the beginning, whatever has its name by now.

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use loadhook_heap::{Frame, Local, Thread, Threads};
+use anyhow::Result;
+use loadhook_heap::{Error, Frame, Local, Thread, Threads};
 use loadhook_profile::{clipped, count, printable};
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ use crate::output::columns;
 
 /// Shows the threads.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
-    let (found, cut_off) = read(&Source::of_a_file(file)?)?;
+    let (found, cut_off) = read(&Source::open(file)?)?;
     whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
     match args.format {
         Format::Json => {
@@ -33,10 +33,8 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
 }
 
 /// Finds them, of a dump that may be cut off.
-pub(super) fn read(source: &Source) -> Result<(Threads, Option<loadhook_heap::Error>)> {
-    let read = Threads::read(|| source.again());
-    source.is_unchanged()?;
-    read.with_context(|| source.name.clone())
+pub(super) fn read(source: &Source) -> Result<(Threads, Option<Error>)> {
+    source.several_times(|| Threads::read(|| source.again()))
 }
 
 fn text(found: &Threads, top: usize, out: &mut dyn Write) -> io::Result<()> {
