@@ -25,3 +25,4 @@ pub mod sys;
 mod tell;
 mod ticker;
 mod tracker;
+mod walk;

@@ -7,8 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_agent::sys::{
-    Callbacks, Capabilities, FrameInfo, JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11,
-    LineNumberEntry, THREAD_NORM_PRIORITY, Value, capability, event, invoke, jni, jvmti,
+    Callbacks, Capabilities, FrameInfo, HeapCallbacks, JNI_VERSION_10, JVMTI_ERROR_NOT_AVAILABLE,
+    JVMTI_VERSION_11, LineNumberEntry, StackInfo, StackLocal, THREAD_NORM_PRIORITY, VISIT_ABORT,
+    VISIT_OBJECTS, Value, capability, event, invoke, jni, jvmti, reference,
 };
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
@@ -38,6 +39,19 @@ const JVMTI: &[(&str, usize)] = &[
     ("GetLoadedClasses", jvmti::GET_LOADED_CLASSES),
     ("GetStackTrace", jvmti::GET_STACK_TRACE),
     ("SetTag", jvmti::SET_TAG),
+    ("GetTag", jvmti::GET_TAG),
+    ("GetClassFields", jvmti::GET_CLASS_FIELDS),
+    (
+        "GetImplementedInterfaces",
+        jvmti::GET_IMPLEMENTED_INTERFACES,
+    ),
+    ("GetClassLoader", jvmti::GET_CLASS_LOADER),
+    ("GetFieldName", jvmti::GET_FIELD_NAME),
+    ("GetFieldModifiers", jvmti::GET_FIELD_MODIFIERS),
+    ("GetAllStackTraces", jvmti::GET_ALL_STACK_TRACES),
+    ("FollowReferences", jvmti::FOLLOW_REFERENCES),
+    ("IterateThroughHeap", jvmti::ITERATE_THROUGH_HEAP),
+    ("DisposeEnvironment", jvmti::DISPOSE_ENVIRONMENT),
     ("ForceGarbageCollection", jvmti::FORCE_GARBAGE_COLLECTION),
     ("SetEventCallbacks", jvmti::SET_EVENT_CALLBACKS),
     ("GetSystemProperty", jvmti::GET_SYSTEM_PROPERTY),
@@ -53,6 +67,7 @@ const JVMTI: &[(&str, usize)] = &[
 const JNI: &[(&str, usize)] = &[
     ("DefineClass", jni::DEFINE_CLASS),
     ("FindClass", jni::FIND_CLASS),
+    ("GetSuperclass", jni::GET_SUPERCLASS),
     ("ExceptionOccurred", jni::EXCEPTION_OCCURRED),
     ("ExceptionClear", jni::EXCEPTION_CLEAR),
     ("PushLocalFrame", jni::PUSH_LOCAL_FRAME),
@@ -153,6 +168,25 @@ const CAPABILITIES: &[(&str, usize)] = &[
     ),
 ];
 
+const REFERENCES: &[(&str, i32)] = &[
+    ("CLASS", reference::CLASS),
+    ("FIELD", reference::FIELD),
+    ("ARRAY_ELEMENT", reference::ARRAY_ELEMENT),
+    ("CLASS_LOADER", reference::CLASS_LOADER),
+    ("SIGNERS", reference::SIGNERS),
+    ("PROTECTION_DOMAIN", reference::PROTECTION_DOMAIN),
+    ("INTERFACE", reference::INTERFACE),
+    ("STATIC_FIELD", reference::STATIC_FIELD),
+    ("CONSTANT_POOL", reference::CONSTANT_POOL),
+    ("SUPERCLASS", reference::SUPERCLASS),
+    ("JNI_GLOBAL", reference::JNI_GLOBAL),
+    ("SYSTEM_CLASS", reference::SYSTEM_CLASS),
+    ("MONITOR", reference::MONITOR),
+    ("STACK_LOCAL", reference::STACK_LOCAL),
+    ("JNI_LOCAL", reference::JNI_LOCAL),
+    ("THREAD", reference::THREAD),
+];
+
 /// A C program that fails with a line for each number that differs.
 fn probe(feature: u32) -> String {
     let mut c = String::from(
@@ -210,9 +244,19 @@ fn probe(feature: u32) -> String {
         i64::from(JVMTI_VERSION_11),
     );
     same(
+        "JNI_VERSION_10",
+        "JNI_VERSION_10",
+        i64::from(JNI_VERSION_10),
+    );
+    same(
         "jvmtiCapabilities",
         "sizeof(jvmtiCapabilities)",
         size_of::<Capabilities>() as i64,
+    );
+    same(
+        "jvmtiHeapReferenceInfo.index",
+        "offsetof(jvmtiHeapReferenceInfo, field.index) + offsetof(jvmtiHeapReferenceInfo, array.index) + offsetof(jvmtiHeapReferenceInfo, constant_pool.index)",
+        0,
     );
     same("jvalue", "sizeof(jvalue)", size_of::<Value>() as i64);
     for (header, ours) in [
@@ -226,8 +270,59 @@ fn probe(feature: u32) -> String {
             "offsetof(jvmtiLineNumberEntry, line_number)",
             std::mem::offset_of!(LineNumberEntry, line_number),
         ),
+        ("sizeof(jvmtiStackInfo)", size_of::<StackInfo>()),
+        (
+            "offsetof(jvmtiStackInfo, frame_buffer)",
+            std::mem::offset_of!(StackInfo, frame_buffer),
+        ),
+        (
+            "offsetof(jvmtiStackInfo, frame_count)",
+            std::mem::offset_of!(StackInfo, frame_count),
+        ),
+        (
+            "offsetof(jvmtiHeapReferenceInfoStackLocal, depth)",
+            std::mem::offset_of!(StackLocal, depth),
+        ),
+        (
+            "offsetof(jvmtiHeapReferenceInfoStackLocal, method)",
+            std::mem::offset_of!(StackLocal, method),
+        ),
+        (
+            "offsetof(jvmtiHeapReferenceInfoJniLocal, depth)",
+            std::mem::offset_of!(StackLocal, depth),
+        ),
+        (
+            "offsetof(jvmtiHeapReferenceInfoJniLocal, method)",
+            std::mem::offset_of!(StackLocal, method),
+        ),
+        ("sizeof(jvmtiHeapCallbacks)", size_of::<HeapCallbacks>()),
+        (
+            "offsetof(jvmtiHeapCallbacks, heap_reference_callback)",
+            std::mem::offset_of!(HeapCallbacks, heap_reference),
+        ),
+        (
+            "offsetof(jvmtiHeapCallbacks, primitive_field_callback)",
+            std::mem::offset_of!(HeapCallbacks, primitive_field),
+        ),
+        (
+            "offsetof(jvmtiHeapCallbacks, array_primitive_value_callback)",
+            std::mem::offset_of!(HeapCallbacks, array_primitive_value),
+        ),
     ] {
         same(header, header, ours as i64);
+    }
+    for (name, kind) in REFERENCES {
+        same(
+            name,
+            &format!("JVMTI_HEAP_REFERENCE_{name}"),
+            i64::from(*kind),
+        );
+    }
+    for (name, ours) in [
+        ("JVMTI_VISIT_OBJECTS", VISIT_OBJECTS),
+        ("JVMTI_VISIT_ABORT", VISIT_ABORT),
+    ] {
+        same(name, name, i64::from(ours));
     }
     if feature >= 21 {
         same(

@@ -294,6 +294,14 @@ impl<'e> Jni<'e> {
         self.reference(unsafe { self.function::<F>(jni::GET_OBJECT_CLASS)(self.env, object.0) })
     }
 
+    /// The class that a class extends; null of `java.lang.Object` and of
+    /// interfaces.
+    pub(crate) fn superclass(self, class: Reference) -> Reference {
+        type F = unsafe extern "system" fn(Env, Object) -> Object;
+        // SAFETY: the reference is a class's.
+        Reference(unsafe { self.function::<F>(jni::GET_SUPERCLASS)(self.env, class.0) })
+    }
+
     /// Calls a static method that returns nothing.
     pub(crate) fn call_void(
         self,

@@ -13,7 +13,7 @@ use crate::sys::{
 /// A JVM TI environment. The VM allows its use on every thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Jvmti {
-    env: *mut sys::Table,
+    pub(super) env: *mut sys::Table,
 }
 
 // SAFETY: "a JVM TI environment is not bound to a thread" (JVM TI, Agent
@@ -35,19 +35,19 @@ impl std::fmt::Display for Error {
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
-fn check(error: JvmtiError) -> Result<()> {
+pub(super) fn check(error: JvmtiError) -> Result<()> {
     match error {
         0 => Ok(()),
         error => Err(Error(error)),
     }
 }
 
-type Env = *mut sys::Table;
+pub(super) type Env = *mut sys::Table;
 
 /// A `jmethodID`. The VM gives none to another method, not even when its class
 /// is gone; what it says of one is only asked while the class is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct MethodKey(MethodId);
+pub(crate) struct MethodKey(pub(super) MethodId);
 
 // SAFETY: method ids are valid on every thread.
 unsafe impl Send for MethodKey {}
@@ -70,6 +70,15 @@ pub(crate) struct StackFrame {
     pub(crate) location: Long,
 }
 
+impl StackFrame {
+    pub(super) fn of(info: &FrameInfo) -> Self {
+        StackFrame {
+            method: MethodKey(info.method),
+            location: info.location,
+        }
+    }
+}
+
 impl Jvmti {
     /// Wraps an environment that `GetEnv` gave.
     ///
@@ -83,7 +92,7 @@ impl Jvmti {
     ///
     /// # Safety
     /// `F` must be the type of that function in `jvmtiInterface_1_`.
-    unsafe fn function<F: Copy>(self, place: usize) -> F {
+    pub(super) unsafe fn function<F: Copy>(self, place: usize) -> F {
         const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
         debug_assert!(place < jvmti::COUNT);
         // SAFETY: the table has `COUNT` places in every JDK from 11 on, and the
@@ -155,7 +164,7 @@ impl Jvmti {
         })
     }
 
-    fn deallocate(self, memory: *mut c_void) {
+    pub(super) fn deallocate(self, memory: *mut c_void) {
         type F = unsafe extern "system" fn(Env, *mut c_void) -> JvmtiError;
         // SAFETY: callers pass what the VM allocated, once; null is allowed.
         unsafe { self.function::<F>(jvmti::DEALLOCATE)(self.env, memory) };
@@ -175,7 +184,7 @@ impl Jvmti {
     }
 
     /// Copies a string of the VM's and gives its memory back.
-    fn take_string(self, string: *mut c_char) -> Vec<u8> {
+    pub(super) fn take_string(self, string: *mut c_char) -> Vec<u8> {
         if string.is_null() {
             return Vec::new();
         }
@@ -215,7 +224,7 @@ impl Jvmti {
     }
 
     /// Copies references that the VM wrote and gives the memory back.
-    fn take_references(self, count: Int, references: *mut Object) -> Vec<Reference> {
+    pub(super) fn take_references(self, count: Int, references: *mut Object) -> Vec<Reference> {
         let len = usize::try_from(count).unwrap_or(0);
         let found = match references.is_null() {
             true => Vec::new(),
@@ -386,11 +395,7 @@ impl Jvmti {
         }
         // SAFETY: the VM wrote `count` frames, at most `most`.
         unsafe { frames.set_len((count.max(0) as usize).min(most)) };
-        let frame = |info: &FrameInfo| StackFrame {
-            method: MethodKey(info.method),
-            location: info.location,
-        };
-        frames.iter().map(frame).collect()
+        frames.iter().map(StackFrame::of).collect()
     }
 
     /// Name and descriptor of a method on a stack, in modified UTF-8.

@@ -3,9 +3,11 @@
 //! With `sys` the only place of `unsafe`. No panic passes these functions.
 #![allow(unsafe_code, non_snake_case)]
 
+pub(crate) mod heap;
 pub(crate) mod jni;
 pub(crate) mod jvmti;
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
@@ -20,9 +22,10 @@ use crate::agent::Agent;
 use crate::alloc::Event;
 use crate::events::{self, Refusal};
 use crate::sys::{
-    self, Callbacks, Int, JNI_ERR, JNI_OK, JVMTI_VERSION_11, Long, Object, event, invoke,
+    self, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, JVMTI_VERSION_11, Long, Object, event,
+    invoke,
 };
-use crate::{tell, ticker};
+use crate::{tell, ticker, walk};
 
 /// One VM a process, and one agent in it.
 static AGENT: OnceLock<Agent> = OnceLock::new();
@@ -37,16 +40,10 @@ pub unsafe extern "system" fn Agent_OnLoad(
     options: *const c_char,
     _reserved: *mut c_void,
 ) -> Int {
-    // Ours is a copy of the standard library of its own, and with it the hook.
-    std::panic::set_hook(Box::new(|info| {
-        tell::once(&format!("internal error: {info}"))
-    }));
+    tell_panics();
     let loaded = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the VM passes null or a string that ends in a zero byte.
-        let options = match options.is_null() {
-            true => "".into(),
-            false => unsafe { CStr::from_ptr(options) }.to_string_lossy(),
-        };
+        let options = unsafe { text(options) };
         // SAFETY: `vm` is the running VM's.
         let Some(jvmti) = (unsafe { environment(vm) }) else {
             return Err(Refusal::Vm("this VM has no JVM TI 11".to_owned()));
@@ -79,20 +76,90 @@ pub unsafe extern "system" fn Agent_OnLoad(
     }
 }
 
+/// The VM that runs loads the agent, for a heap dump. It may be there already:
+/// nothing of that one is touched.
+///
+/// # Safety
+/// Called by the VM, as the JVM TI specification says.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Agent_OnAttach(
+    vm: *mut sys::Table,
+    options: *const c_char,
+    _reserved: *mut c_void,
+) -> Int {
+    tell_panics();
+    let dumped = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: the VM passes null or a string that ends in a zero byte.
+        let options = unsafe { text(options) };
+        let outcome = walk::Options::read(&options).and_then(|options| {
+            // SAFETY: `vm` is the running VM's, and this thread is its.
+            let jni = unsafe { thread_environment(vm) };
+            let jni = jni.ok_or("this thread has no JNI environment")?;
+            // SAFETY: as above.
+            let environment = || unsafe { environment(vm) };
+            walk::run(&options, jni, environment).map_err(|error| error.to_string())
+        });
+        outcome.unwrap_or_else(|message| {
+            tell::line(&message);
+            false
+        })
+    }));
+    match dumped {
+        Ok(true) => JNI_OK,
+        // Told by the hook, if it was a panic.
+        Ok(false) | Err(_) => JNI_ERR,
+    }
+}
+
+/// Has panics told. Ours is a copy of the standard library of its own, and with
+/// it the hook.
+fn tell_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        tell::once(&format!("internal error: {info}"))
+    }));
+}
+
+/// The agent's options.
+///
+/// # Safety
+/// `options` must be null or end in a zero byte, and live as long as `'o`.
+unsafe fn text<'o>(options: *const c_char) -> Cow<'o, str> {
+    match options.is_null() {
+        true => "".into(),
+        // SAFETY: the caller's promise.
+        false => unsafe { CStr::from_ptr(options) }.to_string_lossy(),
+    }
+}
+
+/// The JNI environment of this thread.
+///
+/// # Safety
+/// `vm` must be the running VM's, and this thread one of its for `'e`.
+unsafe fn thread_environment<'e>(vm: *mut sys::Table) -> Option<Jni<'e>> {
+    // SAFETY: the caller's promise.
+    unsafe { interface(vm, JNI_VERSION_10).map(|env| Jni::new(env)) }
+}
+
 /// A new JVM TI environment.
 ///
 /// # Safety
 /// `vm` must be the running VM's.
 unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
+    // SAFETY: the caller's promise.
+    unsafe { interface(vm, JVMTI_VERSION_11).map(|env| Jvmti::new(env)) }
+}
+
+/// An interface of the VM's, by its version.
+///
+/// # Safety
+/// `vm` must be the running VM's.
+unsafe fn interface(vm: *mut sys::Table, version: Int) -> Option<*mut c_void> {
     type GetEnv = unsafe extern "system" fn(*mut sys::Table, *mut *mut c_void, Int) -> Int;
     let mut env = null_mut();
     // SAFETY: the place is GetEnv's in every invocation table.
     unsafe {
         let get_env: GetEnv = std::mem::transmute_copy(&*(*vm).functions.add(invoke::GET_ENV));
-        if get_env(vm, &mut env, JVMTI_VERSION_11) != JNI_OK || env.is_null() {
-            return None;
-        }
-        Some(Jvmti::new(env))
+        (get_env(vm, &mut env, version) == JNI_OK && !env.is_null()).then_some(env)
     }
 }
 

@@ -24,6 +24,8 @@ pub type JvmtiError = c_int;
 
 /// `JVMTI_VERSION_11`: what JDK 11 offers, and every later one.
 pub const JVMTI_VERSION_11: Int = 0x3000_0000 + 0x000B_0000;
+/// `JNI_VERSION_10`: what JDK 10 offers, and every later one.
+pub const JNI_VERSION_10: Int = 0x000A_0000;
 /// `JNI_OK`.
 pub const JNI_OK: Int = 0;
 /// `JNI_ERR`: what makes `Agent_OnLoad` stop the VM.
@@ -54,6 +56,7 @@ pub mod jni {
     #![allow(missing_docs)]
     pub const DEFINE_CLASS: usize = 5;
     pub const FIND_CLASS: usize = 6;
+    pub const GET_SUPERCLASS: usize = 10;
     pub const EXCEPTION_OCCURRED: usize = 15;
     pub const EXCEPTION_CLEAR: usize = 17;
     pub const PUSH_LOCAL_FRAME: usize = 19;
@@ -95,17 +98,26 @@ pub mod jvmti {
     pub const GET_CLASS_SIGNATURE: usize = 47;
     pub const GET_CLASS_STATUS: usize = 48;
     pub const GET_SOURCE_FILE_NAME: usize = 49;
+    pub const GET_CLASS_FIELDS: usize = 52;
+    pub const GET_IMPLEMENTED_INTERFACES: usize = 53;
     pub const GET_CLASS_LOADER: usize = 56;
     pub const GET_OBJECT_HASH_CODE: usize = 57;
+    pub const GET_FIELD_NAME: usize = 59;
+    pub const GET_FIELD_MODIFIERS: usize = 61;
     pub const GET_METHOD_NAME: usize = 63;
     pub const GET_METHOD_DECLARING_CLASS: usize = 64;
     pub const GET_LINE_NUMBER_TABLE: usize = 69;
     pub const GET_LOADED_CLASSES: usize = 77;
     pub const GET_CLASS_LOADER_CLASSES: usize = 78;
+    pub const GET_ALL_STACK_TRACES: usize = 99;
     pub const GET_STACK_TRACE: usize = 103;
+    pub const GET_TAG: usize = 105;
     pub const SET_TAG: usize = 106;
     pub const FORCE_GARBAGE_COLLECTION: usize = 107;
+    pub const FOLLOW_REFERENCES: usize = 114;
+    pub const ITERATE_THROUGH_HEAP: usize = 115;
     pub const SET_EVENT_CALLBACKS: usize = 121;
+    pub const DISPOSE_ENVIRONMENT: usize = 126;
     pub const GET_SYSTEM_PROPERTY: usize = 130;
     pub const GET_CURRENT_THREAD_CPU_TIME: usize = 134;
     pub const ADD_CAPABILITIES: usize = 141;
@@ -200,6 +212,88 @@ pub struct LineNumberEntry {
     pub start_location: Long,
     /// The line.
     pub line_number: Int,
+}
+
+/// `jvmtiStackInfo`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct StackInfo {
+    /// The thread.
+    pub thread: Object,
+    /// Its state.
+    pub state: Int,
+    /// Its frames, innermost first.
+    pub frame_buffer: *const FrameInfo,
+    /// How many there are.
+    pub frame_count: Int,
+}
+
+/// Where a reference comes from: `jvmtiHeapReferenceKind`.
+pub mod reference {
+    #![allow(missing_docs)]
+    use std::ffi::c_int;
+
+    pub const CLASS: c_int = 1;
+    pub const FIELD: c_int = 2;
+    pub const ARRAY_ELEMENT: c_int = 3;
+    pub const CLASS_LOADER: c_int = 4;
+    pub const SIGNERS: c_int = 5;
+    pub const PROTECTION_DOMAIN: c_int = 6;
+    pub const INTERFACE: c_int = 7;
+    pub const STATIC_FIELD: c_int = 8;
+    pub const CONSTANT_POOL: c_int = 9;
+    pub const SUPERCLASS: c_int = 10;
+    pub const JNI_GLOBAL: c_int = 21;
+    pub const SYSTEM_CLASS: c_int = 22;
+    pub const MONITOR: c_int = 23;
+    pub const STACK_LOCAL: c_int = 24;
+    pub const JNI_LOCAL: c_int = 25;
+    pub const THREAD: c_int = 26;
+}
+
+/// `JVMTI_VISIT_OBJECTS`: the walk goes on, into the object too.
+pub const VISIT_OBJECTS: Int = 0x100;
+/// `JVMTI_VISIT_ABORT`: the walk ends.
+pub const VISIT_ABORT: Int = 0x8000;
+
+/// `jvmtiHeapReferenceInfoStackLocal`; that of JNI locals is its beginning.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct StackLocal {
+    /// Tag of the thread.
+    pub thread_tag: Long,
+    /// Its id.
+    pub thread_id: Long,
+    /// The frame, 0 being the innermost.
+    pub depth: Int,
+    /// The frame's method.
+    pub method: MethodId,
+}
+
+/// `jvmtiHeapReferenceInfo`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union ReferenceInfo {
+    /// Of a field, an array's element or a constant.
+    pub index: Int,
+    /// Of a variable.
+    pub local: StackLocal,
+}
+
+/// `jvmtiHeapCallbacks`: functions or null.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HeapCallbacks {
+    /// Each object.
+    pub heap_iteration: *const c_void,
+    /// Each reference.
+    pub heap_reference: *const c_void,
+    /// Each field that holds no reference.
+    pub primitive_field: *const c_void,
+    /// Each array that holds no references.
+    pub array_primitive_value: *const c_void,
+    /// Strings' characters, and what is reserved.
+    pub others: [*const c_void; 12],
 }
 
 /// `jvalue`.

@@ -1,17 +1,28 @@
-//! `loadhook heap PID -o FILE`: the virtual machine's own dumper.
+//! `loadhook heap PID -o FILE`: by the virtual machine's own dumper, or by a
+//! walk of ours.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::place::Place;
+use super::walk::{Walk, size};
 use crate::attach::Jvm;
 use crate::output::say;
 use crate::signals;
+
+/// Who dumps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Via {
+    /// The virtual machine's own dumper
+    Dumper,
+    /// A walk by JVM TI, which the agent is loaded for
+    Jvmti,
+}
 
 /// Arguments for a dump.
 #[derive(Debug, Args)]
@@ -24,7 +35,23 @@ pub(crate) struct DumpArgs {
     /// Dump what no longer is reachable too; without, the virtual machine
     /// collects first
     #[arg(long)]
-    pub(super) all: bool,
+    all: bool,
+
+    /// Who dumps (default: dumper)
+    #[arg(long, value_enum, value_name = "HOW")]
+    via: Option<Via>,
+
+    /// With --via jvmti: the most memory that the walk's tags may take in the
+    /// process, as 512m or 2g (default: half of what is free)
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    max_memory: Option<u64>,
+}
+
+impl DumpArgs {
+    /// Whether anything is asked for that only processes have.
+    pub(super) fn is_of_a_process(&self) -> bool {
+        self.all || self.via.is_some() || self.max_memory.is_some()
+    }
 }
 
 /// Dumps the heap of a process.
@@ -34,25 +61,42 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
             "{pid} is a process id: where shall its heap go? -o FILE (a file of that name is ./{pid})"
         );
     };
+    let by_walk = args.via == Some(Via::Jvmti);
+    if by_walk && args.all {
+        bail!("--all is the dumper's: a walk by JVM TI finds what is reachable");
+    }
+    if !by_walk && args.max_memory.is_some() {
+        bail!("--max-memory goes with --via jvmti");
+    }
     let jvm = Jvm::of(pid)?;
     // Before there is anything to take away again.
     let signal = signals::noted()?;
     let place = Place::new(&jvm, output)?;
+    let named = || output.display().to_string();
+    let walk = by_walk.then(|| Walk::new(&jvm, &place, args.max_memory));
+    let mut walk = walk.transpose().with_context(named)?;
     let progress = progress();
     let which = if args.all { "-all" } else { "-live" };
-    let words = [
-        OsStr::new("dumpheap"),
-        place.as_seen.as_os_str(),
-        OsStr::new(which),
-        OsStr::new(""),
-    ];
-    let answer = jvm.order(words, || {
+    let words = match &walk {
+        Some(walk) => walk.words().map(OsStr::to_owned),
+        None => [
+            OsStr::new("dumpheap"),
+            place.as_seen.as_os_str(),
+            OsStr::new(which),
+            OsStr::new(""),
+        ]
+        .map(OsStr::to_owned),
+    };
+    let answer = jvm.order(words.each_ref().map(|word| &**word), || {
+        if let Some(walk) = &mut walk {
+            progress.suspend(|| walk.announce(&place));
+        }
         progress.set_position(place.written());
         progress.tick();
         signal.code().is_none()
     });
     progress.finish_and_clear();
-    let answer = answer.with_context(|| output.display().to_string())?;
+    let answer = answer.with_context(named)?;
     if let Some(code) = signal.code() {
         say!(
             "loadhook: given up; the virtual machine may go on with its dump for a while, and nothing of it stays"
@@ -61,8 +105,13 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
     }
     let size = answer
         .context("given up")
-        .and_then(|answer| place.put(&answer))
-        .with_context(|| output.display().to_string())?;
+        .and_then(|answer| {
+            if let Some(walk) = &mut walk {
+                walk.check(&place, &answer)?;
+            }
+            place.put(&answer)
+        })
+        .with_context(named)?;
     say!(
         "heap dump: {} ({})",
         crate::report::shown(output),

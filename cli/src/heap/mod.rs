@@ -12,6 +12,7 @@ mod report;
 mod source;
 mod table;
 mod threads;
+mod walk;
 mod whole;
 
 use std::path::{Path, PathBuf};
@@ -42,8 +43,8 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
             bail!("{pid} is a process id: only dumps can be shown (a file of that name is ./{pid})")
         }
         Some(pid) => dump::dump(pid, &args.dump),
-        None if args.dump.all => bail!(
-            "{}: --all is for dumps of a process, and this is no process id",
+        None if args.dump.is_of_a_process() => bail!(
+            "{}: --all, --via and --max-memory are for dumps of a process, and this is no process id",
             report::shown(&args.target)
         ),
         None => {

@@ -1,10 +1,11 @@
 //! Where a dump goes: written beside, checked and renamed.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Permissions};
-use std::io;
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -61,8 +62,32 @@ impl Place {
     /// The bytes so far: newer VMs write parts, and join them.
     pub(super) fn written(&self) -> u64 {
         let entries = fs::read_dir(self.beside.path()).into_iter().flatten();
-        let sizes = entries.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len()));
-        sizes.sum()
+        let entries = entries.flatten().filter(|entry| {
+            let name = entry.file_name();
+            name.as_bytes().starts_with(NAME.as_bytes())
+        });
+        entries
+            .filter_map(|entry| Some(entry.metadata().ok()?.len()))
+            .sum()
+    }
+
+    /// What the VM has written beside the dump, under its name and `suffix`: the
+    /// first kilobytes.
+    pub(super) fn read_beside(&self, suffix: &str) -> io::Result<String> {
+        let mut text = Vec::new();
+        let file = self.beside.open(&format!("{NAME}{suffix}"))?;
+        file.take(1 << 14).read_to_end(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Puts a copy of a file beside the dump; its name for the VM.
+    pub(super) fn add(&self, file: &Path) -> Result<PathBuf> {
+        let name = file.file_name().unwrap_or_default();
+        let copy = self.beside.path().join(name);
+        fs::copy(file, &copy)?;
+        fs::set_permissions(&copy, Permissions::from_mode(0o500))?;
+        chown(&copy, Some(self.beside.user), None)?;
+        Ok(self.as_seen.with_file_name(name))
     }
 
     /// Gives a dump that is whole its name; its size.
@@ -183,9 +208,7 @@ fn as_seen(jvm: &Jvm, path: &Path, folder: &File) -> Result<PathBuf> {
         Ok(below) => Path::new("/").join(below),
         Err(_) => fs::canonicalize(path)?,
     };
-    let identity = |found: fs::Metadata| (found.dev(), found.ino());
-    let seen = fs::metadata(root.join(path.strip_prefix("/")?)).map(identity);
-    if seen.ok() != Some(identity(folder.metadata()?)) {
+    if !sees(jvm, &path, &folder.metadata()?) {
         bail!(
             "the process does not see that folder: it has files of its own, as in a container; take one of those: -o {}/tmp/heap.hprof",
             root.display()
@@ -194,11 +217,15 @@ fn as_seen(jvm: &Jvm, path: &Path, folder: &File) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Whether an absolute path leads the process to this file or folder.
+pub(super) fn sees(jvm: &Jvm, path: &Path, what: &Metadata) -> bool {
+    let below = path.strip_prefix("/").unwrap_or(path);
+    let seen = fs::metadata(jvm.root().join(below));
+    seen.is_ok_and(|seen| (seen.dev(), seen.ino()) == (what.dev(), what.ino()))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-    use std::os::unix::fs::chown;
-
     use super::*;
 
     /// Who owns a folder can give it another name, and put something else there.

@@ -1,6 +1,8 @@
 //! The command line as it is installed, and a program to run under it.
 #![allow(dead_code)]
 
+pub(crate) mod held;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;

@@ -1,0 +1,150 @@
+//! The threads and their stacks, just before the walk.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use super::classes::Classes;
+use super::dump::{ANNOUNCED, Ids};
+use super::hprof::{FrameRecord, NO_TRACE, Writer};
+use super::{Fault, NO_REFERENCES};
+use crate::ffi::heap::Variable;
+use crate::ffi::jni::{Jni, Reference};
+use crate::ffi::jvmti::{Jvmti, MethodKey, StackFrame};
+use crate::sys::Long;
+
+/// Frames of a thread that are kept, the innermost: 32 KB.
+const MOST_FRAMES: i32 = 2048;
+
+/// A thread.
+struct Thread {
+    serial: u32,
+    methods: Vec<MethodKey>,
+}
+
+/// The platform threads, by the identifiers of their objects.
+#[derive(Default)]
+pub(super) struct Threads(HashMap<u64, Thread>);
+
+/// What a frame says of its method.
+#[derive(Clone)]
+struct Method {
+    name: u64,
+    descriptor: u64,
+    file: u64,
+    class_serial: u32,
+    /// Offsets at which lines begin.
+    lines: Vec<(Long, i32)>,
+}
+
+impl Threads {
+    /// Asks for the stacks and writes them, and gives the threads their
+    /// identifiers.
+    pub(super) fn write(
+        jvmti: Jvmti,
+        jni: Jni<'_>,
+        classes: &Classes,
+        ids: &mut Ids,
+        out: &mut Writer<impl Write>,
+    ) -> Result<Threads, Fault> {
+        let mut threads = Threads::default();
+        let mut methods = HashMap::new();
+        let mut frames = 0;
+        let write = || {
+            jni.ensure_local_capacity();
+            for (at, stack) in jvmti.all_stacks(MOST_FRAMES)?.into_iter().enumerate() {
+                let serial = at as u32 + 1;
+                let id = announce(jvmti, ids, stack.thread)?;
+                let mut trace = Vec::new();
+                for frame in &stack.frames {
+                    let method = match methods.get(&frame.method) {
+                        Some(method) => method,
+                        None => {
+                            let method = jni.framed(|| find(jvmti, classes, frame.method, out));
+                            let method = method.unwrap_or(Err(NO_REFERENCES))?;
+                            methods.entry(frame.method).or_insert(method)
+                        }
+                    };
+                    frames += 1;
+                    out.stack_frame(&record(frames, frame, method))?;
+                    trace.push(frames);
+                }
+                out.stack_trace(NO_TRACE + serial, serial, &trace)?;
+                let methods = stack.frames.iter().map(|frame| frame.method).collect();
+                threads.0.insert(id, Thread { serial, methods });
+            }
+            Ok(())
+        };
+        jni.framed(write).unwrap_or(Err(NO_REFERENCES))?;
+        Ok(threads)
+    }
+
+    /// A thread's serial numbers: its own and that of its stack. One that
+    /// began later has none.
+    pub(super) fn serials(&self, thread: u64) -> (u32, u32) {
+        let serial = self.0.get(&thread).map_or(0, |thread| thread.serial);
+        (serial, NO_TRACE + serial)
+    }
+
+    /// The thread and frame of a variable; `u32::MAX` for a frame that the
+    /// stack does not have, since the thread went on.
+    pub(super) fn frame(&self, variable: &Variable, thread: u64) -> (u32, u32) {
+        let Some(thread) = self.0.get(&thread) else {
+            return (0, u32::MAX);
+        };
+        let depth = usize::try_from(variable.depth).ok();
+        let method = depth.and_then(|depth| thread.methods.get(depth));
+        let frame = match method == Some(&variable.method) {
+            true => variable.depth.cast_unsigned(),
+            false => u32::MAX,
+        };
+        (thread.serial, frame)
+    }
+}
+
+/// Gives a thread its identifier before the walk comes to it.
+fn announce(jvmti: Jvmti, ids: &mut Ids, thread: Reference) -> Result<u64, Fault> {
+    let id = ids.next(jvmti.object_size(thread)?);
+    jvmti.set_tag(thread, id.cast_signed() | ANNOUNCED)?;
+    Ok(id)
+}
+
+/// Asks for a method, and writes its names.
+fn find(
+    jvmti: Jvmti,
+    classes: &Classes,
+    method: MethodKey,
+    out: &mut Writer<impl Write>,
+) -> Result<Method, Fault> {
+    let (name, descriptor) = jvmti.method_name(method)?;
+    let class = jvmti.declaring_class(method)?;
+    let number = classes.number(jvmti.tag(class)?.cast_unsigned());
+    let file = match jvmti.source_file_name(class) {
+        Ok(file) => out.name(&file)?,
+        Err(_) => 0,
+    };
+    Ok(Method {
+        name: out.name(&name)?,
+        descriptor: out.name(&descriptor)?,
+        file,
+        class_serial: number.ok_or(Fault::Changed)? as u32 + 1,
+        lines: jvmti.line_numbers(method).unwrap_or_default(),
+    })
+}
+
+fn record(id: u64, frame: &StackFrame, method: &Method) -> FrameRecord {
+    const UNKNOWN: i32 = -1;
+    const NATIVE: i32 = -3;
+    let before = method.lines.iter().filter(|line| line.0 <= frame.location);
+    let line = before.max_by_key(|line| line.0).map(|line| line.1);
+    FrameRecord {
+        id,
+        name: method.name,
+        descriptor: method.descriptor,
+        file: method.file,
+        class_serial: method.class_serial,
+        line: match frame.location {
+            ..0 => NATIVE,
+            _ => line.unwrap_or(UNKNOWN),
+        },
+    }
+}

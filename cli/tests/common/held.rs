@@ -1,0 +1,159 @@
+//! JVMs that wait while their heap is dumped.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::{Done, ended, folder, loadhook};
+
+pub(crate) fn classes() -> &'static Path {
+    static CLASSES: OnceLock<PathBuf> = OnceLock::new();
+    CLASSES.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(concat!("heap-classes-", env!("CARGO_CRATE_NAME")));
+        let jdk = Jdk::find(17).expect("JDK 17");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/heap");
+        let mut javac = jdk.javac().expect("javac");
+        javac.args(["--release", "11", "-d"]).arg(&folder);
+        for program in ["Held.java", "Walked.java"] {
+            javac.arg(sources.join(program));
+        }
+        helpers::output(&mut javac).expect("the programs compile");
+        folder
+    })
+}
+
+/// A JVM that keeps objects and waits, in a folder of its own; it ends with this.
+pub(crate) struct Held(pub(crate) Child, pub(crate) TempDir);
+
+impl Held {
+    pub(crate) fn start(feature: u32, options: &[&str], objects: u32) -> Held {
+        Held::program(feature, options, &["heap.Held", &objects.to_string()])
+    }
+
+    /// One of the programs, which says that it waits.
+    pub(crate) fn program(feature: u32, options: &[&str], program: &[&str]) -> Held {
+        let java = Jdk::find(feature).expect("a JDK").java();
+        let mut command = Command::new(java.get_program());
+        command.args(options);
+        Held::wait(command.arg("-cp").arg(classes()).args(program))
+    }
+
+    /// Starts it, and waits until it waits.
+    pub(crate) fn wait(command: &mut Command) -> Held {
+        let folder = folder();
+        command.current_dir(folder.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut line = String::new();
+        let out = child.stdout.take().expect("piped");
+        let mut out = BufReader::new(out);
+        out.read_line(&mut line).expect("a line");
+        assert_eq!(line, "waiting\n");
+        child.stdout = Some(out.into_inner());
+        Held(child, folder)
+    }
+
+    pub(crate) fn pid(&self) -> String {
+        self.0.id().to_string()
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        send(&self.0, signal);
+    }
+
+    /// Nothing happened to it: it ends by itself, has said nothing more, and
+    /// finds nothing of ours.
+    pub(crate) fn ends_well(mut self) {
+        assert_eq!(names(self.1.path()), [""; 0]);
+        drop(self.0.stdin.take());
+        let stdout = self.0.stdout.take().expect("piped");
+        let rest: Vec<String> = BufReader::new(stdout)
+            .lines()
+            .map_while(Result::ok)
+            .collect();
+        assert_eq!(rest, Vec::<String>::new());
+        assert_eq!(self.0.wait().expect("it ends").code(), Some(0));
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(crate) fn send(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(child.id().cast_signed()).expect("a process");
+    kill_process(pid, signal).expect("it lives");
+}
+
+/// `loadhook heap PID -o FILE OPTION…`
+pub(crate) fn dump(folder: &Path, pid: &str, file: &str, options: &[&str]) -> Command {
+    let mut command = loadhook(folder, &["heap", pid, "-o", file]);
+    command.args(options);
+    command
+}
+
+pub(crate) fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder)
+        .expect("ours")
+        .map(|entry| entry.expect("readable"));
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn has(dump: &[u8], text: &str) -> bool {
+    dump.windows(text.len())
+        .any(|window| window == text.as_bytes())
+}
+
+/// Whether the bytes go from record to record to the end of the dump.
+pub(crate) fn is_whole(dump: &[u8]) -> bool {
+    let mut rest = dump
+        .strip_prefix(b"JAVA PROFILE 1.0.2\0")
+        .expect("a heap dump");
+    rest = &rest[12..];
+    while let [tag, _, _, _, _, a, b, c, d, body @ ..] = rest {
+        let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        if *tag == 0x2c {
+            return length == 0 && body.is_empty();
+        }
+        rest = &body[length..];
+    }
+    false
+}
+
+/// Waits for the folder in which the JVM is going to write.
+pub(crate) fn begun(folder: &Path) {
+    while !names(folder).iter().any(|name| name.contains(".part-")) {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+pub(crate) fn spawned(command: &mut Command) -> Child {
+    // A group of its own, lest it takes the signals for a terminal's.
+    command
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command.spawn().expect("it starts")
+}
+
+pub(crate) fn outcome(child: Child) -> Done {
+    ended(child.wait_with_output().expect("it ends"))
+}
