@@ -2,6 +2,8 @@
 //! `-XX:+ExitOnOutOfMemoryError` an allocation that fails ends the JVM, even
 //! one of ours.
 
+use std::fs;
+
 use crate::ffi::jni::{Argument, Jni, StaticMethod, Thrown};
 
 /// What a snapshot allocates at once, in bytes and rounded up.
@@ -32,12 +34,27 @@ impl Heap {
     }
 
     /// Whether there is any room for a snapshot, now that the program has
-    /// ended; garbage is collected if need be.
+    /// ended; garbage is collected if need be, and if that can still be done.
     pub(crate) fn can_give(&self, jni: Jni<'_>) -> bool {
         let is_free = || {
             jni.call_long(self.free, &[])
                 .is_ok_and(|free| free > SNAPSHOT_BYTES)
         };
-        is_free() || jni.call_void(self.collect, &[]).is_ok() && is_free()
+        is_free() || !collects_in_threads() && jni.call_void(self.collect, &[]).is_ok() && is_free()
     }
+}
+
+/// Whether the heap is collected by threads of the collector's, as ZGC and
+/// Shenandoah do. Those that drive it are gone before `VMDeath`, and who asks
+/// for a collection then waits for ever. Only their workers are left to tell.
+fn collects_in_threads() -> bool {
+    let Ok(threads) = fs::read_dir("/proc/self/task") else {
+        return false;
+    };
+    let names = threads.filter_map(|thread| fs::read(thread.ok()?.path().join("comm")).ok());
+    // X is ZGC without generations, in JDK 21.
+    let workers: [&[u8]; 3] = [b"ZWorker", b"XWorker", b"Shenandoah"];
+    names
+        .into_iter()
+        .any(|name| workers.iter().any(|worker| name.starts_with(worker)))
 }

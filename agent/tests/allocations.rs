@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::{Allocations, Profile};
@@ -10,7 +11,7 @@ use tempfile::TempDir;
 mod support;
 use support::{Finished, Program};
 
-on_each_jdk!(layouts contexts full vanishing loaders initialising);
+on_each_jdk!(layouts contexts retransformed full_at_the_end full vanishing loaders initialising);
 on_jdks!(compact_headers: on_25 25);
 on_jdks!(wide_class_pointers: on_17 17);
 
@@ -35,11 +36,16 @@ impl Booked {
     }
 
     fn run(&self, options: &str, jvm: &[&str]) -> Result<Finished> {
+        self.run_with(options, jvm, &[])
+    }
+
+    fn run_with(&self, options: &str, jvm: &[&str], args: &[&str]) -> Result<Finished> {
         let java_agent = format!("-javaagent:{}", self.jar.display());
         let program = Program::new(self.feature, "Allocations")
             .options(&format!("include=Allocations$Work*,alloc=exact,{options}"))
             .jvm(&["-Xmx64m", "-Xcheck:jni", &java_agent])
-            .jvm(jvm);
+            .jvm(jvm)
+            .args(args);
         // Virtual threads.
         match self.feature >= 21 {
             true => program.args(&["virtual"]).run(),
@@ -175,6 +181,50 @@ fn contexts(feature: u32) -> Result<()> {
             run.name
         );
         ensure!(run.profile.calls() > 0, "{}: no calls", run.name);
+    }
+    Ok(())
+}
+
+/// A class that comes through the hook again has the sites that it had.
+fn retransformed(feature: u32) -> Result<()> {
+    let program = Booked::new(feature)?;
+    for (options, with_callers) in [("", false), ("alloc-context=true", true)] {
+        let run = program.run_with(options, &[], &["retransformed"])?;
+        agrees(&run, with_callers)?;
+    }
+    Ok(())
+}
+
+/// Who fills its heap and ends there ends as it would have, whatever collects it: from JDK 17 on ZGC's threads are gone
+/// then, and a collection would never come.
+fn full_at_the_end(feature: u32) -> Result<()> {
+    let collectors: &[&str] = match feature {
+        11 => &["-XX:+UseSerialGC", "-XX:+UseG1GC"],
+        _ => &["-XX:+UseSerialGC", "-XX:+UseG1GC", "-XX:+UseZGC"],
+    };
+    let folder = TempDir::new()?;
+    let file = folder.path().join("profile.pb.gz");
+    for collector in collectors {
+        for options in ["timing=count", "alloc=exact", "alloc=live"] {
+            let java = Program::new(feature, "Halted")
+                .options(options)
+                .jvm(&["-Xmx64m", collector])
+                .command(&file)?;
+            // One that hangs takes no notice of other signals.
+            let mut command = Command::new("timeout");
+            command.args(["-s", "KILL", "200"]).arg(java.get_program());
+            let output = support::finish(command.args(java.get_args()))?;
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            ensure!(
+                output.status.code() == Some(3),
+                "JDK {feature}, {collector}, {options}: {output:?}"
+            );
+            ensure!(
+                file.is_file() || stderr == "loadhook: no profile: the heap is full\n",
+                "JDK {feature}, {collector}, {options}: {stderr}"
+            );
+            let _ = std::fs::remove_file(&file);
+        }
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 import java.lang.instrument.Instrumentation;
 import java.lang.reflect.Array;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.TreeMap;
@@ -20,6 +21,11 @@ public class Allocations {
 
     public static void main(String[] args) throws Exception {
         Work.all();
+        List<String> asked = Arrays.asList(args);
+        if (asked.contains("retransformed")) {
+            instrumentation.retransformClasses(Work.class, Small.class, Fields.class, WorkChild.class);
+            Work.all();
+        }
         Thread[] threads = new Thread[6];
         for (int at = 0; at < threads.length; at++) {
             threads[at] = new Thread(Work::all, "worker-" + at);
@@ -28,7 +34,7 @@ public class Allocations {
         for (Thread thread : threads) {
             thread.join();
         }
-        if (args.length > 0) {
+        if (asked.contains("virtual")) {
             List<Thread> virtual = new ArrayList<>();
             for (int at = 0; at < 50; at++) {
                 Runnable task = Work::few;

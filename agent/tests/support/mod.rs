@@ -66,7 +66,10 @@ pub(crate) fn compiled(name: &str) -> Result<PathBuf> {
 /// An archive that makes a program's class the JVM's agent, which can then ask for the sizes of objects.
 pub(crate) fn java_agent(main: &str, folder: &Path) -> Result<PathBuf> {
     let (manifest, jar) = (folder.join("manifest"), folder.join("agent.jar"));
-    fs::write(&manifest, format!("Premain-Class: {main}\n"))?;
+    fs::write(
+        &manifest,
+        format!("Premain-Class: {main}\nCan-Retransform-Classes: true\n"),
+    )?;
     // Nothing but the manifest: the class is the program's.
     let mut tool = Jdk::find(17)?.tool("jar")?;
     helpers::output(tool.arg("cfm").arg(&jar).arg(&manifest))?;
