@@ -98,8 +98,9 @@ struct Walk<'v, V> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panicked;
 
-/// Bytes of a primitive type, by its descriptor.
-pub(crate) fn size_of_primitive(descriptor: u8) -> usize {
+/// Bytes of a value, by the first byte of its descriptor. References count as 8,
+/// their identifiers being tags.
+pub(crate) fn size_of(descriptor: u8) -> usize {
     match descriptor {
         b'Z' | b'B' => 1,
         b'C' | b'S' => 2,
@@ -448,7 +449,7 @@ unsafe extern "system" fn array_primitive_value<V: Visitor>(
         // SAFETY: the VM passes so many elements, which nobody changes while
         // it stands still.
         false => unsafe {
-            let size = size_of_primitive(of as u8) * length as usize;
+            let size = size_of(of as u8) * length as usize;
             std::slice::from_raw_parts(elements.cast::<c_uchar>(), size)
         },
     };

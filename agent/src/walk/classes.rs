@@ -3,9 +3,8 @@
 use std::collections::HashSet;
 
 use super::dump::id_in;
-use super::hprof::size_of;
 use super::{Fault, NO_REFERENCES};
-use crate::ffi::heap::FieldInfo;
+use crate::ffi::heap::{FieldInfo, size_of};
 use crate::ffi::jni::{Jni, Reference};
 use crate::ffi::jvmti::{self, Jvmti};
 
@@ -35,6 +34,31 @@ pub(super) struct Class {
     /// Its own, in the order of the class file.
     pub(super) fields: Vec<FieldInfo>,
     pub(super) is_prepared: bool,
+}
+
+#[cfg(test)]
+impl Class {
+    /// One with such fields: descriptors, and whether they are static.
+    pub(super) fn prepared(
+        name: &str,
+        kind: Kind,
+        superclass: Option<usize>,
+        fields: &[(&str, bool)],
+    ) -> Class {
+        let field = |(descriptor, is_static): &(&str, bool)| FieldInfo {
+            name: b"f".to_vec(),
+            descriptor: descriptor.as_bytes().to_vec(),
+            is_static: *is_static,
+        };
+        Class {
+            name: name.as_bytes().to_vec(),
+            kind,
+            superclass,
+            interfaces: Vec::new(),
+            fields: fields.iter().map(field).collect(),
+            is_prepared: true,
+        }
+    }
 }
 
 /// Where a field's value is in an object's record, and its type.
@@ -276,18 +300,9 @@ mod tests {
     use super::*;
 
     fn class(superclass: Option<usize>, interfaces: &[usize], fields: &[(&str, bool)]) -> Class {
-        let field = |(descriptor, is_static): &(&str, bool)| FieldInfo {
-            name: b"f".to_vec(),
-            descriptor: descriptor.as_bytes().to_vec(),
-            is_static: *is_static,
-        };
         Class {
-            name: b"C".to_vec(),
-            kind: Kind::Instance,
-            superclass,
             interfaces: interfaces.to_vec(),
-            fields: fields.iter().map(field).collect(),
-            is_prepared: true,
+            ..Class::prepared("C", Kind::Instance, superclass, fields)
         }
     }
 

@@ -10,9 +10,9 @@ use std::rc::Rc;
 
 use super::Fault;
 use super::classes::{Classes, Kind, Plan, STEP, id_of};
-use super::hprof::{ID, LONGEST, NO_TRACE, OBJECT, Record, Writer, size_of, type_of};
+use super::hprof::{ID, LONGEST, NO_TRACE, OBJECT, Record, Writer, type_of};
 use super::threads::Threads;
-use crate::ffi::heap::{Source, Tagged, Visitor};
+use crate::ffi::heap::{Source, Tagged, Visitor, size_of};
 use crate::sys::Long;
 
 /// The bit of a tag whose object has its record.
@@ -430,6 +430,43 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(self.out.heap(&record)?)
     }
 
+    /// Writes an array of values.
+    fn values(
+        &mut self,
+        of: u8,
+        from: Tagged<'_>,
+        length: u32,
+        elements: &[u8],
+    ) -> Result<(), Fault> {
+        self.begin(from)?;
+        let id = self.current_id;
+        if !matches!(self.current, Current::Values) {
+            return Err(Fault::Odd("JVM TI showed values of what is no array"));
+        }
+        let size = size_of(of);
+        let length = self.fitting(length, size);
+        let head = Record::new(0x23).id(id).u4(NO_TRACE).u4(length);
+        let bytes = length as usize * size;
+        self.out.begin(&head.u1(type_of(of)), bytes as u64)?;
+        let elements = elements.get(..bytes).unwrap_or_default();
+        if size == 1 {
+            self.out.put(elements)?;
+        } else {
+            let mut turned = [0; 4096];
+            for part in elements.chunks(turned.len()) {
+                let turned = &mut turned[..part.len()];
+                turned.copy_from_slice(part);
+                if cfg!(target_endian = "little") {
+                    turned.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+                }
+                self.out.put(turned)?;
+            }
+        }
+        self.out.end()?;
+        self.written += 1;
+        Ok(())
+    }
+
     fn noted(&mut self, outcome: Result<(), Fault>) -> bool {
         let goes_on = outcome.is_ok();
         if let Err(fault) = outcome {
@@ -467,40 +504,5 @@ impl<W: Write> Visitor for Dump<'_, W> {
     }
 }
 
-impl<W: Write> Dump<'_, W> {
-    fn values(
-        &mut self,
-        of: u8,
-        from: Tagged<'_>,
-        length: u32,
-        elements: &[u8],
-    ) -> Result<(), Fault> {
-        self.begin(from)?;
-        let id = self.current_id;
-        if !matches!(self.current, Current::Values) {
-            return Err(Fault::Odd("JVM TI showed values of what is no array"));
-        }
-        let size = size_of(of);
-        let length = self.fitting(length, size);
-        let head = Record::new(0x23).id(id).u4(NO_TRACE).u4(length);
-        let bytes = length as usize * size;
-        self.out.begin(&head.u1(type_of(of)), bytes as u64)?;
-        let elements = elements.get(..bytes).unwrap_or_default();
-        if size == 1 {
-            self.out.put(elements)?;
-        } else {
-            let mut turned = [0; 4096];
-            for part in elements.chunks(turned.len()) {
-                let turned = &mut turned[..part.len()];
-                turned.copy_from_slice(part);
-                if cfg!(target_endian = "little") {
-                    turned.chunks_exact_mut(size).for_each(<[u8]>::reverse);
-                }
-                self.out.put(turned)?;
-            }
-        }
-        self.out.end()?;
-        self.written += 1;
-        Ok(())
-    }
-}
+#[cfg(test)]
+mod tests;

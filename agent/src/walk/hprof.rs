@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::SystemTime;
 
+use crate::ffi::heap::size_of;
+
 /// Bytes of a segment; one object more than that is a segment of its own.
 const SEGMENT: usize = 1 << 20;
 
@@ -14,7 +16,7 @@ pub(super) const LONGEST: u64 = u32::MAX as u64;
 /// The stack trace that objects have: an empty one.
 pub(super) const NO_TRACE: u32 = 1;
 
-/// Bytes of an identifier.
+/// Bytes of an identifier: as many as [`size_of`] a reference.
 pub(super) const ID: usize = 8;
 
 /// The type of references.
@@ -35,23 +37,16 @@ pub(super) fn type_of(descriptor: u8) -> u8 {
     }
 }
 
-/// Bytes of a value, by the first byte of its descriptor.
-pub(super) fn size_of(descriptor: u8) -> usize {
-    match type_of(descriptor) {
-        4 | 8 => 1,
-        5 | 9 => 2,
-        6 | 10 => 4,
-        _ => 8,
-    }
-}
-
 /// A record of the heap's.
 #[derive(Default)]
 pub(super) struct Record(Vec<u8>);
 
 impl Record {
     pub(super) fn new(tag: u8) -> Record {
-        Record(vec![tag])
+        // As long as the heads of objects, at once.
+        let mut bytes = Vec::with_capacity(32);
+        bytes.push(tag);
+        Record(bytes)
     }
 
     pub(super) fn u1(mut self, value: u8) -> Self {

@@ -56,6 +56,7 @@ public final class Walked {
     static final Map<String, Object> MAP = new HashMap<>();
     static final List<Object> LIST = new ArrayList<>();
     static Chain chain;
+    static Throwable thrown = new IllegalStateException("thrown");
     static Object[] arrays = {
         new boolean[] {true, false, true},
         new byte[] {1, -1, 0},
