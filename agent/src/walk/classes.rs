@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::dump::id_in;
+use super::dump::{id_in, tag_of};
 use super::{Fault, NO_REFERENCES};
 use crate::ffi::heap::{FieldInfo, size_of};
 use crate::ffi::jni::{Jni, Reference};
@@ -126,7 +126,7 @@ impl Classes {
             for class in jvmti.loaded_classes()? {
                 if jvmti.tag(class)? == 0 {
                     let id = id_of(self.all.len() + new.len());
-                    jvmti.set_tag(class, id.cast_signed())?;
+                    jvmti.set_tag(class, tag_of(id))?;
                     new.push(class);
                 }
             }
@@ -175,9 +175,9 @@ impl Classes {
         }
     }
 
-    /// The number of a class by its tag.
-    pub(super) fn number(&self, tag: u64) -> Option<usize> {
-        let number = (tag / STEP).checked_sub(1)?;
+    /// The number of a class by its identifier.
+    pub(super) fn number(&self, id: u64) -> Option<usize> {
+        let number = (id / STEP).checked_sub(1)?;
         usize::try_from(number)
             .ok()
             .filter(|number| *number < self.all.len())
@@ -185,9 +185,9 @@ impl Classes {
 
     fn class(&self, jvmti: Jvmti, jni: Jni<'_>, class: Reference) -> Result<Class, Fault> {
         let number = |class: Reference| -> Result<usize, Fault> {
-            let tag = jvmti.tag(class)?.cast_unsigned();
+            let id = id_in(jvmti.tag(class)?);
             // All above are loaded before, but may be found after.
-            match (tag / STEP).checked_sub(1) {
+            match (id / STEP).checked_sub(1) {
                 Some(number) => Ok(number as usize),
                 None => Err(Fault::Changed),
             }

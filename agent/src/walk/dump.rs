@@ -19,10 +19,26 @@ use crate::sys::Long;
 const WRITTEN: Long = 1 << 62;
 /// The bit of a tag that was given before the walk came to the object.
 pub(super) const ANNOUNCED: Long = 1 << 61;
+/// The lower bits of a tag: the identifier, in steps of [`STEP`].
+const ID_BITS: u32 = 43;
+/// The bits above those: how many elements an array of objects has, since JVM TI
+/// tells that of who is referred to, and not of who refers.
+const LENGTH_BITS: u32 = ANNOUNCED.ilog2() - ID_BITS;
+/// Stands for all lengths from this one on.
+const LONG: u32 = (1 << LENGTH_BITS) - 1;
+
+/// The tag of an object that is no array.
+pub(super) fn tag_of(id: u64) -> Long {
+    (id / STEP).cast_signed()
+}
 
 /// The identifier in a tag.
 pub(super) fn id_in(tag: Long) -> u64 {
-    (tag & !(WRITTEN | ANNOUNCED)).cast_unsigned()
+    (tag.cast_unsigned() & ((1 << ID_BITS) - 1)) * STEP
+}
+
+fn length_in(tag: Long) -> u32 {
+    (tag >> ID_BITS) as u32 & LONG
 }
 
 /// Identifiers of objects: like addresses in a heap in which they lie one
@@ -32,7 +48,7 @@ pub(super) struct Ids(u64);
 
 impl Ids {
     pub(super) fn new() -> Ids {
-        Ids(1 << 46)
+        Ids(STEP << ID_BITS)
     }
 
     /// That of an object of `size` bytes.
@@ -81,7 +97,8 @@ pub(super) struct Dump<'c, W> {
     threads: &'c Threads,
     out: Writer<W>,
     ids: Ids,
-    /// Lengths of arrays of objects whose elements were not shown yet.
+    /// Of arrays of objects whose elements were not shown yet, lengths that tags
+    /// do not hold.
     lengths: HashMap<u64, u32>,
     plans: Vec<Option<Rc<Plan>>>,
     dumped: Vec<bool>,
@@ -203,17 +220,20 @@ impl<'c, W: Write> Dump<'c, W> {
         }
         let class = self.class_of(to)?;
         let id = self.ids.next(size);
-        to.tag.set(id.cast_signed());
+        let mut tag = tag_of(id);
+        if self.classes.all[class].kind == Kind::ObjectArray {
+            let length = length.unwrap_or(0);
+            tag |= Long::from(length.min(LONG)) << ID_BITS;
+            if length >= LONG {
+                self.lengths.insert(id, length);
+            }
+        }
+        to.tag.set(tag);
         if class == self.classes.of_classes {
             self.mirrors.push(id);
             return Ok(id);
         }
         self.reached += 1;
-        if self.classes.all[class].kind == Kind::ObjectArray
-            && let Some(length @ 1..) = length
-        {
-            self.lengths.insert(id, length);
-        }
         Ok(id)
     }
 
@@ -251,7 +271,10 @@ impl<'c, W: Write> Dump<'c, W> {
             }
             Kind::PrimitiveArray => Current::Values,
             Kind::ObjectArray => {
-                let length = self.lengths.remove(&id).unwrap_or(0);
+                let length = match length_in(tag) {
+                    LONG => self.lengths.remove(&id).unwrap_or(0),
+                    length => length,
+                };
                 let length = self.fitting(length, ID);
                 let head = Record::new(0x22).id(id).u4(NO_TRACE).u4(length);
                 let more = u64::from(length) * ID as u64;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use super::classes::Classes;
-use super::dump::{ANNOUNCED, Ids};
+use super::dump::{ANNOUNCED, Ids, id_in, tag_of};
 use super::hprof::{FrameRecord, NO_TRACE, Writer};
 use super::{Fault, NO_REFERENCES};
 use crate::ffi::heap::Variable;
@@ -104,7 +104,7 @@ impl Threads {
 /// Gives a thread its identifier before the walk comes to it.
 fn announce(jvmti: Jvmti, ids: &mut Ids, thread: Reference) -> Result<u64, Fault> {
     let id = ids.next(jvmti.object_size(thread)?);
-    jvmti.set_tag(thread, id.cast_signed() | ANNOUNCED)?;
+    jvmti.set_tag(thread, tag_of(id) | ANNOUNCED)?;
     Ok(id)
 }
 
@@ -117,7 +117,7 @@ fn find(
 ) -> Result<Method, Fault> {
     let (name, descriptor) = jvmti.method_name(method)?;
     let class = jvmti.declaring_class(method)?;
-    let number = classes.number(jvmti.tag(class)?.cast_unsigned());
+    let number = classes.number(id_in(jvmti.tag(class)?));
     let file = match jvmti.source_file_name(class) {
         Ok(file) => out.name(&file)?,
         Err(_) => 0,

@@ -38,7 +38,7 @@ impl Shown {
     fn tagged(&self) -> Tagged<'_> {
         Tagged {
             tag: &self.0,
-            class_tag: id_of(self.1).cast_signed(),
+            class_tag: tag_of(id_of(self.1)),
         }
     }
 }
@@ -128,5 +128,18 @@ fn what_cannot_be_is_a_fault() {
         });
         let fault = outcome.expect_err(expected);
         assert!(fault.contains(expected), "{fault}");
+    }
+}
+
+#[test]
+fn tags_hold_identifiers_and_lengths() {
+    let largest = Ids::new().next(1);
+    for id in [id_of(0), id_of(100_000), largest] {
+        for flags in [0, WRITTEN, ANNOUNCED] {
+            for length in [0, 1, LONG] {
+                let tag = tag_of(id) | Long::from(length) << ID_BITS | flags;
+                assert_eq!((id_in(tag), length_in(tag)), (id, length));
+            }
+        }
     }
 }

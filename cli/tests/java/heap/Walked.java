@@ -84,7 +84,10 @@ public final class Walked {
             MAP.put("key ".concat(String.valueOf(i)), i % 2 == 0 ? (Object) (i * 1000L) : new int[i]);
             chain = new Chain(new byte[i], chain);
         }
-        Object[] many = new Object[200_000];
+        // More than a tag can count, and as many as it can.
+        LIST.add(new Object[(1 << 18) - 1]);
+        LIST.add(new Object[(1 << 18) - 2]);
+        Object[] many = new Object[300_000];
         for (int i = 0; i < many.length; i += 10) {
             many[i] = derived;
         }
