@@ -8,8 +8,9 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::held::{Held, begun, classes, dump, is_whole, names, outcome, send, spawned};
@@ -527,6 +528,45 @@ fn who_gives_up_ends_the_walk() {
     jvm.ends_well();
 }
 
+/// The agent finds no folder any more, and nothing is said where the program
+/// says what it has to.
+#[test]
+fn who_gives_up_before_the_walk_disturbs_nobody() {
+    let java = Jdk::find(17).expect("JDK 17").java();
+    let mut command = Command::new(java.get_program());
+    command.arg("-cp").arg(classes()).stderr(Stdio::piped());
+    let mut jvm = Held::wait(command.args(["heap.Held", "10"]));
+    let folder = folder();
+    done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
+    // The VM waits for this one's order.
+    let socket = format!("/tmp/.java_pid{}", jvm.pid());
+    let other = UnixStream::connect(socket).expect("it listens");
+    let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "given-up", WALK));
+    let files = PathBuf::from(format!("/proc/{}/fd", loadhook.id()));
+    let is_socket = |entry: fs::DirEntry| {
+        let link = fs::read_link(entry.path()).unwrap_or_default();
+        link.to_string_lossy().starts_with("socket:")
+    };
+    while !fs::read_dir(&files)
+        .expect("it runs")
+        .flatten()
+        .any(is_socket)
+    {}
+    send(&loadhook, Signal::TERM);
+    outcome(loadhook).expect(143, "", &["loadhook: given up; "]);
+    drop(other);
+    // Behind it.
+    done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
+    assert_eq!(names(folder.path()), ["h"]);
+    let stderr = jvm.0.stderr.take().expect("piped");
+    jvm.ends_well();
+    let mut said = String::new();
+    BufReader::new(stderr)
+        .read_to_string(&mut said)
+        .expect("UTF-8");
+    assert_eq!(said, "");
+}
+
 #[test]
 fn walks_at_once_come_one_after_the_other() {
     let folder = folder();
@@ -560,6 +600,7 @@ fn a_jvm_that_takes_no_agents_says_so() {
             "Dynamic agent loading is not enabled",
         ];
         result.expect(1, "", &said);
+        assert!(!result.err.contains('\\'), "{}", result.err);
         assert_eq!(names(folder.path()), [""; 0]);
         jvm.ends_well();
     }

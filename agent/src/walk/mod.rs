@@ -124,7 +124,11 @@ pub(crate) fn run(
 ) -> io::Result<bool> {
     let mut name = options.file.clone().into_os_string();
     name.push(ANSWER);
-    let mut answer = create(Path::new(&name))?;
+    let mut answer = match create(Path::new(&name)) {
+        // Who asked has given up meanwhile, and the folder is gone.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        answer => answer?,
+    };
     match dump(options, jni, environment, &mut answer) {
         Ok(Some(written)) => {
             writeln!(answer, "done {} {}", written.objects, written.cut)?;

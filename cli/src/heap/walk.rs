@@ -120,10 +120,13 @@ impl Walk {
                     bytes(counted.limit)
                 )
             }
-            None => bail!(
-                "the virtual machine does not load the agent: {}",
-                printable(answer.text.trim())
-            ),
+            None => {
+                let said: Vec<&str> = answer.text.lines().map(str::trim).collect();
+                bail!(
+                    "the virtual machine does not load the agent: {}",
+                    printable(said.join(" ").trim())
+                )
+            }
         }
     }
 }
