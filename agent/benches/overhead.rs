@@ -157,7 +157,7 @@ impl Bench {
             variants.push(Variant::Jfr("Tiny::tiny".to_owned()));
         }
         println!("  tiny method: ns a call; two threads: of the plain program's own scaling");
-        self.on_two_threads(feature, &variants, "Tiny")
+        self.on_two_threads(feature, &variants, "Tiny", |_| "30")
     }
 
     fn alloc(&self, feature: u32) -> Result<()> {
@@ -166,18 +166,32 @@ impl Bench {
             Variant::Agent("include=Alloc,alloc=exact"),
             Variant::Agent("include=Alloc,alloc=exact,alloc-context=true"),
             Variant::Agent("include=Alloc,alloc=exact,timing=adaptive"),
+            // As HPROF's heap=sites: each object gets a tag and its stack.
+            Variant::Agent("alloc=live=exact"),
+            Variant::JfrAllocations,
         ];
         println!("  allocations: ns each; two threads: of the plain program's own scaling");
-        self.on_two_threads(feature, &variants, "Alloc")
+        let rounds = |variant: &Variant| match variant {
+            // Each takes a thousand times as long.
+            Variant::Agent("alloc=live=exact") => "30",
+            _ => "3000",
+        };
+        self.on_two_threads(feature, &variants, "Alloc", rounds)
     }
 
     /// The best of what a program takes on one thread and on each of two.
-    fn on_two_threads(&self, feature: u32, variants: &[Variant], main: &str) -> Result<()> {
+    fn on_two_threads(
+        &self,
+        feature: u32,
+        variants: &[Variant],
+        main: &str,
+        rounds: fn(&Variant) -> &'static str,
+    ) -> Result<()> {
         let mut best = vec![[f64::MAX; 2]; variants.len()];
         for _ in 0..3 {
             for (best, variant) in best.iter_mut().zip(variants) {
                 let mut java = self.java(feature, variant, main)?;
-                let found = self.numbers(java.arg("30"))?;
+                let found = self.numbers(java.arg(rounds(variant)))?;
                 for (best, found) in best.iter_mut().zip(found) {
                     *best = best.min(found);
                 }
@@ -250,14 +264,12 @@ impl Bench {
     }
 
     fn sampled(&self, feature: u32) -> Result<()> {
-        let mut variants = vec![
+        let variants = [
             Variant::Plain,
             Variant::Agent("alloc=sampled"),
             Variant::Agent("alloc=live"),
+            Variant::JfrAllocations,
         ];
-        if feature >= 25 {
-            variants.push(Variant::JfrAllocations);
-        }
         let mut nanos = vec![Vec::new(); variants.len()];
         for _ in 0..7 {
             for (nanos, variant) in nanos.iter_mut().zip(&variants) {

@@ -34,7 +34,7 @@ public final class Alloc {
     }
 
     public static void main(String[] args) throws InterruptedException {
-        Best.print(100 * Integer.parseInt(args[0]), () -> {
+        Best.print(Integer.parseInt(args[0]), () -> {
             Alloc alloc = new Alloc();
             return () -> round(alloc);
         });
