@@ -1,7 +1,7 @@
 //! The bytes of arrays and objects, as this VM lays them out: whatever its
 //! version, the width of its references, its headers and its alignment.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,6 +50,8 @@ pub(crate) struct Sizes {
     /// Whether the tracker was told.
     arrays: AtomicBool,
     instances: Mutex<HashMap<(u32, Arc<str>), u64>>,
+    /// Loaders that were not there any more: what is unknown of them stays so.
+    gone: Mutex<HashSet<u32>>,
 }
 
 impl Sizes {
@@ -60,6 +62,7 @@ impl Sizes {
             set: jni.static_method(sizes, c"set", c"(IIII)V")?,
             arrays: AtomicBool::new(false),
             instances: Mutex::default(),
+            gone: Mutex::default(),
         })
     }
 
@@ -100,6 +103,10 @@ impl Sizes {
         self.lock().get(&(loader, class.clone())).copied()
     }
 
+    fn gone(&self) -> MutexGuard<'_, HashSet<u32>> {
+        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<(u32, Arc<str>), u64>> {
         self.instances
             .lock()
@@ -123,7 +130,9 @@ impl Sizes {
             classes.retain(|class| !known.contains_key(&(*loader, class.clone())));
         }
         drop(known);
-        wanted.retain(|_, classes| !classes.is_empty());
+        let gone = self.gone();
+        wanted.retain(|loader, classes| !classes.is_empty() && !gone.contains(loader));
+        drop(gone);
         if wanted.is_empty() {
             return;
         }
@@ -131,6 +140,7 @@ impl Sizes {
             jni.ensure_local_capacity();
             // Whether there is still room.
             let among = |loader: u32, reference: Reference, classes: &mut BTreeSet<Arc<str>>| {
+                jni.ensure_local_capacity();
                 for class in jvmti.class_loader_classes(reference).unwrap_or_default() {
                     let signature = jvmti.class_signature(class).unwrap_or_default();
                     let name = signature.strip_prefix(b"L");
@@ -155,17 +165,26 @@ impl Sizes {
                 }
                 true
             };
+            // The references to a loader's classes are many, and go at once.
+            let in_frame = |loader, reference, classes: &mut BTreeSet<Arc<str>>| {
+                jni.framed(|| among(loader, reference, classes))
+                    .unwrap_or(false)
+            };
             let references = loaders.references(jvmti, &wanted.keys().copied().collect());
             for (loader, mut classes) in wanted {
-                if let Some(reference) = references.get(&loader)
-                    && !among(loader, *reference, &mut classes)
+                let reference = references.get(&loader);
+                if let Some(reference) = reference
+                    && !in_frame(loader, *reference, &mut classes)
                 {
                     return;
                 }
                 // Of a loader that is gone, the JDK's classes are still there.
                 classes.retain(|class| class.starts_with("java."));
-                if !classes.is_empty() && !among(loader, Reference::BOOT_LOADER, &mut classes) {
+                if !classes.is_empty() && !in_frame(loader, Reference::BOOT_LOADER, &mut classes) {
                     return;
+                }
+                if reference.is_none() {
+                    self.gone().insert(loader);
                 }
             }
         });
