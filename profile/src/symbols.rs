@@ -9,11 +9,11 @@ use crate::snapshot::{OVERFLOW, Snapshot};
 
 /// The methods of one JVM by the ids that the injected code passes.
 ///
-/// Ids are dense, so they index a vector. Strings that repeat, as class names
+/// Ids are methods' and allocation sites' by turns. Strings that repeat, as class names
 /// and descriptors do, are kept once.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
-    methods: Vec<Option<Method>>,
+    methods: HashMap<u32, Method>,
     sites: HashMap<u32, AllocationSite>,
     strings: HashSet<Arc<str>>,
 }
@@ -29,11 +29,7 @@ impl Symbols {
             file: method.file.map(|file| self.intern(file)),
             line: method.line,
         };
-        let index = id as usize;
-        if self.methods.len() <= index {
-            self.methods.resize(index + 1, None);
-        }
-        self.methods[index] = Some(method);
+        self.methods.insert(id, method);
     }
 
     /// Makes `id` that of an allocation site, and of no method.
@@ -44,17 +40,7 @@ impl Symbols {
 
     /// The method of `id`, if defined.
     pub fn get(&self, id: u32) -> Option<&Method> {
-        self.methods.get(id as usize)?.as_ref()
-    }
-
-    /// How many ids methods may have: one more than the highest defined.
-    pub fn len(&self) -> usize {
-        self.methods.len()
-    }
-
-    /// Whether no method was defined.
-    pub fn is_empty(&self) -> bool {
-        self.methods.is_empty()
+        self.methods.get(&id)
     }
 
     /// Names the methods of a snapshot. Only those that were called come into
@@ -125,7 +111,6 @@ mod tests {
         assert!(Arc::ptr_eq(&run.class, &stop.class));
         assert!(Arc::ptr_eq(&run.descriptor, &stop.descriptor));
         assert_eq!(symbols.get(1), None);
-        assert_eq!(symbols.len(), 3);
     }
 
     /// A site's method is its leaf's parent where calls are looked at, and else not in the tree.
