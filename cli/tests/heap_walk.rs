@@ -405,6 +405,24 @@ fn the_walk_agrees_with_the_dumper_of_jdk_25() {
     agrees(25, &["-XX:+UseCompactObjectHeaders", "-XX:+UseSerialGC"]);
 }
 
+/// Variables of virtual threads come while other objects are shown.
+#[test]
+fn variables_of_virtual_threads_are_roots() {
+    for feature in [21, 25] {
+        let folder = folder();
+        let jvm = Held::program(feature, &[], &["heap.Parked"]);
+        done(&mut dump(folder.path(), &jvm.pid(), "h", WALK)).expect(0, "", &[]);
+        let dump = Dump::of(&folder.path().join("h"));
+        let objects = dump.instances("heap/Parked$Mine");
+        assert_eq!(objects.len(), 100, "{feature}");
+        for object in objects {
+            let is = |root: &Root| root.id == object && root.kind == RootKind::JavaFrame;
+            assert!(dump.roots.iter().any(is), "{feature}");
+        }
+        jvm.ends_well();
+    }
+}
+
 #[test]
 fn a_walk_that_would_take_too_much_is_refused() {
     let folder = folder();
