@@ -128,73 +128,84 @@ impl Graph {
 }
 
 /// The immediate dominator of each.
-fn dominators(store: &mut Store, parents: Column, mut references: Sorted<2>) -> io::Result<Column> {
+fn dominators(
+    store: &mut Store,
+    mut parents: Column,
+    mut references: Sorted<2>,
+) -> io::Result<Column> {
     let count = parents.len();
-    let forest = Forest {
-        // Of what is not linked yet, the parent.
-        ancestor: parents,
-        label: store.column(count),
-        semi: store.column(count),
-    };
-    // While a number waits for its dominator, the one that waits behind it.
-    let above = store.column(count);
+    let forest = Forest(store.column(PARTS * count));
     let mut path = store.column(0);
-    // Those that wait for a number are linked as long as it is not: the first
-    // is where its label will be, plus 1.
-    let first = &forest.label;
     let mut reference = references.next(store)?;
     for number in (1..count as u32).rev() {
-        let parent = store.get(&forest.ancestor, number as usize)?;
+        let parent = store.pop(&mut parents)?;
         let mut least = parent;
         while let Some([_, referrer]) = reference.filter(|[to, _]| !*to == number) {
             let semi = forest.semi_of_best(store, &mut path, referrer, number)?;
             least = least.min(semi);
             reference = references.next(store)?;
         }
-        store.set(&forest.semi, number as usize, least)?;
-        let behind = store.get(first, least as usize)?;
-        store.set(&above, number as usize, behind)?;
-        store.set(first, least as usize, number + 1)?;
+        forest.set(store, number, SEMI, least)?;
+        let behind = forest.get(store, least, WAITING)?;
+        forest.set(store, number, ABOVE, behind)?;
+        forest.set(store, least, WAITING, number + 1)?;
         // From here on, `number` is linked to its parent. None waits for it:
         // those below it are done, and its first child has told them.
-        store.set(&forest.label, number as usize, number)?;
-        let mut waiting = store.get(first, parent as usize)?;
-        store.set(first, parent as usize, 0)?;
+        forest.set(store, number, ANCESTOR, parent)?;
+        forest.set(store, number, LABEL, number)?;
+        let mut waiting = forest.get(store, parent, WAITING)?;
+        forest.set(store, parent, WAITING, 0)?;
         while let Some(of) = waiting.checked_sub(1) {
-            waiting = store.get(&above, of as usize)?;
+            waiting = forest.get(store, of, ABOVE)?;
             let best = forest.best(store, &mut path, of, number - 1)?;
-            let [mut by, semi] = [best, of].map(|number| number as usize);
-            let is_below = store.get(&forest.semi, by)? < store.get(&forest.semi, semi)?;
-            if !is_below {
-                by = parent as usize;
-            }
-            store.set(&above, of as usize, by as u32)?;
+            let semi = forest.get(store, of, SEMI)?;
+            let is_below = forest.get(store, best, SEMI)? < semi;
+            forest.set(store, of, ABOVE, if is_below { best } else { parent })?;
         }
     }
     references.free(store);
+    store.free(parents);
     store.free(path);
-    for number in 1..count {
-        let by = store.get(&above, number)?;
-        if by != store.get(&forest.semi, number)? {
-            let by = store.get(&above, by as usize)?;
-            store.set(&above, number, by)?;
+    let mut above = store.column(0);
+    for number in 0..count as u32 {
+        let mut by = forest.get(store, number, ABOVE)?;
+        if by != forest.get(store, number, SEMI)? {
+            by = store.get(&above, by as usize)?;
         }
+        store.push(&mut above, by)?;
     }
-    for column in [forest.ancestor, forest.label, forest.semi] {
-        store.free(column);
-    }
+    store.free(forest.0);
     Ok(above)
 }
 
-/// What is linked so far: all numbers above one.
-struct Forest {
-    ancestor: Column,
-    /// The one of the least semidominator on the compressed path.
-    label: Column,
-    semi: Column,
-}
+/// What is linked so far: all numbers above one. What there is of a number lies
+/// side by side, since it is asked for together.
+struct Forest(Column);
+
+/// The parent, or one further up on the compressed path.
+const ANCESTOR: usize = 0;
+/// The one of the least semidominator on the compressed path.
+const LABEL: usize = 1;
+/// As long as a number is not linked it has no label; the first of those that
+/// wait for it, plus 1, takes its place.
+const WAITING: usize = LABEL;
+const SEMI: usize = 2;
+/// The dominator. While a number waits for its dominator, the one that waits
+/// behind it, plus 1.
+const ABOVE: usize = 3;
+const PARTS: usize = 4;
 
 impl Forest {
+    #[inline(always)]
+    fn get(&self, store: &mut Store, number: u32, part: usize) -> io::Result<u32> {
+        store.get(&self.0, PARTS * number as usize + part)
+    }
+
+    #[inline(always)]
+    fn set(&self, store: &mut Store, number: u32, part: usize, value: u32) -> io::Result<()> {
+        store.set(&self.0, PARTS * number as usize + part, value)
+    }
+
     /// The one of the least semidominator between `number` and the root of
     /// its tree, that excluded; numbers above `limit` are linked.
     #[inline]
@@ -208,10 +219,10 @@ impl Forest {
         if number <= limit {
             return Ok(number);
         }
-        if store.get(&self.ancestor, number as usize)? > limit {
+        if self.get(store, number, ANCESTOR)? > limit {
             self.compress(store, path, number, limit)?;
         }
-        store.get(&self.label, number as usize)
+        self.get(store, number, LABEL)
     }
 
     /// Its semidominator; of what is not linked, itself.
@@ -227,7 +238,7 @@ impl Forest {
             return Ok(number);
         }
         let best = self.best(store, path, number, limit)?;
-        store.get(&self.semi, best as usize)
+        self.get(store, best, SEMI)
     }
 
     fn compress(
@@ -239,7 +250,7 @@ impl Forest {
     ) -> io::Result<()> {
         let mut at = number;
         loop {
-            let ancestor = store.get(&self.ancestor, at as usize)?;
+            let ancestor = self.get(store, at, ANCESTOR)?;
             if ancestor <= limit {
                 break;
             }
@@ -247,17 +258,15 @@ impl Forest {
             at = ancestor;
         }
         while path.len() > 0 {
-            let below = store.pop(path)? as usize;
-            let ancestor = store.get(&self.ancestor, below)? as usize;
-            let old = store.get(&self.label, below)?;
-            let new = store.get(&self.label, ancestor)?;
-            let is_less =
-                store.get(&self.semi, new as usize)? < store.get(&self.semi, old as usize)?;
-            if is_less {
-                store.set(&self.label, below, new)?;
+            let below = store.pop(path)?;
+            let ancestor = self.get(store, below, ANCESTOR)?;
+            let old = self.get(store, below, LABEL)?;
+            let new = self.get(store, ancestor, LABEL)?;
+            if self.get(store, new, SEMI)? < self.get(store, old, SEMI)? {
+                self.set(store, below, LABEL, new)?;
             }
-            let ancestor = store.get(&self.ancestor, ancestor)?;
-            store.set(&self.ancestor, below, ancestor)?;
+            let ancestor = self.get(store, ancestor, ANCESTOR)?;
+            self.set(store, below, ANCESTOR, ancestor)?;
         }
         Ok(())
     }

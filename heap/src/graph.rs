@@ -60,7 +60,7 @@ impl Graph {
         memory: u64,
     ) -> std::result::Result<(Graph, Option<Error>), Error> {
         let opened = || open().map_err(|error| at(error, 0));
-        let sorting = memory / 4;
+        let sorting = memory / 8;
         let mut survey = Survey::new(true);
         survey.objects = Some(crate::survey::Objects::new(
             Store::new(memory - sorting),

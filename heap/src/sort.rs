@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::io;
 
 use crate::store::{Column, Store};
@@ -66,8 +67,11 @@ impl<const N: usize> Sorter<N> {
         }
         self.write(store)?;
         for column in self.columns {
-            sorted.columns.push((column, 0));
-            sorted.advance(store, sorted.columns.len() - 1)?;
+            let mut at = 0;
+            if let Some(record) = read(store, &column, &mut at)? {
+                sorted.heads.push(Reverse((record, sorted.columns.len())));
+            }
+            sorted.columns.push((column, at));
         }
         Ok(sorted)
     }
@@ -85,26 +89,16 @@ pub(crate) struct Sorted<const N: usize> {
 
 impl<const N: usize> Sorted<N> {
     pub(crate) fn next(&mut self, store: &mut Store) -> io::Result<Option<[u32; N]>> {
-        let Some(Reverse((record, run))) = self.heads.pop() else {
+        let Some(mut head) = self.heads.peek_mut() else {
             return Ok(self.run.pop());
         };
-        self.advance(store, run)?;
-        Ok(Some(record))
-    }
-
-    fn advance(&mut self, store: &mut Store, run: usize) -> io::Result<()> {
+        let Reverse((record, run)) = *head;
         let (column, at) = &mut self.columns[run];
-        store.passed(column, *at);
-        if *at == column.len() {
-            return Ok(());
+        match read(store, column, at)? {
+            Some(next) => head.0.0 = next,
+            None => drop(PeekMut::pop(head)),
         }
-        let mut record = [0; N];
-        for number in &mut record {
-            *number = store.get(column, *at)?;
-            *at += 1;
-        }
-        self.heads.push(Reverse((record, run)));
-        Ok(())
+        Ok(Some(record))
     }
 
     /// Gives back what was taken of the store.
@@ -113,6 +107,24 @@ impl<const N: usize> Sorted<N> {
             store.free(column);
         }
     }
+}
+
+/// The next record of a run, whose pages go when they are read.
+fn read<const N: usize>(
+    store: &mut Store,
+    column: &Column,
+    at: &mut usize,
+) -> io::Result<Option<[u32; N]>> {
+    store.passed(column, *at);
+    if *at == column.len() {
+        return Ok(None);
+    }
+    let mut record = [0; N];
+    for number in &mut record {
+        *number = store.get(column, *at)?;
+        *at += 1;
+    }
+    Ok(Some(record))
 }
 
 #[cfg(test)]

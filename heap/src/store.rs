@@ -129,13 +129,13 @@ impl Store {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&mut self, column: &Column, at: usize) -> io::Result<u32> {
         let place = self.place(column, at, USED)?;
         Ok(self.words[place])
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set(&mut self, column: &Column, at: usize, value: u32) -> io::Result<()> {
         let place = self.place(column, at, USED | CHANGED)?;
         self.words[place] = value;
@@ -164,14 +164,14 @@ impl Store {
     }
 
     /// The number of 64 bits at a place in steps of two.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get64(&mut self, column: &Column, at: usize) -> io::Result<u64> {
         let place = self.place(column, 2 * at, USED)?;
         let [high, low] = [self.words[place], self.words[place + 1]];
         Ok(u64::from(high) << 32 | u64::from(low))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set64(&mut self, column: &Column, at: usize, value: u64) -> io::Result<()> {
         let place = self.place(column, 2 * at, USED | CHANGED)?;
         self.words[place] = (value >> 32) as u32;
@@ -185,14 +185,18 @@ impl Store {
     }
 
     /// Where a number is in `words`.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, column: &Column, at: usize, mark: u8) -> io::Result<usize> {
         let page = at >> BITS;
         let mut frame = self.columns[column.id as usize][page].frame;
         if frame == NONE {
             frame = self.bring(column.id, page)?;
         }
-        self.marks[frame as usize] |= mark;
+        // Mostly it is marked already; then its line stays clean.
+        let marks = &mut self.marks[frame as usize];
+        if *marks & mark != mark {
+            *marks |= mark;
+        }
         Ok((frame as usize) << BITS | at & (PAGE - 1))
     }
 
