@@ -8,7 +8,7 @@ use loadhook_heap::{Duplicate, Duplicates, Error, Waste};
 use loadhook_profile::{bytes, count};
 use serde_json::{Value, json};
 
-use super::memory::available;
+use super::memory::to_take;
 use super::report::{COLUMNS, Format, ReportArgs, head, id, percent, rest, whole};
 use super::source::Source;
 use super::{json, table};
@@ -27,8 +27,7 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
 
 /// Finds them, of a dump that may be cut off.
 pub(super) fn read(source: &Source, top: usize) -> Result<(Duplicates, Option<Error>)> {
-    // The rest is for names, classes and what is read at once.
-    let memory = available().map_or(u64::MAX, |bytes| bytes / 4 * 3);
+    let memory = to_take();
     source.several_times(|| Duplicates::read(|| source.again(), top, memory))
 }
 

@@ -8,7 +8,7 @@ use loadhook_heap::{Dominators, Graph, RootKind};
 use loadhook_profile::{bytes, count, printable};
 use serde_json::json;
 
-use super::memory::available;
+use super::memory::to_take;
 use super::report::{
     COLUMNS, Format, ReportArgs, class_json, head, id, percent, rest, shown, whole,
 };
@@ -33,8 +33,7 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
 
 /// The graph of a dump, that may be cut off.
 pub(super) fn read(source: &Source) -> Result<(Graph, Option<loadhook_heap::Error>)> {
-    // The rest is for names, classes and what is read at once.
-    let memory = available().map_or(u64::MAX, |bytes| bytes / 4 * 3);
+    let memory = to_take();
     source.several_times(|| Graph::read(|| source.again(), memory))
 }
 

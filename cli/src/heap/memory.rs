@@ -3,6 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// What the program itself takes, with names, classes and what is read at once;
+/// a large program's names are some 20 MB.
+const BESIDE: u64 = 32 << 20;
+
+/// How many bytes what is made of a dump may take.
+pub(super) fn to_take() -> u64 {
+    available().map_or(u64::MAX, |bytes| bytes.saturating_sub(BESIDE) / 4 * 3)
+}
+
 /// Bytes that can be had without swapping and within the limits of all control
 /// groups around, as far as the system says; pages of files count as free.
 pub(super) fn available() -> Option<u64> {
