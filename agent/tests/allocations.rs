@@ -263,8 +263,12 @@ fn loaders(feature: u32) -> Result<()> {
     let allocations = allocations(&run.profile)?;
     let mut found = Vec::new();
     for site in &allocations.sites {
-        let frame = site.frame.context("a frame")?;
-        let method = allocations.frames[frame as usize].method;
+        let frame = allocations.frames[site.frame.context("a frame")? as usize];
+        // What the VM makes when it loads a class.
+        if frame.bci.is_none() {
+            continue;
+        }
+        let method = frame.method;
         let loader = run.profile.methods[method as usize].loader.clone();
         let (objects, bytes) = (site.allocated.objects, site.allocated.bytes);
         found.push(format!("{loader} {} {objects} {bytes:?}", site.type_name));
