@@ -10,6 +10,8 @@ package loadhook;
 class AllocatingTree extends TimedTree {
     /** As many as take a quarter of a processor's nearest cache. */
     private static final int MOST_PLACES = 2048;
+    /** Searches of leaves before room is asked for again. */
+    private static final int PATIENCE = 1 << 10;
     /** Never written. */
     private static final int[] NOWHERE = new int[1];
 
@@ -122,12 +124,14 @@ class AllocatingTree extends TimedTree {
 
     /** A shortcut: without it leaves are searched. */
     private void widen(int length) {
-        misses = 0;
+        // Where there is no room it is asked for seldom.
+        misses = -PATIENCE;
         if (!hasRoom(4L * length)) {
             return;
         }
         try {
             places = new int[length];
+            misses = 0;
             grown();
         } catch (OutOfMemoryError error) {
             // As it was.
