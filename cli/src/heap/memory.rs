@@ -14,7 +14,7 @@ pub(super) fn to_take() -> u64 {
 
 /// Bytes that can be had without swapping and within the limits of all control
 /// groups around, as far as the system says; pages of files count as free.
-pub(super) fn available() -> Option<u64> {
+fn available() -> Option<u64> {
     available_in(Path::new("/"))
 }
 
