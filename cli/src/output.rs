@@ -3,7 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -50,9 +50,10 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     if existing.is_ok_and(|existing| !existing.is_file()) {
         bail!("{}: not a file", name());
     }
-    let target = behind_links(path);
-    let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let target = std::path::absolute(behind_links(path)).with_context(name)?;
+    // Folders that are missing are made later.
+    let folder = target.ancestors().skip(1).find(|folder| folder.exists());
+    let folder = folder.unwrap_or(Path::new("/"));
     // Made and gone again.
     tempfile::tempfile_in(folder).map(drop).with_context(name)
 }
@@ -113,34 +114,36 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
             .with_context(name);
     }
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
-    fs::create_dir_all(folder.unwrap_or(Path::new("."))).with_context(name)?;
-    let mut beside = target.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = Path::new(&beside);
-    let write = || -> io::Result<()> {
-        let mut file = File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(mode)
-            .open(beside)?;
-        if mode == PRIVATE {
-            // What an earlier process left there may be open to others.
-            file.set_permissions(Permissions::from_mode(PRIVATE))?;
-        } else if let Some(existing) = existing {
-            file.set_permissions(existing.permissions())?;
-        }
-        file.write_all(bytes)?;
-        // Lest a crash of the machine leaves the new name and no data.
-        file.sync_data()?;
-        drop(file);
-        fs::rename(beside, &target)
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).with_context(name)?;
+    let permissions = match existing {
+        // The user's mask has its say in new ones only.
+        Some(existing) if mode != PRIVATE => Ok(existing.permissions()),
+        _ => Err(Permissions::from_mode(mode)),
     };
-    let written = write();
-    if written.is_err() {
-        let _ = fs::remove_file(beside);
-    }
-    written.with_context(name)
+    let mut prefix = target.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    let write = || -> io::Result<()> {
+        // Of a name that nobody knows before, and never through a link: others
+        // may write in the folder.
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(&prefix).suffix(".tmp");
+        if let Err(new) = &permissions {
+            builder.permissions(new.clone());
+        }
+        let mut beside = builder.tempfile_in(folder)?;
+        if let Ok(existing) = &permissions {
+            beside.as_file().set_permissions(existing.clone())?;
+        }
+        beside.write_all(bytes)?;
+        // Lest a crash of the machine leaves the new name and no data.
+        beside.as_file().sync_data()?;
+        beside
+            .persist(&target)
+            .map(drop)
+            .map_err(|error| error.error)
+    };
+    write().with_context(name)
 }
 
 /// Gives a file that is [`PRIVATE`] another name. What is there is replaced; a

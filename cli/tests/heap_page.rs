@@ -280,7 +280,7 @@ fn what_fits_no_page_is_refused() {
         ),
         (
             &["--all"],
-            "error: a.hprof: --all is for dumps of a process",
+            "error: a.hprof: --all, --via and --max-memory are for dumps of a process",
         ),
     ] {
         let refused = done(&mut loadhook(

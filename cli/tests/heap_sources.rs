@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Done, done, folder, loadhook};
+use common::{Done, done, folder, in_environment, loadhook};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -114,4 +114,29 @@ fn what_is_cut_off_in_the_last_bytes_of_a_packed_file_is_told() {
         &heap(folder.path(), &["heap.hprof.gz"]),
         "invalid gzip header at byte 40",
     );
+}
+
+/// Who can write in the folder may have put a link there.
+#[test]
+fn a_report_follows_no_planted_link() {
+    let folder = folder();
+    fs::write(folder.path().join("a.hprof"), nothing()).expect("ours");
+    fs::write(folder.path().join("victim"), "as it was").expect("ours");
+    let script = "ln -s victim out.json.$$.tmp; exec \"$0\" heap a.hprof --format json -o out.json";
+    let mut command = in_environment("sh".as_ref(), folder.path());
+    command
+        .args(["-c", script])
+        .arg(env!("CARGO_BIN_EXE_loadhook"));
+    done(&mut command).expect(0, "", &[]);
+    let at = |name: &str| folder.path().join(name);
+    assert_eq!(fs::read(at("victim")).expect("ours"), b"as it was");
+    assert!(
+        fs::symlink_metadata(at("out.json"))
+            .expect("written")
+            .is_file()
+    );
+    // Folders that are missing are made.
+    let options = ["heap", "a.hprof", "-o", "x/y/out.txt"];
+    done(&mut loadhook(folder.path(), &options)).expect(0, "", &[]);
+    assert!(at("x/y/out.txt").is_file());
 }

@@ -252,3 +252,41 @@ fn names_of_files_are_printable() {
         part.err
     );
 }
+
+/// One long name, of many classes and threads.
+#[test]
+fn long_names_are_not_repeated_in_memory() {
+    let folder = folder();
+    let mut writer = Writer::new();
+    writer.strings();
+    for (id, name) in [(40, "name"), (41, "java/lang/Thread"), (42, "park")] {
+        writer.text(id, name);
+    }
+    writer.text(50, &"L".repeat(60_000));
+    writer.load_class(40, THREAD, 41);
+    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.frame(0x51, 50, 0, 40, -3);
+    writer.stack(2, 1, &[0x51; 100]);
+    for at in 0..300 {
+        writer.instance(0x1200 + 32 * at, THREAD, &0_u64.to_be_bytes());
+        writer.root(0x08, 0x1200 + 32 * at, &[1 + at as u32, 2]);
+    }
+    for at in 0..10_000 {
+        let class = 0x10_0000 + 0x100 * at;
+        writer.load_class(100 + at as u32, class, 50);
+        writer.class(class, 0, &[], &[]);
+        writer.instance(class + 0x40, class, &[]);
+        writer.root(0x05, class, &[]);
+    }
+    fs::write(folder.path().join("a.hprof"), writer.finish()).expect("ours");
+    for options in [
+        &["--format", "json", "--top", "5"][..],
+        &["--by", "retained", "--format", "json", "--top", "5"],
+        &["--diff", "a.hprof", "--format", "json", "--top", "5"],
+        &["--format", "html"],
+    ] {
+        let mut command = loadhook(folder.path(), &[&["heap", "a.hprof"], options].concat());
+        let (_, peak) = common::most_memory(&mut command).expect("it is shown");
+        assert!(peak < 200, "{options:?}: {peak} MB");
+    }
+}

@@ -52,7 +52,7 @@ pub(super) fn write(
     let (all, changed) = changes(both);
     let [before, after] = both;
     if args.format == Format::Json {
-        let classes = changed.iter().map(class_json).collect();
+        let classes = changed.iter().map(class_json);
         let mut view = json::rows("classes", classes, args.top);
         view.insert("before".to_owned(), json::head(before).into());
         view.insert("after".to_owned(), json::head(after).into());

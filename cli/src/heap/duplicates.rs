@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
-use loadhook_heap::{Duplicate, Duplicates, Error, Waste};
+use loadhook_heap::{Duplicate, Duplicates, Error, ErrorKind, Waste};
 use loadhook_profile::{bytes, count};
 use serde_json::{Value, json};
 
@@ -28,7 +28,14 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
 /// Finds them, of a dump that may be cut off.
 pub(super) fn read(source: &Source, top: usize) -> Result<(Duplicates, Option<Error>)> {
     let memory = to_take();
-    source.several_times(|| Duplicates::read(|| source.again(), top, memory))
+    let read = source.several_times(|| Duplicates::read(|| source.again(), top, memory));
+    read.map_err(|error| match error.downcast_ref::<Error>() {
+        Some(Error {
+            kind: ErrorKind::TooMany { .. },
+            ..
+        }) => error.context(format!("there is memory for {} of hashes", bytes(memory))),
+        _ => error,
+    })
 }
 
 /// What is said of strings that are compared with none.

@@ -37,10 +37,14 @@ pub(super) fn head(histogram: &Histogram) -> Map<String, Value> {
     }))
 }
 
-/// The first `top` rows, and how many are left out.
-pub(super) fn rows(name: &str, mut rows: Vec<Value>, top: usize) -> Map<String, Value> {
+/// The first `top` rows, of which no more are made, and how many are left out.
+pub(super) fn rows(
+    name: &str,
+    rows: impl ExactSizeIterator<Item = Value>,
+    top: usize,
+) -> Map<String, Value> {
     let left_out = rows.len().saturating_sub(top);
-    rows.truncate(top);
+    let rows: Vec<Value> = rows.take(top).collect();
     let mut map = Map::new();
     map.insert(name.to_owned(), rows.into());
     map.insert("left_out".to_owned(), left_out.into());

@@ -23,12 +23,16 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
     let (graph, cut_off) = read(&source)?;
     whole(file, args, cut_off.map_or(Ok(()), Err), &graph.histogram)?;
     let found = graph.dominators().with_context(name)?;
-    match &args.path {
-        Some(of) => path(&source, args, of, &graph, &found, out)?,
-        None if args.biggest => biggest(args, &graph, &found, out)?,
-        None => classes(args, &graph, &found, out)?,
-    }
-    graph.check().with_context(name)
+    // Nothing is said of a graph that can no longer be read.
+    let mut text = Vec::new();
+    let shown = match &args.path {
+        Some(of) => path(&source, args, of, &graph, &found, &mut text),
+        None if args.biggest => biggest(args, &graph, &found, &mut text).map_err(Into::into),
+        None => classes(args, &graph, &found, &mut text).map_err(Into::into),
+    };
+    graph.check().with_context(name)?;
+    shown?;
+    Ok(out.write_all(&text)?)
 }
 
 /// The graph of a dump, that may be cut off.
@@ -109,7 +113,7 @@ fn classes(
             json["retained"] = retained(class).into();
             json
         };
-        let mut view = json::rows("classes", classes.iter().map(class).collect(), args.top);
+        let mut view = json::rows("classes", classes.iter().map(class), args.top);
         view.insert("loose".to_owned(), (graph.len() - found.kept()).into());
         return json::write(&graph.histogram, view, out);
     }

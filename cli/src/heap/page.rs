@@ -3,6 +3,7 @@
 //! The page holds no name of a server and loads nothing; its own files are in
 //! `page/`, its style is that of profiles' pages.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use loadhook_heap::{Dominators, Duplicates, Graph, Histogram, Local, Threads};
 use loadhook_profile::format::fill_page;
-use loadhook_profile::{count, printable};
+use loadhook_profile::{clipped, count, printable};
 use serde_json::{Value, json};
 
 use super::report::{ReportArgs, histogram, id, shown, whole};
@@ -27,6 +28,10 @@ const MOST_DUPLICATES: usize = 2_000;
 const MOST_THREADS: usize = 1_000;
 const MOST_FRAMES: usize = 100;
 const MOST_LOCALS: usize = 50;
+/// Of all threads together.
+const MOST_VARIABLES: usize = 20_000;
+/// In columns: of names that nobody reads to their end, the beginning.
+const LONGEST_NAME: usize = 300;
 
 /// Writes the page.
 pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
@@ -93,7 +98,7 @@ fn classes(graph: &Graph, found: &Dominators) -> Value {
     let rows = || graph.histogram.classes.iter().take(MOST_CLASSES);
     let retained = |id: &u64| retained.get(id).copied().unwrap_or(0);
     json!({
-        "name": rows().map(|class| printable(&class.name)).collect::<Vec<_>>(),
+        "name": rows().map(|class| shortened(&class.name)).collect::<Vec<_>>(),
         "instances": rows().map(|class| class.instances).collect::<Vec<_>>(),
         "bytes": rows().map(|class| class.bytes).collect::<Vec<_>>(),
         "retained": rows().map(|class| retained(&class.class_id)).collect::<Vec<_>>(),
@@ -112,7 +117,7 @@ fn objects(graph: &Graph, found: &Dominators) -> Value {
     let mut names: Vec<String> = Vec::new();
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let name = |object: &u32| {
-        let name = printable(&graph.name(*object)).into_owned();
+        let name = shortened(&graph.name(*object));
         *numbers.entry(name).or_insert_with_key(|name| {
             names.push(name.clone());
             names.len() - 1
@@ -132,7 +137,7 @@ fn objects(graph: &Graph, found: &Dominators) -> Value {
 
 fn rows(found: &Duplicates) -> Value {
     let rows = || found.worst.iter();
-    let value = |row| printable(&duplicates::value(row)).into_owned();
+    let value = |row| shortened(&duplicates::value(row));
     json!({
         "strings": duplicates::waste_json(found.strings),
         "arrays": duplicates::waste_json(found.arrays),
@@ -147,12 +152,13 @@ fn rows(found: &Duplicates) -> Value {
 fn changes(later: &Path, args: &ReportArgs, before: &Histogram) -> Result<Value> {
     let after = histogram(later, args)?;
     let (all, changed) = diff::changes([before, &after]);
-    let rows = || changed.iter();
+    let rows = || changed.iter().take(MOST_CLASSES);
     Ok(json!({
         "file": shown(later),
         "after": json::head(&after),
         "all": all,
-        "name": rows().map(|(name, _)| printable(name)).collect::<Vec<_>>(),
+        "left_out": changed.len().saturating_sub(MOST_CLASSES),
+        "name": rows().map(|(name, _)| shortened(name)).collect::<Vec<_>>(),
         "instances": rows().map(|(_, change)| change.instances).collect::<Vec<_>>(),
         "bytes": rows().map(|(_, change)| change.bytes).collect::<Vec<_>>(),
     }))
@@ -161,11 +167,14 @@ fn changes(later: &Path, args: &ReportArgs, before: &Histogram) -> Result<Value>
 /// Threads, their frames and variables as one kind of nodes.
 fn nodes(found: &Threads) -> Value {
     let node =
-        |name: String, below: Vec<Value>| json!({ "name": printable(&name), "below": below });
+        |name: String, below: Vec<Value>| json!({ "name": shortened(&name), "below": below });
+    let left = Cell::new(MOST_VARIABLES);
     let locals = |locals: &[Local]| {
-        let shown = locals.iter().take(MOST_LOCALS).map(threads::variable);
+        let most = MOST_LOCALS.min(left.get());
+        let shown = locals.iter().take(most).map(threads::variable);
         let mut nodes: Vec<Value> = shown.map(|name| node(name, Vec::new())).collect();
-        nodes.extend(more(locals.len(), MOST_LOCALS, "variables"));
+        left.set(left.get() - nodes.len());
+        nodes.extend(more(locals.len(), most, "variables"));
         nodes
     };
     let thread = |thread: &loadhook_heap::Thread| {
@@ -181,6 +190,11 @@ fn nodes(found: &Threads) -> Value {
         .take(MOST_THREADS)
         .map(thread)
         .collect()
+}
+
+/// A name fit for the page.
+fn shortened(name: &str) -> String {
+    clipped(&printable(name), LONGEST_NAME)
 }
 
 /// Text in the place of nodes.

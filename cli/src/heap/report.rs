@@ -147,7 +147,7 @@ fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
     }
     let histogram = histogram(file, args)?;
     if args.format == Format::Json {
-        let classes = histogram.classes.iter().map(class_json).collect();
+        let classes = histogram.classes.iter().map(class_json);
         let view = json::rows("classes", classes, args.top);
         return Ok(json::write(&histogram, view, out)?);
     }

@@ -293,8 +293,9 @@ function start() {
     return `${bytes(wasted)} wasted by ${grouped.format(instances)} ${kind} of ${grouped.format(values)} values`;
   }).join(" · ");
   if (data.changes) {
-    const { file, after, all, name } = data.changes;
-    $("later").textContent = `${grouped.format(name.length)} of ${grouped.format(all)} classes changed till ${file}: ${facts(after)}. + is more there; bytes and instances are those there.`;
+    const { file, after, all, name, left_out } = data.changes;
+    const missing = left_out ? ` ${grouped.format(left_out)} of them, that shrank most, are left out.` : "";
+    $("later").textContent = `${grouped.format(name.length + left_out)} of ${grouped.format(all)} classes changed till ${file}: ${facts(after)}. + is more there; bytes and instances are those there.${missing}`;
   }
   $("tab-changes").hidden = !data.changes;
   // A link can name the view: heap.html#threads.
