@@ -5,7 +5,7 @@ use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -83,10 +83,7 @@ impl Place {
     /// Puts a copy of a file beside the dump; its name for the VM.
     pub(super) fn add(&self, file: &Path) -> Result<PathBuf> {
         let name = file.file_name().unwrap_or_default();
-        let copy = self.beside.path().join(name);
-        fs::copy(file, &copy)?;
-        fs::set_permissions(&copy, Permissions::from_mode(0o500))?;
-        chown(&copy, Some(self.beside.user), None)?;
+        self.beside.add(&mut File::open(file)?, name)?;
         Ok(self.as_seen.with_file_name(name))
     }
 
@@ -165,6 +162,22 @@ impl Beside {
         self.open.set_permissions(Permissions::from_mode(0o700))
     }
 
+    /// Adds a copy of a file that the VM's user may execute. The folder is that
+    /// user's, who may have put a link there: nothing is written to but what is
+    /// made here.
+    fn add(&self, from: &mut File, name: &OsStr) -> io::Result<()> {
+        let path = self.path().join(name);
+        let mut options = File::options();
+        let mut copy = options
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE)
+            .open(path)?;
+        io::copy(from, &mut copy)?;
+        copy.set_permissions(Permissions::from_mode(0o500))?;
+        fchown(&copy, Some(self.user), None)
+    }
+
     /// A file of the VM's.
     fn open(&self, name: &str) -> io::Result<File> {
         let mut options = File::options();
@@ -226,15 +239,49 @@ pub(super) fn sees(jvm: &Jvm, path: &Path, what: &Metadata) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{chown, symlink};
+
     use super::*;
+
+    /// Somebody else's if we may give files away.
+    fn other() -> u32 {
+        match geteuid().is_root() {
+            true => 65_534,
+            false => geteuid().as_raw(),
+        }
+    }
+
+    /// Its user owns the folder, and could have had any file of ours overwritten.
+    #[test]
+    fn nothing_is_copied_through_a_link() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let victim = parent.path().join("victim");
+        let library = parent.path().join("library");
+        fs::write(&victim, "ours").expect("ours");
+        fs::write(&library, "the library").expect("ours");
+        let before = fs::metadata(&victim).expect("ours");
+        let beside = Beside::new(parent.path(), OsStr::new("h"), other()).expect("ours");
+        symlink(&victim, beside.path().join("library")).expect("ours");
+        let add = |name: &str| {
+            let mut library = File::open(&library).expect("ours");
+            beside.add(&mut library, OsStr::new(name))
+        };
+        let error = add("library").expect_err("there is a link");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&victim).expect("ours"), "ours");
+        let after = fs::metadata(&victim).expect("ours");
+        assert_eq!((after.uid(), after.mode()), (before.uid(), before.mode()));
+        add("another").expect("nothing is there");
+        let copy = fs::metadata(beside.path().join("another")).expect("copied");
+        assert_eq!((copy.uid(), copy.mode() & 0o777), (other(), 0o500));
+    }
 
     /// Who owns a folder can give it another name, and put something else there.
     #[test]
     fn what_is_checked_is_what_gets_the_name() {
         let parent = tempfile::tempdir().expect("a temporary folder");
         let is_root = geteuid().is_root();
-        // Without being root, nobody else's.
-        let user = if is_root { 65_534 } else { geteuid().as_raw() };
+        let user = other();
         let beside = Beside::new(parent.path(), OsStr::new("h"), user).expect("ours");
         let uid = || beside.open.metadata().expect("ours").uid();
         assert_eq!(uid(), user);
@@ -259,7 +306,7 @@ mod tests {
             // A third one's, and what is no file.
             let path = beside.path();
             chown(path.join(NAME), Some(1), None).expect("we are root");
-            std::os::unix::fs::symlink(NAME, path.join("link")).expect("ours");
+            symlink(NAME, path.join("link")).expect("ours");
             fs::create_dir(path.join("folder")).expect("ours");
             for name in [NAME, "link", "folder"] {
                 assert!(beside.open(name).is_err(), "{name}");
