@@ -317,8 +317,19 @@ fn the_jvm_of_another_user_writes_where_nobody_else_does() {
     let jvm = Held::wait(command.args(["heap.Held", "10"]));
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &["heap dump: h ("]);
     let metadata = fs::metadata(folder.path().join("h")).expect("written");
-    assert_eq!((metadata.uid(), metadata.mode() & 0o777), (65_534, 0o600));
-    assert_eq!(names(folder.path()), ["h"]);
+    assert_eq!((metadata.uid(), metadata.mode() & 0o777), (0, 0o600));
+    // What a link leads to may be what only root can write to.
+    fs::write(folder.path().join("ours"), "what was there").expect("ours");
+    std::os::unix::fs::symlink("ours", folder.path().join("link")).expect("ours");
+    let result = done(&mut dump(folder.path(), &jvm.pid(), "link", &[]));
+    result.expect(
+        1,
+        "",
+        &["error: link: a link, and the process is another user's"],
+    );
+    let there = fs::read_to_string(folder.path().join("ours"));
+    assert_eq!(there.expect("readable"), "what was there");
+    assert_eq!(names(folder.path()), ["h", "link", "ours"]);
     jvm.ends_well();
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use loadhook_profile::printable;
 use rustix::fs::OFlags;
-use rustix::process::geteuid;
+use rustix::process::{getegid, geteuid};
 use tempfile::TempDir;
 
 use super::whole;
@@ -36,7 +36,7 @@ const NAME: &str = "dump";
 impl Place {
     pub(super) fn new(jvm: &Jvm, output: &Path) -> Result<Place> {
         let name = || output.display().to_string();
-        let target = behind_links(output);
+        let target = target(output, jvm.user()).with_context(name)?;
         let Some(file_name) = target.file_name() else {
             bail!("{}: not a file", name());
         };
@@ -112,7 +112,7 @@ impl Place {
     fn check(&self) -> Result<u64> {
         let file = self.beside.open(NAME).context("nothing was written")?;
         whole::check(&file)?;
-        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        self.beside.take(&file)?;
         // Lest a crash of the machine leaves the new name and no data.
         file.sync_data()?;
         Ok(file.metadata()?.len())
@@ -178,6 +178,21 @@ impl Beside {
         fchown(&copy, Some(self.user), None)
     }
 
+    /// Makes a file of the VM's ours.
+    fn take(&self, file: &File) -> io::Result<()> {
+        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        if self.user == geteuid().as_raw() {
+            return Ok(());
+        }
+        let group = getegid().as_raw();
+        fchown(file, Some(geteuid().as_raw()), Some(group))?;
+        // Its user can no longer give it one.
+        match file.metadata()?.nlink() {
+            1 => Ok(()),
+            _ => Err(io::Error::other("the dump has other names")),
+        }
+    }
+
     /// A file of the VM's.
     fn open(&self, name: &str) -> io::Result<File> {
         let mut options = File::options();
@@ -212,6 +227,18 @@ impl Drop for Made {
             let _ = fs::remove_dir(folder);
         }
     }
+}
+
+/// What gets the dump. Another user's link may have been put there to have some
+/// file of ours replaced.
+fn target(output: &Path, user: u32) -> Result<PathBuf> {
+    if user == geteuid().as_raw() {
+        return Ok(behind_links(output));
+    }
+    if fs::symlink_metadata(output).is_ok_and(|found| found.is_symlink()) {
+        bail!("a link, and the process is another user's: give the file's own name");
+    }
+    Ok(output.to_owned())
 }
 
 /// How the process names a folder of ours: it may live in a container.
@@ -311,6 +338,40 @@ mod tests {
             for name in [NAME, "link", "folder"] {
                 assert!(beside.open(name).is_err(), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn links_lead_to_dumps_of_our_own_only() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
+        symlink(&file, &link).expect("ours");
+        let ours = geteuid().as_raw();
+        assert_eq!(target(&link, ours).expect("ours"), file);
+        assert_eq!(target(&file, ours + 1).expect("no link"), file);
+        assert!(target(&link, ours + 1).is_err());
+        fs::write(&file, "").expect("ours");
+        assert!(target(&link, ours + 1).is_err());
+    }
+
+    #[test]
+    fn a_dump_of_another_user_becomes_ours() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let beside = Beside::new(parent.path(), OsStr::new("h"), other()).expect("ours");
+        let path = beside.path().join(NAME);
+        fs::write(&path, "").expect("ours");
+        chown(&path, Some(other()), None).expect("ours");
+        beside.take_back().expect("ours");
+        let file = beside.open(NAME).expect("the dump");
+        beside.take(&file).expect("one name");
+        let taken = file.metadata().expect("ours");
+        assert_eq!(
+            (taken.uid(), taken.mode() & 0o777),
+            (geteuid().as_raw(), PRIVATE)
+        );
+        if geteuid().is_root() {
+            fs::hard_link(&path, parent.path().join("kept")).expect("ours");
+            assert!(beside.take(&file).is_err());
         }
     }
 
