@@ -141,7 +141,9 @@ impl Beside {
         let mut options = File::options();
         let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
         let open = options.read(true).custom_flags(flags).open(folder.path())?;
-        if open.metadata()?.uid() != geteuid().as_raw() {
+        if !is_new(&open)? {
+            // Nor may it be removed.
+            let _ = folder.keep();
             return Err(io::Error::other("somebody else put a folder there"));
         }
         if user != geteuid().as_raw() {
@@ -207,6 +209,16 @@ impl Beside {
         }
         Ok(file)
     }
+}
+
+/// Whether a folder can be the one just made: who owns the one around it may have
+/// renamed another there, which must not be given away.
+fn is_new(folder: &File) -> io::Result<bool> {
+    let metadata = folder.metadata()?;
+    let mut entries = fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
+    Ok(metadata.uid() == geteuid().as_raw()
+        && metadata.mode() & 0o777 == 0o700
+        && entries.next().is_none())
 }
 
 /// Folders that were not there; what is empty of them goes at the end.
@@ -338,6 +350,28 @@ mod tests {
             for name in [NAME, "link", "folder"] {
                 assert!(beside.open(name).is_err(), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn only_what_looks_new_is_given_away() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let open = File::open(folder.path()).expect("ours");
+        let set = |mode| {
+            let set = open.set_permissions(Permissions::from_mode(mode));
+            set.expect("ours");
+        };
+        set(0o700);
+        assert!(is_new(&open).expect("ours"));
+        set(0o755);
+        assert!(!is_new(&open).expect("ours"));
+        set(0o700);
+        fs::write(folder.path().join("file"), "").expect("ours");
+        assert!(!is_new(&open).expect("ours"));
+        fs::remove_file(folder.path().join("file")).expect("ours");
+        if geteuid().is_root() {
+            fchown(&open, Some(other()), None).expect("we are root");
+            assert!(!is_new(&open).expect("ours"));
         }
     }
 
