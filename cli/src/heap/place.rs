@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::whole;
 use crate::attach::{Answer, Jvm};
-use crate::output::{PRIVATE, behind_links, check_writable};
+use crate::output::{PRIVATE, behind_links, check_writable, say};
 
 /// Where a dump is written, and where it goes when it is whole.
 pub(super) struct Place {
@@ -105,7 +105,7 @@ impl Place {
             );
         }
         fs::rename(self.beside.path().join(NAME), &self.target)?;
-        self.beside.folder.close()?;
+        self.beside.remove_after_all();
         Ok(size)
     }
 
@@ -192,6 +192,17 @@ impl Beside {
         match file.metadata()?.nlink() {
             1 => Ok(()),
             _ => Err(io::Error::other("the dump has other names")),
+        }
+    }
+
+    /// Removes it when the dump has its name: what fails then is worth a line,
+    /// and no failure.
+    fn remove_after_all(self) {
+        // Its path leads through ours to the folder around it.
+        let name = self.folder.path().file_name().map(OsStr::to_owned);
+        if let Err(error) = self.folder.close() {
+            let name = name.unwrap_or_default();
+            say!("warning: {} stays: {error}", name.display());
         }
     }
 
