@@ -546,6 +546,23 @@ fn who_gives_up_ends_the_walk() {
     jvm.ends_well();
 }
 
+/// The walk went on for ever, and whoever asked next waited for it.
+#[test]
+fn a_program_that_makes_classes_all_the_time_is_given_up() {
+    let folder = folder();
+    for feature in [17, 25] {
+        let jvm = Held::program(feature, &["-Xmx256m"], &["heap.Defining"]);
+        let result = done(&mut dump(folder.path(), &jvm.pid(), "h", WALK));
+        if result.code != Some(0) {
+            let said = "error: h: no dump: classes are loaded faster than they can be looked at";
+            result.expect(1, "", &[said]);
+        }
+        done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &["heap dump: h"]);
+        assert_eq!(names(folder.path()), ["h"]);
+        jvm.ends_well();
+    }
+}
+
 /// The agent finds no folder any more, and nothing is said where the program
 /// says what it has to.
 #[test]

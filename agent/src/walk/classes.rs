@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::dump::{id_in, tag_of};
-use super::{Fault, NO_REFERENCES};
+use super::{Fault, NO_REFERENCES, Wanted};
 use crate::ffi::heap::{FieldInfo, size_of};
 use crate::ffi::jni::{Jni, Reference};
 use crate::ffi::jvmti::{self, Jvmti};
@@ -14,6 +14,10 @@ const CLASS_NOT_PREPARED: i32 = 22;
 
 /// Objects have numbers in steps of this.
 pub(super) const STEP: u64 = 8;
+
+/// How often one looks for classes loaded while one looked: each time there is
+/// less to look at, unless the program makes classes all the time.
+const LOOKS: u32 = 10;
 
 /// What objects of a class are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,14 +108,18 @@ pub(super) fn id_of(number: usize) -> u64 {
 
 impl Classes {
     /// Looks at the classes that are loaded, and tags them with their
-    /// identifiers.
-    pub(super) fn find(jvmti: Jvmti, jni: Jni<'_>) -> Result<Classes, Fault> {
+    /// identifiers; ends when the dump is not `wanted` any more.
+    pub(super) fn find(jvmti: Jvmti, jni: Jni<'_>, wanted: &Wanted<'_>) -> Result<Classes, Fault> {
         let mut classes = Classes {
             all: Vec::new(),
             of_classes: usize::MAX,
         };
         // While one looks, more are loaded.
-        while classes.add_new(jvmti, jni)? {}
+        let mut looks = LOOKS;
+        while classes.add_new(jvmti, jni)? {
+            wanted.check()?;
+            looks = looks.checked_sub(1).ok_or(Fault::Changed)?;
+        }
         let of_classes = |class: &Class| class.name == b"java/lang/Class";
         let found = classes.all.iter().position(of_classes);
         classes.of_classes = found.ok_or(Fault::Odd("there is no java.lang.Class"))?;

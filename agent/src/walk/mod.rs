@@ -205,8 +205,8 @@ fn dump(
 }
 
 fn walk(jvmti: Jvmti, jni: Jni<'_>, file: &File) -> Result<Written, Fault> {
+    let classes = Classes::find(jvmti, jni, &Wanted(file))?;
     let mut out = Writer::new(Wanted(file))?;
-    let classes = Classes::find(jvmti, jni)?;
     for (number, class) in classes.all.iter().enumerate() {
         out.load_class(number as u32 + 1, id_of(number), &class.name)?;
         for field in &class.fields {
@@ -229,11 +229,18 @@ fn walk(jvmti: Jvmti, jni: Jni<'_>, file: &File) -> Result<Written, Fault> {
 /// Writes as long as the file has a name: who gives up takes it away.
 struct Wanted<'f>(&'f File);
 
+impl Wanted<'_> {
+    fn check(&self) -> io::Result<()> {
+        match self.0.metadata()?.nlink() {
+            0 => Err(io::Error::other("given up")),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Write for Wanted<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.metadata()?.nlink() == 0 {
-            return Err(io::Error::other("given up"));
-        }
+        self.check()?;
         self.0.write(bytes)
     }
 
