@@ -112,6 +112,11 @@ impl Jvm {
         Ok(())
     }
 
+    /// Its process, as we number it.
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// The effective user that the VM runs as.
     pub(crate) fn user(&self) -> u32 {
         self.user

@@ -13,7 +13,6 @@
 mod classes;
 mod dump;
 mod hprof;
-mod room;
 mod threads;
 
 use std::fs::File;
@@ -34,9 +33,6 @@ use crate::sys::{Capabilities, capability};
 
 /// What a tag takes in the VM, in bytes: 65 to 85 were measured on JDK 17 and 25.
 const TAG_BYTES: u64 = 80;
-
-/// The part of the free memory that tags may take.
-const PART: u64 = 2;
 
 /// How often the walk is begun again since a class was loaded before it.
 const ATTEMPTS: u32 = 10;
@@ -90,7 +86,8 @@ impl From<io::Error> for Fault {
 /// What the agent was attached for.
 pub(crate) struct Options {
     file: PathBuf,
-    max_memory: Option<u64>,
+    /// The most that tags may take, in bytes.
+    max_memory: u64,
 }
 
 impl Options {
@@ -111,6 +108,7 @@ impl Options {
             }
         }
         let file = file.ok_or("heap-dump=FILE is missing")?;
+        let max_memory = max_memory.ok_or("max-memory=BYTES is missing")?;
         Ok(Options { file, max_memory })
     }
 }
@@ -181,10 +179,7 @@ fn dump(
     let objects = first.0.count_objects()?;
     drop(first);
     let bytes = objects * TAG_BYTES;
-    let limit = match options.max_memory {
-        Some(limit) => limit,
-        None => room::free().map_or(u64::MAX, |free| free / PART),
-    };
+    let limit = options.max_memory;
     writeln!(answer, "counted {objects} {bytes} {limit}")?;
     if bytes > limit {
         return Ok(None);
@@ -260,14 +255,15 @@ mod tests {
             Ok::<_, String>((options.file, options.max_memory))
         };
         for (text, file, max_memory) in [
-            ("heap-dump=/a/b", "/a/b", None),
-            (r"heap-dump=/a\,b=c,max-memory=17", "/a,b=c", Some(17)),
+            ("heap-dump=/a/b,max-memory=0", "/a/b", 0),
+            (r"heap-dump=/a\,b=c,max-memory=17", "/a,b=c", 17),
         ] {
             assert_eq!(read(text), Ok((file.into(), max_memory)));
         }
         for (text, said) in [
             ("", "only"),
             ("max-memory=1", "heap-dump=FILE"),
+            ("heap-dump=a", "max-memory=BYTES"),
             ("heap-dump=a,max-memory=-1", "max-memory=-1: a number"),
             ("heap-dump=a,alloc=exact", "only"),
         ] {

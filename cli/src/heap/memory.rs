@@ -9,20 +9,26 @@ const BESIDE: u64 = 32 << 20;
 
 /// How many bytes what is made of a dump may take.
 pub(super) fn to_take() -> u64 {
-    available().map_or(u64::MAX, |bytes| bytes.saturating_sub(BESIDE) / 4 * 3)
+    let bytes = available_in(Path::new("/"), "self");
+    bytes.map_or(u64::MAX, |bytes| bytes.saturating_sub(BESIDE) / 4 * 3)
 }
 
-/// Bytes that can be had without swapping and within the limits of all control
-/// groups around, as far as the system says; pages of files count as free.
-fn available() -> Option<u64> {
-    available_in(Path::new("/"))
+/// How many bytes the tags of a walk may take in another process, which goes on
+/// meanwhile.
+pub(super) fn to_tag(pid: u32) -> u64 {
+    let bytes = available_in(Path::new("/"), &pid.to_string());
+    bytes.map_or(u64::MAX, |bytes| bytes / 2)
 }
 
-/// The same with `/proc` below another folder.
-fn available_in(root: &Path) -> Option<u64> {
-    let process = root.join("proc/self");
-    let read = |file: &str| fs::read_to_string(process.join(file)).unwrap_or_default();
-    let (groups, mounts) = (read("cgroup"), read("mountinfo"));
+/// Bytes that a process can have without swapping and within the limits of all
+/// control groups around, as far as the system says; pages of files count as
+/// free. `/proc` is below `root`.
+fn available_in(root: &Path, process: &str) -> Option<u64> {
+    let proc = root.join("proc");
+    let read = |file: &str| fs::read_to_string(proc.join(file)).unwrap_or_default();
+    let groups = read(&format!("{process}/cgroup"));
+    // Where they are for us: a container's paths are others.
+    let mounts = read("self/mountinfo");
     let of_machine = fs::read_to_string(root.join("proc/meminfo"));
     let of_machine = of_machine
         .ok()
@@ -64,11 +70,11 @@ const VERSION_2: Names = Names {
     files: ["active_file", "inactive_file"],
 };
 
-/// Where control groups for memory are seen, and which is ours.
+/// Where control groups for memory are seen, and which is the process's.
 struct Mount {
     names: &'static Names,
     at: PathBuf,
-    ours: PathBuf,
+    group: PathBuf,
 }
 
 impl Mount {
@@ -97,14 +103,14 @@ impl Mount {
         Some(Mount {
             names,
             at: PathBuf::from(at),
-            ours: below.to_owned(),
+            group: below.to_owned(),
         })
     }
 
     /// The least that a group on the way up has left.
     fn room(&self, root: &Path) -> Option<u64> {
         let at = root.join(self.at.strip_prefix("/").ok()?);
-        let ways = self.ours.ancestors().map(|group| at.join(group));
+        let ways = self.group.ancestors().map(|group| at.join(group));
         ways.filter_map(|group| self.left(&group)).min()
     }
 
@@ -142,9 +148,12 @@ mod tests {
 
     #[test]
     fn without_groups_it_is_what_the_machine_has() {
-        assert_eq!(available_in(system(&[MEMINFO]).path()), Some(2_048_000_000));
-        assert_eq!(available_in(system(&[]).path()), None);
-        assert!(available().is_some_and(|bytes| bytes > 1 << 20));
+        assert_eq!(
+            available_in(system(&[MEMINFO]).path(), "self"),
+            Some(2_048_000_000)
+        );
+        assert_eq!(available_in(system(&[]).path(), "self"), None);
+        assert!(available_in(Path::new("/"), "self").is_some_and(|bytes| bytes > 1 << 20));
     }
 
     #[test]
@@ -163,14 +172,36 @@ mod tests {
                 "anon 300000\nfile 310000\ninactive_file 200000\nactive_file 100000\n",
             ),
         ];
-        assert_eq!(available_in(system(&files).path()), Some(700_000));
+        assert_eq!(available_in(system(&files).path(), "self"), Some(700_000));
         let inner = ("sys/fs/cgroup/outer/inner/memory.high", "10000\n");
         let files = [&files[..], &[inner]].concat();
-        assert_eq!(available_in(system(&files).path()), Some(5_000));
+        assert_eq!(available_in(system(&files).path(), "self"), Some(5_000));
         // One that has more than it may.
         let full = ("sys/fs/cgroup/outer/inner/memory.current", "20000\n");
         let files = [&files[..], &[full]].concat();
-        assert_eq!(available_in(system(&files).path()), Some(0));
+        assert_eq!(available_in(system(&files).path(), "self"), Some(0));
+    }
+
+    /// Who asks may have other limits than the process.
+    #[test]
+    fn a_process_has_the_room_of_its_own_groups() {
+        let mount = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+        let files = [
+            MEMINFO,
+            ("proc/self/cgroup", "0::/ours\n"),
+            ("proc/7/cgroup", "0::/theirs\n"),
+            ("proc/self/mountinfo", mount),
+            ("sys/fs/cgroup/ours/memory.max", "1000\n"),
+            ("sys/fs/cgroup/theirs/memory.max", "400000\n"),
+            ("sys/fs/cgroup/theirs/memory.current", "399000\n"),
+            (
+                "sys/fs/cgroup/theirs/memory.stat",
+                "anon 16000\ninactive_file 380000\n",
+            ),
+        ];
+        let system = system(&files);
+        assert_eq!(available_in(system.path(), "self"), Some(1_000));
+        assert_eq!(available_in(system.path(), "7"), Some(381_000));
     }
 
     #[test]
@@ -190,13 +221,16 @@ mod tests {
                 "inactive_file 1\ntotal_inactive_file 50000\ntotal_active_file 20000\n",
             ),
         ];
-        assert_eq!(available_in(system(&files).path()), Some(170_000));
+        assert_eq!(available_in(system(&files).path(), "self"), Some(170_000));
         // Those without a limit have a number that none reaches.
         let none = (
             "sys/fs/cgroup/memory/memory.limit_in_bytes",
             "9223372036854771712\n",
         );
         let files = [&files[..], &[none]].concat();
-        assert_eq!(available_in(system(&files).path()), Some(2_048_000_000));
+        assert_eq!(
+            available_in(system(&files).path(), "self"),
+            Some(2_048_000_000)
+        );
     }
 }

@@ -11,6 +11,7 @@ use loadhook_profile::{bytes, count, printable};
 use loadhook_rewrite::list;
 use rustix::process::geteuid;
 
+use super::memory;
 use super::place::{Place, sees};
 use crate::attach::{Answer, Jvm};
 use crate::launch::{agent_path, utf8};
@@ -46,7 +47,7 @@ enum Outcome {
 impl Walk {
     pub(super) fn new(jvm: &Jvm, place: &Place, max_memory: Option<u64>) -> Result<Walk> {
         let dump = list::escaped(utf8(&place.as_seen)?);
-        let limit = max_memory.map_or(String::new(), |most| format!(",max-memory={most}"));
+        let limit = max_memory.unwrap_or_else(|| memory::to_tag(jvm.pid()));
         let library = agent_path()?;
         let is_seen = jvm.user() == geteuid().as_raw()
             && fs::metadata(&library).is_ok_and(|found| sees(jvm, &library, &found));
@@ -58,7 +59,7 @@ impl Walk {
         };
         Ok(Walk {
             library,
-            options: format!("heap-dump={dump}{limit}"),
+            options: format!("heap-dump={dump},max-memory={limit}"),
             is_announced: false,
             is_limited: max_memory.is_some(),
         })
