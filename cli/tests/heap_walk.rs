@@ -492,6 +492,30 @@ fn a_full_disk_ends_the_walk() {
     }
 }
 
+/// The answer cannot be written either, and the program hears nothing of it.
+#[test]
+fn a_disk_that_is_full_from_the_start_is_told() {
+    for feature in [11, 25] {
+        let folder = folder();
+        let java = Jdk::find(feature).expect("a JDK").java();
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -f 0; exec \"$@\"", "sh"]);
+        command.arg(java.get_program()).arg("-XX:-UsePerfData");
+        command.arg("-cp").arg(classes()).stderr(Stdio::piped());
+        let mut jvm = Held::wait(command.args(["heap.Held", "10"]));
+        let result = done(&mut dump(folder.path(), &jvm.pid(), "h", WALK));
+        let said = "error: h: no dump: the agent left no answer, as when the disk is full\n";
+        result.expect(1, "", &[said]);
+        assert_eq!(names(folder.path()), [""; 0]);
+        let stderr = jvm.0.stderr.take().expect("piped");
+        jvm.ends_well();
+        let mut told = String::new();
+        let mut stderr = BufReader::new(stderr);
+        stderr.read_to_string(&mut told).expect("UTF-8");
+        assert!(!told.contains("loadhook: "), "{told}");
+    }
+}
+
 #[test]
 fn a_jvm_that_ends_leaves_no_dump() {
     let folder = folder();

@@ -97,7 +97,7 @@ pub unsafe extern "system" fn Agent_OnAttach(
             let jni = jni.ok_or("this thread has no JNI environment")?;
             // SAFETY: as above.
             let environment = || unsafe { environment(vm) };
-            walk::run(&options, jni, environment).map_err(|error| error.to_string())
+            Ok(walk::run(&options, jni, environment))
         });
         outcome.unwrap_or_else(|message| {
             tell::line(&message);

@@ -119,14 +119,20 @@ pub(crate) fn run(
     options: &Options,
     jni: Jni<'_>,
     environment: impl Fn() -> Option<Jvmti>,
+) -> bool {
+    // Who asked has given up meanwhile, and the folder is gone; or the disk is
+    // full, which who asked says. Either is none of the program's concern.
+    answered(options, jni, environment).unwrap_or(false)
+}
+
+fn answered(
+    options: &Options,
+    jni: Jni<'_>,
+    environment: impl Fn() -> Option<Jvmti>,
 ) -> io::Result<bool> {
     let mut name = options.file.clone().into_os_string();
     name.push(ANSWER);
-    let mut answer = match create(Path::new(&name)) {
-        // Who asked has given up meanwhile, and the folder is gone.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        answer => answer?,
-    };
+    let mut answer = create(Path::new(&name))?;
     match dump(options, jni, environment, &mut answer) {
         Ok(Some(written)) => {
             writeln!(answer, "done {} {}", written.objects, written.cut)?;

@@ -20,6 +20,9 @@ use crate::output::say;
 /// What is behind the dump's name in that of the answer.
 const ANSWER: &str = ".answer";
 
+/// What the VM says when the agent ran, before what it returned.
+const RETURNED: &str = "return code:";
+
 /// An order to walk.
 pub(super) struct Walk {
     library: PathBuf,
@@ -123,9 +126,14 @@ impl Walk {
             }
             None => {
                 let said: Vec<&str> = answer.text.lines().map(str::trim).collect();
+                let said = said.join(" ");
+                let said = said.trim();
+                if said.starts_with(RETURNED) {
+                    bail!("no dump: the agent left no answer, as when the disk is full");
+                }
                 bail!(
                     "the virtual machine does not load the agent: {}",
-                    printable(said.join(" ").trim())
+                    printable(said)
                 )
             }
         }
