@@ -11,21 +11,20 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use common::held::{Held, begun, classes, dump, has, is_whole, names, outcome, send, spawned};
+use common::held::{
+    Held, begun, classes, dump, has, is_whole, names, needs_root, outcome, send, spawned,
+};
 use common::{done, folder, loadhook, mode};
 use loadhook_tests::jdk::Jdk;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
-use rustix::process::{Signal, geteuid};
+use rustix::process::Signal;
 
 /// As a process leaves it that had the number before: to the VM it is none, and the
 /// signal an order to print its stacks.
 #[test]
 fn the_trigger_of_somebody_else_is_none() {
-    if !geteuid().is_root() {
-        // Nobody else can make a file of another user.
-        return;
-    }
+    needs_root();
     let held = Held::start(17, &[], 10);
     let trigger = held.1.path().join(format!(".attach_pid{}", held.pid()));
     fs::write(&trigger, "").expect("ours");
@@ -305,10 +304,7 @@ fn who_waits_for_others_can_give_up() {
 /// Root may dump another user's JVM, which writes into a folder of its user's.
 #[test]
 fn the_jvm_of_another_user_writes_where_nobody_else_does() {
-    if !geteuid().is_root() {
-        // Nobody else can start one.
-        return;
-    }
+    needs_root();
     let folder = folder();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
     let java = Jdk::find(17).expect("JDK 17").java();

@@ -13,11 +13,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::held::{Held, begun, classes, dump, is_whole, names, outcome, send, spawned};
+use common::held::{
+    Held, begun, classes, dump, is_whole, names, needs_root, outcome, send, spawned,
+};
 use common::{done, folder, loadhook, mode};
 use loadhook_heap::{ClassDump, ErrorKind, Graph, Root, RootKind, Type, Visitor, histogram, read};
 use loadhook_tests::jdk::Jdk;
-use rustix::process::{Signal, geteuid};
+use rustix::process::Signal;
 
 const WALK: &[&str] = &["--via", "jvmti"];
 
@@ -706,10 +708,7 @@ fn the_agent_that_is_there_goes_on() {
 /// library that user cannot read.
 #[test]
 fn the_jvm_of_another_user_writes_into_its_own_folder() {
-    if !geteuid().is_root() {
-        // Nobody else can start one.
-        return;
-    }
+    needs_root();
     let folder = folder();
     let java = Jdk::find(17).expect("JDK 17").java();
     let mut command = Command::new(java.get_program());

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use tempfile::TempDir;
 
 use super::{Done, ended, folder, loadhook};
@@ -136,6 +136,11 @@ pub(crate) fn is_whole(dump: &[u8]) -> bool {
         rest = &body[length..];
     }
     false
+}
+
+/// Whom it takes to have something of another user's.
+pub(crate) fn needs_root() {
+    assert!(geteuid().is_root(), "root, to act as another user");
 }
 
 /// Waits for the folder in which the JVM is going to write.
