@@ -81,7 +81,7 @@ impl Objects {
 impl Index {
     /// Of identifiers in order, each once.
     fn new(store: &mut Store, ids: Column) -> io::Result<Index> {
-        let len = ids.len() as u32 / 2;
+        let len = (ids.len() / 2) as u32;
         let [least, most] = match len.checked_sub(1) {
             None => [0; 2],
             Some(last) => [store.get64(&ids, 0)?, store.get64(&ids, last as usize)?],
