@@ -9,7 +9,7 @@ use std::io;
 use crate::store::{Column, Store};
 
 /// Bytes of a run, whatever the memory.
-const LONGEST_RUN: u64 = 32 << 20;
+pub(crate) const LONGEST_RUN: u64 = 32 << 20;
 
 /// Takes records of `N` numbers, a divisor of a page's.
 pub(crate) struct Sorter<const N: usize> {
@@ -34,7 +34,11 @@ impl<const N: usize> Sorter<N> {
         if self.run.len() == self.longest {
             self.write(store)?;
         } else if self.run.len() == self.run.capacity() {
-            let more = self.run.len().clamp(1 << 10, self.longest - self.run.len());
+            let more = self
+                .run
+                .len()
+                .max(1 << 10)
+                .min(self.longest - self.run.len());
             self.run.reserve_exact(more);
         }
         self.run.push(record);
@@ -133,9 +137,15 @@ mod tests {
 
     #[test]
     fn records_come_in_order_however_many_they_are() {
-        for count in [0_u32, 1, 1000, 1024, 1025, 5000, 40_000] {
+        let counts = [0_u32, 1, 1000, 1024, 1025, 5000, 40_000];
+        // Runs of 1024 records, of a few more, and of all.
+        let memories = [0, 16 * 1025, 16 * 1300, 16 * 3000, 1 << 24];
+        for (count, memory) in counts
+            .into_iter()
+            .flat_map(|count| memories.map(|memory| (count, memory)))
+        {
             let mut store = Store::new(0);
-            let mut sorter: Sorter<4> = Sorter::new(0);
+            let mut sorter: Sorter<4> = Sorter::new(memory);
             let mut all = Vec::new();
             for n in 0..count {
                 let record = [n.wrapping_mul(2_654_435_769) % 977, n % 13, n, !n];

@@ -212,6 +212,17 @@ fn what_memory_has_no_room_for_changes_nothing() {
 }
 
 #[test]
+fn any_memory_will_do() {
+    let edges: Vec<Vec<usize>> = (0..5000).map(|n| vec![n / 2]).collect();
+    let dump = dump(&edges, &[4999]);
+    for memory in (0..=400_000).step_by(25_000) {
+        let (graph, _) = Graph::read(|| Ok(&dump[..]), memory).expect("it can be read");
+        // 4999 and its halves, and two classes.
+        assert_eq!(graph.dominators().expect("room").kept(), 14 + 2);
+    }
+}
+
+#[test]
 fn another_dump_is_found_out() {
     let [one, other] =
         [vec![vec![1], vec![]], vec![vec![1], vec![0]]].map(|edges| dump(&edges, &[0]));
