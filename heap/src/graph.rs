@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::histogram::{Histogram, of_survey};
 use crate::index::{Index, Objects};
 use crate::reader::{RootKind, read};
-use crate::sort::Sorter;
+use crate::sort::{LONGEST_RUN, Sorter};
 use crate::store::{Column, Store};
 use crate::survey::{Survey, What};
 
@@ -60,7 +60,7 @@ impl Graph {
         memory: u64,
     ) -> std::result::Result<(Graph, Option<Error>), Error> {
         let opened = || open().map_err(|error| at(error, 0));
-        let sorting = memory / 8;
+        let sorting = (memory / 8).min(LONGEST_RUN);
         let mut survey = Survey::new(true);
         survey.objects = Some(crate::survey::Objects::new(
             Store::new(memory - sorting),
@@ -253,5 +253,33 @@ pub(crate) fn cut_off(outcome: Result<u64>) -> Result<(u64, Option<Error>)> {
         Ok(end) => Ok((end, None)),
         Err(error) if error.is_truncated() => Ok((error.at, Some(error))),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::support::Writer;
+
+    fn dump() -> Vec<u8> {
+        let mut writer = Writer::new();
+        writer.root(0x03, 0x1000, &[1, 0]);
+        for number in 0..5000 {
+            let id = 0x1000 + 32 * number;
+            writer.pair(id, id + 32, 0x1000);
+        }
+        writer.finish()
+    }
+
+    #[test]
+    fn memory_that_sorting_does_not_take_is_for_pages() {
+        let dump = dump();
+        let read = |memory| {
+            Graph::read(|| Ok(&dump[..]), memory)
+                .expect("it is whole")
+                .0
+        };
+        assert_eq!(read(1 << 20).sorting, 1 << 17);
+        assert_eq!(read(1 << 30).sorting, LONGEST_RUN);
     }
 }

@@ -42,6 +42,9 @@ mod links;
 mod reader;
 mod sort;
 mod store;
+#[cfg(test)]
+#[path = "../tests/support/mod.rs"]
+mod support;
 mod survey;
 mod threads;
 
