@@ -272,6 +272,20 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_of_the_disk_is_told_once() {
+        let dump = dump();
+        let (graph, _) = Graph::read(|| Ok(&dump[..]), 0).expect("there is room");
+        graph.check().expect("nothing happened");
+        graph.store.borrow_mut().lose_file();
+        let ids: Vec<u64> = (0..graph.len()).map(|object| graph.id(object)).collect();
+        assert!(ids.contains(&0));
+        let error = graph.check().expect_err("the file is lost");
+        let text = error.to_string();
+        assert!(text.contains("temporary file in "), "{text}");
+        graph.check().expect("it was told");
+    }
+
+    #[test]
     fn memory_that_sorting_does_not_take_is_for_pages() {
         let dump = dump();
         let read = |memory| {

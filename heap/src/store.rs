@@ -144,8 +144,9 @@ impl Store {
 
     #[inline]
     pub(crate) fn push(&mut self, column: &mut Column, value: u32) -> io::Result<()> {
-        if column.len.is_multiple_of(PAGE) {
-            self.columns[column.id as usize].push(NOWHERE);
+        let pages = &mut self.columns[column.id as usize];
+        if column.len >> BITS == pages.len() {
+            pages.push(NOWHERE);
         }
         self.set(column, column.len, value)?;
         column.len += 1;
@@ -155,8 +156,10 @@ impl Store {
     pub(crate) fn pop(&mut self, column: &mut Column) -> io::Result<u32> {
         column.len -= 1;
         let value = self.get(column, column.len)?;
-        if column.len.is_multiple_of(PAGE)
-            && let Some(page) = self.columns[column.id as usize].pop()
+        // One page behind the end stays: a push may come next.
+        let pages = &mut self.columns[column.id as usize];
+        if pages.len() > (column.len >> BITS) + 1
+            && let Some(page) = pages.pop()
         {
             self.free_page(page);
         }
@@ -263,14 +266,8 @@ impl Store {
         Ok(frame as u32)
     }
 
+    /// Writes to a slot, or to a free one if that is none.
     fn write(&mut self, frame: usize, slot: u32) -> io::Result<u32> {
-        let slot = match slot {
-            NONE => self.free_slots.pop().unwrap_or_else(|| {
-                self.slots += 1;
-                self.slots - 1
-            }),
-            slot => slot,
-        };
         let words = &self.words[frame << BITS..(frame + 1) << BITS];
         for (word, bytes) in words.iter().zip(self.buffer.as_chunks_mut().0) {
             *bytes = word.to_ne_bytes();
@@ -280,11 +277,29 @@ impl Store {
             let made = tempfile::tempfile_in(&self.folder);
             self.file = Some(made.map_err(|error| self.placed(error))?);
         }
-        if let Some(file) = &self.file {
-            let written = file.write_all_at(&self.buffer[..], position(slot));
-            written.map_err(|error| self.placed(error))?;
+        let taken = match slot {
+            NONE => self.free_slots.pop().unwrap_or_else(|| {
+                self.slots += 1;
+                self.slots - 1
+            }),
+            slot => slot,
+        };
+        if let Some(file) = &self.file
+            && let Err(error) = file.write_all_at(&self.buffer[..], position(taken))
+        {
+            if slot == NONE {
+                self.free_slots.push(taken);
+            }
+            return Err(self.placed(error));
         }
-        Ok(slot)
+        Ok(taken)
+    }
+
+    /// Loses what is in the file, and can write no more, as by a fault of the disk.
+    #[cfg(test)]
+    pub(crate) fn lose_file(&mut self) {
+        assert!(self.file.is_some(), "memory has room for all");
+        self.file = Some(File::open("/dev/null").expect("empty, to be read only"));
     }
 
     fn placed(&self, error: io::Error) -> io::Error {
@@ -353,5 +368,76 @@ mod tests {
         store.folder = std::env::temp_dir();
         store.set(&column, 8 * PAGE, 1).expect("room");
         assert_eq!(store.get64(&column, PAGE / 2).expect("ours"), 5 << 40);
+    }
+
+    #[test]
+    fn a_page_that_did_not_change_comes_back_again() {
+        let mut store = Store::new(0);
+        let column = store.column(12 * PAGE);
+        for page in 0..12 {
+            let value = 100 + page as u32;
+            store.set(&column, page * PAGE, value).expect("room");
+        }
+        // The last four were in memory only; each takes the place of another.
+        for _ in 0..3 {
+            for page in 0..12 {
+                let found = store.get(&column, page * PAGE).expect("ours");
+                assert_eq!(found, 100 + page as u32);
+            }
+        }
+        assert_eq!(store.slots, 12);
+        assert_eq!(store.get(&column, 0).expect("ours"), 100);
+        let place = position(store.columns[0][0].slot);
+        let file = store.file.as_ref().expect("made above");
+        file.write_all_at(&7_u32.to_ne_bytes(), place)
+            .expect("room");
+        for page in 1..12 {
+            store.get(&column, page * PAGE).expect("ours");
+        }
+        // It was not written again, so what the file has counts.
+        assert_eq!(store.get(&column, 0).expect("ours"), 7);
+    }
+
+    #[test]
+    fn a_page_stays_while_its_first_number_comes_and_goes() {
+        let mut store = Store::new(0);
+        let mut column = store.column(0);
+        for at in 0..=PAGE {
+            store.push(&mut column, at as u32).expect("room");
+        }
+        let frame = store.columns[0][1].frame;
+        for _ in 0..3 {
+            assert_eq!(store.pop(&mut column).expect("ours"), PAGE as u32);
+            assert_eq!(store.columns[0][1].frame, frame);
+            store.push(&mut column, PAGE as u32).expect("room");
+        }
+        for at in (0..=PAGE).rev() {
+            assert_eq!(store.pop(&mut column).expect("ours"), at as u32);
+        }
+        // The second went, the first is kept.
+        assert_eq!((store.columns[0].len(), store.free_frames.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_failed_write_takes_no_room() {
+        let mut store = Store::new(0);
+        let column = store.column(8 * PAGE);
+        for page in 0..4 {
+            store.set(&column, page * PAGE, 1).expect("room");
+        }
+        // It is open for reading only.
+        let file = std::env::current_exe().and_then(File::open);
+        store.file = Some(file.expect("this test"));
+        for _ in 0..3 {
+            let error = store.set(&column, 4 * PAGE, 1).expect_err("no writing");
+            assert!(error.to_string().starts_with("temporary file"), "{error}");
+        }
+        assert_eq!((store.slots, store.free_slots.len()), (1, 1));
+        // What was to be written is still there.
+        store.file = None;
+        store.set(&column, 4 * PAGE, 1).expect("room");
+        for page in 0..5 {
+            assert_eq!(store.get(&column, page * PAGE).expect("ours"), 1);
+        }
     }
 }
