@@ -21,8 +21,8 @@ pub(crate) const ENTRY: u64 = 48;
 /// Objects are numbered by 32 bits, the last of which is none.
 const MOST_OBJECTS: u64 = u32::MAX as u64 - 2;
 
-/// Classes that are kept.
-const MOST_CLASSES: usize = 1 << 24;
+/// What a class takes, about: its entry, layout, row and name.
+const CLASS_BYTES: u64 = 8 * ENTRY;
 
 /// A class, as far as the dump told about it.
 #[derive(Default)]
@@ -186,23 +186,23 @@ impl Survey {
         if self.recent[slot].0 == id && self.recent[slot].1 > 0 {
             return Ok(self.recent[slot].1);
         }
-        let next = self.entries.len() as u32;
-        let index = *self.by_id.entry(id).or_insert(next);
-        if index == next {
-            if self.entries.len() >= MOST_CLASSES {
-                let most = MOST_CLASSES as u64;
-                return Err(ErrorKind::TooMany {
-                    what: "classes",
-                    most,
-                });
-            }
-            self.entries.push(Entry {
-                id,
-                distance: u64::MAX,
-                ..Entry::default()
-            });
-        }
+        let index = match self.by_id.get(&id) {
+            Some(index) => *index,
+            None => self.new_entry(id)?,
+        };
         self.recent[slot] = (id, index);
+        Ok(index)
+    }
+
+    fn new_entry(&mut self, id: u64) -> Result<u32, ErrorKind> {
+        self.keep_bytes(CLASS_BYTES)?;
+        let index = self.entries.len() as u32;
+        self.by_id.insert(id, index);
+        self.entries.push(Entry {
+            id,
+            distance: u64::MAX,
+            ..Entry::default()
+        });
         Ok(index)
     }
 
@@ -464,7 +464,7 @@ impl Visitor for Survey {
         let is_new = self.entries[index as usize].dump.is_none();
         if is_new {
             let parts = class.fields.len() + class.statics.len() + class.constants.len();
-            self.keep_bytes(4 * ENTRY + 24 * parts as u64)?;
+            self.keep_bytes(24 * parts as u64)?;
             self.previous = Previous::None;
             self.see(class.id, CLASS | index, 0)?;
             self.entries[index as usize].dump = Some(class);
