@@ -15,6 +15,10 @@ pub(crate) const END: u32 = u32::MAX;
 /// Places in the list are of 32 bits, the first of which is none.
 const MOST_REFERENCES: u64 = u32::MAX as u64 - 2;
 
+/// Bytes of plans that are kept. One for which there is no room is made anew for
+/// each object.
+const MOST_PLANS: usize = 16 << 20;
+
 type Result<T> = std::result::Result<T, ErrorKind>;
 
 /// Reads the references, all in one list.
@@ -31,7 +35,9 @@ pub(crate) struct Edges<'g> {
     /// What was wrong with the references of the object before.
     fault: Option<ErrorKind>,
     /// Where in the fields of each class's instances references are.
-    plans: Vec<Option<Vec<u32>>>,
+    plans: Vec<Option<Box<[u32]>>>,
+    /// Bytes that more plans may take.
+    room: usize,
     /// The objects of classes that are no roots.
     class_objects: Vec<Option<u32>>,
     /// Loader to its classes, which it keeps, though no field says so.
@@ -64,6 +70,7 @@ impl<'g> Edges<'g> {
             open: None,
             fault: None,
             plans: vec![None; survey.entries.len()],
+            room: MOST_PLANS,
             class_objects,
             loaded,
             survey,
@@ -95,6 +102,22 @@ impl<'g> Edges<'g> {
             self.push(END)?;
         }
         self.fault.take().map_or(Ok(()), Err)
+    }
+
+    /// Where references are in `bytes` of an instance.
+    fn plan(&self, class: u32, bytes: usize) -> Box<[u32]> {
+        let is_weak = is_weak(self.survey, &self.supers, class);
+        let is_referent = |name: &u64, class: u32| {
+            let name = self.survey.names.get(name);
+            name.is_some_and(|name| **name == *b"referent")
+                && self.survey.internal_name(class) == b"java/lang/ref/Reference"
+        };
+        fields(self.survey, &self.supers, class, bytes)
+            .filter(|(_, name, of, class)| {
+                *of == Type::Object && !(is_weak && is_referent(name, *class))
+            })
+            .map(|(offset, ..)| offset as u32)
+            .collect()
     }
 
     fn push(&mut self, value: u32) -> Result<()> {
@@ -218,19 +241,9 @@ impl Visitor for Edges<'_> {
         };
         self.begin(id)?;
         let slot = class as usize;
-        let plan = self.plans[slot].take().unwrap_or_else(|| {
-            let is_weak = is_weak(self.survey, &self.supers, class);
-            let is_kept = |name: &u64, class: u32| {
-                let name = self.survey.names.get(name);
-                let is_referent = name.is_some_and(|name| **name == *b"referent")
-                    && self.survey.internal_name(class) == b"java/lang/ref/Reference";
-                !(is_weak && is_referent)
-            };
-            fields(self.survey, &self.supers, class, bytes.len())
-                .filter(|(_, name, of, class)| *of == Type::Object && is_kept(name, *class))
-                .map(|(offset, ..)| offset as u32)
-                .collect()
-        });
+        let known = self.plans[slot].take();
+        let is_new = known.is_none();
+        let plan = known.unwrap_or_else(|| self.plan(class, bytes.len()));
         let id_size = self.survey.header.id_size as usize;
         for offset in &plan {
             let offset = *offset as usize;
@@ -238,7 +251,11 @@ impl Visitor for Edges<'_> {
                 self.refer_to(number(id));
             }
         }
-        self.plans[slot] = Some(plan);
+        let more = if is_new { size_of_val(&*plan) } else { 0 };
+        if let Some(room) = self.room.checked_sub(more) {
+            self.room = room;
+            self.plans[slot] = Some(plan);
+        }
         self.refer(self.class_objects[slot]);
         for class in self.loaded.remove(&id).unwrap_or_default() {
             self.refer(Some(class));
