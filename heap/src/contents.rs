@@ -1,6 +1,7 @@
 //! What strings and arrays hold, as far as it is shown.
 
 use std::collections::HashMap;
+use std::fmt::{Debug, LowerExp};
 
 use crate::edges::fields;
 use crate::error::{ErrorKind, Type};
@@ -139,13 +140,27 @@ impl<'s> Beginnings<'s> {
         let Some(array) = self.of(array) else {
             return Contents::default();
         };
+        // As Java prints it.
+        let shown: fn(u64) -> String = match array.of {
+            Type::Char => {
+                return characters(&array.bytes, true, u16::from_be_bytes, array.length);
+            }
+            Type::Object => |id| match id {
+                0 => "null".to_owned(),
+                _ => format!("{id:#x}"),
+            },
+            Type::Boolean => |bits| (bits != 0).to_string(),
+            Type::Float => |bits| floating(f32::from_bits(bits as u32)),
+            Type::Double => |bits| floating(f64::from_bits(bits)),
+            Type::Byte => |bits| (bits as i8).to_string(),
+            Type::Short => |bits| (bits as i16).to_string(),
+            Type::Int => |bits| (bits as i32).to_string(),
+            Type::Long => |bits| (bits as i64).to_string(),
+        };
         let size = array.of.size(self.survey.header.id_size) as usize;
-        if array.of == Type::Char {
-            return characters(&array.bytes, true, u16::from_be_bytes, array.length);
-        }
         let elements = array.bytes.chunks_exact(size);
         let is_cut = elements.len() < array.length as usize;
-        let elements: Vec<String> = elements.map(|value| element(array.of, value)).collect();
+        let elements: Vec<String> = elements.map(|bytes| shown(number(bytes))).collect();
         Contents {
             text: elements.join(", "),
             length: array.length,
@@ -197,21 +212,22 @@ fn characters(bytes: &[u8], is_wide: bool, order: fn([u8; 2]) -> u16, length: u3
     }
 }
 
-/// As Java prints it.
-fn element(of: Type, bytes: &[u8]) -> String {
-    let bits = number(bytes);
-    match of {
-        Type::Object if bits == 0 => "null".to_owned(),
-        Type::Object => format!("{bits:#x}"),
-        Type::Boolean => (bits != 0).to_string(),
-        Type::Char => bits.to_string(),
-        Type::Float => f32::from_bits(bits as u32).to_string(),
-        Type::Double => f64::from_bits(bits).to_string(),
-        Type::Byte => (bits as i8).to_string(),
-        Type::Short => (bits as i16).to_string(),
-        Type::Int => (bits as i32).to_string(),
-        Type::Long => (bits as i64).to_string(),
+/// The fewest digits that tell it from others, two at least; with an exponent if it
+/// is very small or large (`Double.toString`, JDK 19 and later).
+fn floating<T: Copy + Debug + LowerExp + Into<f64>>(value: T) -> String {
+    let wide: f64 = value.into();
+    if wide.is_infinite() {
+        return if wide > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
     }
+    if wide.is_nan() || wide == 0.0 || (1e-3..1e7).contains(&wide.abs()) {
+        return format!("{value:?}");
+    }
+    let shortest = format!("{value:e}");
+    let text = match shortest.contains('.') {
+        true => shortest,
+        false => format!("{value:.1e}"),
+    };
+    text.replace('e', "E")
 }
 
 impl Visitor for Beginnings<'_> {
@@ -235,5 +251,45 @@ impl Visitor for Beginnings<'_> {
 
     fn values(&mut self, bytes: &[u8]) {
         self.add(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::floating;
+
+    #[test]
+    fn numbers_are_written_as_java_does() {
+        let doubles = [
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (1.0, "1.0"),
+            (-2.5, "-2.5"),
+            (0.001, "0.001"),
+            (0.000_999, "9.99E-4"),
+            (9_999_999.5, "9999999.5"),
+            (1e7, "1.0E7"),
+            (-123_456_789.0, "-1.23456789E8"),
+            (1e300, "1.0E300"),
+            (2e-5, "2.0E-5"),
+            (f64::from_bits(1), "4.9E-324"),
+            (f64::MAX, "1.7976931348623157E308"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+            (f64::NAN, "NaN"),
+        ];
+        for (value, text) in doubles {
+            assert_eq!(floating(value), text);
+        }
+        let floats = [
+            (0.1_f32, "0.1"),
+            (0.001, "0.001"),
+            (16_777_216.0, "1.6777216E7"),
+            (f32::from_bits(1), "1.4E-45"),
+            (f32::MAX, "3.4028235E38"),
+        ];
+        for (value, text) in floats {
+            assert_eq!(floating(value), text);
+        }
     }
 }
