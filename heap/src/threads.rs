@@ -34,7 +34,7 @@ pub struct Thread {
     pub class: Arc<str>,
     /// Its stack from the top.
     pub frames: Vec<Frame>,
-    /// What native code refers to outside of all frames.
+    /// What native code refers to outside of all frames, each object once.
     pub locals: Vec<Local>,
 }
 
@@ -116,11 +116,13 @@ impl Threads {
         let (mut of_frames, mut of_threads) = (HashMap::new(), HashMap::new());
         let mut seen = HashSet::new();
         for root in &stacks.locals {
+            let is_there = stacks.has_frame(root.thread, root.frame);
+            let frame = is_there.then_some(root.frame);
             // A variable and the operands of an instruction may have the same.
-            if seen.insert((root.thread, root.frame, root.id)) {
-                let locals: &mut Vec<Local> = match stacks.has_frame(root.thread, root.frame) {
-                    true => of_frames.entry((root.thread, root.frame)).or_default(),
-                    false => of_threads.entry(root.thread).or_default(),
+            if seen.insert((root.thread, frame, root.id)) {
+                let locals: &mut Vec<Local> = match frame {
+                    Some(frame) => of_frames.entry((root.thread, frame)).or_default(),
+                    None => of_threads.entry(root.thread).or_default(),
                 };
                 locals.push(local(root));
             }

@@ -51,6 +51,8 @@ fn dump() -> Vec<u8> {
     writer.root(0x03, PAIR, &[7, 1]);
     writer.root(0x02, 0x4000, &[7, 1]);
     writer.root(0x02, 0x4000, &[7, u32::MAX]);
+    // Outside of all frames again: there are three.
+    writer.root(0x02, 0x4000, &[7, 3]);
     writer.root(0x03, 0x7777, &[7, 2]);
     // Of a thread that is not there.
     writer.root(0x03, 0x4000, &[99, 0]);
