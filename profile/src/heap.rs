@@ -147,13 +147,14 @@ pub struct Amounts {
 pub struct Heap {
     /// Whether places are dropped where nothing is alive.
     forgets: bool,
-    /// The objects in each arena, by their ids.
-    arenas: HashMap<ArenaId, HashMap<ObjectId, Object>>,
-    /// The arena of each object.
-    arena_of: HashMap<ObjectId, ArenaId>,
+    /// How many objects are in each arena.
+    arenas: HashMap<ArenaId, usize>,
+    /// Those of all arenas in one table: a table for each arena would stay as
+    /// large as the arena once was, for one object that is left.
+    objects: HashMap<ObjectId, Object>,
     /// Objects whose id another one was moved to, and which keep it till they
     /// leave: in a collection only.
-    covered: HashMap<ObjectId, (ArenaId, Object)>,
+    covered: HashMap<ObjectId, Object>,
     is_collecting: bool,
     amounts: HashMap<Place, Amounts>,
     allocated: Amount,
@@ -163,8 +164,7 @@ pub struct Heap {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Object {
-    class: ClassId,
-    site: SiteId,
+    place: Place,
     size: u64,
 }
 
@@ -211,7 +211,7 @@ pub enum Fault {
 impl Heap {
     /// A heap that forgets a place with the last object that is alive there:
     /// [`Amounts::allocated`] counts from then on. What it takes is bounded by
-    /// what is alive.
+    /// the most that were alive at a time.
     pub fn of_the_living() -> Self {
         Heap {
             forgets: true,
@@ -221,25 +221,23 @@ impl Heap {
 
     /// How many objects are alive.
     pub fn objects(&self) -> usize {
-        self.arena_of.len() + self.covered.len()
+        self.objects.len() + self.covered.len()
     }
 
     /// How many of them are in an arena; `None` if it is not there.
     pub fn objects_in(&self, arena: ArenaId) -> Option<usize> {
-        let covered = self.covered.values().filter(|(of, _)| *of == arena).count();
-        Some(self.arenas.get(&arena)?.len() + covered)
+        self.arenas.get(&arena).copied()
     }
 
     /// Where an object is, and what.
     pub fn place(&self, object: ObjectId) -> Option<Place> {
-        if let Some((arena, first)) = self.covered.get(&object) {
-            return Some(first.place(*arena));
-        }
-        let arena = *self.arena_of.get(&object)?;
-        Some(self.arenas.get(&arena)?.get(&object)?.place(arena))
+        let first = self.covered.get(&object);
+        let object = first.or_else(|| self.objects.get(&object))?;
+        Some(object.place)
     }
 
-    /// Takes the next event.
+    /// Takes the next event. The end of an arena looks at all objects, unless
+    /// none is left in it.
     ///
     /// # Errors
     ///
@@ -289,24 +287,29 @@ impl Heap {
         if self.arenas.contains_key(&arena) {
             return Err(Fault::ArenaInUse(arena));
         }
-        self.arenas.insert(arena, HashMap::new());
+        self.arenas.insert(arena, 0);
         Ok(())
     }
 
     fn delete_arena(&mut self, arena: ArenaId) -> Result<(), Fault> {
-        let Some(objects) = self.arenas.remove(&arena) else {
-            return Err(Fault::UnknownArena(arena));
-        };
-        let covered = self.covered.extract_if(|_, (of, _)| *of == arena);
-        for (_, (_, object)) in covered.collect::<Vec<_>>() {
-            self.ends(arena, object);
+        match self.arenas.remove(&arena) {
+            None => return Err(Fault::UnknownArena(arena)),
+            Some(0) => return Ok(()),
+            Some(_) => {}
+        }
+        let is_in_it = |object: &Object| object.place.arena == arena;
+        let covered = self.covered.extract_if(|_, first| is_in_it(first));
+        let covered: Vec<_> = covered.collect();
+        let objects = self.objects.extract_if(|_, object| is_in_it(object));
+        let objects: Vec<_> = objects.collect();
+        for (_, object) in covered {
+            self.ends(object);
         }
         for (id, object) in objects {
-            self.arena_of.remove(&id);
-            self.ends(arena, object);
+            self.ends(object);
             // Which now has the id alone.
-            if let Some((of, first)) = self.covered.remove(&id) {
-                self.put(of, id, first);
+            if let Some(first) = self.covered.remove(&id) {
+                self.objects.insert(id, first);
             }
         }
         Ok(())
@@ -316,15 +319,14 @@ impl Heap {
         if !self.arenas.contains_key(&place.arena) {
             return Err(Fault::UnknownArena(place.arena));
         }
-        if self.arena_of.contains_key(&id) || self.covered.contains_key(&id) {
+        if self.objects.contains_key(&id) || self.covered.contains_key(&id) {
             return Err(Fault::ObjectInUse(id));
         }
         // No other sum is greater.
         if self.allocated.bytes.checked_add(size).is_none() {
             return Err(Fault::TooManyBytes);
         }
-        let Place { class, site, .. } = place;
-        self.put(place.arena, id, Object { class, site, size });
+        self.put(id, Object { place, size });
         self.allocated.put(size);
         let amounts = self.amounts.entry(place).or_default();
         amounts.allocated.put(size);
@@ -333,8 +335,8 @@ impl Heap {
     }
 
     fn delete_object(&mut self, id: ObjectId) -> Result<(), Fault> {
-        let (arena, object) = self.take(id).ok_or(Fault::UnknownObject(id))?;
-        self.ends(arena, object);
+        let object = self.take(id).ok_or(Fault::UnknownObject(id))?;
+        self.ends(object);
         Ok(())
     }
 
@@ -343,30 +345,30 @@ impl Heap {
         (arena, id): (ArenaId, ObjectId),
         (new_arena, new_id): (ArenaId, ObjectId),
     ) -> Result<(), Fault> {
-        let covered = self.covered.get(&id).map(|(arena, _)| *arena);
-        let found = covered.or_else(|| self.arena_of.get(&id).copied());
-        let found = found.ok_or(Fault::UnknownObject(id))?;
-        if found != arena {
-            return Err(Fault::OtherArena(id, found));
+        let found = self.place(id).ok_or(Fault::UnknownObject(id))?;
+        if found.arena != arena {
+            return Err(Fault::OtherArena(id, found.arena));
         }
         if !self.arenas.contains_key(&new_arena) {
             return Err(Fault::UnknownArena(new_arena));
         }
         // Whether another object than this one has the new id.
-        let in_use = self.arena_of.contains_key(&new_id) && (id != new_id || covered.is_some());
+        let is_its_own = id == new_id && !self.covered.contains_key(&id);
+        let in_use = self.objects.contains_key(&new_id) && !is_its_own;
         if in_use && (!self.is_collecting || self.covered.contains_key(&new_id)) {
             return Err(Fault::ObjectInUse(new_id));
         }
-        let Some((_, object)) = self.take(id) else {
-            return Err(Fault::UnknownObject(id));
-        };
-        if let Some(first) = self.take(new_id) {
+        let object = self.take(id).ok_or(Fault::UnknownObject(id))?;
+        if let Some(first) = self.objects.remove(&new_id) {
             self.covered.insert(new_id, first);
         }
-        self.ends(arena, object);
-        let place = object.place(new_arena);
+        self.ends(object);
+        let place = Place {
+            arena: new_arena,
+            ..object.place
+        };
         self.amounts.entry(place).or_default().live.put(object.size);
-        self.put(new_arena, new_id, object);
+        self.put(new_id, Object { place, ..object });
         Ok(())
     }
 
@@ -382,37 +384,28 @@ impl Heap {
     }
 
     /// Puts an object into an arena that is there.
-    fn put(&mut self, arena: ArenaId, id: ObjectId, object: Object) {
-        self.arena_of.insert(id, arena);
-        self.arenas.entry(arena).or_default().insert(id, object);
+    fn put(&mut self, id: ObjectId, object: Object) {
+        *self.arenas.entry(object.place.arena).or_default() += 1;
+        self.objects.insert(id, object);
     }
 
     /// Takes out the object that an id names.
-    fn take(&mut self, id: ObjectId) -> Option<(ArenaId, Object)> {
-        if let Some(first) = self.covered.remove(&id) {
-            return Some(first);
-        }
-        let arena = self.arena_of.remove(&id)?;
-        let object = self.arenas.get_mut(&arena)?.remove(&id)?;
-        Some((arena, object))
+    fn take(&mut self, id: ObjectId) -> Option<Object> {
+        let first = self.covered.remove(&id);
+        let object = first.or_else(|| self.objects.remove(&id))?;
+        *self.arenas.get_mut(&object.place.arena)? -= 1;
+        Some(object)
     }
 
-    /// What was alive in an arena is so there no longer.
-    fn ends(&mut self, arena: ArenaId, object: Object) {
-        if let Entry::Occupied(mut amounts) = self.amounts.entry(object.place(arena)) {
+    /// What was alive at a place is so there no longer.
+    fn ends(&mut self, object: Object) {
+        if let Entry::Occupied(mut amounts) = self.amounts.entry(object.place) {
             let live = &mut amounts.get_mut().live;
             live.take(object.size);
             if self.forgets && live.objects == 0 {
                 amounts.remove();
             }
         }
-    }
-}
-
-impl Object {
-    fn place(self, arena: ArenaId) -> Place {
-        let Object { class, site, .. } = self;
-        Place { arena, class, site }
     }
 }
 
