@@ -47,7 +47,9 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = |()| ExitCode::SUCCESS;
-    let result = match CommandLine::parse().command {
+    let command = CommandLine::parse().command;
+    signals::survive_file_limits();
+    let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::run(&args).map(done),
         Command::AgentPath => launch::print_agent_path().map(done),

@@ -8,11 +8,18 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::Cause;
+
+/// A file that would grow beyond `ulimit -f` is an error like a full disk, not
+/// our end. Children get the signal's usual effect: it is handled, not ignored.
+pub(crate) fn survive_file_limits() {
+    // Where it cannot be, the limit is our end.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+}
 
 /// Signals that are held back from now on.
 pub(crate) struct Held {

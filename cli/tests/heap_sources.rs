@@ -140,3 +140,18 @@ fn a_report_follows_no_planted_link() {
     done(&mut loadhook(folder.path(), &options)).expect(0, "", &[]);
     assert!(at("x/y/out.txt").is_file());
 }
+
+/// As `ulimit -f` sets it.
+#[test]
+fn a_file_that_may_not_grow_is_an_error() {
+    let folder = folder();
+    fs::write(folder.path().join("a.hprof"), nothing()).expect("ours");
+    let script = "ulimit -f 0; exec \"$0\" heap a.hprof --format json -o out.json";
+    let mut command = in_environment("sh".as_ref(), folder.path());
+    command
+        .args(["-c", script])
+        .arg(env!("CARGO_BIN_EXE_loadhook"));
+    fails(&done(&mut command), "out.json: File too large");
+    let left: Vec<_> = fs::read_dir(folder.path()).expect("ours").collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}
