@@ -1,8 +1,12 @@
 //! Target `dump`: any bytes as a heap dump.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
-use loadhook_heap::{Dominators, Error, Graph, Visitor, histogram, read};
+use loadhook_heap::{
+    Dominators, Duplicate, Duplicates, Error, Graph, Histogram, Thread, Threads, Visitor, Waste,
+    histogram, read,
+};
 
 /// Objects above which dominators are not looked for in the simple way too.
 const FEW: u32 = 64;
@@ -24,24 +28,26 @@ pub fn dump(data: &[u8]) -> bool {
     let (counts, outcome) = histogram(data);
     let with_contents = read(data, &mut Contents);
     // An object may be longer than what is taken at once, if its contents are wanted.
-    if let (Ok(()), Ok(bytes)) = (&outcome, with_contents) {
-        assert_eq!(counts.dump_bytes, bytes);
+    if let (Ok(()), Ok(bytes)) = (&outcome, &with_contents) {
+        assert_eq!(counts.dump_bytes, *bytes);
     }
+    let fault = outcome.as_ref().err();
+    let whole = Whole {
+        counts: &counts,
+        fault,
+        with_contents: with_contents.err(),
+    };
+    duplicates(data, &whole);
+    threads(data, &whole);
     if !data.starts_with(&[0x1f, 0x8b]) {
-        ends(data, outcome.as_ref().err());
+        ends(data, fault);
     }
     let opened = Cell::new(0);
     let open = || {
         opened.set(opened.get() + 1);
         Ok(data)
     };
-    // In little memory, and in much.
-    let memory = if data.len().is_multiple_of(2) {
-        0
-    } else {
-        1 << 24
-    };
-    let graph = match Graph::read(open, memory) {
+    let graph = match Graph::read(open, memory(data)) {
         Ok((graph, cut_off)) => {
             assert!(cut_off.is_none_or(|error| error.is_truncated()));
             graph
@@ -76,6 +82,85 @@ pub fn dump(data: &[u8]) -> bool {
     assert_eq!(links.len(), longest.len().saturating_sub(1));
     graph.check().expect("there is room");
     true
+}
+
+/// None, little or much: up to 16 MB, the bytes say how much.
+fn memory(data: &[u8]) -> u64 {
+    let mix = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let sum = data.iter().fold(0xcbf2_9ce4_8422_2325, mix);
+    (sum >> 8 & 0xff_ffff) >> (sum >> 59)
+}
+
+/// What the histogram of a dump said, and whether its contents can be read.
+struct Whole<'d> {
+    counts: &'d Histogram,
+    fault: Option<&'d Error>,
+    with_contents: Option<Error>,
+}
+
+impl Whole<'_> {
+    /// What was read, if it could be: another reader tells the same.
+    fn agrees<T>(&self, read: Result<(T, Option<Error>), Error>) -> Option<T> {
+        let told = |error: &Error| (error.at, error.to_string());
+        let (read, cut_off) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                let known = [self.fault, self.with_contents.as_ref()];
+                let is_known = |known: &&Error| told(known) == told(&error);
+                assert!(!error.is_truncated(), "{error}");
+                assert!(known.iter().flatten().any(is_known), "{error}");
+                return None;
+            }
+        };
+        assert_eq!(cut_off.as_ref().map(told), self.fault.map(told));
+        assert!(cut_off.is_none_or(|error| error.is_truncated()));
+        Some(read)
+    }
+}
+
+/// Rows add up to what is said of all.
+fn duplicates(data: &[u8], whole: &Whole) {
+    let read = |top| Duplicates::read(|| Ok(data), top, 1 << 30);
+    let Some(all) = whole.agrees(read(usize::MAX)) else {
+        return;
+    };
+    assert_eq!(all.histogram, *whole.counts);
+    assert!(all.worst.is_sorted_by(|a, b| a.wasted >= b.wasted));
+    for (is_string, waste) in [(true, all.strings), (false, all.arrays)] {
+        let rows = || all.worst.iter().filter(|row| row.is_string == is_string);
+        let sum = |of: fn(&Duplicate) -> u64| rows().map(of).sum();
+        let expected = Waste {
+            values: rows().count() as u64,
+            objects: sum(|row| row.count),
+            bytes: sum(|row| row.wasted),
+        };
+        assert_eq!(waste, expected);
+    }
+    for row in &all.worst {
+        let most = (row.count - 1) * row.bytes;
+        assert!(row.count > 1 && row.wasted <= most, "{row:?}");
+        // Strings may share an array.
+        assert!(row.is_string || row.wasted == most, "{row:?}");
+    }
+    let few = whole.agrees(read(2)).expect("it could be read before");
+    assert_eq!(few.worst[..], all.worst[..all.worst.len().min(2)]);
+}
+
+/// In order, and each object once a frame.
+fn threads(data: &[u8], whole: &Whole) {
+    let Some(all) = whole.agrees(Threads::read(|| Ok(data))) else {
+        return;
+    };
+    assert_eq!(all.histogram, *whole.counts);
+    let is_before = |a: &Thread, b: &Thread| (&a.name, a.serial) < (&b.name, b.serial);
+    assert!(all.threads.is_sorted_by(is_before));
+    for thread in &all.threads {
+        let of_frames = thread.frames.iter().map(|frame| &frame.locals);
+        for locals in of_frames.chain([&thread.locals]) {
+            let once: BTreeSet<u64> = locals.iter().map(|local| local.id).collect();
+            assert_eq!(once.len(), locals.len());
+        }
+    }
 }
 
 /// What is cut off is told from what is wrong: before the fault there is none.
