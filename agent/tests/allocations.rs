@@ -11,7 +11,7 @@ use tempfile::TempDir;
 mod support;
 use support::{Finished, Program};
 
-on_each_jdk!(layouts contexts retransformed full_at_the_end full vanishing loaders initialising);
+on_each_jdk!(layouts contexts retransformed full_at_the_end full vanishing loaders initialising beyond);
 on_jdks!(compact_headers: on_25 25);
 on_jdks!(wide_class_pointers: on_17 17);
 
@@ -317,6 +317,50 @@ fn vanishing(feature: u32) -> Result<()> {
     for made in ["Vanishing$Pair", "int[]"] {
         let objects = objects(&format!("\t{made}"));
         ensure!(objects == 3_000_000, "{}: {objects} {made}", run.name);
+    }
+    Ok(())
+}
+
+/// Whose caller may be beyond the frames that are looked at is counted there.
+fn beyond(feature: u32) -> Result<()> {
+    for (options, places) in [
+        ("", ["(deeper)", "all", "all"]),
+        (
+            "alloc-context=true",
+            ["(deeper)", "all", "all < within < (deeper)"],
+        ),
+    ] {
+        let run = Program::new(feature, "Beyond")
+            .options(&format!("include=Beyond$Chosen,alloc=exact,{options}"))
+            .jvm(&["-Xint"])
+            .run()?;
+        run.printed("9000\n", 0)?;
+        let allocations = allocations(&run.profile)?;
+        let mut found = BTreeMap::new();
+        for site in &allocations.sites {
+            if &*site.type_name != "long[]" {
+                continue;
+            }
+            let path =
+                std::iter::successors(site.frame, |at| allocations.frames[*at as usize].parent);
+            let path = path.map(|at| {
+                let method = &run.profile.methods[allocations.frames[at as usize].method as usize];
+                match &*method.name {
+                    "" => method.class.to_string(),
+                    name => name.to_owned(),
+                }
+            });
+            let path: Vec<String> = path.collect();
+            *found.entry(path.join(" < ")).or_default() += site.allocated.objects as u64;
+        }
+        let mut wanted = BTreeMap::<String, u64>::new();
+        for place in places {
+            *wanted.entry(place.to_owned()).or_default() += 3000;
+        }
+        ensure!(found == wanted, "{}: {found:?}", run.name);
+        let notes = &run.profile.header.notes;
+        let told = |note: &String| note.contains("beyond the 128 innermost");
+        ensure!(notes.iter().any(told), "{}: {notes:?}", run.name);
     }
     Ok(())
 }

@@ -326,7 +326,12 @@ impl Samples {
         let most = state.stacks.limits().others;
         let node = match self.source {
             // Without such a frame it is not the program's.
-            Source::Vm { callers } => Some(state.stacks.node_of_chosen(sample.frames, callers)?),
+            Source::Vm { callers } => {
+                let node = state
+                    .stacks
+                    .node_of_chosen(sample.frames, sample.deeper, callers)?;
+                Some(node)
+            }
             _ => state.stacks.node(sample.frames, sample.deeper),
         };
         let mut site = Site {

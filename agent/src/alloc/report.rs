@@ -136,7 +136,7 @@ impl Samples {
             nodes: state.stacks.nodes().to_vec(),
             types: state.types.all().to_vec(),
             owners: state.owners.clone(),
-            lacks: state.lacks(),
+            lacks: state.lacks(self.source),
         }
     }
 
@@ -189,15 +189,19 @@ impl Samples {
 }
 
 impl State {
-    fn lacks(&self) -> Vec<String> {
+    fn lacks(&self, source: Source) -> Vec<String> {
         let stacks = &self.stacks;
-        let lacks = [
-            (
-                stacks.cut,
-                format!(
-                    "samples of allocations have callers beyond the {DEPTH} innermost: they are below (deeper)"
-                ),
+        let cut = match source {
+            Source::Vm { .. } => format!(
+                "objects that the VM made itself have callers beyond the {DEPTH} innermost: they are below \
+                 (deeper); so are those without an instrumented class among the {DEPTH}, which may be others'"
             ),
+            _ => format!(
+                "samples of allocations have callers beyond the {DEPTH} innermost: they are below (deeper)"
+            ),
+        };
+        let lacks = [
+            (stacks.cut, cut),
             (
                 stacks.without_callers,
                 "samples of allocations lack their callers: there was no room for more stacks"

@@ -188,27 +188,39 @@ impl Stacks {
         self.node_at(&path, leaf)
     }
 
-    /// The node of the innermost of these frames whose class is chosen, and of
-    /// its `callers` that are so too: the methods, each once. None without
-    /// such a frame.
-    pub(super) fn node_of_chosen(&mut self, frames: &[StackFrame], callers: bool) -> Option<u32> {
-        let symbols = self.symbols.all();
+    /// Those of these frames whose class is chosen.
+    fn chosen(&self, frames: &[StackFrame]) -> impl Iterator<Item = Place> {
         let places = frames.iter().filter_map(|frame| self.places.get(frame));
-        let mut chosen = places.filter(|place| symbols[place.symbol as usize].is_chosen);
-        let leaf = *chosen.next()?;
-        let mut callers: Vec<Place> = match callers {
-            true => chosen
-                .map(|place| Place {
-                    line: None,
-                    ..*place
-                })
-                .collect(),
-            false => Vec::new(),
+        let symbols = self.symbols.all();
+        let chosen = places.filter(|place| symbols[place.symbol as usize].is_chosen);
+        chosen.copied()
+    }
+
+    /// The node of the innermost of these frames whose class is chosen, and of
+    /// its `callers` that are so too: the methods, each once. `deeper` if there
+    /// are further callers, of whom nobody knows. None without such a frame.
+    pub(super) fn node_of_chosen(
+        &mut self,
+        frames: &[StackFrame],
+        deeper: bool,
+        callers: bool,
+    ) -> Option<u32> {
+        let chosen: Vec<Place> = self.chosen(frames).collect();
+        let (leaf, outer) = match chosen.split_first() {
+            Some((leaf, outer)) => (*leaf, outer),
+            None if deeper => (DEEPER, &[][..]),
+            None => return None,
         };
-        callers.reverse();
-        callers.push(leaf);
+        let is_cut = deeper && (callers || leaf == DEEPER);
+        self.cut += u64::from(is_cut);
+        let top = is_cut.then_some(DEEPER);
+        let outer = outer.iter().rev().filter(|_| callers);
+        let outer = outer.map(|place| Place {
+            line: None,
+            ..*place
+        });
         let mut path: Vec<Place> = Vec::new();
-        for place in callers {
+        for place in top.into_iter().chain(outer).chain([leaf]) {
             // As the tracker folds recursion.
             if let Some(at) = path.iter().position(|known| known.symbol == place.symbol) {
                 path.truncate(at);
@@ -311,13 +323,23 @@ mod tests {
             stacks.define(frame(method), symbol, Some(method as u32));
         }
         let frames = [1, 12, 2, 11, 3, 13, 12, 11, 4].map(frame);
-        let deep = stacks.node_of_chosen(&frames, true);
+        let deep = stacks.node_of_chosen(&frames, false, true);
         assert_eq!(path(&stacks, deep), ["c11", "c12"]);
         let lines = stacks.nodes().iter().map(|node| node.place.line);
         assert_eq!(lines.collect::<Vec<_>>(), [None, Some(12)]);
-        let alone = stacks.node_of_chosen(&frames, false);
+        let alone = stacks.node_of_chosen(&frames, false, false);
         assert_eq!(path(&stacks, alone), ["c12"]);
-        assert_eq!(stacks.node_of_chosen(&[frame(1), frame(99)], true), None);
+        let others = [frame(1), frame(99)];
+        assert_eq!(stacks.node_of_chosen(&others, false, true), None);
+        // Beyond what is looked at there may be some.
+        let deep = stacks.node_of_chosen(&others, true, false);
+        assert_eq!(path(&stacks, deep), ["(deeper)"]);
+        assert_eq!(stacks.node_of_chosen(&others, true, true), deep);
+        let deep = stacks.node_of_chosen(&frames, true, true);
+        assert_eq!(path(&stacks, deep), ["(deeper)", "c11", "c12"]);
+        assert_eq!(stacks.cut, 3);
+        assert_eq!(stacks.node_of_chosen(&frames, true, false), alone);
+        assert_eq!(stacks.cut, 3, "its callers are not asked for");
     }
 
     #[test]
