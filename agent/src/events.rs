@@ -15,6 +15,8 @@ use crate::retransform;
 use crate::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, Long, capability, event};
 use crate::{file, manifest, tell, tracker};
 
+const NOT_OF_THE_VM: &str = "objects that the VM makes are not counted";
+
 /// Why there is no agent.
 pub(crate) enum Refusal {
     /// The options are wrong: this stops the VM before `main`, the only case
@@ -63,9 +65,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         None => None,
         Some(Ok(samples)) => Some(samples),
         Some(Err(error)) if options.counts_allocations() => {
-            tell::line(&format!(
-                "objects that the VM makes are not counted: {error}"
-            ));
+            tell::line(&format!("{NOT_OF_THE_VM}: {error}"));
             None
         }
         Some(Err(error)) => {
@@ -153,8 +153,10 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     }
     // Before anything has probes, and after the tracker's own classes.
     let ends = agent.jvmti.notify(event::THREAD_END, true);
+    let begin = |samples: &Samples| ends.and_then(|()| samples.begin(agent.jvmti, jni));
     if let Some(samples) = &agent.samples
-        && let Err(error) = ends.and_then(|()| samples.begin(agent.jvmti, jni))
+        && !options.counts_allocations()
+        && let Err(error) = begin(samples)
     {
         tell::once(&format!("allocations are not sampled: {error}"));
     }
@@ -170,6 +172,14 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     // Without this event, the VM has no virtual threads.
     let _ = agent.jvmti.notify(event::VIRTUAL_THREAD_END, true);
     retransform::loaded_classes(agent, jni);
+    // Of a class that is loaded it is known only now whether it is instrumented,
+    // and whose a frame is, is asked once.
+    if let Some(samples) = &agent.samples
+        && options.counts_allocations()
+        && let Err(error) = begin(samples)
+    {
+        tell::once(&format!("{NOT_OF_THE_VM}: {error}"));
+    }
 }
 
 /// `ClassFileLoadHook`.
