@@ -235,10 +235,7 @@ impl Samples {
         if event.thread.is_null() {
             return;
         }
-        let (Ok(size), Ok(descriptor)) = (
-            u64::try_from(event.size),
-            jvmti.class_signature(event.class),
-        ) else {
+        let Ok(size) = u64::try_from(event.size) else {
             return;
         };
         let mut frames = jvmti.stack_trace(DEPTH + 1);
@@ -251,6 +248,16 @@ impl Samples {
                 self.lock().stacks.define(frame, symbol, line);
             }
         }
+        // Most of what the VM makes is not the program's.
+        if matches!(self.source, Source::Vm { .. })
+            && !deeper
+            && !self.lock().stacks.has_chosen(&frames)
+        {
+            return;
+        }
+        let Ok(descriptor) = jvmti.class_signature(event.class) else {
+            return;
+        };
         let thread = self.owner(jni, event.thread);
         let sample = Sample {
             thread,
@@ -325,7 +332,6 @@ impl Samples {
         let mut state = self.lock();
         let most = state.stacks.limits().others;
         let node = match self.source {
-            // Without such a frame it is not the program's.
             Source::Vm { callers } => {
                 let node = state
                     .stacks

@@ -188,6 +188,11 @@ impl Stacks {
         self.node_at(&path, leaf)
     }
 
+    /// Whether the class of one of these frames is chosen.
+    pub(super) fn has_chosen(&self, frames: &[StackFrame]) -> bool {
+        self.chosen(frames).next().is_some()
+    }
+
     /// Those of these frames whose class is chosen.
     fn chosen(&self, frames: &[StackFrame]) -> impl Iterator<Item = Place> {
         let places = frames.iter().filter_map(|frame| self.places.get(frame));
