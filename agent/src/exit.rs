@@ -13,6 +13,7 @@ use loadhook_profile::{
 };
 
 use crate::agent::{Agent, Tracker};
+use crate::alloc::Samples;
 use crate::ffi::jni::Jni;
 use crate::options::{Clock, Timing};
 use crate::registry::ClassSymbols;
@@ -127,7 +128,8 @@ fn profile(
     }
     if counts_allocations {
         profile.allocations.get_or_insert_default();
-        profile.header.notes.push(UNSEEN.to_owned());
+        let of_the_vm = agent.samples.as_ref().is_some_and(Samples::has_begun);
+        profile.header.notes.push(unseen(of_the_vm));
         let lost = tracker.lost_allocations(jni);
         if lost > 0 {
             let note = format!(
@@ -142,11 +144,22 @@ fn profile(
     Ok(profile)
 }
 
-/// What counting allocations cannot see.
-const UNSEEN: &str = "allocations are those that instructions of the instrumented classes make, \
-    and those for reflection, clone() and JNI that the VM makes for them and tells of: it tells \
-    of none by code that the compiler has in its place, nor of those that other classes' \
-    instructions make, as inside string concatenation's invokedynamic";
+/// What counting allocations cannot see; `of_the_vm` if the VM tells of those
+/// that it makes itself.
+fn unseen(of_the_vm: bool) -> String {
+    let made_by_vm = match of_the_vm {
+        true => {
+            "and those for reflection, clone() and JNI that the VM makes for them and tells of: \
+             it tells of none by code that the compiler has in its place, nor"
+        }
+        false => "not those for reflection, clone() and JNI, since this VM tells of none, nor",
+    };
+    format!(
+        "allocations are those that instructions of the instrumented classes make, {made_by_vm} \
+         of those that other classes' instructions make, as inside string concatenation's \
+         invokedynamic"
+    )
+}
 
 /// Measures the objects of the classes that the snapshot's sites allocate.
 fn measure(
@@ -221,4 +234,15 @@ fn symbols(agent: &Agent, tracker: &Tracker, classes: Vec<ClassSymbols>) -> Symb
         }
     }
     symbols
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unseen;
+
+    #[test]
+    fn what_the_vm_makes_is_promised_only_where_it_tells() {
+        assert!(unseen(true).contains("make, and those for reflection, clone() and JNI"));
+        assert!(unseen(false).contains("make, not those for reflection, clone() and JNI"));
+    }
 }

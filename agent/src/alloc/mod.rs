@@ -16,7 +16,7 @@ mod threads;
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loadhook_profile::AllocationMode;
@@ -47,6 +47,7 @@ pub(crate) struct Samples {
     /// Whether this VM draws distances as JDK 11 does.
     draws_as_11: OnceLock<bool>,
     thread: OnceLock<ThreadClass>,
+    has_begun: AtomicBool,
     /// How many have ended.
     collections: AtomicU32,
     /// Whether the VM collects the heap in one stop when it is asked to.
@@ -171,6 +172,7 @@ impl Samples {
             follows: !matches!(followed, Followed::Nothing),
             draws_as_11: OnceLock::new(),
             thread: OnceLock::new(),
+            has_begun: AtomicBool::new(false),
             collections: AtomicU32::new(0),
             collects_at_once: OnceLock::new(),
             state: Mutex::new(State {
@@ -220,7 +222,14 @@ impl Samples {
             Source::Vm { .. } => event::VM_OBJECT_ALLOC,
             _ => event::SAMPLED_OBJECT_ALLOC,
         };
-        jvmti.notify(event, true)
+        jvmti.notify(event, true)?;
+        self.has_begun.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether the VM tells of objects.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
