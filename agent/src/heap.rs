@@ -11,15 +11,19 @@ const SNAPSHOT_BYTES: i64 = 128 << 10;
 
 /// The methods that tell.
 pub(crate) struct Heap {
+    /// Whether the heap is collected by threads of the collector's.
+    pub(crate) collects_in_threads: bool,
     free: StaticMethod,
     has_room: StaticMethod,
     collect: StaticMethod,
 }
 
 impl Heap {
+    /// At `VMStart`: no thread is the program's yet, whose names may be any.
     pub(crate) fn find(jni: Jni<'_>) -> Result<Self, Thrown> {
         let budget = jni.find_class(c"java/lang/$LoadhookBudget")?;
         Ok(Heap {
+            collects_in_threads: collects_in_threads(),
             free: jni.static_method(budget, c"free", c"()J")?,
             has_room: jni.static_method(budget, c"hasRoom", c"(J)Z")?,
             collect: jni.static_method(budget, c"collect", c"()V")?,
@@ -40,13 +44,14 @@ impl Heap {
             jni.call_long(self.free, &[])
                 .is_ok_and(|free| free > SNAPSHOT_BYTES)
         };
-        is_free() || !collects_in_threads() && jni.call_void(self.collect, &[]).is_ok() && is_free()
+        let collect = || jni.call_void(self.collect, &[]).is_ok();
+        is_free() || !self.collects_in_threads && collect() && is_free()
     }
 }
 
 /// Whether the heap is collected by threads of the collector's, as ZGC and
 /// Shenandoah do. Those that drive it are gone before `VMDeath`, and who asks
-/// for a collection then waits for ever. Only their workers are left to tell.
+/// for a collection then waits for ever.
 fn collects_in_threads() -> bool {
     let Ok(threads) = fs::read_dir("/proc/self/task") else {
         return false;
