@@ -153,7 +153,8 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     }
     // Before anything has probes, and after the tracker's own classes.
     let ends = agent.jvmti.notify(event::THREAD_END, true);
-    let begin = |samples: &Samples| ends.and_then(|()| samples.begin(agent.jvmti, jni));
+    let in_threads = tracker.heap.collects_in_threads;
+    let begin = |samples: &Samples| ends.and_then(|()| samples.begin(agent.jvmti, jni, in_threads));
     if let Some(samples) = &agent.samples
         && !options.counts_allocations()
         && let Err(error) = begin(samples)

@@ -229,6 +229,14 @@ fn live(feature: u32) -> Result<()> {
         ensure!(dropped.objects == 0.0, "{}: {dropped:?}", run.name);
         let allocations = allocations(&run.profile)?;
         ensure!(allocations.live, "{}", run.name);
+        let notes = &run.profile.header.notes;
+        let told = |note: &String| note.contains("at the last collection");
+        let in_threads = collector.contains(&"-XX:+UseZGC");
+        ensure!(
+            notes.iter().any(told) == in_threads,
+            "{}: {notes:?}",
+            run.name
+        );
         let old = allocations
             .sites
             .iter()

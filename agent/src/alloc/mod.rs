@@ -36,6 +36,10 @@ use crate::sys::{Capabilities, capability, event};
 /// Frames of a stack that are looked at.
 const DEPTH: usize = 128;
 
+/// How often it is tried whether a collection is one stop: one that the
+/// program needs may come between.
+const ATTEMPTS: usize = 3;
+
 /// Stands for the types there is no room for, and for the sites.
 const OTHERS: u32 = 0;
 
@@ -189,7 +193,12 @@ impl Samples {
     }
 
     /// Begins, at `VMInit`.
-    pub(crate) fn begin(&self, jvmti: Jvmti, jni: Jni<'_>) -> jvmti::Result<()> {
+    pub(crate) fn begin(
+        &self,
+        jvmti: Jvmti,
+        jni: Jni<'_>,
+        collects_in_threads: bool,
+    ) -> jvmti::Result<()> {
         let found = jni.framed(|| {
             let class = jni.find_class(c"java/lang/Thread").ok()?;
             let virtual_threads = jni.find_class(c"java/lang/BaseVirtualThread").ok();
@@ -213,10 +222,10 @@ impl Samples {
             // A collector with threads of its own, as ZGC, stops several times
             // or tells of none. They are gone before VMDeath: who asks for a
             // collection then, or has asked just before, waits for ever.
-            jvmti.collect_garbage()?;
+            let is_one_stop = self.is_one_stop(|| jvmti.collect_garbage())?;
             let _ = self
                 .collects_at_once
-                .set(self.collections.load(Ordering::Relaxed) == 1);
+                .set(is_one_stop && !collects_in_threads);
         }
         let event = match self.source {
             Source::Vm { .. } => event::VM_OBJECT_ALLOC,
@@ -225,6 +234,18 @@ impl Samples {
         jvmti.notify(event, true)?;
         self.has_begun.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether the VM tells of one collection where it is asked for one.
+    fn is_one_stop(&self, collect: impl Fn() -> jvmti::Result<()>) -> jvmti::Result<bool> {
+        for _ in 0..ATTEMPTS {
+            let before = self.collections.load(Ordering::Relaxed);
+            collect()?;
+            if self.collections.load(Ordering::Relaxed) == before.wrapping_add(1) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the VM tells of objects.
@@ -430,5 +451,32 @@ impl State {
             self.type_numbers.insert(descriptor.to_vec(), number);
         }
         number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collection_between_is_not_the_collector_s_way() {
+        for (told, is_one_stop, asked) in [
+            ([1, 9, 9, 9], true, 1),
+            ([2, 1, 9, 9], true, 2),
+            ([3, 2, 1, 9], true, 3),
+            ([2, 2, 2, 1], false, 3),
+            ([0, 0, 0, 1], false, 3),
+        ] {
+            let samples = Samples::new(Source::All, Followed::Nothing);
+            let calls = Cell::new(0);
+            let found = samples.is_one_stop(|| {
+                for _ in 0..told[calls.replace(calls.get() + 1)] {
+                    samples.collection_ends();
+                }
+                Ok(())
+            });
+            assert_eq!(found.ok(), Some(is_one_stop), "{told:?}");
+            assert_eq!(calls.get(), asked, "{told:?}");
+        }
     }
 }

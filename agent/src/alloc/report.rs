@@ -31,6 +31,9 @@ const BEHIND_LARGE: &str = "JDK 11 does not show what a thread allocates behind 
 /// Where in the code, without its callers, and which type.
 type Leaf = (Option<Place>, u32);
 
+const AT_LAST_COLLECTION: &str = "what is alive is what was so at the last collection: this \
+    collector is asked for none when a profile is written";
+
 /// What was alive at the first snapshot, to be compared with what is later.
 #[derive(Debug)]
 pub(super) struct Growth {
@@ -69,7 +72,7 @@ impl Samples {
     /// VM does so in one stop; else it is what was alive at the last collection.
     pub(crate) fn add_to(&self, jvmti: Jvmti, loaders: &Loaders, profile: &mut Profile) {
         if self.follows {
-            if self.collects_at_once.get() == Some(&true) {
+            if self.collects_at_once() {
                 let _ = jvmti.collect_garbage();
             }
             // From JDK 17 on a thread of the VM's own tells of what is gone,
@@ -101,6 +104,9 @@ impl Samples {
         if self.source == Source::All && self.draws_as_11() {
             notes.push(BEHIND_LARGE.to_owned());
         }
+        if self.follows && !self.collects_at_once() {
+            notes.push(AT_LAST_COLLECTION.to_owned());
+        }
         if self.follows {
             notes.extend(self.growth(&picture));
         }
@@ -117,6 +123,10 @@ impl Samples {
             frames: frames.all,
             sites,
         });
+    }
+
+    fn collects_at_once(&self) -> bool {
+        self.collects_at_once.get() == Some(&true)
     }
 
     fn picture(&self) -> Picture {
