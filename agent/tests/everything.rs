@@ -2,7 +2,7 @@
 //! bytes and age.
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::{Amount, Seen};
+use loadhook_profile::{Amount, Seen, count};
 use tempfile::TempDir;
 
 mod support;
@@ -205,7 +205,10 @@ fn made_by_the_vm(feature: u32) -> Result<()> {
                 ensure!(path.len() == 1 + callers, "{}: {path:?}", run.name);
             }
         }
-        let note = format!("{made} of the objects were made by the VM itself");
+        let note = format!(
+            "{} of the objects were made by the VM itself",
+            count(made as u64)
+        );
         let notes = &run.profile.header.notes;
         ensure!(
             made > 1000.0 && notes.contains(&note),

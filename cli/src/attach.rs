@@ -405,8 +405,9 @@ impl Trigger {
         }
     }
 
-    /// One that is somebody else's, as of a process that had the number before, is none
-    /// to the VM, which takes the signal for an order to print its stacks.
+    /// One that is somebody else's, as of a process that had the number before,
+    /// is none to the VM, which takes the signal for an order to print its
+    /// stacks.
     fn make(&self, path: &Path) -> io::Result<bool> {
         if let Ok(there) = fs::symlink_metadata(path)
             && ![self.user, 0].contains(&there.uid())

@@ -2,9 +2,10 @@
 //!
 //! The VM gives an object in so many bytes to `SampledObjectAlloc`, in the
 //! thread that allocates it; every one if it is to be one in zero bytes. What
-//! it makes itself, and no instruction, it tells by `VMObjectAlloc`. What is known of stacks and sites is behind one
-//! lock that is held for a moment and never while the VM is called: the VM's
-//! own threads take it too, in `ObjectFree`, when all others stand still.
+//! it makes itself, and no instruction, it tells by `VMObjectAlloc`. What is
+//! known of stacks and sites is behind one lock that is held for a moment and
+//! never while the VM is called: the VM's own threads take it too, in
+//! `ObjectFree`, when all others stand still.
 
 mod estimate;
 mod live;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use loadhook_profile::{
-    Allocations, Frame, Method, Profile, Seen, Site as ProfileSite, ThreadKind, ThreadTree,
+    Allocations, Frame, Method, Profile, Seen, Site as ProfileSite, ThreadKind, ThreadTree, count,
 };
 
 use super::estimate::Estimate;
@@ -76,8 +76,8 @@ impl Samples {
                 let _ = jvmti.collect_garbage();
             }
             // From JDK 17 on a thread of the VM's own tells of what is gone,
-            // later; before the event is enabled, again, all of it. What goes while it
-            // is disabled is never told.
+            // later; before the event is enabled, again, all of it. What goes
+            // while it is disabled is never told.
             let _ = jvmti.notify(event::OBJECT_FREE, true);
         }
         let picture = self.picture();
@@ -98,7 +98,8 @@ impl Samples {
         let mut notes = picture.lacks.clone();
         if matches!(self.source, Source::Vm { .. }) && objects > 0.0 {
             notes.push(format!(
-                "{objects} of the objects were made by the VM itself"
+                "{} of the objects were made by the VM itself",
+                count(objects as u64)
             ));
         }
         if self.source == Source::All && self.draws_as_11() {
@@ -227,8 +228,8 @@ impl State {
                 "objects were not followed: there was no room for more".to_owned(),
             ),
         ];
-        let told = lacks.into_iter().filter(|(count, _)| *count > 0);
-        told.map(|(count, what)| format!("{count} {what}"))
+        let told = lacks.into_iter().filter(|(number, _)| *number > 0);
+        told.map(|(number, what)| format!("{} {what}", count(number)))
             .collect()
     }
 }
