@@ -12,7 +12,7 @@ use crate::loaders::Loaders;
 use crate::options::{self, Clock, Request, Timing};
 use crate::periodic::{self, Turns};
 use crate::retransform;
-use crate::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, Long, capability, event};
+use crate::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability, event};
 use crate::{file, manifest, tell, tracker};
 
 const NOT_OF_THE_VM: &str = "objects that the VM makes are not counted";
@@ -219,13 +219,6 @@ pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: R
 pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Event) {
     if let Some(samples) = &agent.samples {
         samples.take(agent, jni, event);
-    }
-}
-
-/// `ObjectFree`.
-pub(crate) fn object_free(agent: &'static Agent, tag: Long) {
-    if let Some(samples) = &agent.samples {
-        samples.object_is_gone(tag);
     }
 }
 

@@ -9,7 +9,7 @@ mod support;
 use support::marks::{allocations, by_mark, marks};
 use support::{Finished, Program};
 
-on_each_jdk!(by_collector by_compiler growth unloading made_by_the_vm);
+on_each_jdk!(by_collector by_compiler growth unloading made_by_the_vm leaving);
 
 const EXACT: &str = "alloc=live=exact";
 
@@ -271,5 +271,25 @@ fn growth(feature: u32) -> Result<()> {
         format!("alive since the first snapshot: 50.1 MB more of int[] from Kept.main:{line}");
     let notes = &profile.header.notes;
     ensure!(notes.contains(&growing), "{growing}: {notes:?}");
+    Ok(())
+}
+
+/// Threads allocate and collections go on while the program ends: nothing may wait for each other.
+fn leaving(feature: u32) -> Result<()> {
+    for jvm in [&["-Xmx32m"][..], &["-Xmx32m", "-XX:+UseSerialGC"]] {
+        for _ in 0..3 {
+            let run = Program::new(feature, "Leaving")
+                .options("alloc=live=exact,snapshot-every=100ms")
+                .jvm(jvm)
+                .run()?;
+            run.printed("", 7)?;
+            let alive: f64 = allocations(&run.profile)?
+                .sites
+                .iter()
+                .map(|site| site.live.objects)
+                .sum();
+            ensure!(alive > 0.0, "{}", run.name);
+        }
+    }
     Ok(())
 }

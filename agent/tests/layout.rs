@@ -7,9 +7,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_agent::sys::{
-    Callbacks, Capabilities, FrameInfo, HeapCallbacks, JNI_VERSION_10, JVMTI_ERROR_NOT_AVAILABLE,
-    JVMTI_VERSION_11, LineNumberEntry, StackInfo, StackLocal, THREAD_NORM_PRIORITY, VISIT_ABORT,
-    VISIT_OBJECTS, Value, capability, event, invoke, jni, jvmti, reference,
+    Callbacks, Capabilities, FILTER_UNTAGGED, FrameInfo, HeapCallbacks, JNI_VERSION_10,
+    JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry, StackInfo, StackLocal,
+    THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability, event, invoke, jni, jvmti,
+    reference,
 };
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
@@ -114,7 +115,6 @@ const EVENTS: &[(&str, i32, &str)] = &[
         event::GARBAGE_COLLECTION_FINISH,
         "GarbageCollectionFinish",
     ),
-    ("JVMTI_EVENT_OBJECT_FREE", event::OBJECT_FREE, "ObjectFree"),
     (
         "JVMTI_EVENT_VM_OBJECT_ALLOC",
         event::VM_OBJECT_ALLOC,
@@ -141,10 +141,6 @@ const CAPABILITIES: &[(&str, usize)] = &[
     (
         "can_generate_vm_object_alloc_events",
         capability::CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS,
-    ),
-    (
-        "can_generate_object_free_events",
-        capability::CAN_GENERATE_OBJECT_FREE_EVENTS,
     ),
     (
         "can_generate_sampled_object_alloc_events",
@@ -319,6 +315,7 @@ fn probe(feature: u32) -> String {
         );
     }
     for (name, ours) in [
+        ("JVMTI_HEAP_FILTER_UNTAGGED", FILTER_UNTAGGED),
         ("JVMTI_VISIT_OBJECTS", VISIT_OBJECTS),
         ("JVMTI_VISIT_ABORT", VISIT_ABORT),
     ] {

@@ -229,7 +229,12 @@ impl Heap {
         self.arenas.get(&arena).copied()
     }
 
-    /// Where an object is, and what.
+    /// The objects, in no order.
+    pub fn ids(&self) -> impl Iterator<Item = ObjectId> {
+        self.objects.keys().copied()
+    }
+
+    /// Where an object is, and what it is counted by.
     pub fn place(&self, object: ObjectId) -> Option<Place> {
         let first = self.covered.get(&object);
         let object = first.or_else(|| self.objects.get(&object))?;

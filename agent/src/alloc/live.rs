@@ -45,6 +45,24 @@ impl Followed {
         }
     }
 
+    /// How many objects.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Followed::Nothing => 0,
+            Followed::Samples(records) => records.taken,
+            Followed::All(objects) => objects.len(),
+        }
+    }
+
+    /// The tags of all.
+    pub(super) fn tags(&self) -> Vec<i64> {
+        match self {
+            Followed::Nothing => Vec::new(),
+            Followed::Samples(records) => records.tags().collect(),
+            Followed::All(objects) => objects.tags().collect(),
+        }
+    }
+
     /// The object of this tag is gone; the thread that made it.
     pub(super) fn take(&mut self, tag: i64) -> Option<u32> {
         match self {
@@ -68,6 +86,7 @@ impl Followed {
 pub(super) struct Records {
     slots: Vec<Slot>,
     free: Option<u32>,
+    taken: usize,
 }
 
 impl Records {
@@ -88,6 +107,7 @@ impl Records {
             }
             None => return None,
         };
+        self.taken += 1;
         Some(i64::from(at) + 1)
     }
 
@@ -100,7 +120,13 @@ impl Records {
         };
         *slot = Slot::Free(self.free);
         self.free = Some(at);
+        self.taken -= 1;
         Some(record)
+    }
+
+    fn tags(&self) -> impl Iterator<Item = i64> {
+        let slots = (1..).zip(&self.slots);
+        slots.filter_map(|(tag, slot)| matches!(slot, Slot::Taken(_)).then_some(tag))
     }
 
     fn all(&self) -> impl Iterator<Item = Record> {

@@ -4,8 +4,7 @@
 //! thread that allocates it; every one if it is to be one in zero bytes. What
 //! it makes itself, and no instruction, it tells by `VMObjectAlloc`. What is
 //! known of stacks and sites is behind one lock that is held for a moment and
-//! never while the VM is called: the VM's own threads take it too, in
-//! `ObjectFree`, when all others stand still.
+//! never while the VM is called.
 
 mod estimate;
 mod live;
@@ -18,7 +17,7 @@ mod threads;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use loadhook_profile::AllocationMode;
 
@@ -41,6 +40,10 @@ const DEPTH: usize = 128;
 /// program needs may come between.
 const ATTEMPTS: usize = 3;
 
+/// So many followed objects are looked through for those that are gone; later
+/// twice as many as were left.
+const FIRST_CROWD: usize = 1 << 19;
+
 /// Stands for the types there is no room for, and for the sites.
 const OTHERS: u32 = 0;
 
@@ -57,6 +60,13 @@ pub(crate) struct Samples {
     collections: AtomicU32,
     /// Whether the VM collects the heap in one stop when it is asked to.
     collects_at_once: OnceLock<bool>,
+    /// Whether the VM shows dead objects no more than it would collect them.
+    shows_the_living: OnceLock<bool>,
+    /// Whether so much is followed that it is worth looking what is gone.
+    is_crowded: AtomicBool,
+    /// Held for reading while an object gets its tag, for writing while tags
+    /// are compared with objects: one without would pass for gone.
+    tagging: RwLock<()>,
     state: Mutex<State>,
     /// Of the first snapshot.
     growth: OnceLock<Growth>,
@@ -92,6 +102,10 @@ struct State {
     followed: Followed,
     /// Objects there was no room to follow.
     missed: u64,
+    /// As many followed objects are a crowd.
+    crowd: usize,
+    /// The collections that had ended when it was last looked what is gone.
+    looked_at: u32,
     /// Samples there was no room for under their own site.
     without_site: u64,
 }
@@ -156,7 +170,6 @@ impl Samples {
         if follows {
             needed.extend([
                 capability::CAN_TAG_OBJECTS,
-                capability::CAN_GENERATE_OBJECT_FREE_EVENTS,
                 capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS,
             ]);
         }
@@ -180,6 +193,9 @@ impl Samples {
             has_begun: AtomicBool::new(false),
             collections: AtomicU32::new(0),
             collects_at_once: OnceLock::new(),
+            shows_the_living: OnceLock::new(),
+            is_crowded: AtomicBool::new(false),
+            tagging: RwLock::new(()),
             state: Mutex::new(State {
                 stacks: Stacks::new(Limits::DEFAULT),
                 owners: Owners::new(),
@@ -187,6 +203,8 @@ impl Samples {
                 type_numbers: HashMap::new(),
                 followed,
                 missed: 0,
+                crowd: FIRST_CROWD,
+                looked_at: 0,
                 without_site: 0,
             }),
             growth: OnceLock::new(),
@@ -215,7 +233,6 @@ impl Samples {
         let version = jvmti.system_property("java.vm.specification.version");
         let _ = self.draws_as_11.set(version.as_deref() == Some("11"));
         if self.follows {
-            jvmti.notify(event::OBJECT_FREE, true)?;
             jvmti.notify(event::GARBAGE_COLLECTION_FINISH, true)?;
             // A thread's buffer has objects that nobody sees until it is
             // replaced, as it is by a collection.
@@ -227,6 +244,7 @@ impl Samples {
             let _ = self
                 .collects_at_once
                 .set(is_one_stop && !collects_in_threads);
+            let _ = self.shows_the_living.set(collects_in_threads);
         }
         let event = match self.source {
             Source::Vm { .. } => event::VM_OBJECT_ALLOC,
@@ -297,11 +315,14 @@ impl Samples {
             descriptor: &descriptor,
             estimate: self.estimate(size),
         };
-        let Some(tag) = self.add(sample) else {
-            return;
-        };
-        if jvmti.set_tag(event.object, tag).is_err() {
-            self.object_is_gone(tag);
+        let tagging = self.tagging.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tag) = self.add(sample) {
+            // One that gets none passes for gone.
+            let _ = jvmti.set_tag(event.object, tag);
+        }
+        drop(tagging);
+        if self.is_crowded.swap(false, Ordering::Relaxed) {
+            self.look(jvmti);
         }
     }
 
@@ -376,7 +397,11 @@ impl Samples {
             type_number: state.type_number(sample.descriptor, most),
         };
         let State {
-            owners, followed, ..
+            owners,
+            followed,
+            crowd,
+            looked_at,
+            ..
         } = &mut *state;
         if !owners.add(sample.thread, site, sample.estimate, most) {
             site = Site {
@@ -389,6 +414,9 @@ impl Samples {
         }
         if !self.follows {
             return None;
+        }
+        if followed.len() >= *crowd && *looked_at != born {
+            self.is_crowded.store(true, Ordering::Relaxed);
         }
         let tag = followed.put(Record {
             thread: sample.thread,
@@ -413,13 +441,32 @@ impl Samples {
         }
     }
 
-    /// `ObjectFree`: neither JNI nor, but for a few functions, JVM TI is
-    /// allowed, and the program may stand still.
-    pub(crate) fn object_is_gone(&self, tag: i64) {
+    /// Forgets the objects that the heap no longer has.
+    ///
+    /// `ObjectFree` would tell, but from JDK 17 on the VM posts it from a thread
+    /// that a collection stops in the midst, and waits for that thread at its
+    /// end, and whenever the event is enabled, in a way that no collection can
+    /// stop: then all wait for each other, for ever.
+    fn look(&self, jvmti: Jvmti) {
+        let _alone = self.tagging.write().unwrap_or_else(PoisonError::into_inner);
+        let now = self.collections.load(Ordering::Relaxed);
+        let Ok(mut living) = jvmti.tags() else {
+            return;
+        };
+        living.sort_unstable();
         let mut state = self.lock();
-        if let Some(thread) = state.followed.take(tag) {
-            state.owners.release(thread);
+        let State {
+            followed, owners, ..
+        } = &mut *state;
+        for tag in followed.tags() {
+            if living.binary_search(&tag).is_err()
+                && let Some(thread) = followed.take(tag)
+            {
+                owners.release(thread);
+            }
         }
+        state.crowd = FIRST_CROWD.max(2 * state.followed.len());
+        state.looked_at = now;
     }
 
     /// `GarbageCollectionFinish`: the program stands still.

@@ -73,6 +73,14 @@ impl Objects {
         Some(self.tag.cast_signed())
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.heap.objects()
+    }
+
+    pub(super) fn tags(&self) -> impl Iterator<Item = i64> {
+        self.heap.ids().map(|ObjectId(tag)| tag.cast_signed())
+    }
+
     /// The object of this tag is gone; the thread that made it.
     pub(super) fn take(&mut self, tag: i64) -> Option<u32> {
         let object = ObjectId(tag.cast_unsigned());

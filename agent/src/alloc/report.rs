@@ -15,7 +15,6 @@ use super::threads::{Owner, Owners, Site};
 use super::{DEPTH, Samples, Source, State};
 use crate::ffi::jvmti::Jvmti;
 use crate::loaders::Loaders;
-use crate::sys::event;
 
 /// Sites that are named as growing.
 const MOST_GROWING: usize = 10;
@@ -43,7 +42,7 @@ pub(super) struct Growth {
 }
 
 /// What a profile tells, copied at one moment: who allocates does not wait
-/// while it is built, nor does a collection that `ObjectFree` is part of.
+/// while it is built.
 struct Picture {
     /// The collections that have ended.
     now: u32,
@@ -75,10 +74,7 @@ impl Samples {
             if self.collects_at_once() {
                 let _ = jvmti.collect_garbage();
             }
-            // From JDK 17 on a thread of the VM's own tells of what is gone,
-            // later; before the event is enabled, again, all of it. What goes
-            // while it is disabled is never told.
-            let _ = jvmti.notify(event::OBJECT_FREE, true);
+            self.look(jvmti);
         }
         let picture = self.picture();
         let alive = picture.alive();
@@ -105,7 +101,7 @@ impl Samples {
         if self.source == Source::All && self.draws_as_11() {
             notes.push(BEHIND_LARGE.to_owned());
         }
-        if self.follows && !self.collects_at_once() {
+        if self.follows && !self.collects_at_once() && !self.shows_the_living() {
             notes.push(AT_LAST_COLLECTION.to_owned());
         }
         if self.follows {
@@ -130,12 +126,17 @@ impl Samples {
         self.collects_at_once.get() == Some(&true)
     }
 
+    fn shows_the_living(&self) -> bool {
+        self.shows_the_living.get() == Some(&true)
+    }
+
     fn picture(&self) -> Picture {
         let state = self.lock();
         // Under the lock: no record is younger.
         let now = self.collections.load(Ordering::Relaxed);
         let records = state.followed.all().into_iter();
-        let survivors = records.filter(|record| record.born != now);
+        let shows_the_living = self.shows_the_living();
+        let survivors = records.filter(|record| shows_the_living || record.born != now);
         let owned = survivors.map(|record| Record {
             thread: state.owners.current(record.thread),
             ..record

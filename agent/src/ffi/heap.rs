@@ -8,8 +8,8 @@ use std::ptr::{null, null_mut};
 use super::jni::Reference;
 use super::jvmti::{Env, Jvmti, MethodKey, Result, StackFrame, check};
 use crate::sys::{
-    FieldId, FrameInfo, HeapCallbacks, Int, JvmtiError, Long, Object, ReferenceInfo, StackInfo,
-    StackLocal, VISIT_ABORT, VISIT_OBJECTS, Value, jvmti, reference,
+    FILTER_UNTAGGED, FieldId, FrameInfo, HeapCallbacks, Int, JvmtiError, Long, Object,
+    ReferenceInfo, StackInfo, StackLocal, VISIT_ABORT, VISIT_OBJECTS, Value, jvmti, reference,
 };
 
 /// A field of a class.
@@ -230,6 +230,26 @@ impl Jvmti {
 
     /// How many objects the heap has.
     pub(crate) fn count_objects(self) -> Result<u64> {
+        let mut objects: u64 = 0;
+        // SAFETY: the callback takes what `objects` is.
+        unsafe { self.iterate(0, count_object, (&raw mut objects).cast()) }?;
+        Ok(objects)
+    }
+
+    /// The tags of the objects that the heap has, dead ones that no collection
+    /// has met among them.
+    pub(crate) fn tags(self) -> Result<Vec<Long>> {
+        let mut tags: Vec<Long> = Vec::new();
+        // SAFETY: the callback takes what `tags` is.
+        unsafe { self.iterate(FILTER_UNTAGGED, note_tag, (&raw mut tags).cast()) }?;
+        Ok(tags)
+    }
+
+    /// Shows all objects but those that `filter` says.
+    ///
+    /// # Safety
+    /// `callback` must take `data`, as what it is.
+    unsafe fn iterate(self, filter: Int, callback: OnObject, data: *mut c_void) -> Result<()> {
         type F = unsafe extern "system" fn(
             Env,
             Int,
@@ -238,24 +258,23 @@ impl Jvmti {
             *mut c_void,
         ) -> JvmtiError;
         let callbacks = HeapCallbacks {
-            heap_iteration: count_object as *const c_void,
+            heap_iteration: callback as *const c_void,
             heap_reference: null(),
             primitive_field: null(),
             array_primitive_value: null(),
             others: [null(); 12],
         };
-        let mut objects: u64 = 0;
-        // SAFETY: no filter and no class; the count outlives the call.
+        // SAFETY: of all classes; `data` outlives the call, whose callbacks
+        // come one after the other.
         check(unsafe {
             self.function::<F>(jvmti::ITERATE_THROUGH_HEAP)(
                 self.env,
-                0,
+                filter,
                 null_mut(),
                 &callbacks,
-                (&raw mut objects).cast(),
+                data,
             )
-        })?;
-        Ok(objects)
+        })
     }
 
     /// Shows a visitor all that is reached from the roots, while the VM stands
@@ -308,6 +327,22 @@ impl Jvmti {
         // SAFETY: callers let go of their copies.
         unsafe { self.function::<F>(jvmti::DISPOSE_ENVIRONMENT)(self.env) };
     }
+}
+
+/// What `IterateThroughHeap` calls: the class's tag, the size, the tag, the
+/// length, and what was passed.
+type OnObject = unsafe extern "system" fn(Long, Long, *mut Long, Int, *mut c_void) -> Int;
+
+unsafe extern "system" fn note_tag(
+    _class_tag: Long,
+    _size: Long,
+    tag: *mut Long,
+    _length: Int,
+    tags: *mut c_void,
+) -> Int {
+    // SAFETY: what `tags` passed, and the VM's cell for the tag.
+    unsafe { (*tags.cast::<Vec<Long>>()).push(*tag) };
+    VISIT_OBJECTS
 }
 
 unsafe extern "system" fn count_object(

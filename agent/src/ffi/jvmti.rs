@@ -474,7 +474,7 @@ impl Jvmti {
         Ok(lines)
     }
 
-    /// Gives an object a tag, which `ObjectFree` will tell.
+    /// Gives an object a tag, which it has till it is gone.
     pub(crate) fn set_tag(self, object: Reference, tag: Long) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Object, Long) -> JvmtiError;
         // SAFETY: the object is a reference of this thread's.

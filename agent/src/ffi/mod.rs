@@ -184,7 +184,6 @@ fn callbacks() -> Callbacks {
     );
     set(event::VM_OBJECT_ALLOC, object_alloc as *const c_void);
     set(event::SAMPLED_OBJECT_ALLOC, object_alloc as *const c_void);
-    set(event::OBJECT_FREE, object_free as *const c_void);
     set(
         event::GARBAGE_COLLECTION_FINISH,
         garbage_collection_finish as *const c_void,
@@ -276,10 +275,6 @@ unsafe extern "system" fn object_alloc(
     };
     // SAFETY: the VM passes this thread's environment.
     unsafe { on_event(env, |agent, jni| events::object_alloc(agent, jni, event)) }
-}
-
-unsafe extern "system" fn object_free(_jvmti: *mut c_void, tag: Long) {
-    on_event_without_jni(|agent| events::object_free(agent, tag));
 }
 
 unsafe extern "system" fn garbage_collection_finish(_jvmti: *mut c_void) {

@@ -138,7 +138,6 @@ pub mod capability {
     pub const CAN_GENERATE_ALL_CLASS_HOOK_EVENTS: usize = 26;
     pub const CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS: usize = 29;
     pub const CAN_GENERATE_GARBAGE_COLLECTION_EVENTS: usize = 31;
-    pub const CAN_GENERATE_OBJECT_FREE_EVENTS: usize = 32;
     pub const CAN_RETRANSFORM_CLASSES: usize = 37;
     pub const CAN_RETRANSFORM_ANY_CLASS: usize = 38;
     pub const CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS: usize = 43;
@@ -179,7 +178,6 @@ pub mod event {
     pub const CLASS_FILE_LOAD_HOOK: c_int = 54;
     pub const VM_START: c_int = 57;
     pub const GARBAGE_COLLECTION_FINISH: c_int = 82;
-    pub const OBJECT_FREE: c_int = 83;
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
     pub const VIRTUAL_THREAD_END: c_int = 88;
@@ -251,6 +249,8 @@ pub mod reference {
     pub const THREAD: c_int = 26;
 }
 
+/// `JVMTI_HEAP_FILTER_UNTAGGED`: only objects with a tag are shown.
+pub const FILTER_UNTAGGED: Int = 0x8;
 /// `JVMTI_VISIT_OBJECTS`: the walk goes on, into the object too.
 pub const VISIT_OBJECTS: Int = 0x100;
 /// `JVMTI_VISIT_ABORT`: the walk ends.
