@@ -589,6 +589,41 @@ fn a_program_that_makes_classes_all_the_time_is_given_up() {
     }
 }
 
+/// How many kilobytes the walk takes of a program with so many threads.
+fn walked_threads(threads: u64) -> u64 {
+    let options = ["-Xmx64m", "-Xss256k", "-XX:+UseSerialGC"];
+    let jvm = Held::program(11, &options, &["heap.Crowd", &threads.to_string()]);
+    let folder = folder();
+    // Has the VM collect as the walk does.
+    done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
+    let most = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", jvm.pid()));
+        let status = status.expect("it lives");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next());
+        let kilobytes = kilobytes.and_then(|kilobytes| kilobytes.parse::<u64>().ok());
+        kilobytes.expect("a number")
+    };
+    let before = most();
+    done(&mut dump(folder.path(), &jvm.pid(), "h", WALK)).expect(0, "", &[]);
+    let more = most() - before;
+    let dump = Dump::of(&folder.path().join("h"));
+    let is = |root: &&Root| root.kind == RootKind::ThreadObject;
+    assert!(dump.roots.iter().filter(is).count() as u64 >= threads);
+    jvm.ends_well();
+    more
+}
+
+/// The VM takes 32 KB for a stack, however short. The walk of later
+/// JDKs takes as much for each thread itself.
+#[test]
+fn stacks_of_many_threads_take_little_memory() {
+    const THREADS: u64 = 2_000;
+    let [few, many] = [10, THREADS].map(walked_threads);
+    // A quarter of what all at once would take.
+    assert!(many < few + THREADS * 32 / 4, "{few}, {many} KB");
+}
+
 /// The agent finds no folder any more, and nothing is said where the program
 /// says what it has to.
 #[test]

@@ -23,7 +23,6 @@ pub(crate) struct FieldInfo {
 
 /// A thread and its innermost frames.
 pub(crate) struct ThreadStack {
-    /// A local reference of the calling thread.
     pub(crate) thread: Reference,
     pub(crate) frames: Vec<StackFrame>,
 }
@@ -187,18 +186,44 @@ impl Jvmti {
         Ok(self.take_references(count, classes))
     }
 
-    /// The platform threads and the innermost `most` frames of each.
-    pub(crate) fn all_stacks(self, most: Int) -> Result<Vec<ThreadStack>> {
-        type F = unsafe extern "system" fn(Env, Int, *mut *mut StackInfo, *mut Int) -> JvmtiError;
-        let (mut count, mut stacks): (Int, *mut StackInfo) = (0, null_mut());
+    /// The platform threads, as local references of the calling thread.
+    pub(crate) fn threads(self) -> Result<Vec<Reference>> {
+        type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
+        let (mut count, mut threads): (Int, *mut Object) = (0, null_mut());
         // SAFETY: both are written before success is reported.
         check(unsafe {
-            self.function::<F>(jvmti::GET_ALL_STACK_TRACES)(self.env, most, &mut stacks, &mut count)
+            self.function::<F>(jvmti::GET_ALL_THREADS)(self.env, &mut count, &mut threads)
+        })?;
+        Ok(self.take_references(count, threads))
+    }
+
+    /// The innermost `most` frames of each of some threads: those that have
+    /// ended have none.
+    pub(crate) fn stacks(self, threads: &[Reference], most: Int) -> Result<Vec<ThreadStack>> {
+        type F = unsafe extern "system" fn(
+            Env,
+            Int,
+            *const Object,
+            Int,
+            *mut *mut StackInfo,
+        ) -> JvmtiError;
+        let threads: Vec<Object> = threads.iter().map(|thread| thread.0).collect();
+        let mut stacks: *mut StackInfo = null_mut();
+        // SAFETY: the VM reads as many references as it is told, and writes
+        // `stacks` before success is reported.
+        check(unsafe {
+            self.function::<F>(jvmti::GET_THREAD_LIST_STACK_TRACES)(
+                self.env,
+                threads.len() as Int,
+                threads.as_ptr(),
+                most,
+                &mut stacks,
+            )
         })?;
         let found = match stacks.is_null() {
             true => &[][..],
-            // SAFETY: the VM wrote `count` stacks.
-            false => unsafe { std::slice::from_raw_parts(stacks, count.max(0) as usize) },
+            // SAFETY: the VM wrote a stack for each thread.
+            false => unsafe { std::slice::from_raw_parts(stacks, threads.len()) },
         };
         let stack = |info: &StackInfo| {
             let frames: &[FrameInfo] = match info.frame_buffer.is_null() {

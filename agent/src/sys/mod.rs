@@ -89,6 +89,7 @@ pub mod jni {
 pub mod jvmti {
     #![allow(missing_docs)]
     pub const SET_EVENT_NOTIFICATION_MODE: usize = 1;
+    pub const GET_ALL_THREADS: usize = 3;
     pub const RUN_AGENT_THREAD: usize = 11;
     pub const GET_TOP_THREAD_GROUPS: usize = 12;
     pub const GET_NAMED_MODULE: usize = 39;
@@ -109,7 +110,7 @@ pub mod jvmti {
     pub const GET_LINE_NUMBER_TABLE: usize = 69;
     pub const GET_LOADED_CLASSES: usize = 77;
     pub const GET_CLASS_LOADER_CLASSES: usize = 78;
-    pub const GET_ALL_STACK_TRACES: usize = 99;
+    pub const GET_THREAD_LIST_STACK_TRACES: usize = 100;
     pub const GET_STACK_TRACE: usize = 103;
     pub const GET_TAG: usize = 105;
     pub const SET_TAG: usize = 106;

@@ -12,8 +12,12 @@ use crate::ffi::jni::{Jni, Reference};
 use crate::ffi::jvmti::{Jvmti, MethodKey, StackFrame};
 use crate::sys::Long;
 
-/// Frames of a thread that are kept, the innermost: 32 KB.
+/// Frames of a thread that are kept, the innermost: the VM takes 32 KB for
+/// them, however many there are.
 const MOST_FRAMES: i32 = 2048;
+
+/// How many threads are asked for their stacks at once.
+const AT_ONCE: usize = 64;
 
 /// A thread.
 struct Thread {
@@ -51,26 +55,28 @@ impl Threads {
         let mut frames = 0;
         let write = || {
             jni.ensure_local_capacity();
-            for (at, stack) in jvmti.all_stacks(MOST_FRAMES)?.into_iter().enumerate() {
-                let serial = at as u32 + 1;
-                let id = announce(jvmti, ids, stack.thread)?;
-                let mut trace = Vec::new();
-                for frame in &stack.frames {
-                    let method = match methods.get(&frame.method) {
-                        Some(method) => method,
-                        None => {
-                            let method = jni.framed(|| find(jvmti, classes, frame.method, out));
-                            let method = method.unwrap_or(Err(NO_REFERENCES))?;
-                            methods.entry(frame.method).or_insert(method)
-                        }
-                    };
-                    frames += 1;
-                    out.stack_frame(&record(frames, frame, method))?;
-                    trace.push(frames);
+            for some in jvmti.threads()?.chunks(AT_ONCE) {
+                for stack in jvmti.stacks(some, MOST_FRAMES)? {
+                    let serial = threads.0.len() as u32 + 1;
+                    let id = announce(jvmti, ids, stack.thread)?;
+                    let mut trace = Vec::new();
+                    for frame in &stack.frames {
+                        let method = match methods.get(&frame.method) {
+                            Some(method) => method,
+                            None => {
+                                let method = jni.framed(|| find(jvmti, classes, frame.method, out));
+                                let method = method.unwrap_or(Err(NO_REFERENCES))?;
+                                methods.entry(frame.method).or_insert(method)
+                            }
+                        };
+                        frames += 1;
+                        out.stack_frame(&record(frames, frame, method))?;
+                        trace.push(frames);
+                    }
+                    out.stack_trace(NO_TRACE + serial, serial, &trace)?;
+                    let methods = stack.frames.iter().map(|frame| frame.method).collect();
+                    threads.0.insert(id, Thread { serial, methods });
                 }
-                out.stack_trace(NO_TRACE + serial, serial, &trace)?;
-                let methods = stack.frames.iter().map(|frame| frame.method).collect();
-                threads.0.insert(id, Thread { serial, methods });
             }
             Ok(())
         };

@@ -25,7 +25,13 @@ pub(crate) fn classes() -> &'static Path {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/heap");
         let mut javac = jdk.javac().expect("javac");
         javac.args(["--release", "11", "-d"]).arg(&folder);
-        for program in ["Defining.java", "Held.java", "Parked.java", "Walked.java"] {
+        for program in [
+            "Crowd.java",
+            "Defining.java",
+            "Held.java",
+            "Parked.java",
+            "Walked.java",
+        ] {
             javac.arg(sources.join(program));
         }
         helpers::output(&mut javac).expect("the programs compile");
