@@ -92,7 +92,7 @@ enum Current {
 }
 
 /// Writes the walk's objects.
-pub(super) struct Dump<'c, W> {
+pub(super) struct Dump<'c, W: Write> {
     classes: &'c Classes,
     threads: &'c Threads,
     out: Writer<W>,

@@ -2,7 +2,7 @@
 //! heap in segments.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::time::SystemTime;
 
 use crate::ffi::heap::size_of;
@@ -89,8 +89,8 @@ pub(super) struct FrameRecord {
 }
 
 /// Writes a dump.
-pub(super) struct Writer<W> {
-    out: W,
+pub(super) struct Writer<W: Write> {
+    out: BufWriter<W>,
     names: HashMap<Box<[u8]>, u64>,
     segment: Vec<u8>,
     /// Whether the segment's head is written: it is one object's.
@@ -98,7 +98,8 @@ pub(super) struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    pub(super) fn new(mut out: W) -> io::Result<Self> {
+    pub(super) fn new(out: W) -> io::Result<Self> {
+        let mut out = BufWriter::new(out);
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let millis = now.map_or(0, |time| time.as_millis() as u64);
         out.write_all(b"JAVA PROFILE 1.0.2\0")?;
@@ -270,6 +271,31 @@ mod tests {
         assert_eq!(lengths, [&[9], &large[..], &[9]].concat());
         assert_eq!(segments[3][1..300].last(), Some(&42));
         assert!(segments[4][1..].iter().all(|byte| *byte == 9));
+    }
+
+    /// Counts the calls.
+    struct Calls<'c>(&'c mut usize);
+
+    impl Write for Calls<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            *self.0 += 1;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn many_names_are_written_at_once() {
+        let mut calls = 0;
+        let mut writer = Writer::new(Calls(&mut calls)).expect("memory");
+        for number in 0..10_000_u32 {
+            writer.name(&number.to_be_bytes()).expect("memory");
+        }
+        writer.finish().expect("memory");
+        assert!(calls < 100, "{calls}");
     }
 
     #[test]
