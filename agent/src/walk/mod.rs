@@ -43,7 +43,8 @@ const ANSWER: &str = ".answer";
 /// Why there is no dump.
 #[derive(Debug)]
 enum Fault {
-    /// A class was loaded between the look at the classes and the walk.
+    /// A class was loaded or unloaded between the look at the classes and the
+    /// walk.
     Changed,
     /// The VM does what JVM TI rules out.
     Odd(&'static str),

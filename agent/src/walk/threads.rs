@@ -9,8 +9,11 @@ use super::hprof::{FrameRecord, NO_TRACE, Writer};
 use super::{Fault, NO_REFERENCES};
 use crate::ffi::heap::Variable;
 use crate::ffi::jni::{Jni, Reference};
-use crate::ffi::jvmti::{Jvmti, MethodKey, StackFrame};
+use crate::ffi::jvmti::{self, Jvmti, MethodKey, StackFrame};
 use crate::sys::Long;
+
+/// `JVMTI_ERROR_INVALID_METHODID`: the method's class is unloaded.
+const INVALID_METHODID: i32 = 23;
 
 /// Frames of a thread that are kept, the innermost: the VM takes 32 KB for
 /// them, however many there are.
@@ -121,8 +124,8 @@ fn find(
     method: MethodKey,
     out: &mut Writer<impl Write>,
 ) -> Result<Method, Fault> {
-    let (name, descriptor) = jvmti.method_name(method)?;
-    let class = jvmti.declaring_class(method)?;
+    let (name, descriptor) = jvmti.method_name(method).map_err(unless_gone)?;
+    let class = jvmti.declaring_class(method).map_err(unless_gone)?;
     let number = classes.number(id_in(jvmti.tag(class)?));
     let file = match jvmti.source_file_name(class) {
         Ok(file) => out.name(&file)?,
@@ -135,6 +138,15 @@ fn find(
         class_serial: number.ok_or(Fault::Changed)? as u32 + 1,
         lines: jvmti.line_numbers(method).unwrap_or_default(),
     })
+}
+
+/// The fault of a method that cannot be had: its thread may have left it, and
+/// its class may be gone.
+fn unless_gone(error: jvmti::Error) -> Fault {
+    match error {
+        jvmti::Error(INVALID_METHODID) => Fault::Changed,
+        error => Fault::Vm(error),
+    }
 }
 
 fn record(id: u64, frame: &StackFrame, method: &Method) -> FrameRecord {
@@ -152,5 +164,72 @@ fn record(id: u64, frame: &StackFrame, method: &Method) -> FrameRecord {
             ..0 => NATIVE,
             _ => line.unwrap_or(UNKNOWN),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A method's key: any address.
+    fn method(address: usize) -> MethodKey {
+        MethodKey::unknown(address)
+    }
+
+    fn threads() -> Threads {
+        let thread = |serial, methods: &[usize]| Thread {
+            serial,
+            methods: methods.iter().copied().map(method).collect(),
+        };
+        Threads(HashMap::from([
+            (80, thread(1, &[])),
+            (88, thread(2, &[7, 8, 7])),
+        ]))
+    }
+
+    #[test]
+    fn threads_that_began_later_have_no_stack_of_their_own() {
+        for (thread, expected) in [
+            (80, (1, NO_TRACE + 1)),
+            (88, (2, NO_TRACE + 2)),
+            (96, (0, NO_TRACE)),
+        ] {
+            assert_eq!(threads().serials(thread), expected, "{thread}");
+        }
+    }
+
+    /// Between the stacks and the walk the program runs.
+    #[test]
+    fn variables_of_frames_that_are_left_name_none() {
+        const NONE: u32 = u32::MAX;
+        for (thread, depth, of, expected) in [
+            (88, 0, 7, (2, 0)),
+            (88, 1, 8, (2, 1)),
+            (88, 2, 7, (2, 2)),
+            // Another method is there.
+            (88, 1, 7, (2, NONE)),
+            // Of a deeper stack, and of none.
+            (88, 3, 7, (2, NONE)),
+            (88, -1, 7, (2, NONE)),
+            (80, 0, 7, (1, NONE)),
+            // A thread that began later.
+            (96, 0, 7, (0, NONE)),
+        ] {
+            let variable = Variable {
+                thread_tag: tag_of(thread),
+                depth,
+                method: method(of),
+            };
+            let found = threads().frame(&variable, thread);
+            assert_eq!(found, expected, "{thread}, {depth}, {of}");
+        }
+    }
+
+    #[test]
+    fn methods_of_unloaded_classes_begin_the_walk_again() {
+        let gone = unless_gone(jvmti::Error(INVALID_METHODID));
+        assert!(matches!(gone, Fault::Changed), "{gone}");
+        let other = unless_gone(jvmti::Error(110));
+        assert!(matches!(other, Fault::Vm(jvmti::Error(110))), "{other}");
     }
 }
