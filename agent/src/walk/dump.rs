@@ -128,7 +128,7 @@ fn nulls(out: &mut Writer<impl Write>, count: u32) -> io::Result<()> {
 
 /// What came of a dump.
 pub(super) struct Written {
-    pub(super) objects: u64,
+    /// Arrays too long for a record.
     pub(super) cut: u64,
     /// Classes whose fields are missing.
     pub(super) partial: Vec<usize>,
@@ -184,7 +184,6 @@ impl<'c, W: Write> Dump<'c, W> {
         }
         self.out.finish()?;
         Ok(Written {
-            objects: self.written,
             cut: self.cut,
             partial: self.partial,
         })

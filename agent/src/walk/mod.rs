@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! counted OBJECTS BYTES LIMIT
-//! done OBJECTS CUT      or: refused      or: fault TEXT
+//! done CUT      or: refused      or: fault TEXT
 //! ```
 
 mod classes;
@@ -136,7 +136,7 @@ fn answered(
     let mut answer = create(Path::new(&name))?;
     match dump(options, jni, environment, &mut answer) {
         Ok(Some(written)) => {
-            writeln!(answer, "done {} {}", written.objects, written.cut)?;
+            writeln!(answer, "done {}", written.cut)?;
             Ok(true)
         }
         Ok(None) => writeln!(answer, "refused").map(|()| false),

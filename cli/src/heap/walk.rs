@@ -157,7 +157,7 @@ fn outcome(answer: &str) -> Option<Outcome> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "done" => {
-                let cut = rest.split_once(' ')?.1.parse().ok()?;
+                let cut = rest.parse().ok()?;
                 Some(Outcome::Done { cut })
             }
             "refused" => Some(Outcome::Refused),
@@ -195,14 +195,14 @@ mod tests {
             bytes: 240,
             limit: 500,
         };
-        assert_eq!(counted("counted 3 240 500\ndone 3 0\n"), Some(numbers));
+        assert_eq!(counted("counted 3 240 500\ndone 0\n"), Some(numbers));
         // Not all written yet.
         for part in ["", "counted 3 240", "counted 3 240 50", "counted 3 240\n"] {
             assert_eq!(counted(part), None, "{part}");
         }
         for (answer, expected) in [
             ("counted 3 240 500\n", None),
-            ("done 3 0\n", Some(Outcome::Done { cut: 0 })),
+            ("done 0\n", Some(Outcome::Done { cut: 0 })),
             ("counted 3 2 1\nrefused\n", Some(Outcome::Refused)),
             ("fault a b\n", Some(Outcome::Fault("a b".to_owned()))),
             ("odd\ndone\n", None),

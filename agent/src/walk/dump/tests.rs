@@ -49,8 +49,11 @@ fn shown(show: impl FnOnce(&mut dyn Visitor)) -> Result<u64, String> {
     let out = Writer::new(io::sink()).expect("nothing is written");
     let mut dump = Dump::new(&classes, &threads, Ids::new(), out);
     show(&mut dump);
-    let written = dump.finish().map_err(|fault| fault.to_string())?;
-    Ok(written.objects)
+    // The last one, unless there is a fault, which is told below.
+    let _ = dump.end();
+    let objects = dump.written;
+    dump.finish().map_err(|fault| fault.to_string())?;
+    Ok(objects)
 }
 
 fn refer(visitor: &mut dyn Visitor, source: Source, from: Option<&Shown>, to: &Shown) -> bool {
