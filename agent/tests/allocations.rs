@@ -11,7 +11,7 @@ use tempfile::TempDir;
 mod support;
 use support::{Finished, Program};
 
-on_each_jdk!(layouts contexts retransformed full_at_the_end garbage_at_the_end full vanishing loaders initialising beyond);
+on_each_jdk!(layouts contexts retransformed full_at_the_end full vanishing loaders initialising beyond);
 on_jdks!(compact_headers: on_25 25);
 on_jdks!(wide_class_pointers: on_17 17);
 
@@ -226,20 +226,6 @@ fn full_at_the_end(feature: u32) -> Result<()> {
             let _ = std::fs::remove_file(&file);
         }
     }
-    Ok(())
-}
-
-/// A heap full of garbage is collected for the profile, whatever the program calls its threads.
-fn garbage_at_the_end(feature: u32) -> Result<()> {
-    let folder = TempDir::new()?;
-    let file = folder.path().join("profile.pb.gz");
-    let mut java = Program::new(feature, "Halted")
-        .options("timing=count")
-        .jvm(&["-Xmx64m", "-XX:+UseSerialGC"])
-        .args(&["ZWorker-1"])
-        .command(&file)?;
-    let output = support::finish(&mut java)?;
-    ensure!(file.is_file(), "JDK {feature}: {output:?}");
     Ok(())
 }
 
