@@ -19,7 +19,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Some 450 MB, and as much of the VM's for the tags. The objects are as
+    /// Some 300 MB, and more of the VM's for the tags. The objects are as
     /// many as fill tables of 2^23 entries.
     pub(super) const DEFAULT: Limits = Limits {
         objects: 7 << 20,
