@@ -12,7 +12,6 @@ use anyhow::{Context, Result, bail};
 use loadhook_profile::printable;
 use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid};
-use tempfile::TempDir;
 
 use super::whole;
 use crate::attach::{Answer, Jvm};
@@ -49,7 +48,7 @@ impl Place {
         let as_seen = as_seen(jvm, parent, &folder).with_context(name)?;
         let ours = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
         let beside = Beside::new(&ours, file_name, jvm.user()).with_context(name)?;
-        let own_name = beside.folder.path().file_name().unwrap_or_default();
+        let own_name = beside.folder.file_name().unwrap_or_default();
         Ok(Place {
             target: ours.join(file_name),
             as_seen: as_seen.join(own_name).join(NAME),
@@ -123,7 +122,7 @@ impl Place {
 struct Beside {
     /// Holds the dump and whatever else the VM writes beside it. The VM can
     /// write nothing when this is gone, however late it begins.
-    folder: TempDir,
+    folder: PathBuf,
     /// The folder whatever becomes of its name, which may be the VM's user's.
     open: File,
     /// The VM's, who owns it while the VM writes.
@@ -137,19 +136,19 @@ impl Beside {
         let folder = tempfile::Builder::new()
             .prefix(&prefix)
             .permissions(Permissions::from_mode(0o700))
-            .tempdir_in(parent)?;
+            .tempdir_in(parent)?
+            .keep();
         let mut options = File::options();
         let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
-        let open = options.read(true).custom_flags(flags).open(folder.path())?;
+        let open = options.read(true).custom_flags(flags).open(&folder)?;
         if !is_new(&open)? {
-            // Nor may it be removed.
-            let _ = folder.keep();
             return Err(io::Error::other("somebody else put a folder there"));
         }
+        let beside = Beside { folder, open, user };
         if user != geteuid().as_raw() {
-            fchown(&open, Some(user), None)?;
+            fchown(&beside.open, Some(user), None)?;
         }
-        Ok(Beside { folder, open, user })
+        Ok(beside)
     }
 
     /// Leads into the folder itself.
@@ -198,12 +197,22 @@ impl Beside {
     /// Removes it when the dump has its name: what fails then is worth a line,
     /// and no failure.
     fn remove_after_all(self) {
-        // Its path leads through ours to the folder around it.
-        let name = self.folder.path().file_name().map(OsStr::to_owned);
-        if let Err(error) = self.folder.close() {
-            let name = name.unwrap_or_default();
+        if let Err(error) = self.remove() {
+            // Its path leads through ours to the folder around it.
+            let name = self.folder.file_name().unwrap_or_default();
             say!("warning: {} stays: {error}", name.display());
         }
+    }
+
+    /// Removes what is in the folder itself, and then its name, if there is
+    /// nothing in what has it: who owns the folder around it may have given the
+    /// name to another one.
+    fn remove(&self) -> io::Result<()> {
+        self.take_back()?;
+        for entry in fs::read_dir(self.path())? {
+            fs::remove_file(self.path().join(entry?.file_name()))?;
+        }
+        fs::remove_dir(&self.folder)
     }
 
     /// A file of the VM's.
@@ -219,6 +228,13 @@ impl Beside {
             return Err(io::Error::other("not the virtual machine's file"));
         }
         Ok(file)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // The VM may make one more file meanwhile.
+        let _ = self.remove().or_else(|_| self.remove());
     }
 }
 
@@ -336,12 +352,12 @@ mod tests {
         let uid = || beside.open.metadata().expect("ours").uid();
         assert_eq!(uid(), user);
         let write = |text: &str| {
-            let file = beside.folder.path().join(NAME);
+            let file = beside.folder.join(NAME);
             fs::write(&file, text).expect("ours");
             chown(&file, Some(user), None).expect("ours");
         };
         write("the dump");
-        let name = beside.folder.path().to_owned();
+        let name = beside.folder.clone();
         fs::rename(&name, parent.path().join("away")).expect("ours");
         fs::create_dir(&name).expect("ours");
         write("another");
@@ -362,6 +378,9 @@ mod tests {
                 assert!(beside.open(name).is_err(), "{name}");
             }
         }
+        // Nor does the other one go.
+        drop(beside);
+        assert_eq!(fs::read(name.join(NAME)).expect("it stays"), b"another");
     }
 
     #[test]
