@@ -50,10 +50,9 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     if existing.is_ok_and(|existing| !existing.is_file()) {
         bail!("{}: not a file", name());
     }
-    let target = std::path::absolute(behind_links(path)).with_context(name)?;
-    // Folders that are missing are made later.
-    let folder = target.ancestors().skip(1).find(|folder| folder.exists());
-    let folder = folder.unwrap_or(Path::new("/"));
+    let target = behind_links(path);
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
     // Made and gone again.
     tempfile::tempfile_in(folder).map(drop).with_context(name)
 }

@@ -1,6 +1,6 @@
 //! `loadhook heap FILE`: what a heap dump holds.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -121,6 +121,8 @@ pub(crate) fn run(file: &Path, args: &ReportArgs, output: Option<&Path>) -> Resu
         write(file, args, &mut out)?;
         return Ok(out.flush()?);
     };
+    let folder = output.parent().filter(|path| !path.as_os_str().is_empty());
+    fs::create_dir_all(folder.unwrap_or(Path::new("."))).with_context(|| shown(output))?;
     check_writable(output)?;
     let mut bytes = Vec::new();
     write(file, args, &mut bytes)?;
