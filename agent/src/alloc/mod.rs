@@ -60,8 +60,6 @@ pub(crate) struct Samples {
     collections: AtomicU32,
     /// Whether the VM collects the heap in one stop when it is asked to.
     collects_at_once: OnceLock<bool>,
-    /// Whether the VM shows dead objects no more than it would collect them.
-    shows_the_living: OnceLock<bool>,
     /// Whether so much is followed that it is worth looking what is gone.
     is_crowded: AtomicBool,
     /// Held for reading while an object gets its tag, for writing while tags
@@ -193,7 +191,6 @@ impl Samples {
             has_begun: AtomicBool::new(false),
             collections: AtomicU32::new(0),
             collects_at_once: OnceLock::new(),
-            shows_the_living: OnceLock::new(),
             is_crowded: AtomicBool::new(false),
             tagging: RwLock::new(()),
             state: Mutex::new(State {
@@ -244,7 +241,6 @@ impl Samples {
             let _ = self
                 .collects_at_once
                 .set(is_one_stop && !collects_in_threads);
-            let _ = self.shows_the_living.set(collects_in_threads);
         }
         let event = match self.source {
             Source::Vm { .. } => event::VM_OBJECT_ALLOC,

@@ -101,7 +101,7 @@ impl Samples {
         if self.source == Source::All && self.draws_as_11() {
             notes.push(BEHIND_LARGE.to_owned());
         }
-        if self.follows && !self.collects_at_once() && !self.shows_the_living() {
+        if self.follows && !self.collects_at_once() {
             notes.push(AT_LAST_COLLECTION.to_owned());
         }
         if self.follows {
@@ -126,17 +126,12 @@ impl Samples {
         self.collects_at_once.get() == Some(&true)
     }
 
-    fn shows_the_living(&self) -> bool {
-        self.shows_the_living.get() == Some(&true)
-    }
-
     fn picture(&self) -> Picture {
         let state = self.lock();
         // Under the lock: no record is younger.
         let now = self.collections.load(Ordering::Relaxed);
         let records = state.followed.all().into_iter();
-        let shows_the_living = self.shows_the_living();
-        let survivors = records.filter(|record| shows_the_living || record.born != now);
+        let survivors = records.filter(|record| record.born != now);
         let owned = survivors.map(|record| Record {
             thread: state.owners.current(record.thread),
             ..record
