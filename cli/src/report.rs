@@ -51,7 +51,8 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     merge: bool,
 
-    /// Compare the second profile with the first: --diff A B, as table or json
+    /// Compare the second profile with the first, by --show or what both tell:
+    /// --diff A B, as table or json
     #[arg(long, conflicts_with = "merge")]
     diff: bool,
 
@@ -91,10 +92,43 @@ impl ReportArgs {
         if self.explain && self.diff {
             bail!("--explain has no effect on --diff");
         }
-        if self.show.is_some() && self.diff {
-            bail!("--diff compares calls and their times: --show has no effect on it");
-        }
         Ok(())
+    }
+
+    /// What to weigh by, which all profiles have to tell.
+    fn measure(&self, profiles: &[Profile]) -> Result<Option<Measure>> {
+        let is_in_all = |measure: &Measure| profiles.iter().all(|profile| measure.is_in(profile));
+        let (measure, option) = match (self.show, self.format) {
+            (Some(measure), _) => (measure, format!("--show {}", measure.as_str())),
+            // HPROF's text is of allocations alone.
+            (None, Format::Hprof) => (Measure::Allocated, "--format hprof".to_owned()),
+            (None, _) if self.diff => {
+                let by_rank = [Measure::Time, Measure::Live, Measure::Allocated];
+                let common = by_rank.into_iter().find(is_in_all);
+                return common
+                    .map(Some)
+                    .with_context(|| self.nothing_common(profiles));
+            }
+            (None, _) => return Ok(None),
+        };
+        let mut pairs = self.files.iter().zip(profiles);
+        if let Some((file, _)) = pairs.find(|(_, profile)| !measure.is_in(profile)) {
+            bail!("{}: {option}: the profile does not tell it", file.display());
+        }
+        Ok(self.show)
+    }
+
+    /// What each profile tells, where none tells what the others do.
+    fn nothing_common(&self, profiles: &[Profile]) -> String {
+        let told = |(file, profile): (&PathBuf, &Profile)| {
+            let what = match profile.allocations {
+                Some(_) => "allocations",
+                None => "times",
+            };
+            format!("{} has {what} only", file.display())
+        };
+        let told: Vec<String> = self.files.iter().zip(profiles).map(told).collect();
+        format!("nothing to compare: {}", told.join(", "))
     }
 
     /// Refuses a report in the place of a profile, which would be lost.
@@ -147,26 +181,15 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         explain: args.explain,
         ..Options::default()
     };
-    // HPROF's text is of allocations alone.
-    let needed = match (args.format, args.show) {
-        (Format::Hprof, _) => Some((Measure::Allocated, "--format hprof".to_owned())),
-        (_, show) => show.map(|measure| (measure, format!("--show {}", measure.as_str()))),
+    let options = Options {
+        measure: args.measure(&profiles)?,
+        ..options
     };
-    if let Some((measure, option)) = needed {
-        let mut pairs = args.files.iter().zip(&profiles);
-        if let Some((file, _)) = pairs.find(|(_, profile)| !measure.is_in(profile)) {
-            bail!("{}: {option}: the profile does not tell it", file.display());
-        }
-    }
     warn(&profiles, &options);
     let mut bytes = Vec::new();
     match &profiles[..] {
         [before, after] if args.diff => {
-            let changes = diff::diff(before, after, &options)?;
-            match args.format {
-                Format::Json => diff::write_json(&changes, [before, after], &mut bytes)?,
-                _ => diff::write(&changes, before.header.timing, &options, &mut bytes)?,
-            }
+            compare([before, after], args.format, &options, &mut bytes)?;
         }
         [profile] => args.format.write(profile, &options, &mut bytes)?,
         several => {
@@ -182,6 +205,29 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
             Ok(out.flush()?)
         }
     }
+}
+
+/// Writes what the second profile has more or less of.
+fn compare(
+    pair: [&Profile; 2],
+    format: Format,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let [before, after] = pair;
+    let is_json = format == Format::Json;
+    if options.measure == Some(Measure::Time) {
+        let changes = diff::diff(before, after, options)?;
+        return Ok(match is_json {
+            true => diff::write_json(&changes, pair, out)?,
+            false => diff::write(&changes, before.header.timing, options, out)?,
+        });
+    }
+    let changes = diff::allocations::diff(before, after, options)?;
+    Ok(match is_json {
+        true => diff::allocations::write_json(&changes, pair, options, out)?,
+        false => diff::allocations::write(&changes, pair, options, out)?,
+    })
 }
 
 /// Says what was asked for in vain.

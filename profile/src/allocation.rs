@@ -69,6 +69,11 @@ impl Seen {
         }
     }
 
+    /// Whether numbers of both are of the same allocations.
+    pub(crate) fn is_alike(self, other: Seen) -> bool {
+        self == other || self.is_sampled() && other.is_sampled()
+    }
+
     pub(crate) fn is_sampled(self) -> bool {
         matches!(self, Seen::Sampled { .. })
     }

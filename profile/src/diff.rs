@@ -5,13 +5,16 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
+use crate::format::columns::{Column, fitted, text_table};
 use crate::format::units::{self, UNKNOWN, Unit};
 use crate::format::{Options, Sort};
 use crate::matching::{Key, Matching};
 use crate::model::{Method, Timing};
-use crate::names::{names, printable, shorten};
+use crate::names::{names, printable};
 use crate::view::{Row, View, mark};
 use crate::{MergeError, Profile};
+
+pub mod allocations;
 
 /// A method before and after.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,7 +124,7 @@ pub fn diff(
     }
     let quantity = Quantity::of(options.sort, a.timing);
     changes.sort_by(|a, b| {
-        let sizes = [a, b].map(|change| quantity.growth(change).unwrap_or(0.0).abs());
+        let sizes = [a, b].map(|change| quantity.growth(change).size.unwrap_or(0.0).abs());
         let sizes = match options.sort {
             Sort::Name => std::cmp::Ordering::Equal,
             _ => sizes[1].total_cmp(&sizes[0]),
@@ -209,15 +212,52 @@ impl Quantity {
         }
     }
 
-    fn growth(self, change: &Change) -> Option<f64> {
-        Some(self.value(&change.after)? - self.value(&change.before)?)
+    fn growth(self, change: &Change) -> Growth {
+        let of = |cost: &Cost| (self.value(cost), self.error(cost));
+        Growth::of(of(&change.before), of(&change.after))
+    }
+}
+
+/// What a value grew by.
+#[derive(Clone, Copy)]
+struct Growth {
+    before: Option<f64>,
+    /// `None` if one of the values is unknown.
+    size: Option<f64>,
+    /// Standard error of `size`.
+    error: f64,
+}
+
+impl Growth {
+    /// Of values and their standard errors.
+    fn of(before: (Option<f64>, f64), after: (Option<f64>, f64)) -> Growth {
+        Growth {
+            before: before.0,
+            size: after.0.zip(before.0).map(|(after, before)| after - before),
+            error: before.1.hypot(after.1),
+        }
     }
 
-    /// Whether values differ by no more than twice the standard error of
-    /// their difference.
-    fn is_noise(self, change: &Change, growth: f64) -> bool {
-        let error = self.error(&change.before).hypot(self.error(&change.after));
-        growth.abs() <= 2.0 * error
+    /// With its sign, and `~` within twice the standard error; `number` writes a size.
+    fn told(self, number: impl Fn(f64) -> String) -> String {
+        let Some(size) = self.size else {
+            return UNKNOWN.to_owned();
+        };
+        let is_noise = size != 0.0 && size.abs() <= 2.0 * self.error;
+        let mark = if is_noise { "~" } else { "" };
+        format!("{mark}{}", signed(size, number(size.abs())))
+    }
+
+    /// In percent of what it was.
+    fn percent(self) -> String {
+        let Some((size, before)) = self.size.zip(self.before) else {
+            return String::new();
+        };
+        match 100.0 * size / before {
+            percent if percent.is_finite() => format!("{percent:+.1}"),
+            _ if size > 0.0 => "new".to_owned(),
+            _ => String::new(),
+        }
     }
 }
 
@@ -243,57 +283,45 @@ pub fn write(
         true => units::decimal(value, 0),
         false => unit.number(value),
     };
+    if changes.is_empty() {
+        return writeln!(out, "no method was called in either");
+    }
     let title = |what: &str| match counts {
         true => what.to_owned(),
         false => format!("{what}, {}", unit.name),
     };
-    let [before, after] = ["before", "after"].map(|when| format!("{} {when}", quantity.title()));
-    let (before, after, growth) = (title(&before), title(&after), title("change"));
-    let calls = |text: &str| match counts {
-        true => String::new(),
-        false => format!(" {text:>16}"),
+    let cells = |cell: &dyn Fn(&Change) -> String| changes.iter().map(cell).collect::<Vec<_>>();
+    let cost = |cost: &Cost| {
+        let number = |value| format!("{}{}", quantity.mark(cost), number(value));
+        quantity.value(cost).map_or(UNKNOWN.to_owned(), number)
     };
-    let numbers = |cells: [&str; 5]| {
-        let [before, after, growth, percent, more] = cells;
-        let calls = calls(more);
-        format!("{before:>17} {after:>17} {growth:>14} {percent:>8}{calls}  ")
-    };
-    let head = numbers([&before, &after, &growth, "%", "change of calls"]);
-    let left = options.width.saturating_sub(head.chars().count()).max(30);
-    if changes.is_empty() {
-        return writeln!(out, "no method was called in either");
-    }
-    writeln!(out, "{head}method")?;
-    for change in changes {
-        let [before, after] = values(change);
-        let grown = quantity.growth(change);
-        let growth = grown.map(|grown| {
-            let is_noise = grown != 0.0 && quantity.is_noise(change, grown);
-            let mark = if is_noise { "~" } else { "" };
-            format!("{mark}{}", signed(grown, number(grown.abs())))
-        });
-        let growth = growth.unwrap_or_else(|| UNKNOWN.to_owned());
-        let percent = match grown
-            .zip(before)
-            .map(|(grown, before)| 100.0 * grown / before)
-        {
-            Some(percent) if percent.is_finite() => format!("{percent:+.1}"),
-            Some(_) if after > Some(0.0) => "new".to_owned(),
-            _ => String::new(),
-        };
+    let grown = |change: &Change| quantity.growth(change).told(number);
+    let calls = |change: &Change| {
         let calls = change.calls();
         let digits = units::count(u64::try_from(calls.unsigned_abs()).unwrap_or(u64::MAX));
-        let calls = signed(calls as f64, digits);
-        let [before, after] =
-            [(before, &change.before), (after, &change.after)].map(|(value, cost)| {
-                let number = |value| format!("{}{}", quantity.mark(cost), number(value));
-                value.map_or_else(|| UNKNOWN.to_owned(), number)
-            });
-        let cells = [&before, &after, &growth, &percent, &calls];
-        let name = shorten(&change.name, left);
-        writeln!(out, "{}{name}", numbers(cells.map(String::as_str)))?;
+        signed(calls as f64, digits)
+    };
+    let what = quantity.title();
+    let mut columns = vec![
+        Column::new(
+            &title(&format!("{what} before")),
+            0,
+            cells(&|c| cost(&c.before)),
+        ),
+        Column::new(
+            &title(&format!("{what} after")),
+            0,
+            cells(&|c| cost(&c.after)),
+        ),
+        Column::new(&title("change"), 0, cells(&grown)),
+        Column::new("%", 1, cells(&|c| quantity.growth(c).percent())),
+    ];
+    if !counts {
+        columns.push(Column::new("change of calls", 2, cells(&calls)));
     }
-    Ok(())
+    let names: Vec<&str> = changes.iter().map(|change| &*change.name).collect();
+    let columns = fitted(columns, &names, options.width);
+    text_table(&columns, "method", &names, options.width, out)
 }
 
 /// Writes changes as JSON, version 1: see `docs/profile.md`.
@@ -333,6 +361,7 @@ pub fn write_json(
         "version": 1,
         "before": before.header,
         "after": after.header,
+        "measure": "time",
         "methods": changes.iter().map(method).collect::<Vec<_>>(),
     });
     writeln!(out, "{file}")

@@ -57,6 +57,7 @@ mod merge;
 mod model;
 mod names;
 mod paths;
+mod places;
 mod sites;
 pub mod snapshot;
 mod symbols;

@@ -22,8 +22,11 @@ pub enum MergeError {
     /// Exact and adaptive timing, whose probes cost different things.
     #[error("one profile times every call (exact), another a sample (adaptive)")]
     Modes,
-    /// All allocations of some classes, and samples of all.
-    #[error("one profile has every allocation (exact), another samples of them")]
+    /// Those of instrumented classes, all, and samples of all.
+    #[error(
+        "the profiles are of different allocations: those of the instrumented classes (exact), \
+         all (live=exact) and samples (sampled, live) do not mix"
+    )]
     Allocations,
 }
 

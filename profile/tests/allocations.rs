@@ -5,22 +5,10 @@
 
 mod common;
 
-use common::{allocations, sampled, small, text};
+use common::{allocations, alone, sampled, small, text};
 use loadhook_profile::format::{Format, Options, pprof};
-use loadhook_profile::{Allocations, Measure, MergeError, Method, Profile, Seen, Timing, merge};
+use loadhook_profile::{Measure, MergeError, Method, Profile, Seen, merge};
 use serde_json::Value;
-
-/// Without calls.
-fn alone(allocations: Allocations) -> Profile {
-    let mut profile = small();
-    profile.header.timing = Timing::Count;
-    profile.header.overflowed_calls = 0;
-    profile.allocations = Some(allocations);
-    for thread in &mut profile.threads {
-        thread.nodes.clear();
-    }
-    profile
-}
 
 fn showing(measure: Measure) -> Options<'static> {
     Options {

@@ -1,5 +1,6 @@
 //! `loadhook report`: every format and choice, of profiles that real JVMs wrote.
 
+mod allocations;
 mod choices;
 #[path = "../common/mod.rs"]
 mod common;
@@ -18,17 +19,25 @@ const ORDER: &str = "shop.Shop$Order";
 const CASH: &str = "shop.Shop$注文管理システムの会計処理";
 
 /// A folder with `a.pb.gz` of 1,500 orders, `b.pb.gz` of 10, both timed call
-/// by call, and `counts.pb.gz`.
+/// by call, and `counts.pb.gz`; with allocations `made.pb.gz` of 1,500, `fewer.pb.gz` of 10,
+/// `sampled.pb.gz` and `live.pb.gz`.
 fn profiles() -> &'static TempDir {
     static PROFILES: OnceLock<TempDir> = OnceLock::new();
     PROFILES.get_or_init(|| {
         let folder = folder();
-        for (file, timing, program) in [
-            ("a.pb.gz", "exact", &["serve"][..]),
-            ("b.pb.gz", "exact", &["exit", "0"]),
-            ("counts.pb.gz", "count", &["serve"]),
+        let excluding = ["--exclude", "shop.Gone"];
+        for (file, options, program) in [
+            ("a.pb.gz", &["--timing=exact"][..], &["serve"][..]),
+            ("b.pb.gz", &["--timing=exact"], &["exit", "0"]),
+            ("counts.pb.gz", &["--timing=count"], &["serve"]),
+            ("made.pb.gz", &["--alloc=exact"], &["serve"]),
+            ("fewer.pb.gz", &["--alloc=exact"], &["exit", "0"]),
+            ("sampled.pb.gz", &["--alloc=sampled=4k"], &["serve"]),
+            ("live.pb.gz", &["--alloc=live=4k"], &["serve"]),
         ] {
-            let options = ["-o", file, "--timing", timing, "--exclude", "shop.Gone"];
+            let is_rewritten = !file.starts_with(['s', 'l']);
+            let excluding = if is_rewritten { &excluding[..] } else { &[] };
+            let options = [&["-o", file], options, excluding].concat();
             let result = done(&mut run(folder.path(), &options, program));
             assert_eq!(result.code, Some(0), "{}", result.err);
         }

@@ -10,6 +10,7 @@ use crate::model::{Method, Profile};
 
 pub(crate) mod chrome;
 pub(crate) mod collapsed;
+pub(crate) mod columns;
 mod hprof;
 mod html;
 pub(crate) mod json;

@@ -4,20 +4,15 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
+use super::columns::{Column, NARROWEST_NAME, fitted, text_table};
 use super::units::{self, Quantity, Unit};
 use super::{FEW_NOTES, Options};
 use crate::model::{Header, Profile, Timing};
-use crate::names::{clipped, printable, shorten};
+use crate::names::{clipped, printable};
 use crate::view::{Row, View};
 
 /// Errors from this share of a time on are shown, in percent.
 const NOTABLE_ERROR: f64 = 5.0;
-
-/// The narrowest a method's name is cut to.
-const NARROWEST_NAME: usize = 24;
-
-/// Columns go before names get narrower than this.
-const NARROW_NAME: usize = 30;
 
 /// The title of columns with standard errors.
 const ERROR: &str = "±";
@@ -122,7 +117,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
 }
 
 /// Facts beside each other, as many a line as fit into `width` columns.
-pub(super) fn lines(facts: &[String], width: usize) -> String {
+pub(crate) fn lines(facts: &[String], width: usize) -> String {
     const BETWEEN: &str = " · ";
     let mut lines = String::new();
     let mut taken = 0;
@@ -142,15 +137,6 @@ pub(super) fn lines(facts: &[String], width: usize) -> String {
         lines.push_str(fact);
     }
     lines
-}
-
-/// A column of text: its title and a cell a row, all to the right.
-pub(super) struct Column {
-    title: String,
-    cells: Vec<String>,
-    /// Columns that can be missed go where there is no room for all, those of
-    /// the highest number first; 0 stays.
-    spare: u8,
 }
 
 fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
@@ -190,10 +176,10 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
             _ => String::new(),
         };
         let title = format!("{title}, {}", unit.name);
-        let mut columns = [column(&title, cells(&number)), column(ERROR, cells(&error))];
-        for (column, spare) in columns.iter_mut().zip(spare) {
-            column.spare = spare;
-        }
+        let columns = [
+            Column::new(&title, spare[0], cells(&number)),
+            Column::new(ERROR, spare[1], cells(&error)),
+        ];
         columns.into_iter().filter(Column::has_text)
     };
     columns.extend(times(
@@ -211,85 +197,17 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         Row::total_error_ns,
     ));
     columns.push(calls);
-    columns.push(Column {
-        spare: 2,
-        ..column(
-            "mean",
-            cells(&|row| {
-                let mean = |ns| format!("{}{}", row.mean_mark(), units::time(ns));
-                known(row.mean_ns(), &mean)
-            }),
-        )
-    });
+    let mean = |row: &Row| {
+        let mean = |ns| format!("{}{}", row.mean_mark(), units::time(ns));
+        known(row.mean_ns(), &mean)
+    };
+    columns.push(Column::new("mean", 2, cells(&mean)));
     columns
 }
 
 fn names<'v>(view: &'v View<'_>, rows: &[Row]) -> Vec<&'v str> {
     let name = |row: &Row| view.names[row.method as usize].as_str();
     rows.iter().map(name).collect()
-}
-
-/// What columns take, the blanks behind them included.
-fn taken(columns: &[Column]) -> usize {
-    columns.iter().map(|column| column.width() + 2).sum()
-}
-
-/// The columns for which there is room beside the names.
-pub(super) fn fitted(mut columns: Vec<Column>, names: &[&str], width: usize) -> Vec<Column> {
-    let longest = names.iter().map(|name| name.width()).max().unwrap_or(0);
-    while taken(&columns) + longest.min(NARROW_NAME) > width {
-        let spare = columns.iter().map(|column| column.spare).max();
-        let Some(spare) = spare.filter(|spare| *spare > 0) else {
-            break;
-        };
-        columns.retain(|column| column.spare < spare);
-    }
-    columns
-}
-
-/// Writes columns and, under `title`, names.
-pub(super) fn text_table(
-    columns: &[Column],
-    title: &str,
-    names: &[&str],
-    width: usize,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let left = width.saturating_sub(taken(columns)).max(NARROWEST_NAME);
-    let line = |cell: &dyn Fn(&Column) -> String, method: &str| {
-        let mut line = String::new();
-        for column in columns {
-            let width = column.width();
-            line.push_str(&format!("{:>width$}  ", cell(column)));
-        }
-        line + method
-    };
-    writeln!(out, "{}", line(&|column| column.title.clone(), title))?;
-    for (at, name) in names.iter().enumerate() {
-        let name = shorten(name, left);
-        writeln!(out, "{}", line(&|column| column.cells[at].clone(), &name))?;
-    }
-    Ok(())
-}
-
-impl Column {
-    pub(super) fn new(title: &str, spare: u8, cells: Vec<String>) -> Column {
-        Column {
-            title: title.to_owned(),
-            cells,
-            spare,
-        }
-    }
-
-    /// Whether any cell has.
-    pub(super) fn has_text(&self) -> bool {
-        self.cells.iter().any(|cell| !cell.is_empty())
-    }
-
-    fn width(&self) -> usize {
-        let cells = self.cells.iter().chain([&self.title]);
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    }
 }
 
 /// What the numbers do not say.

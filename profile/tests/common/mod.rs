@@ -252,6 +252,18 @@ pub(crate) fn sampled() -> Allocations {
     sampled
 }
 
+/// `small` without its calls.
+pub(crate) fn alone(allocations: Allocations) -> Profile {
+    let mut profile = small();
+    profile.header.timing = Timing::Count;
+    profile.header.overflowed_calls = 0;
+    profile.allocations = Some(allocations);
+    for thread in &mut profile.threads {
+        thread.nodes.clear();
+    }
+    profile
+}
+
 /// One thread's calls of methods of X, whose probes cost nothing.
 pub(crate) fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
     let method = |name: &&str| Method::new("X", name, "()V");

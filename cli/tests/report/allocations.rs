@@ -1,0 +1,68 @@
+//! Allocations in reports: compared, added up, and what they cannot be asked.
+
+use serde_json::Value;
+
+use crate::{ORDER, json, report, text};
+
+#[test]
+fn allocations_are_compared() {
+    let table = text(&["--diff", "made.pb.gz", "fewer.pb.gz"]);
+    let orders = table.lines().find(|line| line.contains(" Shop$Order "));
+    assert!(orders.is_some_and(|line| line.contains("-1,")), "{table}");
+    let compared = json(&["--diff", "made.pb.gz", "fewer.pb.gz"]);
+    assert_eq!(compared["measure"], "allocated");
+    let sites = compared["sites"].as_array().expect("an array");
+    let objects = |type_name: &str, when: &str| -> u64 {
+        let of = sites.iter().filter(|site| site["type"] == type_name);
+        of.map(|site| site[when]["objects"].as_u64().expect("a number"))
+            .sum()
+    };
+    for type_name in [ORDER, "int[]"] {
+        let both = ["before", "after"].map(|when| objects(type_name, when));
+        assert_eq!(both, [1500, 10], "{type_name}");
+    }
+    let arrays = sites.iter().find(|site| site["type"] == "int[]");
+    let arrays = arrays.expect("they are made in a constructor");
+    let place = (&arrays["class"], &arrays["method"], &arrays["line"]);
+    assert_eq!(place, (&ORDER.into(), &"<init>".into(), &17.into()));
+    assert_eq!(arrays["before"]["bytes_error"], Value::Null);
+
+    let alive = json(&["--diff", "live.pb.gz", "live.pb.gz"]);
+    assert_eq!(alive["measure"], "live");
+    let shown = [
+        "--diff",
+        "live.pb.gz",
+        "sampled.pb.gz",
+        "--show",
+        "allocated",
+    ];
+    let default = json(&shown[..3]);
+    assert_eq!(default["measure"], "allocated");
+    assert_eq!(json(&shown), default);
+    assert!(default["sites"][0]["before"]["bytes_error"].is_u64());
+    assert_eq!(json(&["--diff", "a.pb.gz", "b.pb.gz"])["measure"], "time");
+}
+
+#[test]
+fn what_one_profile_lacks_is_not_compared() {
+    for (arguments, said) in [
+        (
+            &["live.pb.gz", "sampled.pb.gz", "--show=live"][..],
+            "error: sampled.pb.gz: --show live: the profile does not tell it\n",
+        ),
+        (
+            &["made.pb.gz", "fewer.pb.gz", "--show=time"],
+            "error: made.pb.gz: --show time: the profile does not tell it\n",
+        ),
+        (
+            &["live.pb.gz", "a.pb.gz"],
+            "error: nothing to compare: live.pb.gz has allocations only, a.pb.gz has times only\n",
+        ),
+        (
+            &["made.pb.gz", "sampled.pb.gz"],
+            "error: the profiles are of different allocations: ",
+        ),
+    ] {
+        report(&[&["--diff"], arguments].concat()).expect(1, "", &[said]);
+    }
+}

@@ -1,0 +1,100 @@
+//! Allocations by place in the code and type.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::allocation::{Allocations, Amount};
+use crate::format::Options;
+use crate::measure::Measure;
+use crate::model::Profile;
+use crate::names::printable;
+
+/// What one place allocates of one type, in all threads and calling contexts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Place<'p> {
+    /// Index into [`Profile::methods`]; `None` if no Java method was running.
+    pub(crate) method: Option<u32>,
+    pub(crate) line: Option<u32>,
+    pub(crate) type_name: &'p str,
+    pub(crate) allocated: Amount,
+    pub(crate) live: Amount,
+    pub(crate) live_age: f64,
+    /// Objects of unknown size, which are not in the bytes.
+    pub(crate) unsized_objects: f64,
+}
+
+/// The places of what was chosen, in no particular order.
+pub(crate) fn places<'p>(
+    profile: &'p Profile,
+    allocations: &'p Allocations,
+    options: &'p Options<'_>,
+) -> Vec<Place<'p>> {
+    let mut known: HashMap<(Option<u32>, Option<u32>, &str), usize> = HashMap::new();
+    let mut places: Vec<Place<'p>> = Vec::new();
+    for site in allocations.chosen(profile, options) {
+        let frame = site.frame.map(|frame| &allocations.frames[frame as usize]);
+        let (method, line) = (frame.map(|f| f.method), frame.and_then(|f| f.line));
+        let at = *known
+            .entry((method, line, &site.type_name))
+            .or_insert_with(|| {
+                places.push(Place {
+                    method,
+                    line,
+                    type_name: &site.type_name,
+                    allocated: Amount::default(),
+                    live: Amount::default(),
+                    live_age: 0.0,
+                    unsized_objects: 0.0,
+                });
+                places.len() - 1
+            });
+        let place = &mut places[at];
+        if site.allocated.bytes.is_none() {
+            place.unsized_objects += site.allocated.objects;
+        }
+        let ages = place.live_age * place.live.objects + site.live_age * site.live.objects;
+        place.allocated.add(&site.allocated);
+        place.live.add(&site.live);
+        if place.live.objects > 0.0 {
+            place.live_age = ages / place.live.objects;
+        }
+    }
+    places
+}
+
+impl Place<'_> {
+    /// What it is weighed by.
+    pub(crate) fn amount(&self, measure: Measure) -> Amount {
+        match measure {
+            Measure::Live => self.live,
+            Measure::Time | Measure::Allocated => self.allocated,
+        }
+    }
+}
+
+/// What a place is called on screen; `method` is its method's name.
+pub(crate) fn place_name(method: Option<&str>, line: Option<u32>) -> String {
+    let Some(method) = method else {
+        return "the virtual machine".to_owned();
+    };
+    let line = line.map_or(String::new(), |line| format!(":{line}"));
+    printable(&format!("{method}{line}")).into_owned()
+}
+
+/// Types on screen: without their packages, where that leaves them different.
+pub(crate) fn type_names<'t>(types: impl Iterator<Item = &'t str> + Clone) -> Vec<String> {
+    let short = |name: &'t str| name.rsplit_once('.').map_or(name, |(_, short)| short);
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    let mut shared: HashSet<&str> = HashSet::new();
+    for name in types.clone() {
+        if *known.entry(short(name)).or_insert(name) != name {
+            shared.insert(short(name));
+        }
+    }
+    let told = |name| match shared.contains(short(name)) {
+        true => name,
+        false => short(name),
+    };
+    types
+        .map(|name| printable(told(name)).into_owned())
+        .collect()
+}

@@ -1,0 +1,170 @@
+//! Allocations of two profiles compared.
+
+mod common;
+
+use common::{allocations, alone, sampled};
+use loadhook_profile::diff::allocations::{Change, diff, write, write_json};
+use loadhook_profile::format::{Options, Sort};
+use loadhook_profile::{Measure, MergeError, Profile, Seen};
+use serde_json::Value;
+
+fn table(before: &Profile, after: &Profile, options: &Options<'_>) -> String {
+    let changes = diff(before, after, options).expect("alike");
+    let mut out = Vec::new();
+    write(&changes, [before, after], options, &mut out).expect("a vector takes all");
+    String::from_utf8(out).expect("UTF-8")
+}
+
+fn json(before: &Profile, after: &Profile, options: &Options<'_>) -> Value {
+    let changes = diff(before, after, options).expect("alike");
+    let mut out = Vec::new();
+    write_json(&changes, [before, after], options, &mut out).expect("a vector takes all");
+    serde_json::from_slice(&out).expect("JSON")
+}
+
+fn find<'c>(changes: &'c [Change], place: &str, type_name: &str) -> &'c Change {
+    let is_it = |c: &&Change| c.place.ends_with(place) && &*c.type_name == type_name;
+    changes.iter().find(is_it).expect("it is compared")
+}
+
+/// One line makes more arrays, strings come from elsewhere, what the VM makes is gone.
+fn later() -> Profile {
+    let mut later = allocations();
+    later.sites[0].allocated.objects = 1500.0;
+    later.sites[0].allocated.bytes = Some(240_000.0);
+    later.sites[3].frame = Some(0);
+    later.sites.truncate(4);
+    alone(later)
+}
+
+#[test]
+fn places_and_types_are_compared() {
+    let (before, after) = (alone(allocations()), later());
+    let changes = diff(&before, &after, &Options::default()).expect("alike");
+    let arrays = find(&changes, "Server.handle:40", "int[]");
+    // Both threads together.
+    let objects = (arrays.before.objects, arrays.after.objects);
+    let bytes = (arrays.before.bytes, arrays.after.bytes);
+    assert_eq!(objects, (1010.0, 1510.0));
+    assert_eq!(bytes, (Some(160_240.0), Some(240_240.0)));
+    let new = find(&changes, "Main.main:12", "java.lang.String");
+    assert_eq!((new.before.objects, new.before.bytes), (0.0, Some(0.0)));
+    let gone = find(&changes, "the virtual machine", "byte[]");
+    assert_eq!((gone.method.as_ref(), gone.after.objects), (None, 0.0));
+    assert_eq!(find(&changes, "handle:41", "a.Gone").after.bytes, None);
+    insta::assert_snapshot!(table(&before, &after, &Options::default()));
+    let options = Options {
+        width: 80,
+        top: Some(2),
+        sort: Sort::Calls,
+        ..Options::default()
+    };
+    insta::assert_snapshot!(table(&before, &after, &options));
+    let options = Options {
+        sort: Sort::Name,
+        ..Options::default()
+    };
+    let by_name = diff(&before, &after, &options).expect("alike");
+    assert!(by_name.is_sorted_by(|a, b| a.place <= b.place));
+}
+
+/// The first profile has classes in another order, as a second run may.
+#[test]
+fn methods_match_whatever_their_numbers() {
+    let before = alone(allocations());
+    let mut after = before.clone();
+    after.methods.reverse();
+    let last = after.methods.len() as u32 - 1;
+    let allocations = after.allocations.as_mut().expect("some");
+    for frame in &mut allocations.frames {
+        frame.method = last - frame.method;
+    }
+    let changes = diff(&before, &after, &Options::default()).expect("alike");
+    assert_eq!(changes.len(), 4);
+    assert!(changes.iter().all(|c| c.before == c.after), "{changes:#?}");
+}
+
+#[test]
+fn estimates_are_marked_within_their_error() {
+    let before = alone(sampled());
+    let mut after = before.clone();
+    let sites = &mut after.allocations.as_mut().expect("some").sites;
+    sites[0].live.bytes = Some(54_000.0);
+    sites[4].live.bytes = Some(90_000.0);
+    let options = Options {
+        measure: Some(Measure::Live),
+        ..Options::default()
+    };
+    let table = table(&before, &after, &options);
+    let row = |place: &str| table.lines().find(|line| line.ends_with(place));
+    let [arrays, vm] = ["handle:40", "the virtual machine"].map(row);
+    assert!(arrays.is_some_and(|row| row.contains(" ~+0.7 ")), "{table}");
+    assert!(vm.is_some_and(|row| row.contains(" +86.6 ")), "{table}");
+    assert!(table.starts_with("alive before ~53.5 KB in ~510 objects"));
+    assert!(table.contains("estimated: one sample in 512 KB"), "{table}");
+    let json = json(&before, &after, &options);
+    assert_eq!(json["measure"], "live");
+    let first = &json["sites"][0];
+    assert_eq!(
+        (&first["class"], &first["type"]),
+        (&Value::Null, &"byte[]".into())
+    );
+    assert_eq!(first["before"]["bytes_error"], 3162);
+    assert_eq!(first["after"]["bytes"], 90_000);
+}
+
+#[test]
+fn json_has_what_is_known() {
+    let options = Options {
+        top: Some(1),
+        ..Options::default()
+    };
+    let json = json(&alone(allocations()), &later(), &options);
+    assert_eq!(
+        (&json["version"], &json["measure"]),
+        (&1.into(), &"allocated".into())
+    );
+    let [only] = &json["sites"].as_array().expect("sites")[..] else {
+        panic!("{json}");
+    };
+    assert_eq!(only["class"], "com.example.shop.web.Server");
+    assert_eq!(
+        (&only["method"], &only["line"]),
+        (&"handle".into(), &40.into())
+    );
+    assert_eq!(
+        only["before"],
+        serde_json::json!({"objects": 1010, "bytes": 160_240})
+    );
+    assert_eq!(
+        only["after"],
+        serde_json::json!({"objects": 1510, "bytes": 240_240})
+    );
+}
+
+#[test]
+fn different_allocations_are_not_compared() {
+    let mut all = alone(allocations());
+    all.allocations.as_mut().expect("some").seen = Seen::All;
+    let [exact, samples] = [alone(allocations()), alone(sampled())];
+    for (a, b) in [(&exact, &samples), (&exact, &all), (&all, &samples)] {
+        let compared = diff(a, b, &Options::default());
+        assert_eq!(compared.map(|_| ()), Err(MergeError::Allocations));
+    }
+    let mut finer = samples.clone();
+    finer.allocations.as_mut().expect("some").seen = Seen::Sampled { interval: 4096 };
+    let told = table(&samples, &finer, &Options::default());
+    assert!(
+        told.contains("after estimated: one sample in 4.0 KB"),
+        "{told}"
+    );
+    let nothing = table(
+        &exact,
+        &exact,
+        &Options {
+            measure: Some(Measure::Live),
+            ..Options::default()
+        },
+    );
+    assert_eq!(nothing, "nothing is alive in either\n");
+}
