@@ -32,6 +32,7 @@ pub enum MergeError {
 
 /// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
 /// their ids were; threads of the same kind and name are one tree; memory is summed.
+/// What is alive is left out unless all profiles with allocations tell it, and a note says so.
 ///
 /// Profiles of one [`process`](Header::process) are its parts: it ran once, as long as
 /// from the first start to the last end. Of several processes durations are
@@ -119,8 +120,22 @@ fn add<'p>(
         }
     }
     merged.header = header(profiles, sort)?;
+    merged.header.notes.splice(..0, without_live(profiles));
     merged.allocations = allocated.sum;
     Ok(merged)
+}
+
+/// Says that what is alive is left out, if only some of the profiles tell it.
+fn without_live(profiles: &[&Profile]) -> Option<String> {
+    let allocations = || profiles.iter().filter_map(|p| p.allocations.as_ref());
+    let live = allocations().filter(|a| a.live).count();
+    let lacking = allocations().count() - live;
+    (live > 0 && lacking > 0).then(|| {
+        format!(
+            "what is alive is left out: {lacking} of {} profiles of allocations did not follow it",
+            live + lacking
+        )
+    })
 }
 
 /// Lays `nodes` over `into`, path over path.

@@ -80,8 +80,8 @@ fn everything_is_counted() {
         serde_json::from_str(&text(Format::Json, &profile, &Options::default())).expect("JSON");
     let told = &json["allocations"];
     assert_eq!(
-        (&told["sampled"], &told["interval"]),
-        (&Value::Bool(false), &Value::Null)
+        (&told["mode"], &told["sampled"], &told["interval"]),
+        (&"live=exact".into(), &Value::Bool(false), &Value::Null)
     );
     let first = &told["sites"][0];
     assert!(first["allocated"]["bytes_error"].is_null() && first["live"].is_object());
@@ -200,6 +200,23 @@ fn allocations_add_up() {
     let two = merge(&[samples.clone(), samples]).expect("alike");
     let site = &two.allocations.expect("some").sites[0];
     assert_eq!((site.live_age, site.live.objects_variance), (2.5, 1.0));
+}
+
+#[test]
+fn what_a_merge_leaves_out_is_told() {
+    let live = alone(sampled());
+    let mut without = live.clone();
+    let allocations = without.allocations.as_mut().expect("some");
+    allocations.live = false;
+    let both = merge(&[live.clone(), without.clone()]).expect("samples both");
+    let note = "what is alive is left out: 1 of 2 profiles of allocations did not follow it";
+    assert_eq!(both.header.notes[0], note);
+    let table = text(Format::Table, &both, &Options::default());
+    assert!(table.contains(note) && !table.contains("live KB"), "{table}");
+    for alike in [live, without] {
+        let both = merge(&[alike.clone(), alike]).expect("alike");
+        assert!(!both.header.notes.iter().any(|other| other == note));
+    }
 }
 
 #[test]
