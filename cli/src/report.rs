@@ -29,7 +29,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "MEASURE")]
     show: Option<Measure>,
 
-    /// self, total, calls, mean or name [default: self]
+    /// self, total, calls, mean or name [default: self]; of allocations objects
+    /// or name [default: bytes]
     #[arg(long)]
     sort: Option<Sort>,
 
@@ -118,6 +119,29 @@ impl ReportArgs {
         Ok(self.show)
     }
 
+    /// Refuses to sort allocations by what calls alone have.
+    fn can_sort(&self, measure: Option<Measure>, profiles: &[Profile]) -> Result<()> {
+        let has_times = match (self.format, measure) {
+            // A page has bytes in the place of times.
+            (Format::Html, _) => true,
+            (Format::Json, _) if !self.diff => {
+                profiles.iter().any(|profile| Measure::Time.is_in(profile))
+            }
+            (_, Some(measure)) => measure == Measure::Time,
+            (_, None) => {
+                let mut measures = profiles.iter().map(Measure::of);
+                measures.any(|measure| measure == Measure::Time)
+            }
+        };
+        match self.sort {
+            Some(sort @ (Sort::SelfTime | Sort::Total | Sort::Mean)) if !has_times => bail!(
+                "--sort {}: allocations are sorted by bytes, or with --sort by objects or name",
+                sort.as_str()
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// What each profile tells, where none tells what the others do.
     fn nothing_common(&self, profiles: &[Profile]) -> String {
         let told = |(file, profile): (&PathBuf, &Profile)| {
@@ -185,6 +209,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         measure: args.measure(&profiles)?,
         ..options
     };
+    args.can_sort(options.measure, &profiles)?;
     warn(&profiles, &options);
     let mut bytes = Vec::new();
     match &profiles[..] {

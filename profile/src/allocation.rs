@@ -19,6 +19,16 @@ pub struct Allocations {
 }
 
 impl Allocations {
+    /// The mode in which they were looked at, as in options.
+    pub(crate) fn mode(&self) -> &'static str {
+        match (self.seen, self.live) {
+            (Seen::Exact, _) => "exact",
+            (Seen::All, _) => "live=exact",
+            (Seen::Sampled { .. }, true) => "live",
+            (Seen::Sampled { .. }, false) => "sampled",
+        }
+    }
+
     /// The sites of the threads and methods that were asked for.
     pub(crate) fn chosen<'a>(
         &'a self,

@@ -66,3 +66,56 @@ fn what_one_profile_lacks_is_not_compared() {
         report(&[&["--diff"], arguments].concat()).expect(1, "", &[said]);
     }
 }
+
+#[test]
+fn allocations_sort_by_what_they_have() {
+    let sites = |arguments: &[&str]| {
+        let json = json(&[&["made.pb.gz"], arguments].concat());
+        json["allocations"]["sites"]
+            .as_array()
+            .expect("an array")
+            .clone()
+    };
+    let amounts = |arguments: &[&str], key: &str| -> Vec<u64> {
+        let sites = sites(arguments);
+        let amounts = sites.iter().map(|site| site["allocated"][key].as_u64());
+        amounts.map(|amount| amount.expect("a number")).collect()
+    };
+    let falls = |values: &[u64]| values.is_sorted_by(|a, b| a >= b);
+    assert!(falls(&amounts(&[], "bytes")));
+    for word in ["calls", "objects"] {
+        assert!(falls(&amounts(&["--sort", word], "objects")), "{word}");
+    }
+    let places = |sort: &[&str]| -> Vec<String> {
+        let table = text(&[&["made.pb.gz"], sort].concat());
+        let rows = table.lines().skip_while(|line| !line.ends_with("place"));
+        let rows = rows.skip(1).take_while(|line| !line.is_empty());
+        rows.filter_map(|row| row.split_whitespace().last().map(str::to_owned))
+            .collect()
+    };
+    let named = places(&["--sort=name"]);
+    assert!(named.len() > 3 && named.is_sorted(), "{named:?}");
+    assert_ne!(places(&[]), named);
+    for sort in ["self", "total", "mean"] {
+        let said = format!(
+            "error: --sort {sort}: allocations are sorted by bytes, or with --sort by objects or name\n"
+        );
+        for arguments in [
+            &["made.pb.gz"][..],
+            &["made.pb.gz", "--format=json"],
+            &["--diff", "made.pb.gz", "fewer.pb.gz"],
+        ] {
+            report(&[arguments, &["--sort", sort]].concat()).expect(1, "", &[&said]);
+        }
+        text(&["made.pb.gz", "--format=html", "--sort", sort]);
+    }
+}
+
+/// Every allocation of some, of all, or samples.
+#[test]
+fn json_names_the_mode() {
+    for (file, mode) in [("made", "exact"), ("sampled", "sampled"), ("live", "live")] {
+        let json = json(&[&format!("{file}.pb.gz")]);
+        assert_eq!(json["allocations"]["mode"], mode);
+    }
+}

@@ -6,10 +6,11 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::Options;
+use super::{Options, Sort};
 use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
 use crate::measure::Measure;
 use crate::model::{Header, Profile, ThreadKind};
+use crate::names::names;
 use crate::view::{Row, View};
 
 /// Raised when a field changes its meaning or goes away, not when one is added.
@@ -82,14 +83,24 @@ fn allocations(
         })
     };
     let mut sites: Vec<&Site> = allocations.chosen(profile, options).collect();
-    let weight = |site: &Site| match options.measure {
-        Some(Measure::Live) => site.live.bytes,
-        _ => site.allocated.bytes,
+    let weight = |site: &Site| {
+        let amount = match options.measure {
+            Some(Measure::Live) => site.live,
+            _ => site.allocated,
+        };
+        match options.sort {
+            Sort::Calls => amount.objects,
+            _ => amount.bytes.unwrap_or(0.0),
+        }
     };
-    sites.sort_by(|a, b| {
-        weight(b)
-            .unwrap_or(0.0)
-            .total_cmp(&weight(a).unwrap_or(0.0))
+    let names = names(&profile.methods);
+    let place = |site: &Site| {
+        let frame = allocations.path(site).next();
+        frame.map(|frame| (&names[frame.method as usize], frame.line))
+    };
+    sites.sort_by(|a, b| match options.sort {
+        Sort::Name => place(a).cmp(&place(b)),
+        _ => weight(b).total_cmp(&weight(a)),
     });
     sites.truncate(options.top.unwrap_or(usize::MAX));
     let site = |site: &&Site| {
@@ -108,6 +119,7 @@ fn allocations(
         told
     };
     json!({
+        "mode": allocations.mode(),
         "sampled": sampled,
         "interval": interval,
         "live": allocations.live,

@@ -64,7 +64,8 @@ impl Default for Options<'_> {
     }
 }
 
-/// The order of a method table; numbers sort downwards.
+/// The order of a method table; numbers sort downwards. Allocations by place sort by bytes, unless
+/// objects, [`Sort::Calls`], or names are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
     /// `self`
@@ -72,7 +73,7 @@ pub enum Sort {
     SelfTime,
     /// `total`
     Total,
-    /// `calls`
+    /// `calls`, or `objects`, which take their place
     Calls,
     /// `mean`
     Mean,
@@ -252,7 +253,10 @@ impl FromStr for Sort {
     type Err = UnknownWord;
 
     fn from_str(word: &str) -> Result<Sort, UnknownWord> {
-        choose(word, &Sort::ALL, Sort::as_str)
+        match word {
+            "objects" => Ok(Sort::Calls),
+            _ => choose(word, &Sort::ALL, Sort::as_str),
+        }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::Options;
 use super::columns::{Column, place_table};
 use super::table::lines;
 use super::units::{self, Quantity, UNKNOWN, Unit};
+use super::{Options, Sort};
 use crate::allocation::{Allocations, Amount};
 use crate::measure::Measure;
 use crate::model::Profile;
@@ -15,7 +15,8 @@ use crate::places::{Place, place_name, places, type_names};
 /// Errors from this share of the bytes on are shown, in percent.
 const NOTABLE_ERROR: f64 = 5.0;
 
-/// The places of what was chosen, the heaviest by `measure` first.
+/// The places of what was chosen, the heaviest by `measure` first unless objects or names are
+/// asked for.
 fn rows<'p>(
     profile: &'p Profile,
     allocations: &'p Allocations,
@@ -23,13 +24,21 @@ fn rows<'p>(
     measure: Measure,
 ) -> Vec<Place<'p>> {
     let mut rows = places(profile, allocations, options);
+    let names = match options.sort {
+        Sort::Name => names(&profile.methods),
+        _ => Vec::new(),
+    };
+    let name = |row: &Place<'_>| row.method.and_then(|method| names.get(method as usize));
     rows.sort_by(|a, b| {
-        let key = |row: &Place<'_>| (weight(row, measure), row.amount(measure).objects);
-        let ((a_bytes, a_objects), (b_bytes, b_objects)) = (key(a), key(b));
-        let heavier = b_bytes
-            .total_cmp(&a_bytes)
-            .then(b_objects.total_cmp(&a_objects));
-        heavier.then_with(|| (a.method, a.line, a.type_name).cmp(&(b.method, b.line, b.type_name)))
+        let bytes = weight(b, measure).total_cmp(&weight(a, measure));
+        let [a_objects, b_objects] = [a, b].map(|row| row.amount(measure).objects);
+        let objects = b_objects.total_cmp(&a_objects);
+        let sorted = match options.sort {
+            Sort::Name => name(a).cmp(&name(b)),
+            Sort::Calls => objects.then(bytes),
+            Sort::SelfTime | Sort::Total | Sort::Mean => bytes.then(objects),
+        };
+        sorted.then_with(|| (a.method, a.line, a.type_name).cmp(&(b.method, b.line, b.type_name)))
     });
     rows
 }
