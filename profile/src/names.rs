@@ -117,12 +117,18 @@ fn primitive(letter: &str) -> Option<&'static str> {
 }
 
 /// Shortens a name to `width` columns of a terminal: first packages in the
-/// middle, then parameters, then whatever is left at the front.
+/// middle, then parameters, then whatever is left at the front. A line behind
+/// it stays.
 ///
-/// `com.example.shop.web.Cart.add` becomes `com.…web.Cart.add`.
+/// `com.example.shop.web.Cart.add:21` becomes `com.…web.Cart.add:21`.
 pub fn shorten(name: &str, width: usize) -> String {
     if name.width() <= width {
         return name.to_owned();
+    }
+    let is_line = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    if let Some((place, line)) = name.rsplit_once(':').filter(|(_, line)| is_line(line)) {
+        let place = shorten(place, width.saturating_sub(line.len() + 1));
+        return format!("{place}:{line}");
     }
     // Dots in parameters and loaders are no package's.
     let end = name.find(['(', '@', ' ']).unwrap_or(name.len());
@@ -144,11 +150,17 @@ pub fn shorten(name: &str, width: usize) -> String {
     }
     // Overloads are told apart by what is left of their parameters.
     let (before, parameters) = name.split_at(end);
-    for start in [class_and_method, dots.last().copied().unwrap_or(0)] {
+    let method = dots.last().copied().unwrap_or(0);
+    let starts = [class_and_method, method];
+    // The end of the class says more than the method alone.
+    for start in starts.into_iter().filter(|_| !parameters.is_empty()) {
         let mark = if start == 0 { "" } else { "…" };
         let short = format!("{mark}{}", &before[start..]);
         if short.width() + parameters.width() <= width {
-            return short + parameters;
+            return match start == class_and_method {
+                true => short + parameters,
+                false => tail(before, width - parameters.width()) + parameters,
+            };
         }
         // At least one parenthesis and the mark.
         if short.width() + 2 <= width && parameters.starts_with('(') {
@@ -156,7 +168,12 @@ pub fn shorten(name: &str, width: usize) -> String {
             return format!("{short}{}…", fitting(parameters.chars(), room));
         }
     }
-    let tail: String = fitting(name.chars().rev(), width.saturating_sub(1));
+    tail(name, width)
+}
+
+/// The end of a text in `width` columns, which it does not fit.
+fn tail(text: &str, width: usize) -> String {
+    let tail: String = fitting(text.chars().rev(), width.saturating_sub(1));
     format!("…{}", tail.chars().rev().collect::<String>())
 }
 
@@ -236,7 +253,10 @@ mod tests {
         assert_eq!(shorten(name, 17), "com.…web.Cart.add");
         assert_eq!(shorten(name, 13), "com.…Cart.add");
         assert_eq!(shorten(name, 9), "…Cart.add");
+        assert_eq!(shorten(name, 7), "…rt.add");
         assert_eq!(shorten(name, 5), "….add");
+        assert_eq!(shorten("com.example.Cart.add:195", 17), "com.…Cart.add:195");
+        assert_eq!(shorten("com.example.Cart.<init>:195", 14), "…rt.<init>:195");
         assert_eq!(shorten("add", 2), "…d");
         assert_eq!(shorten("x", 0), "…");
         // Two columns each.
@@ -260,7 +280,9 @@ mod tests {
         assert_eq!(shorten(name, 14), "…Check.check(…");
         assert_eq!(shorten(name, 13), "….check(Diag…");
         assert_eq!(shorten(name, 7), "… Type)");
+        assert_eq!(shorten(&format!("{name}:7"), 17), "…Check.check(D…:7");
         assert_eq!(shorten("a.Checking.check(Type)", 13), "….check(Type)");
+        assert_eq!(shorten("a.Checking.check(Type)", 15), "…ng.check(Type)");
         assert_eq!(shorten("run(String, String)", 10), "run(Strin…");
         assert_eq!(clipped("java -jar 店.jar", 13), "java -jar 店…");
         assert_eq!(clipped("java -jar 店.jar", 12), "java -jar …");

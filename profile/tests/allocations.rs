@@ -33,6 +33,37 @@ fn table_of_samples_on_a_narrow_terminal() {
     insta::assert_snapshot!(text(Format::Table, &alone(sampled()), &options));
 }
 
+/// What decides stays longest, and places keep their lines.
+#[test]
+fn long_names_leave_room_for_each_other() {
+    let mut profile = alone(sampled());
+    for method in &mut profile.methods {
+        method.class = format!("{}AndWhateverElseItIs", method.class).into();
+    }
+    let sites = &mut profile.allocations.as_mut().expect("some").sites;
+    sites[0].type_name = "com.example.shop.web.TheLongestNameOfAnyType$ThatIsNested[]".into();
+    let mut said = String::new();
+    for (measure, width) in [
+        (Measure::Live, 80),
+        (Measure::Live, 100),
+        (Measure::Allocated, 80),
+    ] {
+        let options = Options {
+            width,
+            ..showing(measure)
+        };
+        let table = text(Format::Table, &profile, &options);
+        let rows = table.lines().skip_while(|line| !line.starts_with('#'));
+        let rows: Vec<&str> = rows.take_while(|line| !line.is_empty()).collect();
+        assert!(
+            rows.iter().all(|row| row.chars().count() <= width),
+            "{table}"
+        );
+        said += &format!("{}\n\n", rows.join("\n"));
+    }
+    insta::assert_snapshot!(said);
+}
+
 /// Both tables; one of them if it is asked for.
 #[test]
 fn times_and_allocations_have_a_table_each() {
@@ -212,7 +243,10 @@ fn what_a_merge_leaves_out_is_told() {
     let note = "what is alive is left out: 1 of 2 profiles of allocations did not follow it";
     assert_eq!(both.header.notes[0], note);
     let table = text(Format::Table, &both, &Options::default());
-    assert!(table.contains(note) && !table.contains("live KB"), "{table}");
+    assert!(
+        table.contains(note) && !table.contains("live KB"),
+        "{table}"
+    );
     for alike in [live, without] {
         let both = merge(&[alike.clone(), alike]).expect("alike");
         assert!(!both.header.notes.iter().any(|other| other == note));

@@ -19,7 +19,7 @@ use crate::loaders::Loaders;
 /// Sites that are named as growing.
 const MOST_GROWING: usize = 10;
 
-/// Bytes of growth that are named: what is written as 0.1 MB or more.
+/// The least growth that is named, in bytes.
 const LEAST_GROWTH: f64 = 5e4;
 
 /// What this version lacks: with an object that does not fit into a thread's
@@ -184,12 +184,16 @@ impl Samples {
         growing.sort_by(|a, b| b.0.total_cmp(&a.0));
         growing.truncate(MOST_GROWING);
         let line = |(bytes, error, leaf): (f64, f64, Leaf)| {
-            let (bytes, what) = (bytes / 1e6, picture.describe(leaf));
+            let size = |size: f64| loadhook_profile::bytes(size.round() as u64);
             let error = match error > 0.0 {
-                true => format!(" (± {:.1} MB)", error / 1e6),
+                true => format!(" (± {})", size(error)),
                 false => String::new(),
             };
-            format!("alive since the first snapshot: {bytes:.1} MB more{error} of {what}")
+            format!(
+                "alive since the first snapshot: {} more{error} of {}",
+                size(bytes),
+                picture.describe(leaf)
+            )
         };
         growing.into_iter().map(line).collect()
     }

@@ -67,7 +67,7 @@ pub(super) fn write(
     };
     let places: Vec<String> = rows.iter().map(name).collect();
     let types = type_names(rows.iter().map(|row| row.type_name));
-    let columns = columns(allocations, &rows, measure, whole);
+    let columns = columns(allocations, &rows, measure, whole, options.sort);
     place_table(columns, &types, &places, options.width, out)?;
     if rows.len() < all {
         writeln!(
@@ -126,6 +126,7 @@ fn columns(
     rows: &[Place<'_>],
     measure: Measure,
     whole: f64,
+    sort: Sort,
 ) -> Vec<Column> {
     let cells = |cell: &dyn Fn(&Place<'_>) -> String| rows.iter().map(cell).collect::<Vec<_>>();
     let ranks = (1..=rows.len()).map(|rank| rank.to_string()).collect();
@@ -137,7 +138,7 @@ fn columns(
         Column::new("#", 0, ranks),
         Column::new("bytes %", 0, cells(&share)),
     ];
-    let amounts = |title: &str, spare: u8, of: fn(&Place<'_>) -> Amount| {
+    let amounts = |title: &str, spare: [u8; 3], of: fn(&Place<'_>) -> Amount| {
         let bytes = rows.iter().filter_map(|row| of(row).bytes);
         let unit = Unit::for_largest(bytes.fold(0.0, f64::max), Quantity::Bytes);
         let bytes = |row: &Place<'_>| {
@@ -146,37 +147,43 @@ fn columns(
                 .map_or(UNKNOWN.to_owned(), |bytes| unit.number(bytes))
         };
         let objects = |row: &Place<'_>| units::decimal(of(row).objects, 0);
-        let error = |row: &Place<'_>| {
-            let amount = of(row);
-            let percent =
-                100.0 * amount.bytes_variance.sqrt() / amount.bytes.unwrap_or(0.0).max(1.0);
-            match percent {
-                ..=NOTABLE_ERROR => String::new(),
-                ..=999.0 => format!("{percent:.0} %"),
-                _ => ">999 %".to_owned(),
-            }
-        };
         let made = [
-            Column::new(&format!("{title}{}", unit.name), spare, cells(&bytes)),
-            Column::new("±", spare + 2, cells(&error)),
-            Column::new(&format!("{title}objects"), spare + 1, cells(&objects)),
+            Column::new(&format!("{title}{}", unit.name), spare[0], cells(&bytes)),
+            Column::new("±", spare[1], cells(&|row| error(of(row)))),
+            Column::new(&format!("{title}objects"), spare[2], cells(&objects)),
         ];
         made.into_iter().filter(|column| column.has_text())
     };
-    if allocations.live {
-        let is_first = measure == Measure::Live;
-        columns.extend(amounts("live ", if is_first { 0 } else { 1 }, |row| {
-            row.live
-        }));
-        let age = |row: &Place<'_>| match row.live.objects > 0.0 {
-            true => units::decimal(row.live_age, 1),
-            false => String::new(),
-        };
-        columns.push(Column::new("age", 2, cells(&age)));
+    // What the order is by comes first and goes last, bytes before their error.
+    let by_objects = if sort == Sort::Calls { 0 } else { 3 };
+    let (first, second) = ([0, 1, by_objects], [2, 6, 5]);
+    let allocated = |spare| amounts("", spare, |row| row.allocated);
+    if !allocations.live {
+        columns.extend(allocated(first));
+        return columns;
     }
-    let is_first = measure != Measure::Live;
-    columns.extend(amounts("", if is_first { 0 } else { 1 }, |row| {
-        row.allocated
-    }));
+    let live = |spare| amounts("live ", spare, |row| row.live);
+    let age = |row: &Place<'_>| match row.live.objects > 0.0 {
+        true => units::decimal(row.live_age, 1),
+        false => String::new(),
+    };
+    let age = Column::new("age", 4, cells(&age));
+    if measure == Measure::Live {
+        columns.extend(live(first).chain([age]).chain(allocated(second)));
+    } else {
+        columns.extend(allocated(first).chain(live(second)).chain([age]));
+    }
     columns
+}
+
+/// The standard error of an amount's bytes, where it is notable.
+fn error(amount: Amount) -> String {
+    let Some(bytes) = amount.bytes else {
+        return String::new();
+    };
+    match 100.0 * amount.bytes_variance.sqrt() / bytes.max(1.0) {
+        ..=NOTABLE_ERROR => String::new(),
+        percent @ ..=999.0 => format!("{percent:.0} %"),
+        _ => ">999 %".to_owned(),
+    }
 }
