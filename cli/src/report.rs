@@ -66,6 +66,10 @@ pub(crate) struct ReportArgs {
     explain: bool,
 }
 
+/// Why a picture of allocations is refused.
+const NO_BYTES: &str = "--format chrome: trace events have times, which cannot stand for bytes; \
+    --format speedscope and html show allocations";
+
 impl ReportArgs {
     /// Refuses what would be without effect.
     fn fit_the_format(&self) -> Result<()> {
@@ -90,6 +94,9 @@ impl ReportArgs {
                 );
             }
         }
+        if self.format == Format::Chrome && self.show.is_some_and(|show| show != Measure::Time) {
+            bail!("{NO_BYTES}");
+        }
         if self.explain && self.diff {
             bail!("--explain has no effect on --diff");
         }
@@ -103,6 +110,12 @@ impl ReportArgs {
             (Some(measure), _) => (measure, format!("--show {}", measure.as_str())),
             // HPROF's text is of allocations alone.
             (None, Format::Hprof) => (Measure::Allocated, "--format hprof".to_owned()),
+            (None, Format::Chrome) => {
+                if !profiles.iter().any(|profile| Measure::Time.is_in(profile)) {
+                    bail!("{NO_BYTES}");
+                }
+                return Ok(None);
+            }
             (None, _) if self.diff => {
                 let by_rank = [Measure::Time, Measure::Live, Measure::Allocated];
                 let common = by_rank.into_iter().find(is_in_all);

@@ -119,3 +119,19 @@ fn json_names_the_mode() {
         assert_eq!(json["allocations"]["mode"], mode);
     }
 }
+
+/// Trace events have times only; nothing else says that bytes are seconds.
+#[test]
+fn bytes_are_no_times() {
+    for arguments in [
+        &["made.pb.gz"][..],
+        &["live.pb.gz", "--show=live"],
+        &["made.pb.gz", "--show=allocated"],
+    ] {
+        let chrome = report(&[arguments, &["--format=chrome"]].concat());
+        let said = "error: --format chrome: trace events have times, which cannot stand for bytes";
+        chrome.expect(1, "", &[said]);
+        let other = text(&[arguments, &["--format=speedscope"]].concat());
+        assert!(other.contains("\"bytes\""));
+    }
+}

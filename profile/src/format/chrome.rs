@@ -5,14 +5,13 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::Options;
-use super::units::Quantity;
 use crate::model::Profile;
 use crate::view::{Step, Tree, View};
 
 /// One complete event a node, one track a thread. The time axis is no
 /// history: each callee comes once, as long as it and its callees took, the
-/// longest first. Where nothing was timed, a microsecond stands for a call; of
-/// allocations a nanosecond for a byte.
+/// longest first. Where nothing was timed, a microsecond stands for a call.
+/// Events have times and nothing else: of allocations there are none.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -20,10 +19,6 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let view = View::new(profile, options);
     let header = &profile.header;
-    let (own, total) = match view.quantity() {
-        Quantity::Time => ("self_ns", "total_ns"),
-        Quantity::Bytes => ("self_bytes", "total_bytes"),
-    };
     write!(out, r#"{{"displayTimeUnit":"ns","traceEvents":["#)?;
     write!(out, "{}", metadata("process_name", 0, &header.command))?;
     for (tree, track) in view.trees.iter().zip(1u32..) {
@@ -42,9 +37,9 @@ pub(super) fn write(
                     "ts": microseconds(start),
                     "dur": microseconds(end - start),
                     "args": {
-                        view.calls_word(): entry.calls,
-                        own: entry.figure.self_ns.round() as u64,
-                        total: entry.figure.total_ns.round() as u64,
+                        "calls": entry.calls,
+                        "self_ns": entry.figure.self_ns.round() as u64,
+                        "total_ns": entry.figure.total_ns.round() as u64,
                     },
                 });
                 if written.is_ok() {

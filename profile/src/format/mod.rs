@@ -98,7 +98,7 @@ pub enum Format {
     Html,
     /// For <https://www.speedscope.app>.
     Speedscope,
-    /// Trace events, for `chrome://tracing` and Perfetto.
+    /// Trace events, for `chrome://tracing` and Perfetto; of allocations there are none.
     Chrome,
     /// HPROF's text of allocation sites; of a profile without allocations there are none.
     Hprof,
@@ -156,10 +156,16 @@ impl Format {
         let weighed;
         let profile = match (self, measure) {
             (_, Measure::Time) => profile,
-            // They tell several, or all.
-            (Format::Table | Format::Pprof | Format::Json | Format::Html | Format::Hprof, _) => {
-                profile
-            }
+            // They tell several, or all, or times alone.
+            (
+                Format::Chrome
+                | Format::Table
+                | Format::Pprof
+                | Format::Json
+                | Format::Html
+                | Format::Hprof,
+                _,
+            ) => profile,
             _ => {
                 weighed = allocated::as_calls(profile, measure);
                 &weighed
