@@ -14,7 +14,7 @@ use loadhook_rewrite::{Filter, list, pattern_lines};
 
 use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;
-use crate::output::{check_writable, is_same};
+use crate::output::{check_writable, is_same, say};
 
 /// How calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -125,7 +125,12 @@ fn alloc(text: &str) -> Result<String, String> {
 impl RunArgs {
     /// The agent's options: it writes `file` and notes in `manifest` that it
     /// did.
-    fn agent_options(&self, files: &[IncludeFile], file: &Path, manifest: &Path) -> Result<String> {
+    fn agent_options<'s>(
+        &'s self,
+        files: &[IncludeFile],
+        file: &Path,
+        manifest: &Path,
+    ) -> Result<String> {
         let mut items = Vec::new();
         let mut add = |key: &str, value: &str| {
             items.push(format!("{key}={value}"));
@@ -134,13 +139,19 @@ impl RunArgs {
         let again = |pattern: &str| list::escaped(&list::unescaped(pattern));
         // Each with its key: the agent takes what has an equals sign for an
         // option else.
-        for pattern in self.include.iter().flat_map(|list| list::items(list)) {
+        // Where no class is changed, none would match.
+        let is_wanted = self.changes_classes();
+        let patterns = |lists: &'s [String]| {
+            let lists = lists.iter().filter(move |_| is_wanted);
+            lists.flat_map(|list| list::items(list))
+        };
+        for pattern in patterns(&self.include) {
             add("include", &again(pattern));
         }
-        for pattern in self.exclude.iter().flat_map(|list| list::items(list)) {
+        for pattern in patterns(&self.exclude) {
             add("exclude", &again(pattern));
         }
-        for file in files {
+        for file in files.iter().filter(|_| is_wanted) {
             match file {
                 // The JVM may be started elsewhere.
                 IncludeFile::Named(file) => add("include-file", &list::escaped(utf8(file)?)),
@@ -187,6 +198,29 @@ impl RunArgs {
         add("manifest", &list::escaped(utf8(manifest)?));
         add("file", &list::escaped(utf8(file)?));
         Ok(items.join(","))
+    }
+
+    /// Whether classes are changed: samples, and every allocation whoever makes it, need no probes.
+    fn changes_classes(&self) -> bool {
+        let is_timed = !matches!(self.timing, None | Some(Timing::None));
+        is_timed || self.alloc.as_deref().is_none_or(|mode| mode == "exact")
+    }
+
+    /// Says which options have nothing to choose from.
+    fn warn(&self) {
+        let given = [
+            ("--include", !self.include.is_empty()),
+            ("--include-file", !self.include_file.is_empty()),
+            ("--exclude", !self.exclude.is_empty()),
+            ("--all", self.all),
+        ];
+        if let Some(mode) = self.alloc.as_deref().filter(|_| !self.changes_classes()) {
+            for (option, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+                say!(
+                    "loadhook: {option} has no effect without --timing: --alloc {mode} is of all classes"
+                );
+            }
+        }
     }
 
     /// Finds the patterns' faults before the JVM starts, and what it is told of
@@ -262,10 +296,10 @@ impl Target {
 /// Runs the command; its exit code is ours.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if args.alloc.is_none() && args.timing == Some(Timing::None) {
-        bail!("--timing none goes with --alloc");
+        bail!("--timing none needs --alloc");
     }
     if args.alloc_context && args.alloc.as_deref() != Some("exact") {
-        bail!("--alloc-context goes with --alloc exact");
+        bail!("--alloc-context needs --alloc exact");
     }
     let include_files = args.check_patterns()?;
     let agent = launch::agent_path()?;
@@ -282,6 +316,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             html.display()
         );
     }
+    args.warn();
     let scratch = tempfile::tempdir().context("no temporary folder")?;
     let manifest = scratch.path().join("profiles");
     let launch = Launch {

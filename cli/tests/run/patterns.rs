@@ -134,6 +134,44 @@ fn faults_in_patterns_are_pointed_at() {
     assert!(profiles(folder.path()).is_empty());
 }
 
+/// Samples need no probes: no class is changed, so that no pattern can match.
+#[test]
+fn patterns_without_effect_are_told() {
+    let folder = folder();
+    let alloc = ["--alloc", "sampled=4k", "--all", "--include", "shop.Order"];
+    let said = |option: &str| {
+        format!(
+            "loadhook: {option} has no effect without --timing: --alloc sampled=4k is of all classes\n"
+        )
+    };
+    let result = done(&mut run(folder.path(), &alloc, &["serve"]));
+    result.expect(0, SERVED, &[&said("--include"), &said("--all")]);
+    assert!(!result.err.contains("no class matched"), "{}", result.err);
+    for timed in [&["--timing=count"], &["--alloc=exact"]] {
+        let mut options = alloc.to_vec();
+        options.drain(..2 * usize::from(timed[0].starts_with("--alloc")));
+        let result = done(&mut run(
+            folder.path(),
+            &[timed, &options[..]].concat(),
+            &["serve"],
+        ));
+        result.expect(0, SERVED, &["no class matched `shop.Order`"]);
+        assert!(!result.err.contains("no effect"), "{}", result.err);
+    }
+    for (options, said) in [
+        (
+            &["--timing=none"][..],
+            "error: --timing none needs --alloc\n",
+        ),
+        (
+            &["--alloc=sampled", "--alloc-context"],
+            "error: --alloc-context needs --alloc exact\n",
+        ),
+    ] {
+        done(&mut run(folder.path(), options, &["serve"])).expect(1, "", &[said]);
+    }
+}
+
 #[test]
 fn what_matched_nothing_is_named() {
     let folder = folder();
