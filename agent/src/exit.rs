@@ -126,6 +126,11 @@ fn profile(
         let note = "virtual threads have no CPU time: their calls are counted, not timed";
         profile.header.notes.insert(0, note.to_owned());
     }
+    if moment == Moment::Midst {
+        // What a killed JVM leaves.
+        let note = "the program had not ended when its profile was written";
+        profile.header.notes.insert(0, note.to_owned());
+    }
     if counts_allocations {
         profile.allocations.get_or_insert_default();
         let of_the_vm = agent.samples.as_ref().is_some_and(Samples::has_begun);

@@ -71,6 +71,9 @@ fn names(program: &Program) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// What a profile that is no last one says.
+const MIDST: &str = "the program had not ended when its profile was written";
+
 fn killed(feature: u32, timing: &str) -> Result<()> {
     let program = beats(feature, &[], timing)?;
     let mut child = start(&program)?;
@@ -78,7 +81,10 @@ fn killed(feature: u32, timing: &str) -> Result<()> {
     child.kill()?;
     child.wait()?;
     let followed = followed.with_context(|| format!("JDK {feature}, {timing}"))?;
-    let left = calls(&program.profile()?);
+    let left = program.profile()?;
+    let notes = &left.header.notes;
+    ensure!(notes.iter().any(|note| note == MIDST), "{notes:?}");
+    let left = calls(&left);
     for method in ["Beats.beat", "Beats.bar", "Beats.shortLived"] {
         let (before, after) = (followed.get(method), left.get(method));
         ensure!(
@@ -107,6 +113,8 @@ fn ends(feature: u32) -> Result<()> {
     let rounds = 300;
     let program = beats(feature, &[&rounds.to_string()], "adaptive")?;
     let profile = program.unchanged()?;
+    let notes = &profile.header.notes;
+    ensure!(!notes.iter().any(|note| note == MIDST), "{notes:?}");
     let bars = rounds + 4 * rounds;
     expect(
         &profile,
