@@ -150,7 +150,17 @@ fn allocations_have_a_page() {
     let alone = page(&profile);
     let options =
         "return [...document.getElementById('measure').options].map((o) => o.value).join(' ')";
-    assert_eq!(run(&alone, options), "allocated live");
+    assert_eq!(run(&alone, options), "live allocated");
+    // Types are estimates; that methods make nothing themselves is certain.
+    let script = r#"
+        show('methods');
+        const date = document.getElementById('facts').textContent.split(' · ')[0];
+        const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
+        const named = (name) => [...document.querySelectorAll('#rows tr')].find((row) => row.lastChild.textContent.includes(name));
+        const rows = ['int[]', 'Server.handle', 'Gone'].map((name) => cells(named(name)));
+        return [data.measure, date, ...rows, describe(tree.method.findIndex((method) => methods.name[method].includes('handle')))].join('\n');
+    "#;
+    insta::assert_snapshot!(run(&alone, script));
 }
 
 /// The chosen thread and what the page leaves out do not change them.

@@ -33,9 +33,15 @@ function time(ns) {
   return `${fixed[digits].format(value)} ${name}`;
 }
 
+/** As the text reports have it. */
+function utc(millis) {
+  const date = new Date(millis);
+  return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
 /** In powers of 1024. */
 function bytes(size) {
-  if (size < 1024) return `${grouped.format(size)} bytes`;
+  if (size < 1023.5) return `${grouped.format(Math.round(size))} bytes`;
   const [name, unit] = size < 1048576 ? ["KB", 1024] : size < 1073741824 ? ["MB", 1048576] : ["GB", 1073741824];
   return `${fixed[1].format(size / unit)} ${name}`;
 }
@@ -44,6 +50,8 @@ const percent = (part) => (part === null ? "–" : `${(data.whole ? (100 * part)
 const weight = (value) => (counts ? callsText(value) : amount(value));
 /** With a mark (at most, at least) and that of estimates. */
 const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated ? "~" : "")) + amount(ns);
+// A method makes nothing itself, its callees do, which are types: that it is none is certain.
+const isGuess = (estimated, self) => estimated && !(ofBytes && !self);
 const lower = methods.name.map((name) => name.toLowerCase());
 
 /** An element with a class, text and children. */
@@ -253,9 +261,10 @@ function describe(node) {
   const method = tree.method[node];
   const lines = [methods.name[method]];
   if (!counts) {
-    const shown = (ns) => `${marked(tree.least(node), tree.estimated[node], ns)} (${percent(ns)})`;
-    lines.push(`total ${shown(tree.total[node])}`);
-    lines.push(`self ${shown(tree.self[node])}`);
+    const [total, self, estimated] = [tree.total[node], tree.self[node], tree.estimated[node]];
+    const shown = (ns, guess) => `${marked(tree.least(node), guess, ns)} (${percent(ns)})`;
+    lines.push(`total ${shown(total, estimated)}`);
+    lines.push(`self ${shown(self, isGuess(estimated, self))}`);
     const timed = tree.timed[node];
     lines.push(`${callsText(tree.calls[node])}, mean ${amount(timed ? tree.timedTotal[node] / timed : null)}`);
   } else {
@@ -316,10 +325,10 @@ $("reset").addEventListener("click", () => zoom(-1));
 // ---- Method table ----
 
 const STEP = 200;
-const hasErrors = rows.error.some((error, at) => rows.estimated[at] && error > rows.self[at] / 20);
+const hasErrors = rows.error.some((error, at) => errorOf(at) > 5);
 const TIMES = [
   { title: "self %", value: (at) => rows.self[at], cell: (at) => share(rows.self[at]) },
-  { title: "self", value: (at) => rows.self[at], cell: (at) => marked(rows.selfMark[at], rows.estimated[at], rows.self[at]) },
+  { title: "self", value: (at) => rows.self[at], cell: (at) => marked(rows.selfMark[at], isGuess(rows.estimated[at], rows.self[at]), rows.self[at]) },
   ...(hasErrors ? [{ title: "±", minor: true, value: errorOf, cell: (at) => (errorOf(at) > 5 ? errorOf(at) > 999 ? ">999 %" : `${Math.round(errorOf(at))} %` : "") }] : []),
   { title: "total", value: (at) => rows.total[at], cell: (at) => marked(rows.totalMark[at], rows.estimated[at], rows.total[at]) },
 ];
@@ -334,7 +343,7 @@ let order = null; // { column, down }; null is the order written
 let shownRows = STEP;
 
 function errorOf(at) {
-  return rows.estimated[at] ? (100 * rows.error[at]) / Math.max(rows.self[at], 1) : 0;
+  return isGuess(rows.estimated[at], rows.self[at]) ? (100 * rows.error[at]) / Math.max(rows.self[at], 1) : 0;
 }
 
 function methodTable() {
@@ -393,7 +402,7 @@ function treeRow(node, level) {
   else row.append(
     share(tree.total[node]),
     element("td", { text: marked(least, estimated, tree.total[node]) }),
-    element("td", { text: marked(least, estimated, tree.self[node]) }),
+    element("td", { text: marked(least, isGuess(estimated, tree.self[node]), tree.self[node]) }),
   );
   row.append(element("td", { text: grouped.format(tree.calls[node]) }));
   const twisty = element("span", { class: "twisty", text: callees.length ? "▸" : "" });
@@ -498,7 +507,7 @@ function details(method) {
     facts.push(callsText(rows.calls[at]));
     if (!counts) {
       const estimated = rows.estimated[at];
-      facts.push(`self ${marked(rows.selfMark[at], estimated, rows.self[at])} (${percent(rows.self[at])})`);
+      facts.push(`self ${marked(rows.selfMark[at], isGuess(estimated, rows.self[at]), rows.self[at])} (${percent(rows.self[at])})`);
       facts.push(`total ${marked(rows.totalMark[at], estimated, rows.total[at])} (${percent(rows.total[at])})`);
     }
   }
@@ -605,12 +614,12 @@ function start() {
   const facts = [
     time(header.duration_ns),
     measured,
-    callsText(calls),
+    (ofBytes && rows.estimated.some(Boolean) ? "~" : "") + callsText(calls),
     data.threadsText,
     `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,
   ];
-  if (header.start_epoch_millis) facts.unshift(new Date(header.start_epoch_millis).toLocaleString());
+  if (header.start_epoch_millis) facts.unshift(utc(header.start_epoch_millis));
   $("facts").textContent = facts.filter(Boolean).join(" · ");
   const remarks = [];
   if (!rows.method.length) remarks.push(ofBytes ? "Nothing was allocated" : "No instrumented method was called");
