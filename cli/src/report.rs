@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use loadhook_profile::diff::allocations;
 use loadhook_profile::format::{Format, Options, Sort, pprof};
 use loadhook_profile::{Measure, Method, Profile, diff, printable};
 use loadhook_rewrite::symbol::modified_utf8;
@@ -205,8 +206,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let text = args.thread.as_deref().unwrap_or_default();
     let group = without_numbers(text);
     let has_text = |name: &str| name.contains(text) || name.contains(&group);
+    let measure = args.measure(&profiles)?;
+    args.can_sort(measure, &profiles)?;
     let options = Options {
-        measure: args.show,
+        measure,
         sort: args.sort.unwrap_or_default(),
         top: args.top,
         focus: (!args.focus.is_empty()).then_some(&names as &dyn Fn(&Method) -> bool),
@@ -218,11 +221,6 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         explain: args.explain,
         ..Options::default()
     };
-    let options = Options {
-        measure: args.measure(&profiles)?,
-        ..options
-    };
-    args.can_sort(options.measure, &profiles)?;
     warn(&profiles, &options);
     let mut bytes = Vec::new();
     match &profiles[..] {
@@ -253,19 +251,20 @@ fn compare(
     out: &mut dyn Write,
 ) -> Result<()> {
     let [before, after] = pair;
-    let is_json = format == Format::Json;
     if options.measure == Some(Measure::Time) {
         let changes = diff::diff(before, after, options)?;
-        return Ok(match is_json {
-            true => diff::write_json(&changes, pair, out)?,
-            false => diff::write(&changes, before.header.timing, options, out)?,
-        });
+        match format {
+            Format::Json => diff::write_json(&changes, pair, out)?,
+            _ => diff::write(&changes, before.header.timing, options, out)?,
+        }
+    } else {
+        let changes = allocations::diff(before, after, options)?;
+        match format {
+            Format::Json => allocations::write_json(&changes, pair, options, out)?,
+            _ => allocations::write(&changes, pair, options, out)?,
+        }
     }
-    let changes = diff::allocations::diff(before, after, options)?;
-    Ok(match is_json {
-        true => diff::allocations::write_json(&changes, pair, options, out)?,
-        false => diff::allocations::write(&changes, pair, options, out)?,
-    })
+    Ok(())
 }
 
 /// Says what was asked for in vain.
