@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use loadhook_profile::snapshot::{Decoder, Snapshot, SnapshotError};
 use loadhook_profile::{
-    AllocationSite, Method, Profile, SiteBytes, Symbols, ThreadKind, ThreadTree,
+    AllocationSite, Method, NOT_ENDED, Profile, SiteBytes, Symbols, ThreadKind, ThreadTree,
 };
 
 use crate::agent::{Agent, Tracker};
@@ -127,9 +127,7 @@ fn profile(
         profile.header.notes.insert(0, note.to_owned());
     }
     if moment == Moment::Midst {
-        // What a killed JVM leaves.
-        let note = "the program had not ended when its profile was written";
-        profile.header.notes.insert(0, note.to_owned());
+        profile.header.notes.insert(0, NOT_ENDED.to_owned());
     }
     if counts_allocations {
         profile.allocations.get_or_insert_default();

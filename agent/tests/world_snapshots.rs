@@ -71,9 +71,6 @@ fn names(program: &Program) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What a profile that is no last one says.
-const MIDST: &str = "the program had not ended when its profile was written";
-
 fn killed(feature: u32, timing: &str) -> Result<()> {
     let program = beats(feature, &[], timing)?;
     let mut child = start(&program)?;
@@ -83,7 +80,10 @@ fn killed(feature: u32, timing: &str) -> Result<()> {
     let followed = followed.with_context(|| format!("JDK {feature}, {timing}"))?;
     let left = program.profile()?;
     let notes = &left.header.notes;
-    ensure!(notes.iter().any(|note| note == MIDST), "{notes:?}");
+    ensure!(
+        notes.iter().any(|note| note == loadhook_profile::NOT_ENDED),
+        "{notes:?}"
+    );
     let left = calls(&left);
     for method in ["Beats.beat", "Beats.bar", "Beats.shortLived"] {
         let (before, after) = (followed.get(method), left.get(method));
@@ -114,7 +114,10 @@ fn ends(feature: u32) -> Result<()> {
     let program = beats(feature, &[&rounds.to_string()], "adaptive")?;
     let profile = program.unchanged()?;
     let notes = &profile.header.notes;
-    ensure!(!notes.iter().any(|note| note == MIDST), "{notes:?}");
+    ensure!(
+        !notes.iter().any(|note| note == loadhook_profile::NOT_ENDED),
+        "{notes:?}"
+    );
     let bars = rounds + 4 * rounds;
     expect(
         &profile,

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use loadhook_profile::diff::allocations;
 use loadhook_profile::format::{Format, Options, Sort, pprof};
-use loadhook_profile::{Measure, Method, Profile, diff, printable};
+use loadhook_profile::{Measure, Method, NOT_ENDED, Profile, diff, printable};
 use loadhook_rewrite::symbol::modified_utf8;
 use loadhook_rewrite::{Pattern, PatternError};
 
@@ -169,6 +169,15 @@ impl ReportArgs {
         format!("nothing to compare: {}", told.join(", "))
     }
 
+    /// Says of which programs only a part is compared; other reports have it below their numbers.
+    fn warn_of_parts(&self, profiles: &[Profile]) {
+        for (file, profile) in self.files.iter().zip(profiles) {
+            if profile.header.notes.iter().any(|note| note == NOT_ENDED) {
+                say!("warning: {}: {NOT_ENDED}", file.display());
+            }
+        }
+    }
+
     /// Refuses a report in the place of a profile, which would be lost.
     fn keep_the_profiles(&self) -> Result<()> {
         if let Some(output) = self
@@ -222,6 +231,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         ..Options::default()
     };
     warn(&profiles, &options);
+    if args.diff {
+        args.warn_of_parts(&profiles);
+    }
     let mut bytes = Vec::new();
     match &profiles[..] {
         [before, after] if args.diff => {

@@ -69,7 +69,9 @@ pub use format::units::{bytes, count};
 pub use interval::{INTERVAL, interval};
 pub use measure::Measure;
 pub use merge::{MergeError, merge};
-pub use model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
+pub use model::{
+    Clock, Header, Method, NOT_ENDED, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing,
+};
 pub use names::{clipped, printable, shorten};
 pub use sites::{AllocationSite, SiteBytes};
 pub use symbols::Symbols;

@@ -80,6 +80,10 @@ pub struct Header {
     pub notes: Vec<String>,
 }
 
+/// Among the [notes](Header::notes) of what was written while the program ran: a killed one leaves
+/// such a profile.
+pub const NOT_ENDED: &str = "the program had not ended when its profile was written";
+
 /// What one probe pair costs, in picoseconds.
 ///
 /// `inside_ps` of a timed call falls between its two readings of the clock,

@@ -11,6 +11,7 @@ use std::fs;
 use std::sync::OnceLock;
 
 use common::{Done, calls, done, folder, loadhook, mode, read, run};
+use loadhook_profile::format::pprof;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -154,6 +155,20 @@ fn profiles_are_compared() {
     report(&["--diff", "a.pb.gz"]).expect(1, "", &["--diff compares two profiles"]);
     let page = report(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "html"]);
     page.expect(1, "", &["--diff writes a table or json"]);
+}
+
+/// What a killed program left is a part of its run.
+#[test]
+fn parts_of_runs_are_told() {
+    let mut part = read(&profiles().path().join("a.pb.gz"));
+    let note = "the program had not ended when its profile was written";
+    part.header.notes.push(note.to_owned());
+    let mut bytes = Vec::new();
+    pprof::write(&part, &mut bytes).expect("a vector takes all");
+    fs::write(profiles().path().join("part.pb.gz"), bytes).expect("ours");
+    assert!(text(&["part.pb.gz"]).contains(&format!("\n{note}\n")));
+    let compared = report(&["--diff", "part.pb.gz", "a.pb.gz"]);
+    assert_eq!(compared.err, format!("warning: part.pb.gz: {note}\n"));
 }
 
 #[test]
