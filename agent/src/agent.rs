@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use loadhook_profile::Header;
 use thiserror::Error;
 
 use crate::alloc::Samples;
@@ -24,6 +26,8 @@ pub(crate) struct Agent {
     pub(crate) samples: Option<Samples>,
     pub(crate) tracker: OnceLock<Tracker>,
     pub(crate) turns: Turns,
+    /// When the program began.
+    pub(crate) began: OnceLock<(SystemTime, Instant)>,
     /// The profile's name in the manifest.
     pub(crate) noted: OnceLock<PathBuf>,
     /// Whether a virtual thread has ended.
@@ -42,6 +46,22 @@ pub(crate) struct Tracker {
     lost_allocations: StaticMethod,
     pub(crate) heap: Heap,
     pub(crate) sizes: Sizes,
+}
+
+impl Agent {
+    /// The program's time so far, of a profile without calls.
+    pub(crate) fn lifetime(&self) -> Header {
+        let (began, at) = *self
+            .began
+            .get_or_init(|| (SystemTime::now(), Instant::now()));
+        let since_1970 = began.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Header {
+            timing: loadhook_profile::Timing::Count,
+            start_epoch_millis: i64::try_from(since_1970.as_millis()).unwrap_or(0),
+            duration_ns: u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            ..Header::default()
+        }
+    }
 }
 
 /// Why there is no snapshot.

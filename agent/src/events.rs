@@ -1,6 +1,8 @@
 //! What the agent does at each event of the VM's life.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
+use std::time::{Instant, SystemTime};
 
 use crate::agent::{Agent, Tracker};
 use crate::alloc::{Event, Samples};
@@ -16,6 +18,11 @@ use crate::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability, event};
 use crate::{file, manifest, tell, tracker};
 
 const NOT_OF_THE_VM: &str = "objects that the VM makes are not counted";
+
+thread_local! {
+    /// Whether this thread is the one that the JVM began in.
+    static IS_MAIN: Cell<bool> = const { Cell::new(false) };
+}
 
 /// Why there is no agent.
 pub(crate) enum Refusal {
@@ -93,6 +100,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         samples,
         tracker: OnceLock::new(),
         turns: Turns::default(),
+        began: OnceLock::new(),
         noted: OnceLock::new(),
         virtual_threads: false.into(),
     })
@@ -132,6 +140,9 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     let Some(tracker) = agent.tracker.get() else {
         return;
     };
+    IS_MAIN.set(true);
+    let _ = agent.began.set((SystemTime::now(), Instant::now()));
+    tracker.heap.keep(jni);
     let options = agent.hook.options();
     let configured = tracker.configure(
         jni,
@@ -212,6 +223,11 @@ pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: R
     thread_end(agent, jni, thread);
     if let Some(samples) = &agent.samples {
         samples.thread_ends(jni, thread);
+    }
+    if let Some(tracker) = agent.tracker.get()
+        && IS_MAIN.take()
+    {
+        tracker.heap.main_ends(jni);
     }
 }
 

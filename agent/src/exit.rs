@@ -22,7 +22,7 @@ use crate::{file, manifest, tell};
 /// Takes the last snapshot and writes the profile. A failure is told and
 /// changes nothing for the program.
 pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
-    if !tracker.heap.can_give(jni) {
+    if agent.hook.options().rewrites() && !tracker.heap.can_give(jni) {
         tell::line("no profile: the heap is full");
         return;
     }
@@ -85,20 +85,14 @@ fn profile(
     moment: Moment,
     goes_on: impl Fn() -> bool,
 ) -> Result<Profile, String> {
-    let mut decoder = Decoder::default();
-    let mut fault: Option<SnapshotError> = None;
-    tracker
-        .snapshot(jni, |words| {
-            if fault.is_none() {
-                fault = decoder.push(words).err();
-            }
-            goes_on()
-        })
-        .map_err(|error| error.to_string())?;
-    if let Some(fault) = fault {
-        return Err(fault.to_string());
-    }
-    let snapshot = decoder.finish().map_err(|error| error.to_string())?;
+    let snapshot = match agent.hook.options().rewrites() {
+        true => counted(jni, tracker, goes_on)?,
+        // Nothing calls the tracker, and the heap may be full.
+        false => Snapshot {
+            header: agent.lifetime(),
+            threads: Vec::new(),
+        },
+    };
     let classes = agent.hook.registry.classes();
     let counts_allocations = agent.hook.options().counts_allocations();
     if counts_allocations {
@@ -145,6 +139,28 @@ fn profile(
         samples.add_to(agent.jvmti, &agent.loaders, &mut profile);
     }
     Ok(profile)
+}
+
+/// What the tracker has counted.
+fn counted(
+    jni: Jni<'_>,
+    tracker: &Tracker,
+    goes_on: impl Fn() -> bool,
+) -> Result<Snapshot, String> {
+    let mut decoder = Decoder::default();
+    let mut fault: Option<SnapshotError> = None;
+    tracker
+        .snapshot(jni, |words| {
+            if fault.is_none() {
+                fault = decoder.push(words).err();
+            }
+            goes_on()
+        })
+        .map_err(|error| error.to_string())?;
+    if let Some(fault) = fault {
+        return Err(fault.to_string());
+    }
+    decoder.finish().map_err(|error| error.to_string())
 }
 
 /// What counting allocations cannot see; `of_the_vm` if the VM tells of those

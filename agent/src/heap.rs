@@ -9,6 +9,15 @@ use crate::ffi::jni::{Argument, Jni, StaticMethod, Thrown};
 /// What a snapshot allocates at once, in bytes and rounded up.
 const SNAPSHOT_BYTES: i64 = 128 << 10;
 
+/// What is kept for the end, in bytes: as much as one of G1's regions has, at
+/// the least. An array of that size has a region of its own, which is free as a
+/// whole when the array is.
+const LEAST_KEPT: i32 = 1 << 20;
+
+/// The same where the heap is in pages, of 2 MB at the least: one for the thread
+/// that ends the JVM, and one that is seen to be free.
+const LEAST_IN_PAGES: i32 = 4 << 20;
+
 /// The methods that tell.
 pub(crate) struct Heap {
     /// Whether the heap is collected by threads of the collector's.
@@ -16,6 +25,8 @@ pub(crate) struct Heap {
     free: StaticMethod,
     has_room: StaticMethod,
     collect: StaticMethod,
+    keep: StaticMethod,
+    release: StaticMethod,
 }
 
 impl Heap {
@@ -27,6 +38,8 @@ impl Heap {
             free: jni.static_method(budget, c"free", c"()J")?,
             has_room: jni.static_method(budget, c"hasRoom", c"(J)Z")?,
             collect: jni.static_method(budget, c"collect", c"()V")?,
+            keep: jni.static_method(budget, c"keep", c"(I)V")?,
+            release: jni.static_method(budget, c"release", c"()V")?,
         })
     }
 
@@ -37,15 +50,45 @@ impl Heap {
             .unwrap_or(false)
     }
 
+    /// Keeps room for the end of a program whose heap is full then.
+    pub(crate) fn keep(&self, jni: Jni<'_>) {
+        // Without it, all goes on but that.
+        let least = match self.collects_in_threads {
+            true => LEAST_IN_PAGES,
+            false => LEAST_KEPT,
+        };
+        let _ = jni.call_void(self.keep, &[Argument::Int(least)]);
+    }
+
+    /// The first thread ends. The JVM's launcher attaches another to end the
+    /// JVM; where no room is left for that one's object, there is no `VMDeath`.
+    /// Nothing is collected: who exits in this thread is here behind the end of
+    /// a collector's threads.
+    pub(crate) fn main_ends(&self, jni: Jni<'_>) {
+        if !self.can_spare(jni) {
+            self.release(jni);
+        }
+    }
+
+    fn release(&self, jni: Jni<'_>) {
+        // What fails keeps the room; the program has what it had.
+        let _ = jni.call_void(self.release, &[]);
+    }
+
     /// Whether there is any room for a snapshot, now that the program has
-    /// ended; garbage is collected if need be, and if that can still be done.
+    /// ended; what is kept is given back and garbage collected if need be, and
+    /// if that can still be done.
     pub(crate) fn can_give(&self, jni: Jni<'_>) -> bool {
+        let collect = || jni.call_void(self.collect, &[]).is_ok();
         let is_free = || {
             jni.call_long(self.free, &[])
                 .is_ok_and(|free| free > SNAPSHOT_BYTES)
         };
-        let collect = || jni.call_void(self.collect, &[]).is_ok();
-        is_free() || !self.collects_in_threads && collect() && is_free()
+        if is_free() {
+            return true;
+        }
+        self.release(jni);
+        !self.collects_in_threads && collect() && is_free()
     }
 }
 

@@ -114,7 +114,7 @@ fn run(agent: &'static Agent, jni: Jni<'_>) {
         let Some(_turn) = agent.turns.take() else {
             return;
         };
-        if !tracker.heap.can_spare(jni) {
+        if agent.hook.options().rewrites() && !tracker.heap.can_spare(jni) {
             tell::once("a snapshot is left out: the heap is nearly full");
             continue;
         }

@@ -11,9 +11,13 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Budget {
     private static final Runtime RUNTIME = Runtime.getRuntime();
+    /** What an array has beside its elements, at most. */
+    private static final int HEADER = 24;
     private static final AtomicInteger LEFT = new AtomicInteger(1000000);
     /** The bytes that the paths of virtual threads hold. */
     private static final AtomicLong VIRTUAL = new AtomicLong();
+    /** Nothing else refers to it. */
+    private static byte[] kept;
 
     private Budget() {
     }
@@ -67,6 +71,26 @@ final class Budget {
     /** Collects garbage, for the agent: a native method of the JDK's, which has no probes. */
     static void collect() {
         RUNTIME.gc();
+    }
+
+    /**
+     * Keeps room for a program that ends with its heap full, when even the thread that ends the JVM needs some: a
+     * two-thousandth of the heap, as G1's regions have, so many bytes at the least and 32 MB at most. Of a heap that is
+     * small or full already, none.
+     */
+    static void keep(int least) {
+        int bytes = least;
+        while (bytes < 32 << 20 && bytes < RUNTIME.maxMemory() >> 11) {
+            bytes <<= 1;
+        }
+        if (hasRoom(bytes)) {
+            kept = new byte[bytes - HEADER];
+        }
+    }
+
+    /** Gives back what is kept; the next collection finds it. */
+    static void release() {
+        kept = null;
     }
 
     /** Garbage counts as used. */

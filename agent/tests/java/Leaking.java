@@ -1,0 +1,27 @@
+/** Holds all it makes until nothing more fits, however small, and dies of it. */
+public class Leaking {
+    static Leaking last;
+
+    final Leaking before;
+    final byte[] held;
+
+    Leaking(Leaking before, byte[] held) {
+        this.before = before;
+        this.held = held;
+    }
+
+    public static void main(String[] args) {
+        // Smaller and smaller: ParallelGC collects everything for each object of the last two megabytes.
+        for (int size = 50_000;; size /= 10) {
+            try {
+                while (true) {
+                    last = new Leaking(last, new byte[size]);
+                }
+            } catch (OutOfMemoryError full) {
+                if (size < 50) {
+                    throw full;
+                }
+            }
+        }
+    }
+}
