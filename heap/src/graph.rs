@@ -11,10 +11,10 @@ use crate::edges::{END, Edges};
 use crate::error::{Error, ErrorKind, Result};
 use crate::histogram::{Histogram, of_survey};
 use crate::index::{Index, Objects};
-use crate::reader::{RootKind, read};
+use crate::reader::{Root, read};
 use crate::sort::{LONGEST_RUN, Sorter};
 use crate::store::{Column, Store};
-use crate::survey::{Survey, What};
+use crate::survey::{ClassNames, Survey, What};
 
 /// The objects of a dump and their references. The `referent` of weak, soft
 /// and phantom references is none.
@@ -32,7 +32,7 @@ pub struct Graph {
     pub(crate) targets: Column,
     /// The objects that are roots, each once.
     pub(crate) roots: Vec<u32>,
-    pub(crate) root_kinds: HashMap<u32, RootKind>,
+    pub(crate) whys: HashMap<u32, Root>,
     /// Where the dump ends.
     pub(crate) end: u64,
     /// Bytes that sorting may take.
@@ -81,14 +81,14 @@ impl Graph {
             sizes,
         } = Objects::of(&survey, objects).map_err(failed)?;
         let mut roots = Vec::new();
-        let mut root_kinds = HashMap::new();
-        for (id, kind) in &survey.roots {
-            if let Some(object) = index.number(&mut store, *id).map_err(failed)? {
+        let mut whys = HashMap::new();
+        for (id, root) in std::mem::take(&mut survey.roots) {
+            if let Some(object) = index.number(&mut store, id).map_err(failed)? {
                 roots.push(object);
-                root_kinds.insert(object, *kind);
+                whys.insert(object, root);
             }
         }
-        let is_root = |object| root_kinds.contains_key(&object);
+        let is_root = |object| whys.contains_key(&object);
         let placed = |kind| Error { kind, at: end };
         let mut edges = Edges::new(&survey, &index, &mut store, is_root).map_err(placed)?;
         if cut_off(read(opened()?, &mut edges))?.0 != end {
@@ -105,7 +105,7 @@ impl Graph {
             first,
             targets,
             roots,
-            root_kinds,
+            whys,
             end,
             sorting,
             store: RefCell::new(store),
@@ -158,14 +158,26 @@ impl Graph {
         self.told(|store| self.index.number(store, id))
     }
 
-    /// The objects of a class, by its name as Java writes it.
+    /// The objects of a class, by its name as Java writes it; of
+    /// `class java.lang.String` the classes of that name, one for each loader
+    /// that has one.
     pub fn of_class(&self, class: &str) -> impl Iterator<Item = u32> {
+        let (name, of_classes) = match class.strip_prefix("class ") {
+            Some(name) => (name, true),
+            None => (class, false),
+        };
         let mut is_it = vec![false; self.survey.entries.len()];
+        let mut names = ClassNames::of(&self.survey);
         for (entry, is_it) in (0..).zip(&mut is_it).skip(1) {
-            *is_it = self.survey.name(entry) == class;
+            *is_it = *names.name(entry) == *name;
         }
+        let of_class = self.survey.of_class();
         (0..self.len()).filter(move |object| {
-            let class = self.class(*object);
+            let class = match self.what(*object) {
+                What::Class(class) if of_classes => Some(class),
+                What::Class(_) => of_class,
+                What::Instance(class) | What::Array(class) => Some(class).filter(|_| !of_classes),
+            };
             class.is_some_and(|class| is_it[class as usize])
         })
     }
@@ -175,10 +187,6 @@ impl Graph {
     }
 
     /// The entry of an object's class; none of a class itself.
-    pub(crate) fn class(&self, object: u32) -> Option<u32> {
-        self.told(|store| self.class_in(store, object))
-    }
-
     pub(crate) fn class_in(&self, store: &mut Store, object: u32) -> io::Result<Option<u32>> {
         let what = crate::survey::what(store.get(&self.whats, object as usize)?);
         Ok(match what {

@@ -7,14 +7,14 @@ use crate::edges::fields;
 use crate::error::{Error, ErrorKind, Type};
 use crate::graph::{Graph, cut_off};
 use crate::input::number;
-use crate::reader::{Header, RootKind, Visitor, read};
+use crate::reader::{Header, Root, Visitor, read};
 use crate::survey::What;
 
 impl Graph {
     /// Why an object is a root, if it is one.
     #[must_use]
-    pub fn root(&self, object: u32) -> Option<RootKind> {
-        self.root_kinds.get(&object).copied()
+    pub fn root(&self, object: u32) -> Option<Root> {
+        self.whys.get(&object).copied()
     }
 
     /// Reads the dump again for how each object of a way refers to the one

@@ -116,7 +116,7 @@ pub(crate) struct Survey {
     /// Where the objects are kept, if they are.
     pub(crate) objects: Option<Objects>,
     /// Each object once.
-    pub(crate) roots: BTreeMap<u64, RootKind>,
+    pub(crate) roots: BTreeMap<u64, Root>,
 }
 
 impl Survey {
@@ -448,12 +448,14 @@ impl Visitor for Survey {
             return Ok(());
         }
         match self.roots.get_mut(&root.id) {
-            // Said to be of a thread rather than of something unknown.
-            Some(kind) if *kind == RootKind::Unknown => *kind = root.kind,
+            // Said to be of a thread rather than of something that names none.
+            Some(known) if matches!(known.kind, RootKind::Unknown | RootKind::MonitorUsed) => {
+                *known = root;
+            }
             Some(_) => {}
             None => {
-                self.keep_bytes(ENTRY)?;
-                self.roots.insert(root.id, root.kind);
+                self.keep_bytes(2 * ENTRY)?;
+                self.roots.insert(root.id, root);
             }
         }
         Ok(())

@@ -1,11 +1,11 @@
-//! What objects keep, and what keeps them.
+//! What objects keep.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
-use loadhook_heap::{Dominators, Graph, RootKind};
-use loadhook_profile::{bytes, count, printable};
+use anyhow::{Context, Result};
+use loadhook_heap::{Dominators, Graph};
+use loadhook_profile::count;
 use serde_json::json;
 
 use super::memory::to_take;
@@ -13,7 +13,7 @@ use super::report::{
     COLUMNS, Format, ReportArgs, class_json, head, id, percent, rest, shown, whole,
 };
 use super::source::Source;
-use super::{json, table};
+use super::{json, path, table};
 use crate::output::columns;
 
 /// Shows the biggest objects, classes with what they keep, or a way to a root.
@@ -26,7 +26,7 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
     // Nothing is said of a graph that can no longer be read.
     let mut text = Vec::new();
     let shown = match &args.path {
-        Some(of) => path(&source, args, of, &graph, &found, &mut text),
+        Some(of) => path::write(&source, args, of, &graph, &found, &mut text),
         None if args.biggest => biggest(args, &graph, &found, &mut text).map_err(Into::into),
         None => classes(args, &graph, &found, &mut text).map_err(Into::into),
     };
@@ -133,87 +133,4 @@ fn classes(
     }
     table::write(&rows, columns(io::stdout(), COLUMNS), out)?;
     rest(classes.len(), args.top, "classes", out)
-}
-
-/// The object that was asked for.
-fn object(of: &str, graph: &Graph, found: &Dominators) -> Result<u32> {
-    if let Some(hex) = of.strip_prefix("0x") {
-        let number = u64::from_str_radix(hex, 16).with_context(|| format!("--path {of}"))?;
-        let object = graph.object(number);
-        return object.with_context(|| format!("--path {of}: no such object"));
-    }
-    // One that is kept, if there is.
-    let is_kept = |object: &u32| found.retained(*object).is_some();
-    let first = graph.of_class(of).find(is_kept);
-    let first = first.or_else(|| graph.of_class(of).next());
-    first.with_context(|| {
-        format!("--path {of}: no object of that class, as java.util.Map$Entry or int[]")
-    })
-}
-
-fn path(
-    source: &Source,
-    args: &ReportArgs,
-    of: &str,
-    graph: &Graph,
-    found: &Dominators,
-    out: &mut dyn Write,
-) -> Result<()> {
-    let object = object(of, graph, found)?;
-    let path = found.path(object);
-    let Some(root) = path.last() else {
-        bail!(
-            "{} {}: no root keeps it, or weak references alone, or fields of classes, which no dump has",
-            id(graph.id(object)),
-            printable(&graph.name(object))
-        );
-    };
-    let links = graph.links(source.again()?, &path);
-    source.is_unchanged()?;
-    let links = links?;
-    let retained = |object: u32| found.retained(object).unwrap_or(0);
-    let link = |at: usize| at.checked_sub(1).map(|at| &*links[at]);
-    let root = graph.root(*root).map_or("unknown", kind);
-    if args.format == Format::Json {
-        let step = |(at, object): (usize, &u32)| {
-            json!({
-                "id": id(graph.id(*object)),
-                "class": graph.name(*object),
-                "refers_by": link(at),
-                "bytes": graph.size(*object),
-                "retained": retained(*object),
-            })
-        };
-        let view = json!({
-            "loose": graph.len() - found.kept(),
-            "path": path.iter().enumerate().map(step).collect::<Vec<_>>(),
-            "root": root,
-        });
-        return Ok(json::write(&graph.histogram, json::map(view), out)?);
-    }
-    for (at, object) in path.iter().enumerate() {
-        let by = link(at).map_or(String::new(), |link| format!("  ↑ {} of ", printable(link)));
-        writeln!(
-            out,
-            "{by}{} {} · retains {}",
-            printable(&graph.name(*object)),
-            id(graph.id(*object)),
-            bytes(retained(*object))
-        )?;
-    }
-    Ok(writeln!(out, "root: {root}")?)
-}
-
-fn kind(kind: RootKind) -> &'static str {
-    match kind {
-        RootKind::Unknown => "unknown",
-        RootKind::JniGlobal => "global reference of native code",
-        RootKind::JniLocal => "local reference of native code",
-        RootKind::JavaFrame => "variable of a thread",
-        RootKind::NativeStack => "native stack",
-        RootKind::StickyClass => "class of the VM's own loader",
-        RootKind::ThreadBlock => "thread block",
-        RootKind::MonitorUsed => "monitor in use",
-        RootKind::ThreadObject => "thread",
-    }
 }

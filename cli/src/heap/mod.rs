@@ -7,6 +7,7 @@ mod json;
 mod kept;
 mod memory;
 mod page;
+mod path;
 mod place;
 mod report;
 mod source;

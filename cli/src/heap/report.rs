@@ -23,7 +23,8 @@ const TOP: usize = 20;
 /// What is shown of a heap dump.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Rows of a table; of threads also frames of each and variables of each frame
+    /// Rows of a table; of threads also frames of each and variables of each frame;
+    /// objects of a way
     #[arg(long, value_name = "N", default_value_t = TOP)]
     pub(super) top: usize,
 
@@ -40,7 +41,8 @@ pub(crate) struct ReportArgs {
     pub(super) biggest: bool,
 
     /// The way from an object to the nearest root: its identifier as 0x7f00,
-    /// or a class, of which the first object is taken that roots keep
+    /// or a class, of which the first object is taken that roots keep; of
+    /// 'class NAME' it is the class itself
     #[arg(long, value_name = "ID|CLASS", conflicts_with = "by")]
     pub(super) path: Option<String>,
 

@@ -121,16 +121,10 @@ pub(super) fn variable(local: &Local) -> String {
 }
 
 fn thread_json(thread: &Thread, top: usize) -> Value {
-    let frames = thread.frames.iter().map(|frame| {
-        let own = json!({
-            "class": &*frame.class,
-            "method": &*frame.method,
-            "file": frame.file.as_deref(),
-            "line": frame.line,
-            "is_native": frame.is_native,
-        });
-        with_locals(own, &frame.locals, top)
-    });
+    let frames = thread
+        .frames
+        .iter()
+        .map(|frame| with_locals(frame_json(frame), &frame.locals, top));
     let own = json!({
         "name": thread.name,
         "class": &*thread.class,
@@ -139,6 +133,16 @@ fn thread_json(thread: &Thread, top: usize) -> Value {
         "frames_left_out": thread.frames.len().saturating_sub(top),
     });
     with_locals(own, &thread.locals, top)
+}
+
+pub(super) fn frame_json(frame: &Frame) -> Value {
+    json!({
+        "class": &*frame.class,
+        "method": &*frame.method,
+        "file": frame.file.as_deref(),
+        "line": frame.line,
+        "is_native": frame.is_native,
+    })
 }
 
 /// With what variables refer to.

@@ -29,6 +29,7 @@ pub(crate) fn classes() -> &'static Path {
             "Crowd.java",
             "Defining.java",
             "Held.java",
+            "Leaking.java",
             "Parked.java",
             "Walked.java",
         ] {

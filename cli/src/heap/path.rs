@@ -1,0 +1,255 @@
+//! What keeps an object: the shortest way from it to a root.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, Result, bail};
+use loadhook_heap::{Dominators, Frame, Graph, Root, RootKind, Thread};
+use loadhook_profile::{bytes, clipped, count, printable, shorten};
+use serde_json::{Value, json};
+
+use super::report::{COLUMNS, Format, ReportArgs, id};
+use super::source::Source;
+use super::{json, threads};
+use crate::output::columns;
+
+/// Least room for a class's name.
+const NARROWEST_NAME: usize = 20;
+
+/// Shows the way from the object that was asked for.
+pub(super) fn write(
+    source: &Source,
+    args: &ReportArgs,
+    of: &str,
+    graph: &Graph,
+    found: &Dominators,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let Asked { object, others } = asked(of, graph, found)?;
+    let path = found.path(object);
+    let Some(root) = path.last() else {
+        bail!(
+            "{} {}: no root keeps it, or weak references alone, or fields of classes, which no dump has",
+            id(graph.id(object)),
+            printable(&graph.name(object))
+        );
+    };
+    let links = graph.links(source.again()?, &path);
+    source.is_unchanged()?;
+    let links = links?;
+    let root = Why::of(graph.root(*root), source)?;
+    let way = Way {
+        graph,
+        found,
+        path,
+        links,
+    };
+    if args.format == Format::Json {
+        let view = json!({
+            "loose": graph.len() - found.kept(),
+            "path": (0..way.path.len()).map(|at| way.json(at)).collect::<Vec<_>>(),
+            "root": root.kind(),
+            "thread": root.thread.as_ref().map(thread_json),
+            "frame": root.frame().map(threads::frame_json),
+            "others": others.iter().map(|other| id(*other)).collect::<Vec<_>>(),
+        });
+        return Ok(json::write(&graph.histogram, json::map(view), out)?);
+    }
+    way.text(args.top, columns(io::stdout(), COLUMNS), out)?;
+    writeln!(out, "root: {root}", root = printable(&root.text()))?;
+    if !others.is_empty() {
+        let shown = others.iter().take(args.top).map(|other| id(*other));
+        let shown: Vec<String> = shown.collect();
+        let more = if shown.len() < others.len() {
+            " …"
+        } else {
+            ""
+        };
+        writeln!(
+            out,
+            "{} more classes of that name: {}{more}",
+            count(others.len() as u64),
+            shown.join(" ")
+        )?;
+    }
+    Ok(())
+}
+
+/// The object that was asked for.
+struct Asked {
+    object: u32,
+    /// Of a class by its name, identifiers of the others that have it.
+    others: Vec<u64>,
+}
+
+fn asked(of: &str, graph: &Graph, found: &Dominators) -> Result<Asked> {
+    if let Some(hex) = of.strip_prefix("0x") {
+        let number = u64::from_str_radix(hex, 16).with_context(|| format!("--path {of}"))?;
+        let object = graph.object(number);
+        let object = object.with_context(|| format!("--path {of}: no such object"))?;
+        let others = Vec::new();
+        return Ok(Asked { object, others });
+    }
+    // One that is kept, if there is.
+    let is_kept = |object: &u32| found.retained(*object).is_some();
+    let first = graph.of_class(of).find(is_kept);
+    let first = first.or_else(|| graph.of_class(of).next());
+    let is_class = of.starts_with("class ");
+    let object = first.with_context(|| match is_class {
+        true => format!("--path {of}: no class of that name, as class java.util.Map$Entry"),
+        false => format!("--path {of}: no object of that class, as java.util.Map$Entry or int[]"),
+    })?;
+    let others = match is_class {
+        true => graph.of_class(of).filter(|other| *other != object),
+        false => {
+            return Ok(Asked {
+                object,
+                others: Vec::new(),
+            });
+        }
+    };
+    let others = others.map(|other| graph.id(other)).collect();
+    Ok(Asked { object, others })
+}
+
+/// From the object to its root.
+struct Way<'g> {
+    graph: &'g Graph,
+    found: &'g Dominators<'g>,
+    path: Vec<u32>,
+    /// How each refers to the one before.
+    links: Vec<String>,
+}
+
+impl Way<'_> {
+    fn link(&self, at: usize) -> Option<&str> {
+        Some(&self.links[at.checked_sub(1)?])
+    }
+
+    fn retained(&self, object: u32) -> u64 {
+        self.found.retained(object).unwrap_or(0)
+    }
+
+    fn json(&self, at: usize) -> Value {
+        let object = self.path[at];
+        json!({
+            "id": id(self.graph.id(object)),
+            "class": self.graph.name(object),
+            "refers_by": self.link(at),
+            "bytes": self.graph.size(object),
+            "retained": self.retained(object),
+        })
+    }
+
+    /// Of a long way `most` objects, half of them at each end.
+    fn text(&self, most: usize, width: usize, out: &mut dyn Write) -> io::Result<()> {
+        let left_out = self.path.len().saturating_sub(most);
+        let gap = most.div_ceil(2);
+        for at in 0..self.path.len() {
+            match at.checked_sub(gap) {
+                Some(0) if left_out > 0 => {
+                    let left_out = count(left_out as u64);
+                    writeln!(out, "  … {left_out} more objects, see --top")?;
+                }
+                Some(past) if past < left_out => {}
+                _ => writeln!(out, "{}", self.line(at, width))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// `  ↑ next of Node 0x7f00 · retains 24 bytes`; identifiers are not cut.
+    fn line(&self, at: usize, width: usize) -> String {
+        let object = self.path[at];
+        let by = self.link(at).map_or(String::new(), |link| {
+            format!("  ↑ {} of ", clipped(&printable(link), width / 2))
+        });
+        let [id, retained] = [
+            id(self.graph.id(object)),
+            bytes(self.retained(object)).to_string(),
+        ];
+        let rest = format!(" {id} · retains {retained}");
+        let name = printable(&self.graph.name(object)).into_owned();
+        let (class, name) = match name.strip_prefix("class ") {
+            Some(name) => ("class ", name),
+            None => ("", &*name),
+        };
+        let taken = [&*by, class, &*rest].map(|text| text.chars().count());
+        let room = width.saturating_sub(taken.iter().sum());
+        let name = shorten(name, room.max(NARROWEST_NAME));
+        format!("{by}{class}{name}{rest}")
+    }
+}
+
+/// Why an object is a root.
+struct Why {
+    root: Option<Root>,
+    /// Whose root it is, if the dump has that.
+    thread: Option<Thread>,
+}
+
+impl Why {
+    /// Threads are read if it is of one.
+    fn of(root: Option<Root>, source: &Source) -> Result<Why> {
+        use RootKind::{JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject};
+        let serial = root.filter(|root| {
+            let of_threads = [JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject];
+            of_threads.contains(&root.kind)
+        });
+        let thread = match serial {
+            Some(root) => {
+                let threads = threads::read(source)?.0.threads;
+                let mut threads = threads.into_iter();
+                threads.find(|thread| thread.serial == root.thread)
+            }
+            None => None,
+        };
+        Ok(Why { root, thread })
+    }
+
+    fn frame(&self) -> Option<&Frame> {
+        let root = self
+            .root
+            .filter(|root| root.kind != RootKind::ThreadObject)?;
+        self.thread.as_ref()?.frames.get(root.frame as usize)
+    }
+
+    fn kind(&self) -> &'static str {
+        let Some(root) = &self.root else {
+            return "unknown";
+        };
+        match root.kind {
+            RootKind::Unknown => "unknown",
+            RootKind::JniGlobal => "global reference of native code",
+            RootKind::JniLocal => "local reference of native code",
+            RootKind::JavaFrame => "variable of a thread",
+            RootKind::NativeStack => "native stack",
+            RootKind::StickyClass => "class of the VM's own loader",
+            RootKind::ThreadBlock => "thread block",
+            RootKind::MonitorUsed => "monitor in use",
+            RootKind::ThreadObject => "thread",
+        }
+    }
+
+    /// `variable of thread "main" 0x7f00 in Main.main(Main.java:7)`
+    fn text(&self) -> String {
+        let (Some(root), Some(thread)) = (&self.root, &self.thread) else {
+            return self.kind().to_owned();
+        };
+        let thread = format!("thread \"{}\" {}", thread.name, id(thread.id));
+        let place = self.frame().map(threads::place);
+        let place = place.map_or(String::new(), |place| format!(" in {place}"));
+        match root.kind {
+            RootKind::ThreadObject => thread,
+            RootKind::JavaFrame => format!("variable of {thread}{place}"),
+            _ => format!("{} of {thread}{place}", self.kind()),
+        }
+    }
+}
+
+fn thread_json(thread: &Thread) -> Value {
+    json!({
+        "name": thread.name,
+        "class": &*thread.class,
+        "id": id(thread.id),
+    })
+}

@@ -1,0 +1,161 @@
+//! `loadhook heap FILE --path`: what keeps an object, and how its root is named.
+
+mod common;
+#[path = "../../heap/tests/support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use common::held::{Held, dump};
+use common::{done, folder, loadhook};
+use serde_json::Value;
+use support::{OBJECT, Writer};
+
+const THREAD: u64 = 0x140;
+
+fn path(folder: &Path, of: &str, options: &[&str]) -> String {
+    let mut command = loadhook(folder, &["heap", "h.hprof", "--path", of]);
+    let shown = done(command.args(options).env("COLUMNS", "100"));
+    assert_eq!((shown.code, &*shown.err), (Some(0), ""), "{of}");
+    shown.out
+}
+
+fn parsed(folder: &Path, of: &str) -> Value {
+    serde_json::from_str(&path(folder, of, &["--format", "json"])).expect("JSON")
+}
+
+/// The classic question about a loader that should have gone.
+#[test]
+fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
+    for (feature, via) in [
+        (11, "dumper"),
+        (17, "dumper"),
+        (17, "jvmti"),
+        (21, "dumper"),
+        (25, "dumper"),
+        (25, "jvmti"),
+    ] {
+        let folder = folder();
+        let jvm = Held::program(feature, &["-Xmx64m"], &["heap.Leaking"]);
+        let options = ["--via", via];
+        let dumped = done(&mut dump(folder.path(), &jvm.pid(), "h.hprof", &options));
+        dumped.expect(0, "", &["heap dump: h.hprof ("]);
+        jvm.ends_well();
+
+        let way = path(folder.path(), "class heap.Leaking$Plugin", &[]);
+        let lines: Vec<&str> = way.lines().collect();
+        for (line, (begins, has)) in lines.iter().zip([
+            ("class heap.Leaking$Plugin 0x", " · retains "),
+            ("  ↑ <class> of heap.Leaking$Plugin 0x", " · retains "),
+            ("  ↑ [", "] of java.lang.Object[] 0x"),
+            ("  ↑ elementData of java.util.ArrayList 0x", " · retains "),
+            ("  ↑ registry of class heap.Leaking 0x", " · retains "),
+        ]) {
+            let is_it = line.starts_with(begins) && line.contains(has);
+            assert!(is_it, "{feature} {via}: {way}");
+        }
+        let Some(other) = way.split("1 more classes of that name: ").nth(1) else {
+            panic!("{feature} {via}: {way}");
+        };
+        let other = path(folder.path(), other.trim_end(), &[]);
+        assert!(other.starts_with("class heap.Leaking$Plugin 0x"), "{other}");
+
+        let mine = path(folder.path(), "heap.Leaking$Mine", &[]);
+        let [thread, frame] = [
+            "\nroot: variable of thread \"the holder\" 0x",
+            " in heap.Leaking.hold(Leaking.java:43)\n",
+        ];
+        // The frame above it has it too.
+        let waits = " in java.lang.Object.wait";
+        let is_named = mine.contains(thread) && (mine.ends_with(frame) || mine.contains(waits));
+        assert!(is_named, "{feature} {via}: {mine}");
+        let json = parsed(folder.path(), "heap.Leaking$Mine");
+        assert_eq!(json["root"], "variable of a thread");
+        assert_eq!(json["thread"]["name"], "the holder");
+        assert!(json["frame"]["method"].is_string(), "{json}");
+
+        // Half of what is shown is at each end.
+        let long = path(folder.path(), "heap.Leaking$Node", &["--top", "4"]);
+        let is_node = |line: &&&str| line.contains("heap.Leaking$Node 0x");
+        let lines: Vec<&str> = long.lines().collect();
+        assert!(
+            lines.len() <= 6 && lines.iter().filter(is_node).count() >= 2,
+            "{long}"
+        );
+        assert!(lines[2].contains(" more objects, see --top"), "{long}");
+        assert!(lines[lines.len() - 1].starts_with("root: "), "{long}");
+        let json = parsed(folder.path(), "heap.Leaking$Node");
+        let shown = json["path"].as_array().map_or(0, Vec::len);
+        let left_out = lines[2].trim_start_matches(['…', ' ']).split(' ').next();
+        assert_eq!(left_out, Some(&*(shown - 4).to_string()), "{long}");
+    }
+}
+
+#[test]
+fn every_kind_of_root_says_whose_it_is() {
+    let folder = folder();
+    let mut writer = Writer::new();
+    writer.strings();
+    for (id, name) in [
+        (40, "name"),
+        (41, "java/lang/Thread"),
+        (43, "run"),
+        (44, "park"),
+        (45, "Thread.java"),
+        (46, "java/lang/Object"),
+    ] {
+        writer.text(id, name);
+    }
+    writer.load_class(40, THREAD, 41);
+    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.frame(0x51, 44, 0, 40, -3);
+    writer.frame(0x52, 43, 45, 40, 17);
+    writer.stack(2, 1, &[0x51, 0x52]);
+    writer.string(0x1000, 0x1100, 0);
+    writer.bytes(0x1100, b"wor\x1bker");
+    writer.instance(0x1200, THREAD, &0x1000_u64.to_be_bytes());
+    let none = u32::MAX;
+    let worker = "thread \"wor\\u{1b}ker\" 0x1200";
+    let cases: [(u8, &[u32], &str); 10] = [
+        (0x01, &[0, 7], "global reference of native code"),
+        (
+            0x02,
+            &[1, 0],
+            "local reference of native code of {} in java.lang.Thread.park(Native Method)",
+        ),
+        (0x02, &[1, none], "local reference of native code of {}"),
+        (
+            0x03,
+            &[1, 1],
+            "variable of {} in java.lang.Thread.run(Thread.java:17)",
+        ),
+        (0x03, &[1, 2], "variable of {}"),
+        (0x03, &[9, 0], "variable of a thread"),
+        (0x04, &[1], "native stack of {}"),
+        (0x05, &[], "class of the VM's own loader"),
+        (0x06, &[1], "thread block of {}"),
+        (0x07, &[], "monitor in use"),
+    ];
+    for (at, (tag, words, _)) in (0_u64..).zip(&cases) {
+        writer.pair(0x2000 + 32 * at, 0, 0);
+        writer.root(*tag, 0x2000 + 32 * at, words);
+    }
+    // A monitor is a variable's, too.
+    writer.pair(0x3000, 0, 0);
+    writer.root(0x07, 0x3000, &[]);
+    writer.root(0x03, 0x3000, &[1, 1]);
+    writer.root(0x08, 0x1200, &[1, 2]);
+    fs::write(folder.path().join("h.hprof"), writer.finish()).expect("ours");
+    let root_of = |of: u64| {
+        let way = path(folder.path(), &format!("{of:#x}"), &[]);
+        way.lines().last().expect("a root").to_owned()
+    };
+    for (at, (.., says)) in (0_u64..).zip(cases) {
+        let expected = format!("root: {}", says.replace("{}", worker));
+        assert_eq!(root_of(0x2000 + 32 * at), expected);
+    }
+    let expected = format!("root: variable of {worker} in java.lang.Thread.run(Thread.java:17)");
+    assert_eq!(root_of(0x3000), expected);
+    assert_eq!(root_of(0x1200), format!("root: {worker}"));
+}

@@ -1,0 +1,78 @@
+package heap;
+
+import java.io.InputStream;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Keeps objects of a class by two loaders, a long list, and a thread with an object of its own. */
+public class Leaking {
+    static final List<Object> registry = new ArrayList<>();
+    static Node chain;
+
+    static final class Node {
+        Node next;
+    }
+
+    /** What comes and goes with its loader. */
+    public static class Plugin {
+        static final byte[] cache = new byte[100_000];
+    }
+
+    /** What a variable holds. */
+    static final class Mine {}
+
+    static final class Loader extends ClassLoader {
+        Loader() {
+            super(Leaking.class.getClassLoader());
+        }
+
+        Object plugin() throws Exception {
+            try (InputStream in = Leaking.class.getResourceAsStream("Leaking$Plugin.class")) {
+                byte[] bytes = in.readAllBytes();
+                Class<?> type = defineClass("heap.Leaking$Plugin", bytes, 0, bytes.length);
+                return type.getDeclaredConstructor().newInstance();
+            }
+        }
+    }
+
+    static void hold(Object mine, Object begun) throws InterruptedException {
+        synchronized (begun) {
+            begun.notify();
+        }
+        synchronized (mine) {
+            mine.wait();
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        for (int number = 0; number < 2; number++) {
+            registry.add(new Loader().plugin());
+        }
+        for (int number = 0; number < 1000; number++) {
+            Node node = new Node();
+            node.next = chain;
+            chain = node;
+        }
+        Object begun = new Object();
+        Thread holder =
+                new Thread(
+                        () -> {
+                            try {
+                                hold(new Mine(), begun);
+                            } catch (InterruptedException e) {
+                                // It ends.
+                            }
+                        },
+                        "the holder");
+        holder.setDaemon(true);
+        synchronized (begun) {
+            holder.start();
+            begun.wait();
+        }
+        while (holder.getState() != Thread.State.WAITING) {
+            Thread.sleep(1);
+        }
+        System.out.println("waiting");
+        while (System.in.read() >= 0) {}
+    }
+}
