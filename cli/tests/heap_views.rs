@@ -148,6 +148,50 @@ fn threads_have_frames_and_variables() {
     );
 }
 
+/// What is said of an object can be asked for with `--path`.
+#[test]
+fn identifiers_are_whole_in_narrow_terminals() {
+    let folder = folder();
+    let mut writer = Writer::new();
+    writer.strings();
+    let long = "t".repeat(100);
+    let class = format!("com/example/{}", "Long".repeat(20));
+    for (id, name) in [(40, "name"), (41, "java/lang/Thread"), (42, &class)] {
+        writer.text(id, name);
+    }
+    writer.load_class(40, THREAD, 41);
+    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.load_class(41, 0x150, 42);
+    writer.class(0x150, THREAD, &[], &[]);
+    writer.frame(0x51, 40, 41, 41, 123);
+    writer.stack(2, 1, &[0x51]);
+    writer.string(0x1000, 0x1100, 0);
+    writer.bytes(0x1100, long.as_bytes());
+    writer.instance(0xffff_1200, 0x150, &0x1000_u64.to_be_bytes());
+    writer.root(0x08, 0xffff_1200, &[1, 2]);
+    for of in [0x150, 0x1000, 0xffff_1200] {
+        writer.root(0x03, of, &[1, 0]);
+    }
+    fs::write(folder.path().join("a.hprof"), writer.finish()).expect("ours");
+    let mut command = loadhook(folder.path(), &["heap", "a.hprof", "--threads"]);
+    let shown = done(command.env("COLUMNS", "70")).out;
+    let lines: Vec<&str> = shown.lines().skip(2).collect();
+    for (line, has) in lines.iter().zip([
+        " 0xffff1200",
+        "(java/lang/Thread:123)",
+        "class ",
+        " 0x1000, 24 bytes \"ttt",
+        " 0xffff1200, ",
+    ]) {
+        let is_it = line.contains(has) && line.chars().count() <= 70;
+        assert!(is_it, "{has}: {shown}");
+    }
+    assert!(
+        lines[0].starts_with("\"ttt") && lines[2].contains(" 0x150, "),
+        "{shown}"
+    );
+}
+
 /// Whatever is asked for, JSON says of which dump it is, and how many rows it lacks.
 #[test]
 fn all_json_has_one_shape() {

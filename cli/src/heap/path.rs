@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use loadhook_heap::{Dominators, Frame, Graph, Root, RootKind, Thread};
 use loadhook_profile::{bytes, clipped, count, printable, shorten};
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use super::report::{COLUMNS, Format, ReportArgs, id};
 use super::source::Source;
@@ -173,7 +174,7 @@ impl Way<'_> {
             Some(name) => ("class ", name),
             None => ("", &*name),
         };
-        let taken = [&*by, class, &*rest].map(|text| text.chars().count());
+        let taken = [&*by, class, &*rest].map(|text| text.width());
         let room = width.saturating_sub(taken.iter().sum());
         let name = shorten(name, room.max(NARROWEST_NAME));
         format!("{by}{class}{name}{rest}")

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use loadhook_heap::{Error, Frame, Local, Thread, Threads};
-use loadhook_profile::{clipped, count, printable};
+use loadhook_profile::{clipped, count, printable, shorten};
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
 use super::json;
 use super::report::{COLUMNS, Format, ReportArgs, head, id, rest, whole};
@@ -56,10 +57,11 @@ struct Lines<'o> {
 
 impl Lines<'_> {
     fn thread(&mut self, thread: &Thread) -> io::Result<()> {
-        self.line(0, &title(thread))?;
+        self.named(0, &Named::thread(thread))?;
         self.locals(1, &thread.locals)?;
         for frame in thread.frames.iter().take(self.top) {
-            self.line(1, &place(frame))?;
+            // The line is at its end.
+            self.line(1, shorten, &place(frame))?;
             self.locals(2, &frame.locals)?;
         }
         self.more(1, thread.frames.len(), "frames")?;
@@ -68,7 +70,7 @@ impl Lines<'_> {
 
     fn locals(&mut self, depth: usize, locals: &[Local]) -> io::Result<()> {
         for local in locals.iter().take(self.top) {
-            self.line(depth, &variable(local))?;
+            self.named(depth, &Named::variable(local))?;
         }
         self.more(depth, locals.len(), "variables")
     }
@@ -76,21 +78,106 @@ impl Lines<'_> {
     fn more(&mut self, depth: usize, all: usize, what: &str) -> io::Result<()> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
-            more => self.line(depth, &format!("… {} more {what}", count(more as u64))),
+            more => self.line(
+                depth,
+                clipped,
+                &format!("… {} more {what}", count(more as u64)),
+            ),
         }
     }
 
-    fn line(&mut self, depth: usize, text: &str) -> io::Result<()> {
+    fn named(&mut self, depth: usize, object: &Named) -> io::Result<()> {
         let indent = 2 * depth;
         let room = self.width.saturating_sub(indent);
-        let text = clipped(&printable(text), room);
+        writeln!(self.out, "{:indent$}{}", "", object.within(room))
+    }
+
+    fn line(&mut self, depth: usize, cut: fn(&str, usize) -> String, text: &str) -> io::Result<()> {
+        let indent = 2 * depth;
+        let room = self.width.saturating_sub(indent);
+        let text = cut(&printable(text), room);
         writeln!(self.out, "{:indent$}{text}", "")
+    }
+}
+
+/// Least room for the name of a class or a thread.
+const NARROWEST_NAME: usize = 20;
+
+/// A line about an object.
+struct Named {
+    before: String,
+    class: String,
+    id: String,
+    after: String,
+}
+
+impl Named {
+    fn thread(thread: &Thread) -> Named {
+        Named {
+            before: format!("\"{}\"", thread.name),
+            class: thread.class.to_string(),
+            id: id(thread.id),
+            after: String::new(),
+        }
+    }
+
+    fn variable(local: &Local) -> Named {
+        let class = if local.is_class { "class" } else { "" };
+        let by = if local.is_native {
+            ", of native code"
+        } else {
+            ""
+        };
+        let text = local.contents.as_ref().map_or(String::new(), |contents| {
+            let more = if contents.is_cut { "…" } else { "" };
+            format!("\"{}{more}\"", contents.text)
+        });
+        let [id, bytes] = [id(local.id), count(local.bytes)];
+        Named {
+            before: class.to_owned(),
+            class: local.class.to_string(),
+            id: format!("{id}, {bytes} bytes{by}"),
+            after: text,
+        }
+    }
+
+    fn text(&self) -> String {
+        let parts = [&self.before, &self.class, &self.id, &self.after];
+        let parts = parts.map(String::as_str);
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join(" ")
+    }
+
+    /// The same, with names cut where there is no room, and never its identifier:
+    /// `--path` takes that.
+    fn within(&self, room: usize) -> String {
+        // With the spaces between.
+        let mut room = room.saturating_sub(self.id.width() + 3);
+        let [before, class, after] =
+            [&self.before, &self.class, &self.after].map(|text| printable(text));
+        let least = before.width().min(NARROWEST_NAME);
+        let class = shorten(&class, room.saturating_sub(least).max(NARROWEST_NAME));
+        room = room.saturating_sub(class.width());
+        let before = clipped(&before, room.max(least));
+        room = room.saturating_sub(before.width());
+        Named {
+            after: clipped(&after, room),
+            id: self.id.clone(),
+            before,
+            class,
+        }
+        .text()
     }
 }
 
 /// `"main" java.lang.Thread 0x7f00`
 pub(super) fn title(thread: &Thread) -> String {
-    format!("\"{}\" {} {}", thread.name, thread.class, id(thread.id))
+    Named::thread(thread).text()
+}
+
+/// What a variable refers to: `java.lang.String 0x7f00, 24 bytes "text"`.
+pub(super) fn variable(local: &Local) -> String {
+    Named::variable(local).text()
 }
 
 /// As stack traces of Java have it.
@@ -102,22 +189,6 @@ pub(super) fn place(frame: &Frame) -> String {
         (None, _) => "Unknown Source".to_owned(),
     };
     format!("{}.{}({place})", frame.class, frame.method)
-}
-
-/// What a variable refers to: `java.lang.String 0x7f00 24 bytes "text"`.
-pub(super) fn variable(local: &Local) -> String {
-    let class = if local.is_class { "class " } else { "" };
-    let by = if local.is_native {
-        ", of native code"
-    } else {
-        ""
-    };
-    let text = local.contents.as_ref().map_or(String::new(), |contents| {
-        let more = if contents.is_cut { "…" } else { "" };
-        format!(" \"{}{more}\"", contents.text)
-    });
-    let [id, bytes] = [id(local.id), count(local.bytes)];
-    format!("{class}{} {id}, {bytes} bytes{by}{text}", local.class)
 }
 
 fn thread_json(thread: &Thread, top: usize) -> Value {
