@@ -148,6 +148,42 @@ fn threads_have_frames_and_variables() {
     );
 }
 
+/// An empty table would say that objects retain nothing.
+#[test]
+fn what_a_part_without_roots_cannot_say_is_said() {
+    let folder = folder();
+    let mut writer = Writer::new();
+    writer.text(40, "park");
+    writer.frame(0x51, 40, 0, 1, 7);
+    writer.stack(2, 1, &[0x51]);
+    // The roots that the writer begins with go.
+    let names = writer.take();
+    let mut writer = Writer::new();
+    let mut dump = [names, writer.take()[31..].to_vec()].concat();
+    dump.extend([0x1c, 0, 0, 0, 0, 0, 0, 1, 0]);
+    fs::write(folder.path().join("a.hprof"), &dump).expect("ours");
+    for view in [
+        &["--biggest"][..],
+        &["--by", "retained"],
+        &["--path", "0x1000"],
+    ] {
+        let options = [&["heap", "a.hprof", "--partial"], view].concat();
+        let none = done(&mut loadhook(folder.path(), &options));
+        let says = "a.hprof: the part that is there has no roots, which ";
+        assert!(
+            none.code == Some(1) && none.err.contains(says),
+            "{}",
+            none.err
+        );
+        assert_eq!(none.out, "");
+    }
+    let options = ["heap", "a.hprof", "--partial", "--threads"];
+    let threads = done(&mut loadhook(folder.path(), &options));
+    let expected =
+        "\nthread 1, whose object is not in the dump\n  test.Pair.park(Unknown Source)\n\n";
+    assert!(threads.out.ends_with(expected), "{}", threads.out);
+}
+
 /// What is said of an object can be asked for with `--path`.
 #[test]
 fn identifiers_are_whole_in_narrow_terminals() {

@@ -388,6 +388,17 @@ impl<'s> ClassNames<'s> {
             None => name(),
         }
     }
+
+    /// The same by its identifier; it may have a name and be dumped later.
+    pub(crate) fn of_id(&mut self, id: u64) -> Option<Arc<str>> {
+        let survey = self.survey;
+        if let Some(class) = survey.class_of(id) {
+            return Some(self.name(class));
+        }
+        let text = *survey.loaded.get(&id)?;
+        let name = || java_name(&survey.text_of(text)).into();
+        Some(self.by_text.entry(text).or_insert_with(name).clone())
+    }
 }
 
 /// What instances take in memory.

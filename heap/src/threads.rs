@@ -24,7 +24,7 @@ pub struct Threads {
 /// A thread that was alive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Its object.
+    /// Its object; 0 where a dump is cut off before that is named.
     pub id: u64,
     /// The VM's number of it, in this dump only.
     pub serial: u32,
@@ -86,6 +86,9 @@ impl Threads {
     ) -> Result<(Threads, Option<Error>), Error> {
         let mut stacks = Stacks::new();
         let (dump_bytes, cut_off) = pass(&open, &mut stacks)?;
+        if cut_off.is_some() {
+            stacks.take_nameless();
+        }
         let survey = &stacks.survey;
         let strings = StringClass::of(survey);
         let threads = stacks.threads.values().map(|(id, _)| *id);
@@ -183,10 +186,11 @@ impl<'s> FrameNames<'s> {
     fn frame(&mut self, id: u64, locals: Vec<Local>) -> Frame {
         let dump = self.stacks.frames.get(&id).copied().unwrap_or_default();
         let class = self.stacks.classes.get(&dump.class);
-        let class = class.and_then(|class| self.stacks.survey.class_of(*class));
         let file = self.text(dump.file);
         Frame {
-            class: class.map_or("?".into(), |class| self.classes.name(class)),
+            class: class
+                .and_then(|class| self.classes.of_id(*class))
+                .unwrap_or_else(|| "?".into()),
             method: self.text(dump.method),
             file: (!file.is_empty()).then_some(file),
             line: u32::try_from(dump.line).ok().filter(|line| *line > 0),
@@ -202,12 +206,14 @@ struct Stacks {
     /// Serial number of a class to it.
     classes: HashMap<u32, u64>,
     frames: HashMap<u64, FrameDump>,
-    /// Serial number of a stack to its frames.
-    stacks: HashMap<u32, Vec<u64>>,
+    /// Serial number of a stack to that of its thread, and its frames.
+    stacks: BTreeMap<u32, (u32, Vec<u64>)>,
     /// The stack whose frames come.
     open: u32,
     /// Serial number of a thread to its object and its stack.
     threads: BTreeMap<u32, (u64, u32)>,
+    /// The stacks that threads have, each one's only.
+    taken: HashSet<u32>,
     locals: Vec<Root>,
 }
 
@@ -217,9 +223,10 @@ impl Stacks {
             survey: Survey::new(false),
             classes: HashMap::new(),
             frames: HashMap::new(),
-            stacks: HashMap::new(),
+            stacks: BTreeMap::new(),
             open: 0,
             threads: BTreeMap::new(),
+            taken: HashSet::new(),
             locals: Vec::new(),
         }
     }
@@ -227,8 +234,18 @@ impl Stacks {
     /// The frames of a thread.
     fn frames_of(&self, thread: u32) -> &[u64] {
         let stack = self.threads.get(&thread).map(|thread| thread.1);
-        let frames = stack.and_then(|stack| self.stacks.get(&stack));
-        frames.map_or(&[], |frames| frames)
+        let stack = stack.and_then(|stack| self.stacks.get(&stack));
+        stack.map_or(&[], |(_, frames)| frames)
+    }
+
+    /// Takes threads of which there is a stack only: JDK 17 and before name their
+    /// objects behind all others.
+    fn take_nameless(&mut self) {
+        for (stack, (thread, frames)) in &self.stacks {
+            if *thread != 0 && !frames.is_empty() && !self.taken.contains(stack) {
+                self.threads.entry(*thread).or_insert((0, *stack));
+            }
+        }
     }
 
     fn has_frame(&self, thread: u32, frame: u32) -> bool {
@@ -257,9 +274,9 @@ impl Visitor for Stacks {
         Ok(())
     }
 
-    fn stack(&mut self, serial: u32, _: u32) -> Result<(), ErrorKind> {
+    fn stack(&mut self, serial: u32, thread: u32) -> Result<(), ErrorKind> {
         self.survey.keep_bytes(ENTRY)?;
-        self.stacks.insert(serial, Vec::new());
+        self.stacks.insert(serial, (thread, Vec::new()));
         self.open = serial;
         Ok(())
     }
@@ -267,7 +284,7 @@ impl Visitor for Stacks {
     fn stack_frames(&mut self, ids: &[u8]) -> Result<(), ErrorKind> {
         self.survey.keep_bytes(16 * ids.len() as u64)?;
         let id_size = self.survey.header.id_size as usize;
-        let frames = self.stacks.entry(self.open).or_default();
+        let (_, frames) = self.stacks.entry(self.open).or_default();
         frames.extend(ids.chunks_exact(id_size).map(number));
         Ok(())
     }
@@ -276,8 +293,14 @@ impl Visitor for Stacks {
         use RootKind::{JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject};
         match root.kind {
             ThreadObject => {
-                self.survey.keep_bytes(ENTRY)?;
-                self.threads.insert(root.thread, (root.id, root.frame));
+                self.survey.keep_bytes(2 * ENTRY)?;
+                // Threads that shared one long stack would have as many frames together
+                // as there is no memory for.
+                let stack = match self.taken.insert(root.frame) {
+                    true => root.frame,
+                    false => 0,
+                };
+                self.threads.entry(root.thread).or_insert((root.id, stack));
             }
             JavaFrame | JniLocal | NativeStack | ThreadBlock => {
                 self.survey.keep_bytes(4 * ENTRY)?;

@@ -128,6 +128,34 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
     assert_eq!(most, 2);
 }
 
+/// As dumps of JDK 17 are, whose roots come last.
+#[test]
+fn stacks_are_shown_of_threads_that_were_cut_off() {
+    let dump = dump();
+    // The last segment's end: all roots are in it.
+    let roots = 2 * 17 + 11 * 17;
+    let (found, _) = Threads::read(|| Ok(&dump[..dump.len() - roots - 9])).expect("it can be read");
+    let [worker] = &found.threads[..] else {
+        panic!("{:?}", found.threads);
+    };
+    let shown = (worker.id, worker.serial, &*worker.name, &*worker.class);
+    assert_eq!(shown, (0, 7, "", "?"));
+    assert_eq!(worker.frames.len(), 3);
+}
+
+/// A megabyte of threads and a megabyte of frames would be ten thousand millions.
+#[test]
+fn threads_do_not_share_a_stack() {
+    let mut writer = Writer::new();
+    writer.stack(5, 1, &[0x51; 100_000]);
+    for thread in 1..=100_000 {
+        writer.root(0x08, 0x1000, &[thread, 5]);
+    }
+    let threads = threads(&writer.finish());
+    let frames: usize = threads.iter().map(|thread| thread.frames.len()).sum();
+    assert_eq!((threads.len(), frames), (100_000, 100_000));
+}
+
 /// A stack says how many frames it has, and its record how many bytes.
 #[test]
 fn stacks_end_where_their_records_do() {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use loadhook_heap::{Dominators, Graph};
 use loadhook_profile::count;
 use serde_json::json;
@@ -21,8 +21,12 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
     let source = Source::open(file)?;
     let name = || shown(file);
     let (graph, cut_off) = read(&source)?;
+    let is_cut_off = cut_off.is_some();
     whole(file, args, cut_off.map_or(Ok(()), Err), &graph.histogram)?;
     let found = graph.dominators().with_context(name)?;
+    if is_cut_off && found.kept() == 0 {
+        bail!("{}: {NO_ROOTS}", name());
+    }
     // Nothing is said of a graph that can no longer be read.
     let mut text = Vec::new();
     let shown = match &args.path {
@@ -40,6 +44,9 @@ pub(super) fn read(source: &Source) -> Result<(Graph, Option<loadhook_heap::Erro
     let memory = to_take();
     source.several_times(|| Graph::read(|| source.again(), memory))
 }
+
+/// What is said of a dump that is cut off before its roots.
+pub(super) const NO_ROOTS: &str = "the part that is there has no roots, which dumps of JDK 17 and before have at their end: what objects retain is not known";
 
 /// What is said of objects that no root keeps.
 pub(super) const LOOSE: &str = "objects are kept by no root, only weakly, or by what no dump has";

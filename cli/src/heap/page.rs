@@ -48,8 +48,11 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
         &duplicates.histogram,
     )?;
     let (threads, _) = threads::read(&source)?;
-    let (graph, _) = kept::read(&source)?;
+    let (graph, cut_off) = kept::read(&source)?;
     let found = graph.dominators().with_context(|| shown(file))?;
+    if cut_off.is_some() && found.kept() == 0 {
+        remarks.push(kept::NO_ROOTS.to_owned());
+    }
     let objects = objects(&graph, &found);
     let mut remark = |number: usize, what: &str| {
         if number > 0 {

@@ -40,6 +40,9 @@ pub(super) fn read(source: &Source) -> Result<(Threads, Option<Error>)> {
 
 fn text(found: &Threads, top: usize, out: &mut dyn Write) -> io::Result<()> {
     head(&found.histogram, out)?;
+    if found.threads.is_empty() {
+        writeln!(out, "there are no threads and no stacks")?;
+    }
     let width = columns(io::stdout(), COLUMNS);
     let mut lines = Lines { top, width, out };
     for thread in found.threads.iter().take(top) {
@@ -103,6 +106,9 @@ impl Lines<'_> {
 /// Least room for the name of a class or a thread.
 const NARROWEST_NAME: usize = 20;
 
+/// The class of what is not in the dump.
+const ABSENT: &str = "?";
+
 /// A line about an object.
 struct Named {
     before: String,
@@ -113,6 +119,17 @@ struct Named {
 
 impl Named {
     fn thread(thread: &Thread) -> Named {
+        if thread.id == 0 {
+            return Named {
+                before: "thread".to_owned(),
+                class: String::new(),
+                id: format!("{},", thread.serial),
+                after: "whose object is not in the dump".to_owned(),
+            };
+        }
+        if thread.class.as_ref() == ABSENT {
+            return Named::absent(thread.id, "");
+        }
         Named {
             before: format!("\"{}\"", thread.name),
             class: thread.class.to_string(),
@@ -128,6 +145,9 @@ impl Named {
         } else {
             ""
         };
+        if local.class.as_ref() == ABSENT {
+            return Named::absent(local.id, by);
+        }
         let text = local.contents.as_ref().map_or(String::new(), |contents| {
             let more = if contents.is_cut { "…" } else { "" };
             format!("\"{}{more}\"", contents.text)
@@ -138,6 +158,16 @@ impl Named {
             class: local.class.to_string(),
             id: format!("{id}, {bytes} bytes{by}"),
             after: text,
+        }
+    }
+
+    /// Of an object that a cut off dump refers to, and has not.
+    fn absent(of: u64, by: &str) -> Named {
+        Named {
+            before: String::new(),
+            class: String::new(),
+            id: format!("{}, not in the dump{by}", id(of)),
+            after: String::new(),
         }
     }
 
@@ -199,7 +229,7 @@ fn thread_json(thread: &Thread, top: usize) -> Value {
     let own = json!({
         "name": thread.name,
         "class": &*thread.class,
-        "id": id(thread.id),
+        "id": (thread.id != 0).then(|| id(thread.id)),
         "frames": frames.take(top).collect::<Vec<_>>(),
         "frames_left_out": thread.frames.len().saturating_sub(top),
     });
