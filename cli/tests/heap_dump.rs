@@ -53,6 +53,9 @@ fn every_jvm_dumps_its_heap() {
             let file = folder.path().join("h.hprof");
             let bytes = fs::read(&file).expect("written");
             assert!(is_whole(&bytes), "{feature} {options:?}");
+            // In the units of all tables.
+            let said = result.err.trim_end().trim_end_matches(')');
+            assert!(said.ends_with(" KB") || said.ends_with(" MB"), "{said}");
             assert!(
                 has(&bytes, "A KEPT ARRAY OF BYTES"),
                 "{feature} {options:?}"

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use loadhook_profile::bytes;
 
 use super::place::Place;
 use super::walk::{Walk, size};
@@ -91,7 +92,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
         if let Some(walk) = &mut walk {
             progress.suspend(|| walk.announce(&place));
         }
-        progress.set_position(place.written());
+        progress.set_message(bytes(place.written()));
         progress.tick();
         signal.code().is_none()
     });
@@ -115,7 +116,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
     say!(
         "heap dump: {} ({})",
         crate::report::shown(output),
-        HumanBytes(size)
+        bytes(size)
     );
     Ok(ExitCode::SUCCESS)
 }
@@ -123,7 +124,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
 /// On a terminal, how much is written.
 fn progress() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    let style = "{spinner} {bytes} written, {elapsed}";
+    let style = "{spinner} {msg} written, {elapsed}";
     bar.set_style(ProgressStyle::with_template(style).expect("a fixed template"));
     bar
 }
