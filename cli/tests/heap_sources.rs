@@ -109,7 +109,51 @@ fn what_is_cut_off_in_the_last_bytes_of_a_packed_file_is_told() {
     let cut = "the dump is cut off: it ends in what gzip packed at byte 40";
     fails(&heap(folder.path(), &["heap.hprof.gz"]), cut);
     fails(&heap(folder.path(), &["heap.hprof.gz", "--biggest"]), cut);
-    fs::write(&file, [&packed[..], b"more than a member's head"].concat()).expect("ours");
+}
+
+/// As gzip itself does: it unpacks what is there, and warns.
+#[test]
+fn what_follows_a_packed_dump_is_ignored_and_told() {
+    let folder = folder();
+    let packed = |bytes: &[u8]| {
+        let mut packer = GzEncoder::new(Vec::new(), Compression::default());
+        packer.write_all(bytes).expect("memory");
+        packer.finish().expect("memory")
+    };
+    let dump = nothing();
+    let whole = packed(&dump);
+    let members = [packed(&dump[..20]), packed(&dump[20..])].concat();
+    let file = folder.path().join("heap.hprof.gz");
+    for views in [&[][..], &["--biggest"], &["--duplicates"], &["--threads"]] {
+        let options = [&["heap.hprof.gz"], views].concat();
+        for more in [&b"x"[..], b"more than a member's head", &[0; 1 << 18]] {
+            for whole in [&whole, &members] {
+                fs::write(&file, [whole, more].concat()).expect("ours");
+                let shown = heap(folder.path(), &options);
+                let warning = "warning: heap.hprof.gz: other bytes follow what gzip packed, and are ignored\n";
+                assert_eq!((shown.code, &*shown.err), (Some(0), warning), "{views:?}");
+            }
+        }
+        fs::write(&file, &members).expect("ours");
+        let shown = heap(folder.path(), &options);
+        assert_eq!((shown.code, &*shown.err), (Some(0), ""), "{views:?}");
+    }
+    // Of a dump that is not all there, both.
+    fs::write(&file, [&packed(&dump[..35])[..], b"more"].concat()).expect("ours");
+    let shown = heap(folder.path(), &["heap.hprof.gz"]);
+    assert_eq!((shown.code, &*shown.out), (Some(1), ""));
+    for says in [
+        "other bytes follow",
+        "the dump is cut off: it ends in a record",
+    ] {
+        assert!(shown.err.contains(says), "{}", shown.err);
+    }
+    // What begins like a member has to be one.
+    fs::write(
+        &file,
+        [&whole[..], b"\x1f\x8b\xff no method of packing"].concat(),
+    )
+    .expect("ours");
     fails(
         &heap(folder.path(), &["heap.hprof.gz"]),
         "invalid gzip header at byte 40",

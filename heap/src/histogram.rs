@@ -30,6 +30,8 @@ pub struct Histogram {
     pub model: Model,
     /// Bytes of the dump that were read, unpacked.
     pub dump_bytes: u64,
+    /// Whether the file goes on behind what gzip packed; that is not read.
+    pub is_followed: bool,
     /// Those that have objects, by bytes, then instances, then name. A name
     /// comes again for each loader that has a class of that name.
     pub classes: Vec<Count>,
@@ -102,6 +104,7 @@ pub(crate) fn of_survey(survey: &Survey) -> Histogram {
         header: survey.header,
         model: sizes.model,
         dump_bytes: 0,
+        is_followed: survey.is_followed,
         classes,
     }
 }

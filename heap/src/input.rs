@@ -1,8 +1,8 @@
 //! Bytes of a dump in order, with their position.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -22,6 +22,8 @@ pub(crate) struct Input<R> {
     base: u64,
     /// The source ended where it says itself that more has to come.
     is_cut_off: bool,
+    /// Other bytes follow what gzip packed.
+    pub(crate) is_followed: bool,
 }
 
 /// What unpacks itself if it is gzip's.
@@ -31,12 +33,51 @@ pub(crate) fn unpacked<'r>(mut source: impl Read + 'r) -> io::Result<Box<dyn Rea
     let is_packed = first == GZIP;
     let whole = io::Cursor::new(first).chain(source);
     Ok(match is_packed {
-        true => Box::new(MultiGzDecoder::new(io::BufReader::with_capacity(
+        true => Box::new(Packed::Member(GzDecoder::new(BufReader::with_capacity(
             1 << 17,
             whole,
-        ))),
+        )))),
         false => Box::new(whole),
     })
+}
+
+/// What gzip packed, member by member.
+enum Packed<R> {
+    Member(GzDecoder<R>),
+    End,
+    Followed,
+}
+
+/// Bytes follow the last member that are none.
+#[derive(Debug, thiserror::Error)]
+#[error("other bytes follow what gzip packed")]
+struct Followed;
+
+impl<R: BufRead> Read for Packed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self {
+                Packed::End => return Ok(0),
+                Packed::Followed => return Err(io::Error::other(Followed)),
+                Packed::Member(member) => {
+                    let read = member.read(buffer)?;
+                    if read > 0 || buffer.is_empty() {
+                        return Ok(read);
+                    }
+                }
+            }
+            if let Packed::Member(member) = std::mem::replace(self, Packed::End) {
+                let mut source = member.into_inner();
+                let next = source.fill_buf()?;
+                let begins = next.len().min(GZIP.len());
+                if begins > 0 && next[..begins] != GZIP[..begins] {
+                    *self = Packed::Followed;
+                } else if begins > 0 {
+                    *self = Packed::Member(GzDecoder::new(source));
+                }
+            }
+        }
+    }
 }
 
 impl<R: Read> Input<R> {
@@ -48,6 +89,7 @@ impl<R: Read> Input<R> {
             end: 0,
             base: 0,
             is_cut_off: false,
+            is_followed: false,
         }
     }
 
@@ -76,6 +118,10 @@ impl<R: Read> Input<R> {
                 // A file that was packed ends within a member.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     self.is_cut_off = true;
+                    break;
+                }
+                Err(error) if error.get_ref().is_some_and(|error| error.is::<Followed>()) => {
+                    self.is_followed = true;
                     break;
                 }
                 Err(error) => return self.error(ErrorKind::Io(error)),

@@ -152,6 +152,8 @@ pub trait Visitor {
     ) -> std::result::Result<(), ErrorKind> {
         Ok(())
     }
+    /// The file goes on behind what gzip packed; that is not read.
+    fn followed(&mut self) {}
     /// Some of the last array's values.
     fn values(&mut self, bytes: &[u8]) {}
 }
@@ -174,8 +176,11 @@ pub fn read(source: impl Read, visitor: &mut impl Visitor) -> std::result::Resul
         left: 0,
         visitor,
     };
-    reader.read()?;
-    Ok(reader.input.at())
+    let outcome = reader.read();
+    if reader.input.is_followed {
+        reader.visitor.followed();
+    }
+    outcome.map(|()| reader.input.at())
 }
 
 /// Reads a dump from its beginning, and tells how many bytes it has. One that is

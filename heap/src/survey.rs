@@ -101,6 +101,8 @@ enum Previous {
 
 pub(crate) struct Survey {
     pub(crate) header: Header,
+    /// The file goes on behind what gzip packed.
+    pub(crate) is_followed: bool,
     pub(crate) names: HashMap<u64, Box<[u8]>>,
     /// What is kept beside objects, in bytes, about.
     bytes: u64,
@@ -126,6 +128,7 @@ impl Survey {
         entries.resize_with(PRIMITIVES as usize, Entry::default);
         Survey {
             header: Header::default(),
+            is_followed: false,
             names: HashMap::new(),
             bytes: 0,
             loaded: HashMap::new(),
@@ -440,6 +443,10 @@ pub(crate) fn java_name(name: &str) -> String {
 impl Visitor for Survey {
     fn header(&mut self, header: Header) {
         self.header = header;
+    }
+
+    fn followed(&mut self) {
+        self.is_followed = true;
     }
 
     fn text(&mut self, id: u64, text: &[u8]) -> Result<(), ErrorKind> {

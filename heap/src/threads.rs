@@ -258,6 +258,10 @@ impl Visitor for Stacks {
         self.survey.header(header);
     }
 
+    fn followed(&mut self) {
+        self.survey.followed();
+    }
+
     fn text(&mut self, id: u64, text: &[u8]) -> Result<(), ErrorKind> {
         self.survey.text(id, text)
     }

@@ -90,7 +90,9 @@ fn what_is_packed_is_read_to_its_last_byte() {
     let members: Vec<Vec<u8>> = whole.chunks(100).map(packed).collect();
     assert!(members.len() > 3);
     for packed in [packed(&whole), members.concat()] {
-        counts(&packed).1.expect("it is whole");
+        let (all, outcome) = counts(&packed);
+        outcome.expect("it is whole");
+        assert!(!all.is_followed);
         for length in 20..packed.len() {
             let error = counts(&packed[..length]).1.expect_err("it is cut off");
             // Of so little no byte of a dump comes out.
@@ -104,10 +106,10 @@ fn what_is_packed_is_read_to_its_last_byte() {
             b"more bytes than a member's head",
             &[0; 512],
         ] {
-            let error = counts(&[&packed, more].concat())
-                .1
-                .expect_err("there is more");
-            assert!(error.at == whole.len() as u64, "{error}");
+            // It is ignored, and that is told.
+            let (counts, outcome) = counts(&[&packed, more].concat());
+            outcome.expect("the dump is whole");
+            assert!(counts.is_followed && counts.dump_bytes == whole.len() as u64);
         }
         // The sum of the last member's bytes.
         let mut wrong = packed.clone();

@@ -14,7 +14,7 @@ use loadhook_profile::format::fill_page;
 use loadhook_profile::{clipped, count, printable};
 use serde_json::{Value, json};
 
-use super::report::{ReportArgs, histogram, id, shown, whole};
+use super::report::{FOLLOWED, ReportArgs, histogram, id, shown, whole};
 use super::source::Source;
 use super::{diff, duplicates, json, kept, threads};
 
@@ -41,6 +41,9 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
         .iter()
         .map(|error| format!("{error}; the page is of the part before that"))
         .collect();
+    if duplicates.histogram.is_followed {
+        remarks.push(FOLLOWED.to_owned());
+    }
     whole(
         file,
         args,

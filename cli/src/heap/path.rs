@@ -164,10 +164,7 @@ impl Way<'_> {
         let by = self.link(at).map_or(String::new(), |link| {
             format!("  ↑ {} of ", clipped(&printable(link), width / 2))
         });
-        let [id, retained] = [
-            id(self.graph.id(object)),
-            bytes(self.retained(object)).to_string(),
-        ];
+        let [id, retained] = [id(self.graph.id(object)), bytes(self.retained(object))];
         let rest = format!(" {id} · retains {retained}");
         let name = printable(&self.graph.name(object)).into_owned();
         let (class, name) = match name.strip_prefix("class ") {

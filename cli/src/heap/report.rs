@@ -183,6 +183,9 @@ pub(super) fn histogram(file: &Path, args: &ReportArgs) -> Result<Histogram> {
     Ok(histogram)
 }
 
+/// What is said of a packed file with more in it, as gzip does.
+pub(super) const FOLLOWED: &str = "other bytes follow what gzip packed, and are ignored";
+
 /// Whether to go on with what was read: all, or what is there of a dump that
 /// is cut off.
 pub(super) fn whole(
@@ -191,10 +194,13 @@ pub(super) fn whole(
     outcome: Result<(), Error>,
     histogram: &Histogram,
 ) -> Result<()> {
+    let name = shown(file);
+    if histogram.is_followed {
+        say!("warning: {name}: {FOLLOWED}");
+    }
     let Err(error) = outcome else {
         return Ok(());
     };
-    let name = shown(file);
     if !error.is_truncated() {
         return Err(error).context(name);
     }
