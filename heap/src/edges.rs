@@ -25,6 +25,8 @@ type Result<T> = std::result::Result<T, ErrorKind>;
 pub(crate) struct Edges<'g> {
     survey: &'g Survey,
     supers: Vec<Option<u32>>,
+    /// Whether instances of a class do not keep what they refer to.
+    is_weak: Vec<bool>,
     index: &'g Index,
     store: &'g mut Store,
     /// Where each object's part begins, from 1 on; 0 of those without one.
@@ -63,8 +65,10 @@ impl<'g> Edges<'g> {
                 loaded.entry(loader).or_default().push(class);
             }
         }
+        let is_weak = survey.inherited(|class| is_weak(survey.internal_name(class)).then_some(()));
         Ok(Edges {
             supers: survey.supers(),
+            is_weak: is_weak.iter().map(Option::is_some).collect(),
             first: store.column(index.len() as usize),
             targets: store.column(0),
             open: None,
@@ -106,7 +110,7 @@ impl<'g> Edges<'g> {
 
     /// Where references are in `bytes` of an instance.
     fn plan(&self, class: u32, bytes: usize) -> Box<[u32]> {
-        let is_weak = is_weak(self.survey, &self.supers, class);
+        let is_weak = self.is_weak[class as usize];
         let is_referent = |name: &u64, class: u32| {
             let name = self.survey.names.get(name);
             name.is_some_and(|name| **name == *b"referent")
@@ -178,11 +182,11 @@ impl<'g> Edges<'g> {
     }
 }
 
-/// As many classes above one are looked at: a class that extends itself does not do
-/// so for ever.
+/// As many classes with fields above one are looked at: a class that extends itself
+/// does not do so for ever.
 const MOST_SUPERS: usize = 1000;
 
-/// A class and those above it.
+/// A class and those above it that have fields.
 fn with_supers(supers: &[Option<u32>], class: u32) -> impl Iterator<Item = u32> {
     let above = |class: &u32| supers[*class as usize];
     std::iter::successors(Some(class), above).take(MOST_SUPERS)
@@ -212,16 +216,13 @@ pub(crate) fn fields(
         .take_while(move |(offset, _, of, _)| offset + of.size(id_size) as usize <= bytes)
 }
 
-/// Whether instances of a class do not keep what they refer to.
-fn is_weak(survey: &Survey, supers: &[Option<u32>], class: u32) -> bool {
-    with_supers(supers, class).any(|class| {
-        matches!(
-            survey.internal_name(class),
-            b"java/lang/ref/WeakReference"
-                | b"java/lang/ref/SoftReference"
-                | b"java/lang/ref/PhantomReference"
-        )
-    })
+fn is_weak(class: &[u8]) -> bool {
+    matches!(
+        class,
+        b"java/lang/ref/WeakReference"
+            | b"java/lang/ref/SoftReference"
+            | b"java/lang/ref/PhantomReference"
+    )
 }
 
 impl Visitor for Edges<'_> {

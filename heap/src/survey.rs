@@ -171,15 +171,51 @@ impl Survey {
         }
     }
 
-    /// Of each class the one above.
+    /// Of each class the next above that has fields.
     pub(crate) fn supers(&self) -> Vec<Option<u32>> {
-        let above = |entry: &Entry| {
-            entry
-                .dump
-                .as_ref()
-                .and_then(|dump| self.class_of(dump.super_id))
+        let has_fields = |class: u32| {
+            let dump = self.entries[class as usize].dump.as_ref();
+            dump.is_some_and(|dump| !dump.fields.is_empty())
         };
-        self.entries.iter().map(above).collect()
+        let nearest = self.inherited(|class| has_fields(class).then_some(class));
+        let classes = 0..self.entries.len() as u32;
+        let above = |class| nearest[self.above(class)? as usize];
+        classes.map(above).collect()
+    }
+
+    /// The class that a class extends.
+    fn above(&self, class: u32) -> Option<u32> {
+        let dump = self.entries[class as usize].dump.as_ref()?;
+        self.class_of(dump.super_id)
+    }
+
+    /// What each class says of itself, or the next above that says something. Each
+    /// class is asked once, however many are below it.
+    pub(crate) fn inherited<T: Copy>(&self, own: impl Fn(u32) -> Option<T>) -> Vec<Option<T>> {
+        let count = self.entries.len();
+        let (mut is_known, mut answers) = (vec![false; count], vec![None; count]);
+        let mut below = Vec::new();
+        for class in 0..count as u32 {
+            let mut answer = None;
+            let mut next = Some(class);
+            while let Some(class) = next {
+                // One that extends itself ends here.
+                if std::mem::replace(&mut is_known[class as usize], true) {
+                    answer = answers[class as usize];
+                    break;
+                }
+                below.push(class);
+                answer = own(class);
+                next = match answer {
+                    Some(_) => None,
+                    None => self.above(class),
+                };
+            }
+            for class in below.drain(..) {
+                answers[class as usize] = answer;
+            }
+        }
+        answers
     }
 
     /// The entry of a class, that may be dumped later.
@@ -287,8 +323,7 @@ impl Survey {
                 None => sizes.layouts[class as usize] = Some(layout.clone()),
             }
             above.push(class);
-            let dump = self.entries[class as usize].dump.as_ref();
-            next = dump.and_then(|dump| self.class_of(dump.super_id));
+            next = self.above(class);
         }
         for class in above.into_iter().rev() {
             let dump = self.entries[class as usize].dump.as_ref();

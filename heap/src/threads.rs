@@ -306,7 +306,9 @@ impl Visitor for Stacks {
                 };
                 self.threads.entry(root.thread).or_insert((root.id, stack));
             }
-            JavaFrame | JniLocal | NativeStack | ThreadBlock => {
+            JavaFrame | JniLocal | NativeStack | ThreadBlock
+                if self.locals.last() != Some(&root) =>
+            {
                 self.survey.keep_bytes(4 * ENTRY)?;
                 self.locals.push(root);
             }

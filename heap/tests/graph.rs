@@ -400,3 +400,38 @@ proptest! {
         }
     }
 }
+
+/// As many classes as a dump of 20 MB has, each of which extends the one before.
+#[test]
+fn a_class_is_weak_however_far_below() {
+    const CLASSES: u64 = 200_000;
+    let class = |at: u64| 0x10_0000 + 16 * at;
+    let mut writer = Writer::new();
+    for (at, name) in [(0, 7), (1, 8)] {
+        writer.load_class(10 + at as u32, class(at), name);
+    }
+    writer.class(class(0), 0, &[(6, OBJECT), (1, OBJECT)], &[]);
+    for at in 1..CLASSES {
+        writer.load_class(10 + at as u32, class(at), if at == 1 { 8 } else { 4 });
+        writer.class(class(at), class(at - 1), &[], &[]);
+        writer.instance(0x1000_0000 + 32 * at, class(at), &[0; 16]);
+    }
+    let last = 0x1000_0000 + 32 * (CLASSES - 1);
+    for id in [0x2000, 0x2020] {
+        writer.pair(id, 0, 0);
+    }
+    let fields = [0x2000_u64, 0x2020].map(u64::to_be_bytes).concat();
+    writer.instance(last + 32, class(CLASSES - 1), &fields);
+    writer.root(0x03, last + 32, &[1, 0]);
+    let dump = writer.finish();
+    let (graph, _) = Graph::read(|| Ok(&dump[..]), u64::MAX).expect("it is whole");
+    let found = graph.dominators().expect("there is room");
+    let kept = |id: u64| {
+        let object = graph.object(id).expect("written");
+        found.retained(object).is_some()
+    };
+    assert_eq!(
+        [kept(last + 32), kept(0x2020), kept(0x2000)],
+        [true, true, false]
+    );
+}
