@@ -1,6 +1,8 @@
 //! `loadhook heap` of files that are no dumps, or not whole, or not files.
 
 mod common;
+#[path = "../../heap/tests/support/mod.rs"]
+mod support;
 
 use std::fs::{self, Permissions};
 use std::io::Write;
@@ -12,6 +14,7 @@ use std::process::{Command, Stdio};
 use common::{Done, done, folder, in_environment, loadhook};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use support::Writer;
 
 /// A dump without an object.
 fn nothing() -> Vec<u8> {
@@ -198,4 +201,49 @@ fn a_file_that_may_not_grow_is_an_error() {
     fails(&done(&mut command), "out.json: File too large");
     let left: Vec<_> = fs::read_dir(folder.path()).expect("ours").collect();
     assert_eq!(left.len(), 1, "{left:?}");
+}
+
+/// As `ulimit -v` sets it: the graph goes to the disk, and what cannot is refused.
+#[test]
+fn a_process_with_little_address_space_ends_in_a_line() {
+    let folder = folder();
+    let mut writer = Writer::new();
+    let objects = 400_000;
+    for at in 0..objects {
+        let next = 0x10_0000 + 32 * ((at * 7919) % objects);
+        writer.pair(0x10_0000 + 32 * at, next, 0);
+    }
+    writer.root(0x03, 0x10_0000, &[1, 0]);
+    fs::write(folder.path().join("graph.hprof"), writer.finish()).expect("ours");
+    let mut writer = Writer::new();
+    for at in 0..300_000 {
+        writer.class(0x10_0000 + 32 * at, 0, &[], &[]);
+        writer.root(0x03, 0x10_0000 + 32 * at, &[1, 0]);
+    }
+    fs::write(folder.path().join("classes.hprof"), writer.finish()).expect("ours");
+    let limited = |file: &str, view: &str, kilobytes: u32| {
+        let mut command = in_environment("sh".as_ref(), folder.path());
+        let script = format!("ulimit -v {kilobytes}; exec \"$0\" heap {file} --top 1 {view}");
+        command.args(["-c", &script]);
+        done(command.arg(env!("CARGO_BIN_EXE_loadhook")))
+    };
+    for view in [
+        "",
+        "--biggest",
+        "--path 0x100000",
+        "--duplicates",
+        "--threads",
+    ] {
+        // Memory has room for the graph above, and for a part of it below.
+        let all = limited("graph.hprof", view, 4 << 20);
+        let part = limited("graph.hprof", view, 50 << 10);
+        assert_eq!((part.code, &*part.err), (Some(0), ""), "{view}");
+        assert_eq!(part.out, all.out, "{view}");
+        for kilobytes in [40, 60, 100, 150, 200, 250].map(|megabytes| megabytes << 10) {
+            let none = limited("classes.hprof", view, kilobytes);
+            let has_room = none.code == Some(0);
+            let is_refused = none.code == Some(1) && none.err.contains(" memory");
+            assert!(has_room || is_refused, "{view} {kilobytes}: {}", none.err);
+        }
+    }
 }

@@ -295,6 +295,7 @@ impl<'s> Hashes<'s> {
 
     fn begin(&mut self, id: u64, class: u32, length: u32) -> Result<(), ErrorKind> {
         self.keep(ARRAY)?;
+        grow(&mut self.arrays)?;
         let mut hasher = SipHasher13::new_with_keys(self.key[0], self.key[1]);
         hasher.write_u64(u64::from(class) << 32 | u64::from(length));
         let size = Survey::element_type(class).size(self.survey.header.id_size);
@@ -350,6 +351,15 @@ impl<'s> Hashes<'s> {
     }
 }
 
+/// Makes room for one more, by an eighth: twice as much might be more than there is.
+fn grow<T>(all: &mut Vec<T>) -> Result<(), ErrorKind> {
+    if all.len() < all.capacity() {
+        return Ok(());
+    }
+    let reserved = all.try_reserve_exact((all.len() / 8).max(1 << 10));
+    reserved.map_err(|_| ErrorKind::Io(io::ErrorKind::OutOfMemory.into()))
+}
+
 impl Visitor for Hashes<'_> {
     fn wants_contents(&self) -> bool {
         true
@@ -363,11 +373,14 @@ impl Visitor for Hashes<'_> {
         match value.part {
             Some(part) => {
                 self.keep(size_of::<(Value, (u32, u32))>() as u64)?;
+                grow(&mut self.parts)?;
                 self.parts.push((value, part));
             }
             None => {
                 self.keep(STRING)?;
-                self.values[usize::from(value.is_wide)].push(value.array);
+                let values = &mut self.values[usize::from(value.is_wide)];
+                grow(values)?;
+                values.push(value.array);
             }
         }
         Ok(())

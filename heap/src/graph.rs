@@ -80,8 +80,12 @@ impl Graph {
             whats,
             sizes,
         } = Objects::of(&survey, objects).map_err(failed)?;
-        let mut roots = Vec::new();
+        let mut roots: Vec<u32> = Vec::new();
         let mut whys = HashMap::new();
+        let count = survey.roots.len();
+        let reserved = roots.try_reserve_exact(count);
+        let reserved = reserved.and_then(|()| whys.try_reserve(count));
+        reserved.map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
         for (id, root) in std::mem::take(&mut survey.roots) {
             if let Some(object) = index.number(&mut store, id).map_err(failed)? {
                 roots.push(object);

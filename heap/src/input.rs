@@ -33,17 +33,17 @@ pub(crate) fn unpacked<'r>(mut source: impl Read + 'r) -> io::Result<Box<dyn Rea
     let is_packed = first == GZIP;
     let whole = io::Cursor::new(first).chain(source);
     Ok(match is_packed {
-        true => Box::new(Packed::Member(GzDecoder::new(BufReader::with_capacity(
-            1 << 17,
-            whole,
-        )))),
+        true => {
+            let whole = BufReader::with_capacity(1 << 17, whole);
+            Box::new(Packed::Member(Box::new(GzDecoder::new(whole))))
+        }
         false => Box::new(whole),
     })
 }
 
 /// What gzip packed, member by member.
 enum Packed<R> {
-    Member(GzDecoder<R>),
+    Member(Box<GzDecoder<R>>),
     End,
     Followed,
 }
@@ -73,7 +73,7 @@ impl<R: BufRead> Read for Packed<R> {
                 if begins > 0 && next[..begins] != GZIP[..begins] {
                     *self = Packed::Followed;
                 } else if begins > 0 {
-                    *self = Packed::Member(GzDecoder::new(source));
+                    *self = Packed::Member(Box::new(GzDecoder::new(source)));
                 }
             }
         }

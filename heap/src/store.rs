@@ -20,6 +20,9 @@ const BYTES: usize = PAGE * 4;
 /// No frame, or no slot.
 const NONE: u32 = u32::MAX;
 
+/// Frames without which nothing goes on.
+const FEWEST_FRAMES: usize = 4;
+
 /// Marks of frames.
 const USED: u8 = 1;
 const CHANGED: u8 = 2;
@@ -72,7 +75,7 @@ pub(crate) struct Store {
 impl Store {
     /// Keeps `memory` bytes of pages at most, but some kilobytes at least.
     pub(crate) fn new(memory: u64) -> Store {
-        let frames = (memory / BYTES as u64).clamp(4, (NONE - 1).into());
+        let frames = (memory / BYTES as u64).clamp(FEWEST_FRAMES as u64, (NONE - 1).into());
         // `/tmp` is often memory itself.
         let folder = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty());
         Store {
@@ -208,8 +211,10 @@ impl Store {
     fn bring(&mut self, column: u32, page: usize) -> io::Result<u32> {
         let frame = match self.free_frames.pop() {
             Some(frame) => frame,
-            None if self.owners.len() < self.most_frames => self.new_frame()?,
-            None => self.emptied()?,
+            None => match self.new_frame()? {
+                Some(frame) => frame,
+                None => self.emptied()?,
+            },
         };
         let start = (frame as usize) << BITS;
         let words = &mut self.words[start..start + PAGE];
@@ -233,18 +238,27 @@ impl Store {
         Ok(frame)
     }
 
-    fn new_frame(&mut self) -> io::Result<u32> {
+    /// One more, if there may be.
+    fn new_frame(&mut self) -> io::Result<Option<u32>> {
         let frame = self.owners.len();
+        if frame >= self.most_frames {
+            return Ok(None);
+        }
         if self.words.len() + PAGE > self.words.capacity() {
             // By an eighth: twice as much might be more than is allowed.
             let more = (frame / 8).max(64).min(self.most_frames - frame);
             let reserved = self.words.try_reserve_exact(more * PAGE);
+            if reserved.is_err() && frame >= FEWEST_FRAMES {
+                // There is less than was thought: the file takes the rest.
+                self.most_frames = frame;
+                return Ok(None);
+            }
             reserved.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         }
         self.words.resize(self.words.len() + PAGE, 0);
         self.marks.push(0);
         self.owners.push((NONE, 0));
-        Ok(frame as u32)
+        Ok(Some(frame as u32))
     }
 
     /// Takes a frame from the page that was not asked for since the hand last

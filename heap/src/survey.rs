@@ -15,6 +15,9 @@ use crate::store::Store;
 /// thousand names in 20 MB.
 const MOST_BYTES: u64 = 1 << 30;
 
+/// Whether there is room is asked each time after so many bytes.
+const CHECKED: u64 = 4 << 20;
+
 /// What one more entry of a table takes, about.
 pub(crate) const ENTRY: u64 = 48;
 
@@ -106,6 +109,8 @@ pub(crate) struct Survey {
     pub(crate) names: HashMap<u64, Box<[u8]>>,
     /// What is kept beside objects, in bytes, about.
     bytes: u64,
+    /// Up to where it is known that there is room for it.
+    room_for: u64,
     /// Class to its name.
     pub(crate) loaded: HashMap<u64, u64>,
     pub(crate) entries: Vec<Entry>,
@@ -121,6 +126,18 @@ pub(crate) struct Survey {
     pub(crate) roots: BTreeMap<u64, Root>,
 }
 
+/// Whether there is room for as much again, for tables that double, and what is made
+/// of all that is kept. Where a process may have no more (`ulimit -v`), an allocation
+/// that fails later would end it.
+fn has_room(bytes: u64) -> Result<(), ErrorKind> {
+    let reserved = Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX));
+    reserved.map_err(|_| {
+        let kind = std::io::ErrorKind::OutOfMemory;
+        let text = "there is no memory for names, classes, roots and stacks";
+        ErrorKind::Io(std::io::Error::new(kind, text))
+    })
+}
+
 impl Survey {
     /// `keep` roots, not classes only.
     pub(crate) fn new(keep: bool) -> Survey {
@@ -131,6 +148,7 @@ impl Survey {
             is_followed: false,
             names: HashMap::new(),
             bytes: 0,
+            room_for: CHECKED,
             loaded: HashMap::new(),
             entries,
             by_id: HashMap::new(),
@@ -149,6 +167,10 @@ impl Survey {
             let what = "bytes of names, classes, roots and stacks";
             let most = MOST_BYTES;
             return Err(ErrorKind::TooMany { what, most });
+        }
+        if self.bytes > self.room_for {
+            self.room_for = self.bytes + (self.bytes / 8).max(CHECKED);
+            has_room(self.room_for)?;
         }
         Ok(())
     }
@@ -507,7 +529,7 @@ impl Visitor for Survey {
             }
             Some(_) => {}
             None => {
-                self.keep_bytes(2 * ENTRY)?;
+                self.keep_bytes(3 * ENTRY)?;
                 self.roots.insert(root.id, root);
             }
         }

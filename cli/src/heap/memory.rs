@@ -20,9 +20,9 @@ pub(super) fn to_tag(pid: u32) -> u64 {
     bytes.map_or(u64::MAX, |bytes| bytes / 2)
 }
 
-/// Bytes that a process can have without swapping and within the limits of all
-/// control groups around, as far as the system says; pages of files count as
-/// free. `/proc` is below `root`.
+/// Bytes that a process can have without swapping, and within its own limits and
+/// those of all control groups around, as far as the system says; pages of files
+/// count as free. `/proc` is below `root`.
 fn available_in(root: &Path, process: &str) -> Option<u64> {
     let proc = root.join("proc");
     let read = |file: &str| fs::read_to_string(proc.join(file)).unwrap_or_default();
@@ -37,7 +37,27 @@ fn available_in(root: &Path, process: &str) -> Option<u64> {
         .lines()
         .filter_map(|line| Mount::of(line, &groups))
         .filter_map(|mount| mount.room(root));
-    of_machine.into_iter().chain(of_groups).min()
+    let limits = read(&format!("{process}/limits"));
+    let status = read(&format!("{process}/status"));
+    let own = LIMITS.iter().filter_map(|(limit, used)| {
+        // What is mapped counts, in memory or not: files and stacks of threads.
+        let used = kilobytes(&status, used).unwrap_or(0);
+        Some(soft_limit(&limits, limit)?.saturating_sub(used))
+    });
+    of_machine.into_iter().chain(of_groups).chain(own).min()
+}
+
+/// What `ulimit -v` and `-d` set, and what counts for it.
+const LIMITS: [(&str, &str); 2] = [
+    ("Max address space", "VmSize:"),
+    ("Max data size", "VmData:"),
+];
+
+/// A limit of a process, if it has one: `Max address space  1048576  unlimited  bytes`.
+fn soft_limit(limits: &str, name: &str) -> Option<u64> {
+    let mut lines = limits.lines();
+    let values = lines.find_map(|line| line.strip_prefix(name))?;
+    values.split_whitespace().next()?.parse().ok()
 }
 
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
@@ -180,6 +200,32 @@ mod tests {
         let full = ("sys/fs/cgroup/outer/inner/memory.current", "20000\n");
         let files = [&files[..], &[full]].concat();
         assert_eq!(available_in(system(&files).path(), "self"), Some(0));
+    }
+
+    /// As `ulimit -v` and `-d` set them: what is mapped already counts.
+    #[test]
+    fn limits_of_the_process_count() {
+        let limits = |space: &str, data: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units\n\
+                 Max data size             {data}            unlimited            bytes\n\
+                 Max address space         {space}            unlimited            bytes\n"
+            )
+        };
+        let status = "Name:\tloadhook\nVmSize:\t     300 kB\nVmData:\t     100 kB\n";
+        let room = |space, data| {
+            let limits = limits(space, data);
+            let files = [
+                MEMINFO,
+                ("proc/self/limits", &*limits),
+                ("proc/self/status", status),
+            ];
+            available_in(system(&files).path(), "self")
+        };
+        assert_eq!(room("unlimited", "unlimited"), Some(2_048_000_000));
+        assert_eq!(room("1024000", "unlimited"), Some(700 * 1024));
+        assert_eq!(room("unlimited", "204800"), Some(100 * 1024));
+        assert_eq!(room("1024", "204800"), Some(0));
     }
 
     /// Who asks may have other limits than the process.
