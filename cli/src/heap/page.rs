@@ -53,8 +53,10 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
     let (threads, _) = threads::read(&source)?;
     let (graph, cut_off) = kept::read(&source)?;
     let found = graph.dominators().with_context(|| shown(file))?;
+    let mut loose = graph.len() - found.kept();
     if cut_off.is_some() && found.kept() == 0 {
         remarks.push(kept::NO_ROOTS.to_owned());
+        loose = 0;
     }
     let objects = objects(&graph, &found);
     let mut remark = |number: usize, what: &str| {
@@ -63,7 +65,7 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
         }
     };
     let all = graph.histogram.classes.len();
-    remark((graph.len() - found.kept()) as usize, kept::LOOSE);
+    remark(loose as usize, kept::LOOSE);
     remark(
         (found.kept() as usize).saturating_sub(MOST_OBJECTS),
         "objects that keep least have no row of their own",

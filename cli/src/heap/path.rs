@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
 use loadhook_heap::{Dominators, Frame, Graph, Root, RootKind, Thread};
-use loadhook_profile::{bytes, clipped, count, printable, shorten};
+use loadhook_profile::{bytes, clipped, count, printable};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use super::report::{COLUMNS, Format, ReportArgs, id};
 use super::source::Source;
-use super::{json, threads};
+use super::{json, table, threads};
 use crate::output::columns;
 
 /// Least room for a class's name.
@@ -167,14 +167,9 @@ impl Way<'_> {
         let [id, retained] = [id(self.graph.id(object)), bytes(self.retained(object))];
         let rest = format!(" {id} · retains {retained}");
         let name = printable(&self.graph.name(object)).into_owned();
-        let (class, name) = match name.strip_prefix("class ") {
-            Some(name) => ("class ", name),
-            None => ("", &*name),
-        };
-        let taken = [&*by, class, &*rest].map(|text| text.width());
-        let room = width.saturating_sub(taken.iter().sum());
-        let name = shorten(name, room.max(NARROWEST_NAME));
-        format!("{by}{class}{name}{rest}")
+        let room = width.saturating_sub(by.width() + rest.width());
+        let name = table::object(&name, room.max(NARROWEST_NAME));
+        format!("{by}{name}{rest}")
     }
 }
 

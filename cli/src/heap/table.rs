@@ -10,7 +10,7 @@ const NARROWEST_NAME: usize = 20;
 /// A table whose first row is the titles; its last column is names, to the
 /// left, shortened to what the width leaves.
 pub(super) fn write(rows: &[Vec<String>], width: usize, out: &mut dyn Write) -> io::Result<()> {
-    write_with(shorten, rows, width, out)
+    write_with(object, rows, width, out)
 }
 
 /// The same, whose last column is text that is cut at its end.
@@ -20,6 +20,19 @@ pub(super) fn write_texts(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     write_with(clipped, rows, width, out)
+}
+
+/// A class's name, shortened; of `class java.lang.String` that name, not what says that
+/// it is the class itself.
+pub(super) fn object(name: &str, width: usize) -> String {
+    let class = "class ";
+    match name.strip_prefix(class) {
+        Some(name) => format!(
+            "{class}{}",
+            shorten(name, width.saturating_sub(class.len()))
+        ),
+        None => shorten(name, width),
+    }
 }
 
 fn write_with(
@@ -43,4 +56,21 @@ fn write_with(
         writeln!(out, "{}", cut(&printable(&row[numbers]), left))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::object;
+
+    #[test]
+    fn a_class_stays_one_when_its_name_is_shortened() {
+        let name = "class java.util.concurrent.locks.AbstractQueuedSynchronizer";
+        assert_eq!(object(name, 60), name);
+        let short = object(name, 30);
+        assert!(
+            short.starts_with("class ") && short.ends_with("edSynchronizer"),
+            "{short}"
+        );
+        assert_eq!(short.chars().count(), 30);
+    }
 }
