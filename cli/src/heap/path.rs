@@ -55,8 +55,9 @@ pub(super) fn write(
         });
         return Ok(json::write(&graph.histogram, json::map(view), out)?);
     }
-    way.text(args.top, columns(io::stdout(), COLUMNS), out)?;
-    writeln!(out, "root: {root}", root = printable(&root.text()))?;
+    let width = columns(io::stdout(), COLUMNS);
+    way.text(args.top, width, out)?;
+    writeln!(out, "{}", root.text(width))?;
     if !others.is_empty() {
         let shown = others.iter().take(args.top).map(|other| id(*other));
         let shown: Vec<String> = shown.collect();
@@ -223,19 +224,29 @@ impl Why {
         }
     }
 
-    /// `variable of thread "main" 0x7f00 in Main.main(Main.java:7)`
-    fn text(&self) -> String {
+    /// `root: variable of thread "main" 0x7f00 in Main.main(Main.java:7)`, the
+    /// place on a line of its own if they are too wide together.
+    fn text(&self, width: usize) -> String {
         let (Some(root), Some(thread)) = (&self.root, &self.thread) else {
-            return self.kind().to_owned();
+            return format!("root: {}", self.kind());
         };
         let thread = format!("thread \"{}\" {}", thread.name, id(thread.id));
-        let place = self.frame().map(threads::place);
-        let place = place.map_or(String::new(), |place| format!(" in {place}"));
-        match root.kind {
+        let what = match root.kind {
             RootKind::ThreadObject => thread,
-            RootKind::JavaFrame => format!("variable of {thread}{place}"),
-            _ => format!("{} of {thread}{place}", self.kind()),
+            RootKind::JavaFrame => format!("variable of {thread}"),
+            _ => format!("{} of {thread}", self.kind()),
+        };
+        let mut text = format!("root: {}", printable(&what));
+        if let Some(place) = self.frame().map(threads::place) {
+            let place = format!("in {}", printable(&place));
+            let between = match text.width() + 1 + place.width() <= width {
+                true => " ",
+                false => "\n      ",
+            };
+            text.push_str(between);
+            text.push_str(&place);
         }
+        text
     }
 }
 
