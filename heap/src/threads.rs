@@ -210,8 +210,8 @@ struct Stacks {
     stacks: BTreeMap<u32, (u32, Vec<u64>)>,
     /// The stack whose frames come.
     open: u32,
-    /// Serial number of a thread to its object and its stack.
-    threads: BTreeMap<u32, (u64, u32)>,
+    /// Serial number of a thread to its object and, where no other has it, its stack.
+    threads: BTreeMap<u32, (u64, Option<u32>)>,
     /// The stacks that threads have, each one's only.
     taken: HashSet<u32>,
     locals: Vec<Root>,
@@ -233,7 +233,7 @@ impl Stacks {
 
     /// The frames of a thread.
     fn frames_of(&self, thread: u32) -> &[u64] {
-        let stack = self.threads.get(&thread).map(|thread| thread.1);
+        let stack = self.threads.get(&thread).and_then(|thread| thread.1);
         let stack = stack.and_then(|stack| self.stacks.get(&stack));
         stack.map_or(&[], |(_, frames)| frames)
     }
@@ -243,7 +243,7 @@ impl Stacks {
     fn take_nameless(&mut self) {
         for (stack, (thread, frames)) in &self.stacks {
             if *thread != 0 && !frames.is_empty() && !self.taken.contains(stack) {
-                self.threads.entry(*thread).or_insert((0, *stack));
+                self.threads.entry(*thread).or_insert((0, Some(*stack)));
             }
         }
     }
@@ -300,10 +300,7 @@ impl Visitor for Stacks {
                 self.survey.keep_bytes(2 * ENTRY)?;
                 // Threads that shared one long stack would have as many frames together
                 // as there is no memory for.
-                let stack = match self.taken.insert(root.frame) {
-                    true => root.frame,
-                    false => 0,
-                };
+                let stack = self.taken.insert(root.frame).then_some(root.frame);
                 self.threads.entry(root.thread).or_insert((root.id, stack));
             }
             JavaFrame | JniLocal | NativeStack | ThreadBlock

@@ -146,14 +146,17 @@ fn stacks_are_shown_of_threads_that_were_cut_off() {
 /// A megabyte of threads and a megabyte of frames would be ten thousand millions.
 #[test]
 fn threads_do_not_share_a_stack() {
-    let mut writer = Writer::new();
-    writer.stack(5, 1, &[0x51; 100_000]);
-    for thread in 1..=100_000 {
-        writer.root(0x08, 0x1000, &[thread, 5]);
+    // 0 is a number as others are.
+    for stack in [5, 0] {
+        let mut writer = Writer::new();
+        writer.stack(stack, 1, &[0x51; 100_000]);
+        for thread in 1..=100_000 {
+            writer.root(0x08, 0x1000, &[thread, stack]);
+        }
+        let threads = threads(&writer.finish());
+        let frames: usize = threads.iter().map(|thread| thread.frames.len()).sum();
+        assert_eq!((threads.len(), frames), (100_000, 100_000), "{stack}");
     }
-    let threads = threads(&writer.finish());
-    let frames: usize = threads.iter().map(|thread| thread.frames.len()).sum();
-    assert_eq!((threads.len(), frames), (100_000, 100_000));
 }
 
 /// A stack says how many frames it has, and its record how many bytes.
