@@ -48,6 +48,21 @@ enum Packed<R> {
     Followed,
 }
 
+/// Whether nothing follows but what fills the last block of a tape or a disk.
+fn ends_in_zeros(mut source: impl BufRead) -> io::Result<bool> {
+    loop {
+        let next = source.fill_buf()?;
+        if next.iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        let length = next.len();
+        if length == 0 {
+            return Ok(true);
+        }
+        source.consume(length);
+    }
+}
+
 /// Bytes follow the last member that are none.
 #[derive(Debug, thiserror::Error)]
 #[error("other bytes follow what gzip packed")]
@@ -70,10 +85,10 @@ impl<R: BufRead> Read for Packed<R> {
                 let mut source = member.into_inner();
                 let next = source.fill_buf()?;
                 let begins = next.len().min(GZIP.len());
-                if begins > 0 && next[..begins] != GZIP[..begins] {
-                    *self = Packed::Followed;
-                } else if begins > 0 {
+                if begins > 0 && next[..begins] == GZIP[..begins] {
                     *self = Packed::Member(Box::new(GzDecoder::new(source)));
+                } else if !ends_in_zeros(source)? {
+                    *self = Packed::Followed;
                 }
             }
         }

@@ -100,16 +100,19 @@ fn what_is_packed_is_read_to_its_last_byte() {
                 || length < 60 && matches!(error.kind, ErrorKind::NotADump | ErrorKind::Empty);
             assert!(is_told, "{length}: {error}");
         }
-        for more in [
-            &b"\0"[..],
-            b"\n",
-            b"more bytes than a member's head",
-            &[0; 512],
+        for (more, is_followed) in [
+            // Zeros fill the last block of a tape.
+            (&b"\0"[..], false),
+            (&[0; 512], false),
+            (b"\n", true),
+            (b"\0\0\n", true),
+            (b"more bytes than a member's head", true),
         ] {
-            // It is ignored, and that is told.
+            // It is ignored, and others than zeros are told.
             let (counts, outcome) = counts(&[&packed, more].concat());
             outcome.expect("the dump is whole");
-            assert!(counts.is_followed && counts.dump_bytes == whole.len() as u64);
+            assert_eq!(counts.is_followed, is_followed, "{more:?}");
+            assert_eq!(counts.dump_bytes, whole.len() as u64);
         }
         // The sum of the last member's bytes.
         let mut wrong = packed.clone();
