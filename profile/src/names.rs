@@ -118,7 +118,7 @@ fn primitive(letter: &str) -> Option<&'static str> {
 
 /// Shortens a name to `width` columns of a terminal: first packages in the
 /// middle, then parameters, then whatever is left at the front. A line behind
-/// it stays.
+/// it stays as long as it fits.
 ///
 /// `com.example.shop.web.Cart.add:21` becomes `com.…web.Cart.add:21`.
 pub fn shorten(name: &str, width: usize) -> String {
@@ -126,7 +126,9 @@ pub fn shorten(name: &str, width: usize) -> String {
         return name.to_owned();
     }
     let is_line = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if let Some((place, line)) = name.rsplit_once(':').filter(|(_, line)| is_line(line)) {
+    // With a column for what is before it.
+    let has_room = |line: &str| is_line(line) && line.len() + 2 <= width;
+    if let Some((place, line)) = name.rsplit_once(':').filter(|(_, line)| has_room(line)) {
         let place = shorten(place, width.saturating_sub(line.len() + 1));
         return format!("{place}:{line}");
     }
@@ -257,6 +259,9 @@ mod tests {
         assert_eq!(shorten(name, 5), "….add");
         assert_eq!(shorten("com.example.Cart.add:195", 17), "com.…Cart.add:195");
         assert_eq!(shorten("com.example.Cart.<init>:195", 14), "…rt.<init>:195");
+        assert_eq!(shorten("com.example.Cart.add:195", 5), "…:195");
+        assert_eq!(shorten("com.example.Cart.add:195", 4), "…195");
+        assert_eq!(shorten("com.example.Cart.add:195", 1), "…");
         assert_eq!(shorten("add", 2), "…d");
         assert_eq!(shorten("x", 0), "…");
         // Two columns each.
