@@ -4,11 +4,14 @@ mod common;
 #[path = "../../heap/tests/support/mod.rs"]
 mod support;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::Path;
 
 use common::held::{Held, dump};
 use common::{done, folder, loadhook};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 use support::{OBJECT, Writer};
 
@@ -55,7 +58,7 @@ fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
             let is_it = line.starts_with(begins) && line.contains(has);
             assert!(is_it, "{feature} {via}: {way}");
         }
-        let Some(other) = way.split("1 more classes of that name: ").nth(1) else {
+        let Some(other) = way.split("\nother classes of that name: ").nth(1) else {
             panic!("{feature} {via}: {way}");
         };
         let other = path(folder.path(), other.trim_end(), &[]);
@@ -160,4 +163,152 @@ fn every_kind_of_root_says_whose_it_is() {
     let expected = format!("root: variable of {worker} in java.lang.Thread.run(Thread.java:17)");
     assert_eq!(root_of(0x3000), expected);
     assert_eq!(root_of(0x1200), format!("root: {worker}"));
+}
+
+/// A thread, its stack of one frame of a class, and 0x2000, its variable.
+fn named(name: &str, class: &str, file: &str) -> Writer {
+    let mut writer = Writer::new();
+    writer.strings();
+    for (id, text) in [
+        (40, "name"),
+        (41, "java/lang/Thread"),
+        (42, class),
+        (43, "awaitNanos"),
+        (44, file),
+    ] {
+        writer.text(id, text);
+    }
+    writer.load_class(40, THREAD, 41);
+    writer.load_class(41, 0x150, 42);
+    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    writer.class(0x150, 0, &[], &[]);
+    writer.frame(0x51, 43, 44, 41, 1797);
+    writer.stack(2, 1, &[0x51]);
+    writer.string(0x1000, 0x1100, 0);
+    writer.bytes(0x1100, name.as_bytes());
+    writer.instance(0x7_fff0_1200, THREAD, &0x1000_u64.to_be_bytes());
+    writer.pair(0x2000, 0, 0);
+    writer.pair(0x2020, 0, 0);
+    writer.root(0x03, 0x2000, &[1, 0]);
+    writer.root(0x02, 0x2020, &[1, 0]);
+    writer
+}
+
+#[test]
+fn a_root_fits_the_terminal_however_long_its_names_are() {
+    let long = "n".repeat(3_000);
+    let condition = "java/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionObject";
+    let file = "AbstractQueuedSynchronizer.java";
+    let method = "ConditionObject.awaitNanos(";
+    let many = "k".repeat(900);
+    for (name, class, file, ends) in [
+        (
+            "main",
+            condition,
+            file,
+            [method, "(AbstractQueuedSynchronizer.java:1797)"],
+        ),
+        (
+            &long,
+            condition,
+            file,
+            [method, "(AbstractQueuedSynchronizer.java:1797)"],
+        ),
+        (
+            &long,
+            &many,
+            file,
+            ["k.awaitNanos(", "(AbstractQueuedSynchronizer.java:1797)"],
+        ),
+        (&long, &many, &many, ["k.awaitNanos(", "k…:1797)"]),
+    ] {
+        let folder = folder();
+        let mut writer = named(name, class, file);
+        writer.root(0x08, 0x7_fff0_1200, &[1, 2]);
+        fs::write(folder.path().join("h.hprof"), writer.finish()).expect("ours");
+        for (of, width) in [
+            ("0x2000", 60),
+            ("0x2000", 80),
+            ("0x2020", 80),
+            ("0x2020", 120),
+        ] {
+            let mut command = loadhook(folder.path(), &["heap", "h.hprof", "--path", of]);
+            let shown = done(command.env("COLUMNS", width.to_string()));
+            let lines: Vec<&str> = shown.out.lines().collect();
+            let [_, thread, place] = lines[..] else {
+                panic!("{width}: {}", shown.out);
+            };
+            assert!(
+                thread.starts_with("root: ") && thread.contains(" of thread \""),
+                "{thread}"
+            );
+            assert!(thread.ends_with(" 0x7fff01200"), "{thread}");
+            assert!(place.starts_with("      in "), "{place}");
+            for line in [thread, place] {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+            let [method, source] = ends;
+            assert!(place.ends_with(":1797)"), "{place}");
+            if width >= 80 {
+                assert!(place.contains(method) && place.ends_with(source), "{place}");
+            }
+        }
+        // The same place has no less room among threads.
+        let mut command = loadhook(folder.path(), &["heap", "h.hprof", "--threads"]);
+        let shown = done(command.env("COLUMNS", "80"));
+        let place = shown.out.lines().nth(3).expect("a frame");
+        assert!(
+            place.contains(ends[0]) && place.ends_with(ends[1]),
+            "{place}"
+        );
+        let is_wide = |line: &&str| line.chars().count() > 80;
+        assert_eq!(shown.out.lines().find(is_wide), None);
+    }
+}
+
+/// JDK 17 and before name threads' objects behind all others.
+#[test]
+fn a_thread_whose_object_is_cut_off_has_a_number() {
+    let folder = folder();
+    let mut writer = named("main", "Main", "Main.java");
+    writer.root(0x08, 0x7_fff0_1200, &[1, 2]);
+    let dump = writer.finish();
+    // The last record, and a byte of what names the thread.
+    fs::write(folder.path().join("h.hprof"), &dump[..dump.len() - 9 - 1]).expect("ours");
+    let shown = |options: &[&str]| {
+        let arguments = ["heap", "h.hprof", "--partial", "--path", "0x2000"];
+        let shown = done(&mut loadhook(
+            folder.path(),
+            &[&arguments, options].concat(),
+        ));
+        assert_eq!(shown.code, Some(0), "{}", shown.err);
+        shown.out
+    };
+    let way = shown(&[]);
+    let root = "\nroot: variable of thread 1, whose object is not in the dump in Main.awaitNanos(Main.java:1797)\n";
+    assert!(way.ends_with(root), "{way}");
+    let json: Value = serde_json::from_str(&shown(&["--format", "json"])).expect("JSON");
+    assert_eq!(json["root"], "variable of a thread");
+    let thread = serde_json::json!({ "name": "", "class": "?", "id": null });
+    assert_eq!(json["thread"], thread);
+    assert_eq!(json["frame"]["method"], "awaitNanos");
+}
+
+/// More frames than are read, which ways do without.
+#[test]
+fn a_way_is_shown_when_its_thread_cannot_be_read() {
+    let folder = folder();
+    let mut writer = named("main", "Main", "Main.java");
+    writer.stack(3, 2, &vec![0x51; 9 << 20]);
+    let file = File::create(folder.path().join("h.hprof")).expect("ours");
+    let mut packer = GzEncoder::new(file, Compression::fast());
+    packer.write_all(&writer.finish()).expect("room");
+    packer.finish().expect("room");
+    let options = ["heap", "h.hprof", "--path", "0x2000"];
+    let shown = done(&mut loadhook(folder.path(), &options));
+    let way = "test.Pair 0x2000 · retains 24 bytes\nroot: variable of a thread\n";
+    assert_eq!((shown.code, &*shown.out), (Some(0), way), "{}", shown.err);
+    let warns = shown.err.starts_with("warning: h.hprof: ")
+        && shown.err.ends_with("; the root's thread is not named\n");
+    assert!(warns && shown.err.lines().count() == 1, "{}", shown.err);
 }

@@ -10,8 +10,9 @@ use unicode_width::UnicodeWidthStr;
 
 use super::report::{COLUMNS, Format, ReportArgs, id};
 use super::source::Source;
+use super::threads::Named;
 use super::{json, table, threads};
-use crate::output::columns;
+use crate::output::{columns, say};
 
 /// Least room for a class's name.
 const NARROWEST_NAME: usize = 20;
@@ -37,7 +38,7 @@ pub(super) fn write(
     let links = graph.links(source.again()?, &path);
     source.is_unchanged()?;
     let links = links?;
-    let root = Why::of(graph.root(*root), source)?;
+    let root = Why::of(graph.root(*root), source);
     let way = Way {
         graph,
         found,
@@ -49,7 +50,7 @@ pub(super) fn write(
             "loose": graph.len() - found.kept(),
             "path": (0..way.path.len()).map(|at| way.json(at)).collect::<Vec<_>>(),
             "root": root.kind(),
-            "thread": root.thread.as_ref().map(thread_json),
+            "thread": root.thread.as_ref().map(threads::named_json),
             "frame": root.frame().map(threads::frame_json),
             "others": others.iter().map(|other| id(*other)).collect::<Vec<_>>(),
         });
@@ -66,12 +67,7 @@ pub(super) fn write(
         } else {
             ""
         };
-        writeln!(
-            out,
-            "{} more classes of that name: {}{more}",
-            count(others.len() as u64),
-            shown.join(" ")
-        )?;
+        writeln!(out, "other classes of that name: {}{more}", shown.join(" "))?;
     }
     Ok(())
 }
@@ -182,22 +178,24 @@ struct Why {
 }
 
 impl Why {
-    /// Threads are read if it is of one.
-    fn of(root: Option<Root>, source: &Source) -> Result<Why> {
+    /// Threads are read if it is of one; without them the way is what it is.
+    fn of(root: Option<Root>, source: &Source) -> Why {
         use RootKind::{JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject};
         let serial = root.filter(|root| {
             let of_threads = [JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject];
             of_threads.contains(&root.kind)
         });
-        let thread = match serial {
-            Some(root) => {
-                let threads = threads::read(source)?.0.threads;
-                let mut threads = threads.into_iter();
+        let thread = serial.and_then(|root| match threads::read(source) {
+            Ok((found, _)) => {
+                let mut threads = found.threads.into_iter();
                 threads.find(|thread| thread.serial == root.thread)
             }
-            None => None,
-        };
-        Ok(Why { root, thread })
+            Err(error) => {
+                say!("warning: {error:#}; the root's thread is not named");
+                None
+            }
+        });
+        Why { root, thread }
     }
 
     fn frame(&self) -> Option<&Frame> {
@@ -230,30 +228,26 @@ impl Why {
         let (Some(root), Some(thread)) = (&self.root, &self.thread) else {
             return format!("root: {}", self.kind());
         };
-        let thread = format!("thread \"{}\" {}", thread.name, id(thread.id));
         let what = match root.kind {
-            RootKind::ThreadObject => thread,
-            RootKind::JavaFrame => format!("variable of {thread}"),
-            _ => format!("{} of {thread}", self.kind()),
+            RootKind::ThreadObject => "root: ".to_owned(),
+            RootKind::JavaFrame => "root: variable of ".to_owned(),
+            _ => format!("root: {} of ", self.kind()),
         };
-        let mut text = format!("root: {}", printable(&what));
-        if let Some(place) = self.frame().map(threads::place) {
-            let place = format!("in {}", printable(&place));
-            let between = match text.width() + 1 + place.width() <= width {
-                true => " ",
-                false => "\n      ",
-            };
-            text.push_str(between);
-            text.push_str(&place);
+        let thread = Named::owner(thread);
+        let place = self.frame().map(threads::place);
+        let place = place.map_or(String::new(), |place| format!(" in {place}"));
+        let whole = format!("{what}{}{place}", thread.text());
+        let whole = printable(&whole);
+        if whole.width() <= width {
+            return whole.into_owned();
         }
-        text
+        let within = |before: &str| width.saturating_sub(before.width());
+        let thread = thread.within(within(&what));
+        let below = "\n      in ";
+        let place = self.frame().map_or(String::new(), |frame| {
+            let place = threads::place_within(frame, within(below.trim_start_matches('\n')));
+            format!("{below}{place}")
+        });
+        format!("{what}{thread}{place}")
     }
-}
-
-fn thread_json(thread: &Thread) -> Value {
-    json!({
-        "name": thread.name,
-        "class": &*thread.class,
-        "id": id(thread.id),
-    })
 }

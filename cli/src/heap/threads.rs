@@ -63,8 +63,8 @@ impl Lines<'_> {
         self.named(0, &Named::thread(thread))?;
         self.locals(1, &thread.locals)?;
         for frame in thread.frames.iter().take(self.top) {
-            // The line is at its end.
-            self.line(1, shorten, &place(frame))?;
+            let room = self.width.saturating_sub(2);
+            writeln!(self.out, "  {}", place_within(frame, room))?;
             self.locals(2, &frame.locals)?;
         }
         self.more(1, thread.frames.len(), "frames")?;
@@ -81,11 +81,12 @@ impl Lines<'_> {
     fn more(&mut self, depth: usize, all: usize, what: &str) -> io::Result<()> {
         match all.saturating_sub(self.top) {
             0 => Ok(()),
-            more => self.line(
-                depth,
-                clipped,
-                &format!("… {} more {what}", count(more as u64)),
-            ),
+            more => {
+                let indent = 2 * depth;
+                let text = format!("… {} more {what}", count(more as u64));
+                let text = clipped(&text, self.width.saturating_sub(indent));
+                writeln!(self.out, "{:indent$}{text}", "")
+            }
         }
     }
 
@@ -94,23 +95,16 @@ impl Lines<'_> {
         let room = self.width.saturating_sub(indent);
         writeln!(self.out, "{:indent$}{}", "", object.within(room))
     }
-
-    fn line(&mut self, depth: usize, cut: fn(&str, usize) -> String, text: &str) -> io::Result<()> {
-        let indent = 2 * depth;
-        let room = self.width.saturating_sub(indent);
-        let text = cut(&printable(text), room);
-        writeln!(self.out, "{:indent$}{text}", "")
-    }
 }
 
-/// Least room for the name of a class or a thread.
+/// Least room for the name of a class, a thread or a method.
 const NARROWEST_NAME: usize = 20;
 
 /// The class of what is not in the dump.
 const ABSENT: &str = "?";
 
 /// A line about an object.
-struct Named {
+pub(super) struct Named {
     before: String,
     class: String,
     id: String,
@@ -135,6 +129,19 @@ impl Named {
             class: thread.class.to_string(),
             id: id(thread.id),
             after: String::new(),
+        }
+    }
+
+    /// As others name a thread beside what is its: `thread "main" 0x7f00`.
+    pub(super) fn owner(thread: &Thread) -> Named {
+        let named = Named::thread(thread);
+        if thread.id == 0 {
+            return named;
+        }
+        Named {
+            before: format!("thread {}", named.before).trim_end().to_owned(),
+            class: String::new(),
+            ..named
         }
     }
 
@@ -171,18 +178,21 @@ impl Named {
         }
     }
 
-    fn text(&self) -> String {
+    fn parts(&self) -> Vec<&str> {
         let parts = [&self.before, &self.class, &self.id, &self.after];
-        let parts = parts.map(String::as_str);
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        parts.join(" ")
+        let parts = parts.map(String::as_str).into_iter();
+        parts.filter(|part| !part.is_empty()).collect()
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.parts().join(" ")
     }
 
     /// The same, with names cut where there is no room, and never its identifier:
     /// `--path` takes that.
-    fn within(&self, room: usize) -> String {
+    pub(super) fn within(&self, room: usize) -> String {
         // With the spaces between.
-        let mut room = room.saturating_sub(self.id.width() + 3);
+        let mut room = room.saturating_sub(self.id.width() + self.parts().len() - 1);
         let [before, class, after] =
             [&self.before, &self.class, &self.after].map(|text| printable(text));
         let least = before.width().min(NARROWEST_NAME);
@@ -212,13 +222,42 @@ pub(super) fn variable(local: &Local) -> String {
 
 /// As stack traces of Java have it.
 pub(super) fn place(frame: &Frame) -> String {
-    let place = match (&frame.file, frame.line) {
-        _ if frame.is_native => "Native Method".to_owned(),
-        (Some(file), Some(line)) => format!("{file}:{line}"),
-        (Some(file), None) => file.to_string(),
-        (None, _) => "Unknown Source".to_owned(),
+    let [method, file, line] = parts(frame);
+    format!("{method}({file}{line})")
+}
+
+/// The same in `room` columns, printable: the front of the class is cut, then the
+/// file's name, and never the line.
+pub(super) fn place_within(frame: &Frame, room: usize) -> String {
+    let [method, file, line] = parts(frame);
+    let [method, file] = [&method, &file].map(|text| printable(text));
+    // With the parentheses.
+    let room = room.saturating_sub(line.len() + 2);
+    let least = method.width().min(NARROWEST_NAME);
+    let file = clipped(&file, room.saturating_sub(least));
+    let method = shorten(&method, room.saturating_sub(file.width()));
+    format!("{method}({file}{line})")
+}
+
+/// Of a frame `class.method`, `file` and `:line`.
+fn parts(frame: &Frame) -> [String; 3] {
+    let (file, line) = match (&frame.file, frame.line) {
+        _ if frame.is_native => ("Native Method", None),
+        (Some(file), line) => (&**file, line),
+        (None, _) => ("Unknown Source", None),
     };
-    format!("{}.{}({place})", frame.class, frame.method)
+    let line = line.map_or(String::new(), |line| format!(":{line}"));
+    let method = format!("{}.{}", frame.class, frame.method);
+    [method, file.to_owned(), line]
+}
+
+/// What a thread is called.
+pub(super) fn named_json(thread: &Thread) -> Value {
+    json!({
+        "name": thread.name,
+        "class": &*thread.class,
+        "id": (thread.id != 0).then(|| id(thread.id)),
+    })
 }
 
 fn thread_json(thread: &Thread, top: usize) -> Value {
@@ -226,13 +265,9 @@ fn thread_json(thread: &Thread, top: usize) -> Value {
         .frames
         .iter()
         .map(|frame| with_locals(frame_json(frame), &frame.locals, top));
-    let own = json!({
-        "name": thread.name,
-        "class": &*thread.class,
-        "id": (thread.id != 0).then(|| id(thread.id)),
-        "frames": frames.take(top).collect::<Vec<_>>(),
-        "frames_left_out": thread.frames.len().saturating_sub(top),
-    });
+    let mut own = named_json(thread);
+    own["frames"] = frames.take(top).collect();
+    own["frames_left_out"] = thread.frames.len().saturating_sub(top).into();
     with_locals(own, &thread.locals, top)
 }
 
