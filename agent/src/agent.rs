@@ -14,6 +14,7 @@ use crate::ffi::jvmti::Jvmti;
 use crate::heap::Heap;
 use crate::hook::Hook;
 use crate::loaders::Loaders;
+use crate::options::Clock;
 use crate::periodic::Turns;
 use crate::sizes::Sizes;
 
@@ -26,8 +27,8 @@ pub(crate) struct Agent {
     pub(crate) samples: Option<Samples>,
     pub(crate) tracker: OnceLock<Tracker>,
     pub(crate) turns: Turns,
-    /// When the program began.
-    pub(crate) began: OnceLock<(SystemTime, Instant)>,
+    /// When the JVM began.
+    pub(crate) began: (SystemTime, Instant),
     /// The profile's name in the manifest.
     pub(crate) noted: OnceLock<PathBuf>,
     /// Whether a virtual thread has ended.
@@ -49,14 +50,16 @@ pub(crate) struct Tracker {
 }
 
 impl Agent {
-    /// The program's time so far, of a profile without calls.
+    /// The JVM's time so far, of a profile without calls.
     pub(crate) fn lifetime(&self) -> Header {
-        let (began, at) = *self
-            .began
-            .get_or_init(|| (SystemTime::now(), Instant::now()));
+        let (began, at) = self.began;
         let since_1970 = began.duration_since(UNIX_EPOCH).unwrap_or_default();
         Header {
             timing: loadhook_profile::Timing::Count,
+            clock: match self.hook.options().clock {
+                Clock::Wall => loadhook_profile::Clock::Wall,
+                Clock::Cpu => loadhook_profile::Clock::Cpu,
+            },
             start_epoch_millis: i64::try_from(since_1970.as_millis()).unwrap_or(0),
             duration_ns: u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX),
             ..Header::default()

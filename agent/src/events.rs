@@ -100,7 +100,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         samples,
         tracker: OnceLock::new(),
         turns: Turns::default(),
-        began: OnceLock::new(),
+        began: (SystemTime::now(), Instant::now()),
         noted: OnceLock::new(),
         virtual_threads: false.into(),
     })
@@ -141,7 +141,6 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         return;
     };
     IS_MAIN.set(true);
-    let _ = agent.began.set((SystemTime::now(), Instant::now()));
     tracker.heap.keep(jni);
     let options = agent.hook.options();
     let configured = tracker.configure(

@@ -22,7 +22,7 @@ use crate::{file, manifest, tell};
 /// Takes the last snapshot and writes the profile. A failure is told and
 /// changes nothing for the program.
 pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
-    if agent.hook.options().rewrites() && !tracker.heap.can_give(jni) {
+    if agent.hook.options().rewrites() && !tracker.heap.can_give(agent.jvmti, jni) {
         tell::line("no profile: the heap is full");
         return;
     }
@@ -200,7 +200,7 @@ fn measure(
     }
     let has_room = || match moment {
         Moment::Midst => tracker.heap.can_spare(jni),
-        Moment::End => tracker.heap.can_give(jni),
+        Moment::End => tracker.heap.can_give(agent.jvmti, jni),
     };
     let (jvmti, loaders) = (agent.jvmti, &agent.loaders);
     tracker.sizes.measure(jvmti, jni, loaders, wanted, has_room);

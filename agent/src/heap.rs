@@ -5,18 +5,20 @@
 use std::fs;
 
 use crate::ffi::jni::{Argument, Jni, StaticMethod, Thrown};
+use crate::ffi::jvmti::Jvmti;
 
 /// What a snapshot allocates at once, in bytes and rounded up.
 const SNAPSHOT_BYTES: i64 = 128 << 10;
 
 /// What is kept for the end, in bytes: as much as one of G1's regions has, at
-/// the least. An array of that size has a region of its own, which is free as a
-/// whole when the array is.
-const LEAST_KEPT: i32 = 1 << 20;
+/// the least, and what the array's header takes of it. One of that size has a
+/// region of its own, which is free as a whole when the array is.
+const KEPT: [i32; 2] = [1 << 20, 24];
 
-/// The same where the heap is in pages, of 2 MB at the least: one for the thread
-/// that ends the JVM, and one that is seen to be free.
-const LEAST_IN_PAGES: i32 = 4 << 20;
+/// The same where the heap is in pages, of 2 MB or 32 MB: one for the thread
+/// that ends the JVM, and one that is seen to be free. Beyond 4 MB, an array has
+/// pages of its own.
+const KEPT_IN_PAGES: [i32; 2] = [4 << 20, 0];
 
 /// The methods that tell.
 pub(crate) struct Heap {
@@ -24,8 +26,8 @@ pub(crate) struct Heap {
     pub(crate) collects_in_threads: bool,
     free: StaticMethod,
     has_room: StaticMethod,
-    collect: StaticMethod,
     keep: StaticMethod,
+    is_half_free: StaticMethod,
     release: StaticMethod,
 }
 
@@ -37,8 +39,8 @@ impl Heap {
             collects_in_threads: collects_in_threads(),
             free: jni.static_method(budget, c"free", c"()J")?,
             has_room: jni.static_method(budget, c"hasRoom", c"(J)Z")?,
-            collect: jni.static_method(budget, c"collect", c"()V")?,
-            keep: jni.static_method(budget, c"keep", c"(I)V")?,
+            keep: jni.static_method(budget, c"keep", c"(II)V")?,
+            is_half_free: jni.static_method(budget, c"isHalfFree", c"()Z")?,
             release: jni.static_method(budget, c"release", c"()V")?,
         })
     }
@@ -53,11 +55,11 @@ impl Heap {
     /// Keeps room for the end of a program whose heap is full then.
     pub(crate) fn keep(&self, jni: Jni<'_>) {
         // Without it, all goes on but that.
-        let least = match self.collects_in_threads {
-            true => LEAST_IN_PAGES,
-            false => LEAST_KEPT,
+        let kept = match self.collects_in_threads {
+            true => KEPT_IN_PAGES,
+            false => KEPT,
         };
-        let _ = jni.call_void(self.keep, &[Argument::Int(least)]);
+        let _ = jni.call_void(self.keep, &kept.map(Argument::Int));
     }
 
     /// The first thread ends. The JVM's launcher attaches another to end the
@@ -65,7 +67,8 @@ impl Heap {
     /// Nothing is collected: who exits in this thread is here behind the end of
     /// a collector's threads.
     pub(crate) fn main_ends(&self, jni: Jni<'_>) {
-        if !self.can_spare(jni) {
+        let goes_on = jni.call_boolean(self.is_half_free, &[]);
+        if !goes_on.unwrap_or(false) {
             self.release(jni);
         }
     }
@@ -76,19 +79,15 @@ impl Heap {
     }
 
     /// Whether there is any room for a snapshot, now that the program has
-    /// ended; what is kept is given back and garbage collected if need be, and
-    /// if that can still be done.
-    pub(crate) fn can_give(&self, jni: Jni<'_>) -> bool {
-        let collect = || jni.call_void(self.collect, &[]).is_ok();
+    /// ended and has back what is kept. If need be, and if it can still be done,
+    /// the heap is collected: not by `System.gc`, which options turn off.
+    pub(crate) fn can_give(&self, jvmti: Jvmti, jni: Jni<'_>) -> bool {
+        self.release(jni);
         let is_free = || {
             jni.call_long(self.free, &[])
                 .is_ok_and(|free| free > SNAPSHOT_BYTES)
         };
-        if is_free() {
-            return true;
-        }
-        self.release(jni);
-        !self.collects_in_threads && collect() && is_free()
+        is_free() || !self.collects_in_threads && jvmti.collect_garbage().is_ok() && is_free()
     }
 }
 

@@ -5,7 +5,7 @@ use anyhow::{Context, Result, ensure};
 mod support;
 use support::{Finished, Program, finish, read};
 
-on_each_jdk!(nearly_full exhausted full_inside dying);
+on_each_jdk!(nearly_full exhausted full_inside dying kept);
 on_jdks!(many_virtual_threads: on_21 21, on_25 25);
 
 const EXIT: &str = "-XX:+ExitOnOutOfMemoryError";
@@ -110,17 +110,25 @@ fn exhausted(feature: u32) -> Result<()> {
 fn dying(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");
-    let mut collectors = vec!["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"];
+    let mut runs = vec![
+        ["-XX:+UseSerialGC", "-Xmx64m", "50000"],
+        ["-XX:+UseParallelGC", "-Xmx64m", "50000"],
+        ["-XX:+UseG1GC", "-Xmx64m", "50000"],
+        ["-XX:+UseG1GC", "-Xmx256m", "300000"],
+    ];
     if feature > 11 {
-        collectors.push("-XX:+UseZGC");
+        runs.push(["-XX:+UseZGC", "-Xmx256m", "50000"]);
+        // These share pages of 32 MB.
+        runs.push(["-XX:+UseZGC", "-Xmx1g", "300000"]);
     }
-    for collector in collectors {
+    for [collector, heap, first] in runs {
         for options in ["timing=count", "alloc=exact", "alloc=sampled", "alloc=live"] {
             let program = Program::new(feature, "Leaking")
                 .options(options)
-                .jvm(&["-Xmx64m", collector]);
+                .jvm(&[heap, collector])
+                .args(&[first]);
             let output = finish(&mut program.command(&file)?)?;
-            let what = || format!("JDK {feature}, {collector}, {options}: {output:?}");
+            let what = || format!("JDK {feature}, {collector} {heap}, {options}: {output:?}");
             ensure!(output.status.code() == Some(1), "{}", what());
             let profile = read(&file).with_context(what)?;
             std::fs::remove_file(&file)?;
@@ -141,6 +149,35 @@ fn dying(feature: u32) -> Result<()> {
                 what()
             );
         }
+    }
+    Ok(())
+}
+
+/// What is kept for that end is a small part of the heap: one that is small itself is left to the program.
+fn kept(feature: u32) -> Result<()> {
+    let [serial, z] = ["-XX:+UseSerialGC", "-XX:+UseZGC"];
+    let mut runs = vec![
+        (serial, "-Xmx16m", "0"),
+        (serial, "-Xmx48m", "0"),
+        (serial, "-Xmx64m", "1048552"),
+        (serial, "-Xmx8g", "4194280"),
+    ];
+    if feature > 11 {
+        runs.extend([
+            (z, "-Xmx24m", "0"),
+            (z, "-Xmx160m", "0"),
+            (z, "-Xmx256m", "4194304"),
+        ]);
+    }
+    for (collector, heap, kept) in runs {
+        let program = Program::new(feature, "Reserve")
+            .options("alloc=sampled")
+            .jvm(&[
+                heap,
+                collector,
+                "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            ]);
+        program.run()?.printed(&format!("{kept}\n"), 0)?;
     }
     Ok(())
 }

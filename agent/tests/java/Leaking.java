@@ -12,7 +12,7 @@ public class Leaking {
 
     public static void main(String[] args) {
         // Smaller and smaller: ParallelGC collects everything for each object of the last two megabytes.
-        for (int size = 50_000;; size /= 10) {
+        for (int size = Integer.parseInt(args[0]);; size /= 10) {
             try {
                 while (true) {
                     last = new Leaking(last, new byte[size]);

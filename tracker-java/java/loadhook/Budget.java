@@ -11,8 +11,6 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Budget {
     private static final Runtime RUNTIME = Runtime.getRuntime();
-    /** What an array has beside its elements, at most. */
-    private static final int HEADER = 24;
     private static final AtomicInteger LEFT = new AtomicInteger(1000000);
     /** The bytes that the paths of virtual threads hold. */
     private static final AtomicLong VIRTUAL = new AtomicLong();
@@ -68,24 +66,27 @@ final class Budget {
         VIRTUAL.getAndAdd(bytes);
     }
 
-    /** Collects garbage, for the agent: a native method of the JDK's, which has no probes. */
-    static void collect() {
-        RUNTIME.gc();
-    }
-
     /**
-     * Keeps room for a program that ends with its heap full, when even the thread that ends the JVM needs some: a
-     * two-thousandth of the heap, as G1's regions have, so many bytes at the least and 32 MB at most. Of a heap that is
-     * small or full already, none.
+     * Keeps room for a program that ends with its heap full, when even the thread that ends the JVM needs some: as much as
+     * one of G1's regions has, so many bytes at the least and 32 MB at most. Of a heap of which that is more than a fiftieth,
+     * or that has little free, none: the program may need it.
+     *
+     * @param beside what an array has beside its elements, if the array is to fit into so many bytes with it
      */
-    static void keep(int least) {
+    static void keep(int least, int beside) {
+        long most = RUNTIME.maxMemory();
         int bytes = least;
-        while (bytes < 32 << 20 && bytes < RUNTIME.maxMemory() >> 11) {
+        while (bytes < 32 << 20 && bytes < most >> 11) {
             bytes <<= 1;
         }
-        if (hasRoom(bytes)) {
-            kept = new byte[bytes - HEADER];
+        if (bytes <= most / 50 && hasRoom(bytes)) {
+            kept = new byte[bytes - beside];
         }
+    }
+
+    /** Whether half the heap is free, whatever its regions hold: a heap of arrays fills them by no more than that. */
+    static boolean isHalfFree() {
+        return free() > RUNTIME.maxMemory() >> 1;
     }
 
     /** Gives back what is kept; the next collection finds it. */
