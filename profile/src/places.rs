@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::allocation::{Allocations, Amount};
-use crate::format::Options;
+use crate::format::{Options, units};
 use crate::measure::Measure;
 use crate::model::Profile;
 use crate::names::printable;
@@ -18,8 +18,8 @@ pub(crate) struct Place<'p> {
     pub(crate) allocated: Amount,
     pub(crate) live: Amount,
     pub(crate) live_age: f64,
-    /// Objects of unknown size, which are not in the bytes.
-    pub(crate) unsized_objects: f64,
+    /// Objects of unknown size, which are not in the bytes: allocated, and alive.
+    unsized_objects: [f64; 2],
 }
 
 /// The places of what was chosen, in no particular order.
@@ -43,13 +43,16 @@ pub(crate) fn places<'p>(
                     allocated: Amount::default(),
                     live: Amount::default(),
                     live_age: 0.0,
-                    unsized_objects: 0.0,
+                    unsized_objects: [0.0; 2],
                 });
                 places.len() - 1
             });
         let place = &mut places[at];
-        if site.allocated.bytes.is_none() {
-            place.unsized_objects += site.allocated.objects;
+        let amounts = [&site.allocated, &site.live];
+        for (sum, amount) in place.unsized_objects.iter_mut().zip(amounts) {
+            if amount.bytes.is_none() {
+                *sum += amount.objects;
+            }
         }
         let ages = place.live_age * place.live.objects + site.live_age * site.live.objects;
         place.allocated.add(&site.allocated);
@@ -69,6 +72,35 @@ impl Place<'_> {
             Measure::Time | Measure::Allocated => self.allocated,
         }
     }
+
+    /// How many of them are of unknown size.
+    pub(crate) fn unsized_objects(&self, measure: Measure) -> f64 {
+        let [allocated, live] = self.unsized_objects;
+        match measure {
+            Measure::Live => live,
+            Measure::Time | Measure::Allocated => allocated,
+        }
+    }
+}
+
+/// What all of them have together, and how many objects of unknown size are not in its bytes.
+pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
+    let mut sum = Amount::default();
+    let amounts = places.iter().map(|place| place.amount(measure));
+    amounts.for_each(|amount| sum.add(&amount));
+    let unsized_objects = places.iter().map(|place| place.unsized_objects(measure));
+    (sum, unsized_objects.sum())
+}
+
+/// Why bytes of some objects are missing.
+pub(crate) const UNSIZED: &str =
+    "are of unknown size: their classes are gone, or the heap was full";
+
+/// A total on screen; `about` marks estimates.
+pub(crate) fn total_text(amount: Amount, about: &str) -> String {
+    let bytes = units::bytes(amount.bytes.unwrap_or(0.0).round() as u64);
+    let objects = units::decimal(amount.objects, 0);
+    format!("{about}{bytes} in {about}{objects} objects")
 }
 
 /// What a place is called on screen; `method` is its method's name.

@@ -68,6 +68,37 @@ fn places_and_types_are_compared() {
     assert!(by_name.is_sorted_by(|a, b| a.place <= b.place));
 }
 
+/// They are in no sum of bytes, but neither hidden nor passed over.
+#[test]
+fn objects_of_unknown_size_are_told() {
+    let before = alone(allocations());
+    let mut after = before.clone();
+    let sites = &mut after.allocations.as_mut().expect("some").sites;
+    sites[1].allocated.objects = 5_000.0;
+    sites[4].allocated.bytes = Some(5_096.0);
+    // Of arrays at one line some have sizes.
+    sites[2].allocated.bytes = None;
+    for width in [80, 120] {
+        let options = Options {
+            top: Some(1),
+            width,
+            ..Options::default()
+        };
+        let table = table(&before, &after, &options);
+        let first = table.lines().find(|line| line.contains(" Gone "));
+        assert!(first.is_some_and(|row| row.contains(" +4,993 ")), "{table}");
+        assert!(table.contains("after 161 KB in 6,014 objects"), "{table}");
+        let note = "\n7 objects before and 5,010 after are of unknown size: \
+            their classes are gone, or the heap was full\n";
+        assert!(table.ends_with(note), "{table}");
+    }
+    let changes = diff(&before, &after, &Options::default()).expect("alike");
+    assert_eq!(find(&changes, "handle:40", "int[]").after.bytes, None);
+    // A change that is nothing stays behind.
+    let changes = diff(&before, &later(), &Options::default()).expect("alike");
+    assert_eq!(&*changes[4].type_name, "a.Gone");
+}
+
 /// The first profile has classes in another order, as a second run may.
 #[test]
 fn methods_match_whatever_their_numbers() {

@@ -16,7 +16,7 @@ use crate::matching::{Key, Matching};
 use crate::measure::Measure;
 use crate::model::Method;
 use crate::names::names;
-use crate::places::{Place, place_name, places, type_names};
+use crate::places::{Place, UNSIZED, place_name, places, total, total_text, type_names};
 use crate::{MergeError, Profile};
 
 /// What one place in the code allocates of one type, before and after.
@@ -58,7 +58,7 @@ impl Change {
 
 /// Compares what was allocated, or with [`Measure::Live`] what of it is alive, place by place.
 /// Methods match as in [`merge`](crate::merge). The largest change of bytes comes first, for
-/// [`Sort::Calls`] that of objects.
+/// [`Sort::Calls`] that of objects; where bytes are unknown, objects of the mean size stand for them.
 ///
 /// # Errors
 ///
@@ -120,11 +120,8 @@ fn measure(options: &Options<'_>) -> Measure {
 /// Bytes are unknown where those of some of the objects are.
 fn amount(place: &Place<'_>, measure: Measure) -> Amount {
     let amount = place.amount(measure);
-    let bytes = match measure {
-        _ if amount.objects == 0.0 => Some(0.0),
-        Measure::Live => amount.bytes,
-        _ => amount.bytes.filter(|_| place.unsized_objects == 0.0),
-    };
+    let is_known = place.unsized_objects(measure) == 0.0;
+    let bytes = is_known.then_some(amount.bytes.unwrap_or(0.0));
     Amount { bytes, ..amount }
 }
 
@@ -143,10 +140,15 @@ fn name(changes: &mut [Change]) {
 }
 
 fn sort(changes: &mut [Change], sort: Sort) {
-    let size = |growth: Growth| growth.size.unwrap_or(0.0).abs();
+    let mean = mean_size(changes);
+    let objects = |change: &Change| (change.after.objects - change.before.objects).abs();
+    let bytes = |change: &Change| match change.bytes().size {
+        Some(size) => size.abs(),
+        None => objects(change) * mean,
+    };
     changes.sort_by(|a, b| {
-        let bytes = size(b.bytes()).total_cmp(&size(a.bytes()));
-        let objects = size(b.objects()).total_cmp(&size(a.objects()));
+        let bytes = bytes(b).total_cmp(&bytes(a));
+        let objects = objects(b).total_cmp(&objects(a));
         let name = |c: &Change| (c.place.clone(), c.type_name.clone());
         let by_name = || name(a).cmp(&name(b));
         match sort {
@@ -155,6 +157,19 @@ fn sort(changes: &mut [Change], sort: Sort) {
             _ => bytes.then(objects).then_with(by_name),
         }
     });
+}
+
+/// The bytes of an object, on average over those whose sizes are known.
+fn mean_size(changes: &[Change]) -> f64 {
+    let amounts = changes.iter().flat_map(|c| [&c.before, &c.after]);
+    let known = amounts.filter_map(|amount| Some((amount.objects, amount.bytes?)));
+    let sum = known.fold((0.0, 0.0), |sum, (objects, bytes)| {
+        (sum.0 + objects, sum.1 + bytes)
+    });
+    match sum {
+        (0.0, _) => 1.0,
+        (objects, bytes) => bytes / objects,
+    }
 }
 
 /// Writes at most [`Options::top`] changes as a table, below what there is in all; `~` marks those within sampling error.
@@ -176,7 +191,17 @@ pub fn write(
         };
         return writeln!(out, "{nothing}");
     }
-    head(changes, [before, after], options, out)?;
+    let totals = [before, after].map(|profile| {
+        let allocations = profile.allocations.as_ref();
+        let places = allocations.map_or(Vec::new(), |a| places(profile, a, options));
+        total(&places, measure(options))
+    });
+    head(
+        totals.map(|(amount, _)| amount),
+        [before, after],
+        options,
+        out,
+    )?;
     let shown = &changes[..changes.len().min(options.top.unwrap_or(usize::MAX))];
     let places: Vec<String> = shown.iter().map(|change| change.place.clone()).collect();
     let types = type_names(shown.iter().map(|change| &*change.type_name));
@@ -187,15 +212,21 @@ pub fn write(
         options.width,
         out,
     )?;
-    match changes.len() - shown.len() {
-        0 => Ok(()),
-        more => writeln!(out, "      {} more", units::count(more as u64)),
+    let more = changes.len() - shown.len();
+    if more > 0 {
+        writeln!(out, "      {} more", units::count(more as u64))?;
     }
+    let unsized_objects = totals.map(|(_, unsized_objects)| unsized_objects);
+    if unsized_objects != [0.0; 2] {
+        let [before, after] = unsized_objects.map(|objects| units::decimal(objects, 0));
+        writeln!(out, "\n{before} objects before and {after} after {UNSIZED}")?;
+    }
+    Ok(())
 }
 
 /// What there was in all, and how it is known.
 fn head(
-    changes: &[Change],
+    totals: [Amount; 2],
     profiles: [&Profile; 2],
     options: &Options<'_>,
     out: &mut dyn Write,
@@ -208,20 +239,14 @@ fn head(
             .unwrap_or_default()
     });
     let about = if seen[0].is_sampled() { "~" } else { "" };
-    let told = |of: fn(&Change) -> Amount| {
-        let mut sum = Amount::default();
-        changes.iter().for_each(|change| sum.add(&of(change)));
-        let bytes = units::bytes(sum.bytes.unwrap_or(0.0).round() as u64);
-        let objects = units::decimal(sum.objects, 0);
-        format!("{about}{bytes} in {about}{objects} objects")
-    };
+    let [before, after] = totals.map(|amount| total_text(amount, about));
     let what = match measure(options) {
         Measure::Live => "alive",
         _ => "allocated",
     };
     let mut facts = vec![
-        format!("{what} before {}", told(|change| change.before)),
-        format!("after {}", told(|change| change.after)),
+        format!("{what} before {before}"),
+        format!("after {after}"),
         seen[0].describe(),
     ];
     if seen[0] != seen[1] {
@@ -232,7 +257,8 @@ fn head(
 
 fn columns(changes: &[Change], sort: Sort) -> Vec<Column> {
     // What decides the order is seen.
-    let objects_spare = if sort == Sort::Calls { 0 } else { 2 };
+    let is_by_objects = sort == Sort::Calls || changes.iter().any(|c| c.bytes().size.is_none());
+    let objects_spare = if is_by_objects { 0 } else { 2 };
     let cells = |cell: &dyn Fn(&Change) -> String| changes.iter().map(cell).collect::<Vec<_>>();
     let bytes = changes.iter().flat_map(|c| [c.before.bytes, c.after.bytes]);
     let unit = Unit::for_largest(bytes.flatten().fold(0.0, f64::max), Quantity::Bytes);

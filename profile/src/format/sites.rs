@@ -10,7 +10,7 @@ use crate::allocation::{Allocations, Amount};
 use crate::measure::Measure;
 use crate::model::Profile;
 use crate::names::names;
-use crate::places::{Place, place_name, places, type_names};
+use crate::places::{Place, UNSIZED, place_name, places, total, total_text, type_names};
 
 /// Errors from this share of the bytes on are shown, in percent.
 const NOTABLE_ERROR: f64 = 5.0;
@@ -58,7 +58,7 @@ pub(super) fn write(
         return writeln!(out, "nothing was allocated there");
     }
     let whole: f64 = rows.iter().map(|row| weight(row, measure)).sum();
-    let unsized_objects: f64 = rows.iter().map(|row| row.unsized_objects).sum();
+    let (_, unsized_objects) = total(&rows, Measure::Allocated);
     rows.truncate(options.top.unwrap_or(all));
     let methods = names(&profile.methods);
     let name = |row: &Place<'_>| {
@@ -79,10 +79,7 @@ pub(super) fn write(
     }
     if unsized_objects > 0.0 {
         let objects = units::decimal(unsized_objects, 0);
-        writeln!(
-            out,
-            "\n{objects} objects are of unknown size: their classes are gone, or the heap was full"
-        )?;
+        writeln!(out, "\n{objects} objects {UNSIZED}")?;
     }
     Ok(())
 }
@@ -98,24 +95,18 @@ fn head(
     options: &Options<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let sum = |of: fn(&Place<'_>) -> Amount| {
-        let mut sum = Amount::default();
-        rows.iter().for_each(|row| sum.add(&of(row)));
-        sum
-    };
     let about = if allocations.seen.is_sampled() {
         "~"
     } else {
         ""
     };
-    let told = |what: &str, amount: Amount| {
-        let bytes = units::bytes(amount.bytes.unwrap_or(0.0).round() as u64);
-        let objects = units::decimal(amount.objects, 0);
-        format!("{what} {about}{bytes} in {about}{objects} objects")
+    let told = |what: &str, measure| {
+        let (amount, _) = total(rows, measure);
+        format!("{what} {}", total_text(amount, about))
     };
-    let mut facts = vec![told("allocated", sum(|row| row.allocated))];
+    let mut facts = vec![told("allocated", Measure::Allocated)];
     if allocations.live {
-        facts.push(told("alive", sum(|row| row.live)));
+        facts.push(told("alive", Measure::Live));
     }
     facts.push(allocations.seen.describe());
     writeln!(out, "{}\n", lines(&facts, options.width))
