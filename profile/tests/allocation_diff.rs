@@ -23,7 +23,7 @@ fn json(before: &Profile, after: &Profile, options: &Options<'_>) -> Value {
 }
 
 fn find<'c>(changes: &'c [Change], place: &str, type_name: &str) -> &'c Change {
-    let is_it = |c: &&Change| c.place.ends_with(place) && &*c.type_name == type_name;
+    let is_it = |c: &&Change| c.place().ends_with(place) && &*c.type_name == type_name;
     changes.iter().find(is_it).expect("it is compared")
 }
 
@@ -60,12 +60,30 @@ fn places_and_types_are_compared() {
         ..Options::default()
     };
     insta::assert_snapshot!(table(&before, &after, &options));
+}
+
+/// Lines are numbers, and what the VM makes comes first, as in the table of one profile.
+#[test]
+fn names_sort_by_method_line_and_type() {
+    let before = alone(allocations());
+    let mut after = before.clone();
+    after.allocations.as_mut().expect("some").frames[3].line = Some(9);
     let options = Options {
         sort: Sort::Name,
         ..Options::default()
     };
-    let by_name = diff(&before, &after, &options).expect("alike");
-    assert!(by_name.is_sorted_by(|a, b| a.place <= b.place));
+    let changes = diff(&before, &after, &options).expect("alike");
+    let places: Vec<String> = changes.iter().map(Change::place).collect();
+    let ends = [
+        "the virtual machine",
+        "Cart.add",
+        "handle:9",
+        "handle:40",
+        "handle:41",
+    ];
+    assert_eq!(places.len(), ends.len(), "{places:?}");
+    let mut pairs = places.iter().zip(ends);
+    assert!(pairs.all(|(place, end)| place.ends_with(end)), "{places:?}");
 }
 
 /// They are in no sum of bytes, but neither hidden nor passed over.

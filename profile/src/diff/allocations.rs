@@ -28,8 +28,8 @@ pub struct Change {
     pub line: Option<u32>,
     /// The type as Java writes it: `java.lang.String`, `int[][]`.
     pub type_name: Arc<str>,
-    /// Method and line on screen, without control characters.
-    pub place: String,
+    /// The method's name on screen.
+    pub name: Option<Arc<str>>,
     /// In the first profile; zeros if there was none.
     pub before: Amount,
     /// In the second profile; zeros if there was none.
@@ -45,6 +45,11 @@ const NONE: Amount = Amount {
 };
 
 impl Change {
+    /// Method and line on screen, without control characters.
+    pub fn place(&self) -> String {
+        place_name(self.name.as_deref(), self.line)
+    }
+
     fn bytes(&self) -> Growth {
         let of = |amount: &Amount| (amount.bytes, amount.bytes_variance.sqrt());
         Growth::of(of(&self.before), of(&self.after))
@@ -90,7 +95,7 @@ pub fn diff(
                         method: method.cloned(),
                         line: place.line,
                         type_name: place.type_name.into(),
-                        place: String::new(),
+                        name: None,
                         before: NONE,
                         after: NONE,
                     });
@@ -130,12 +135,11 @@ fn name(changes: &mut [Change]) {
     let mut distinct = methods;
     distinct.sort_by(|a, b| a.key().cmp(&b.key()));
     distinct.dedup_by(|a, b| a.key() == b.key());
-    let names = names(&distinct);
-    let names: HashMap<_, _> = distinct.iter().map(Method::key).zip(&names).collect();
+    let names = names(&distinct).into_iter().map(Arc::from);
+    let names: HashMap<_, Arc<str>> = distinct.iter().map(Method::key).zip(names).collect();
     for change in changes {
         let method = change.method.as_ref();
-        let method = method.and_then(|method| names.get(&method.key()));
-        change.place = place_name(method.map(|name| name.as_str()), change.line);
+        change.name = method.and_then(|method| names.get(&method.key()).cloned());
     }
 }
 
@@ -146,10 +150,12 @@ fn sort(changes: &mut [Change], sort: Sort) {
         Some(size) => size.abs(),
         None => objects(change) * mean,
     };
+    fn name(change: &Change) -> (Option<&str>, Option<u32>, &str) {
+        (change.name.as_deref(), change.line, &change.type_name)
+    }
     changes.sort_by(|a, b| {
         let bytes = bytes(b).total_cmp(&bytes(a));
         let objects = objects(b).total_cmp(&objects(a));
-        let name = |c: &Change| (c.place.clone(), c.type_name.clone());
         let by_name = || name(a).cmp(&name(b));
         match sort {
             Sort::Name => by_name(),
@@ -203,7 +209,7 @@ pub fn write(
         out,
     )?;
     let shown = &changes[..changes.len().min(options.top.unwrap_or(usize::MAX))];
-    let places: Vec<String> = shown.iter().map(|change| change.place.clone()).collect();
+    let places: Vec<String> = shown.iter().map(Change::place).collect();
     let types = type_names(shown.iter().map(|change| &*change.type_name));
     place_table(
         columns(shown, options.sort),
