@@ -93,10 +93,13 @@ fn allocations(
             _ => amount.bytes.unwrap_or(0.0),
         }
     };
-    let names = names(&profile.methods);
+    let names = match options.sort {
+        Sort::Name => names(&profile.methods),
+        _ => Vec::new(),
+    };
     let place = |site: &Site| {
         let frame = allocations.path(site).next();
-        frame.map(|frame| (&names[frame.method as usize], frame.line))
+        frame.map(|frame| (names.get(frame.method as usize), frame.line))
     };
     sites.sort_by(|a, b| match options.sort {
         Sort::Name => place(a).cmp(&place(b)),
