@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use loadhook_profile::snapshot::{Decoder, Snapshot, SnapshotError};
 use loadhook_profile::{
-    AllocationSite, Method, NOT_ENDED, Profile, SiteBytes, Symbols, ThreadKind, ThreadTree,
+    AllocationSite, Method, Profile, SiteBytes, Symbols, ThreadKind, ThreadTree,
 };
 
 use crate::agent::{Agent, Tracker};
@@ -120,9 +120,7 @@ fn profile(
         let note = "virtual threads have no CPU time: their calls are counted, not timed";
         profile.header.notes.insert(0, note.to_owned());
     }
-    if moment == Moment::Midst {
-        profile.header.notes.insert(0, NOT_ENDED.to_owned());
-    }
+    profile.header.not_ended = moment == Moment::Midst;
     if counts_allocations {
         profile.allocations.get_or_insert_default();
         let of_the_vm = agent.samples.as_ref().is_some_and(Samples::has_begun);

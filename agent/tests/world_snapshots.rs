@@ -79,11 +79,7 @@ fn killed(feature: u32, timing: &str) -> Result<()> {
     child.wait()?;
     let followed = followed.with_context(|| format!("JDK {feature}, {timing}"))?;
     let left = program.profile()?;
-    let notes = &left.header.notes;
-    ensure!(
-        notes.iter().any(|note| note == loadhook_profile::NOT_ENDED),
-        "{notes:?}"
-    );
+    ensure!(left.header.not_ended, "{:?}", left.header);
     let left = calls(&left);
     for method in ["Beats.beat", "Beats.bar", "Beats.shortLived"] {
         let (before, after) = (followed.get(method), left.get(method));
@@ -113,11 +109,7 @@ fn ends(feature: u32) -> Result<()> {
     let rounds = 300;
     let program = beats(feature, &[&rounds.to_string()], "adaptive")?;
     let profile = program.unchanged()?;
-    let notes = &profile.header.notes;
-    ensure!(
-        !notes.iter().any(|note| note == loadhook_profile::NOT_ENDED),
-        "{notes:?}"
-    );
+    ensure!(!profile.header.not_ended, "{:?}", profile.header);
     let bars = rounds + 4 * rounds;
     expect(
         &profile,

@@ -172,7 +172,7 @@ impl ReportArgs {
     /// Says of which programs only a part is compared; other reports have it below their numbers.
     fn warn_of_parts(&self, profiles: &[Profile]) {
         for (file, profile) in self.files.iter().zip(profiles) {
-            if profile.header.notes.iter().any(|note| note == NOT_ENDED) {
+            if profile.header.not_ended {
                 say!("warning: {}: {NOT_ENDED}", file.display());
             }
         }

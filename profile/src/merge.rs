@@ -253,6 +253,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         merged.overflowed_calls = merged
             .overflowed_calls
             .saturating_add(header.overflowed_calls);
+        merged.not_ended |= header.not_ended;
         let new = header.notes.iter().filter(|note| noted.insert(note));
         merged.notes.extend(new.cloned());
         for (reason, count) in &header.left_alone {
@@ -356,6 +357,7 @@ mod tests {
                 start_epoch_millis: start * 1000,
                 duration_ns: seconds * 1_000_000_000,
                 left_alone: [("native".to_owned(), 3)].into(),
+                not_ended: seconds == 30,
                 notes: vec!["2 trackers".to_owned()],
                 ..Header::default()
             },
@@ -383,6 +385,7 @@ mod tests {
         assert_eq!(header.process, "7-1");
         assert_eq!(header.left_alone["native"], 6, "of different archives");
         assert_eq!(header.notes.len(), 1);
+        assert!(header.not_ended, "as one of them");
         assert_eq!(whole.threads[0].id, Some(1));
         // The ordinal tells loaders of a process apart, and the class is in both.
         let loaders: Vec<&str> = whole.methods.iter().map(|m| &*m.loader).collect();

@@ -76,12 +76,14 @@ pub struct Header {
     pub left_alone: BTreeMap<String, u64>,
     /// Patterns that no class matched, or those with `::` no method.
     pub unmatched: Vec<String>,
+    /// Whether the program had not ended when this was written: a killed one leaves such a
+    /// profile. Of merged profiles, whether one of them had not.
+    pub not_ended: bool,
     /// Anything else the user should know, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Among the [notes](Header::notes) of what was written while the program ran: a killed one leaves
-/// such a profile.
+/// What [`Header::not_ended`] says.
 pub const NOT_ENDED: &str = "the program had not ended when its profile was written";
 
 /// What one probe pair costs, in picoseconds.
@@ -199,6 +201,16 @@ impl Method {
     /// What identifies the method across JVMs: loader, class, name, descriptor.
     pub fn key(&self) -> (&str, &str, &str, &str) {
         (&self.loader, &self.class, &self.name, &self.descriptor)
+    }
+}
+
+impl Header {
+    /// The notes, and before them what other fields say in a sentence.
+    pub(crate) fn all_notes(&self) -> impl Iterator<Item = &str> {
+        let not_ended = self.not_ended.then_some(NOT_ENDED);
+        not_ended
+            .into_iter()
+            .chain(self.notes.iter().map(String::as_str))
     }
 }
 

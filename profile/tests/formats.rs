@@ -6,8 +6,8 @@
 mod common;
 
 use common::{large, node, recursion_by_two_ways, small, text, tree_of};
-use loadhook_profile::format::{Format, Options, Sort};
-use loadhook_profile::{Method, Profile, Timing, diff, merge};
+use loadhook_profile::format::{Format, Options, Sort, pprof};
+use loadhook_profile::{Header, Method, NOT_ENDED, Profile, Timing, diff, merge};
 
 fn counted() -> Profile {
     let mut profile = small();
@@ -127,6 +127,29 @@ fn json() {
     let json = text(Format::Json, &small(), &Options::default());
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     insta::assert_snapshot!(format!("{value:#}"));
+}
+
+/// Every format says it as it says what else is to be known, and a file that lacks it is one of a
+/// program that had ended.
+#[test]
+fn a_program_that_goes_on_is_told() {
+    let mut profile = small();
+    profile.header.not_ended = true;
+    for format in [Format::Table, Format::Tree, Format::Html] {
+        let text = text(format, &profile, &Options::default());
+        assert_eq!(text.matches(NOT_ENDED).count(), 1, "{format:?}: {text}");
+    }
+    let json = text(Format::Json, &profile, &Options::default());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(json["header"]["not_ended"], true);
+    let mut file = Vec::new();
+    pprof::write(&profile, &mut file).expect("a vector takes all");
+    assert_eq!(pprof::read(&file).expect("ours").header, profile.header);
+    let mut header = json["header"].clone();
+    let fields = header.as_object_mut().expect("an object");
+    fields.remove("not_ended");
+    let old: Header = serde_json::from_value(header).expect("a header");
+    assert_eq!(old, small().header);
 }
 
 /// A program can name its methods, and be called, as it likes.

@@ -13,7 +13,7 @@ use crate::allocated::as_calls;
 use crate::edges::{Edge, edges};
 use crate::figures::Figure;
 use crate::measure::Measure;
-use crate::model::Profile;
+use crate::model::{Header, Profile};
 use crate::view::{Entry, Row, Tree, View};
 
 /// The most tree nodes a page gets: some 10 MB, which browsers take.
@@ -106,8 +106,13 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
         .iter()
         .map(|thread| thread["method"].as_array().map_or(0, Vec::len))
         .sum();
+    let header = &view.profile.header;
+    let header = Header {
+        notes: header.all_notes().map(str::to_owned).collect(),
+        ..header.clone()
+    };
     json!({
-        "header": view.profile.header,
+        "header": header,
         "counts": view.counts_only(),
         "measure": view.measure.as_str(),
         "whole": view.whole.round(),

@@ -255,9 +255,9 @@ pub(super) fn remarks(
         };
         remarks.push(format!("warning: no {what} matched `{pattern}`"));
     }
-    let all = header.notes.len();
+    let all = header.all_notes().count();
     let shown = if explain { all } else { all.min(FEW_NOTES) };
-    remarks.extend(header.notes[..shown].iter().cloned());
+    remarks.extend(header.all_notes().take(shown).map(str::to_owned));
     if shown < all {
         remarks.push(format!(
             "{} more, see --explain",

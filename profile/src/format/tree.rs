@@ -55,9 +55,9 @@ pub(super) fn write(
         writeln!(out, "branches below {percent} % left out: {branches}")?;
     }
     // That paths end early, among them.
-    let notes = profile.header.notes.iter().take(FEW_NOTES);
+    let notes = profile.header.all_notes().take(FEW_NOTES);
     notes
-        .map(|note| printable(note))
+        .map(printable)
         .try_for_each(|note| writeln!(out, "{note}"))
 }
 

@@ -137,6 +137,7 @@ pub(crate) fn small() -> Profile {
                 .map(|(reason, methods)| (reason.to_owned(), methods))
                 .into(),
             unmatched: vec!["com.exmaple.**".to_owned()],
+            not_ended: false,
             notes: vec!["virtual threads have no CPU time".to_owned()],
         },
         methods,

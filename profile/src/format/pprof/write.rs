@@ -323,14 +323,14 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
     });
     let first = format!("{}: {measured}", version.trim_end());
     // Tools print all of them before anything else. Our own field has the rest.
-    let notes = header.notes.len();
+    let notes = header.all_notes().count();
     let more = (notes > FEW_NOTES).then(|| {
         let more = notes - FEW_NOTES;
         format!("{more} more, see loadhook report --explain")
     });
     std::iter::once(first)
         .chain(full)
-        .chain(header.notes.iter().take(FEW_NOTES).cloned())
+        .chain(header.all_notes().take(FEW_NOTES).map(str::to_owned))
         .chain(more)
 }
 
