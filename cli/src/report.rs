@@ -67,10 +67,6 @@ pub(crate) struct ReportArgs {
     explain: bool,
 }
 
-/// Why a picture of allocations is refused.
-const NO_BYTES: &str = "--format chrome: trace events have times, which cannot stand for bytes; \
-    --format speedscope and html show allocations";
-
 impl ReportArgs {
     /// Refuses what would be without effect.
     fn fit_the_format(&self) -> Result<()> {
@@ -95,9 +91,6 @@ impl ReportArgs {
                 );
             }
         }
-        if self.format == Format::Chrome && self.show.is_some_and(|show| show != Measure::Time) {
-            bail!("{NO_BYTES}");
-        }
         if self.explain && self.diff {
             bail!("--explain has no effect on --diff");
         }
@@ -111,12 +104,6 @@ impl ReportArgs {
             (Some(measure), _) => (measure, format!("--show {}", measure.as_str())),
             // HPROF's text is of allocations alone.
             (None, Format::Hprof) => (Measure::Allocated, "--format hprof".to_owned()),
-            (None, Format::Chrome) => {
-                if !profiles.iter().any(|profile| Measure::Time.is_in(profile)) {
-                    bail!("{NO_BYTES}");
-                }
-                return Ok(None);
-            }
             (None, _) if self.diff => {
                 let by_rank = [Measure::Time, Measure::Live, Measure::Allocated];
                 let common = by_rank.into_iter().find(is_in_all);
@@ -235,14 +222,20 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         args.warn_of_parts(&profiles);
     }
     let mut bytes = Vec::new();
+    // A vector takes all: what fails is refused.
+    let refused = || format!("--format {}", args.format.as_str());
     match &profiles[..] {
         [before, after] if args.diff => {
             compare([before, after], args.format, &options, &mut bytes)?;
         }
-        [profile] => args.format.write(profile, &options, &mut bytes)?,
+        [profile] => {
+            let written = args.format.write(profile, &options, &mut bytes);
+            written.with_context(refused)?;
+        }
         several => {
             let merged = loadhook_profile::merge(several)?;
-            args.format.write(&merged, &options, &mut bytes)?;
+            let written = args.format.write(&merged, &options, &mut bytes);
+            written.with_context(refused)?;
         }
     }
     match &args.output {

@@ -128,6 +128,29 @@ fn everything_is_counted() {
     merge(&[profile, alone(allocations())]).expect_err("of two kinds");
 }
 
+/// Trace events have times only; nothing else says that bytes are seconds.
+#[test]
+fn trace_events_of_allocations_are_refused() {
+    let both = Profile {
+        allocations: Some(sampled()),
+        ..small()
+    };
+    let alone = alone(sampled());
+    for (profile, options) in [
+        (&both, showing(Measure::Allocated)),
+        (&both, showing(Measure::Live)),
+        (&alone, Options::default()),
+    ] {
+        let mut out = Vec::new();
+        let written = Format::Chrome.write(profile, &options, &mut out);
+        let error = written.expect_err("they have no times");
+        assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
+        assert!(error.to_string().contains("cannot stand for bytes"));
+        assert!(out.is_empty());
+    }
+    assert!(text(Format::Chrome, &both, &Options::default()).contains("traceEvents"));
+}
+
 /// A sampled stack holds each call of a recursion, a tree none twice.
 #[test]
 fn recursion_is_folded() {

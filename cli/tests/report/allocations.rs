@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{ORDER, json, report, text};
+use crate::{ORDER, json, profiles, report, text};
 
 #[test]
 fn allocations_are_compared() {
@@ -128,9 +128,10 @@ fn bytes_are_no_times() {
         &["live.pb.gz", "--show=live"],
         &["made.pb.gz", "--show=allocated"],
     ] {
-        let chrome = report(&[arguments, &["--format=chrome"]].concat());
+        let chrome = report(&[arguments, &["--format=chrome", "-o", "chrome.json"]].concat());
         let said = "error: --format chrome: trace events have times, which cannot stand for bytes";
         chrome.expect(1, "", &[said]);
+        assert!(!profiles().path().join("chrome.json").exists());
         let other = text(&[arguments, &["--format=speedscope"]].concat());
         assert!(other.contains("\"bytes\""));
     }

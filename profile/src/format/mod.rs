@@ -27,6 +27,10 @@ pub use html::fill as fill_page;
 /// Notes that are written where not all are asked for.
 const FEW_NOTES: usize = 10;
 
+/// Why there is no picture of allocations.
+const NO_BYTES: &str = "trace events have times, which cannot stand for bytes; \
+    speedscope and html show allocations";
+
 /// Which part of a profile to write, and in what order.
 pub struct Options<'a> {
     /// What to weigh by; `None` for what the profile was made for, and tables of all that it tells.
@@ -144,7 +148,8 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Those of `out`, and [`io::ErrorKind::Unsupported`] of what the format has no place for:
+    /// allocations as trace events.
     pub fn write(
         self,
         profile: &Profile,
@@ -156,16 +161,13 @@ impl Format {
         let weighed;
         let profile = match (self, measure) {
             (_, Measure::Time) => profile,
-            // They tell several, or all, or times alone.
-            (
-                Format::Chrome
-                | Format::Table
-                | Format::Pprof
-                | Format::Json
-                | Format::Html
-                | Format::Hprof,
-                _,
-            ) => profile,
+            (Format::Chrome, _) => {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, NO_BYTES));
+            }
+            // They tell several, or all.
+            (Format::Table | Format::Pprof | Format::Json | Format::Html | Format::Hprof, _) => {
+                profile
+            }
             _ => {
                 weighed = allocated::as_calls(profile, measure);
                 &weighed
