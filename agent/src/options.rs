@@ -81,10 +81,10 @@ pub(crate) struct Options {
 impl Options {
     /// Whether allocations are counted where they are made.
     pub(crate) fn counts_allocations(&self) -> bool {
-        self.alloc == Some(AllocationMode::Exact)
+        self.alloc.is_some_and(AllocationMode::needs_probes)
     }
 
-    /// Whether classes are to be instrumented: samples need no probes.
+    /// Whether classes are to be instrumented.
     pub(crate) fn rewrites(&self) -> bool {
         self.timing.is_some() || self.counts_allocations()
     }

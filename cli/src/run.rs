@@ -200,10 +200,14 @@ impl RunArgs {
         Ok(items.join(","))
     }
 
-    /// Whether classes are changed: samples, and every allocation whoever makes it, need no probes.
+    /// Whether classes are changed.
     fn changes_classes(&self) -> bool {
         let is_timed = !matches!(self.timing, None | Some(Timing::None));
-        is_timed || self.alloc.as_deref().is_none_or(|mode| mode == "exact")
+        is_timed || self.alloc_mode().is_none_or(AllocationMode::needs_probes)
+    }
+
+    fn alloc_mode(&self) -> Option<AllocationMode> {
+        self.alloc.as_deref().and_then(AllocationMode::read)
     }
 
     /// Says which options have nothing to choose from.
@@ -298,7 +302,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if args.alloc.is_none() && args.timing == Some(Timing::None) {
         bail!("--timing none needs --alloc");
     }
-    if args.alloc_context && args.alloc.as_deref() != Some("exact") {
+    if args.alloc_context && args.alloc_mode() != Some(AllocationMode::Exact) {
         bail!("--alloc-context needs --alloc exact");
     }
     let include_files = args.check_patterns()?;

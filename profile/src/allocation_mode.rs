@@ -26,6 +26,16 @@ impl AllocationMode {
     /// Bytes between samples unless told.
     const INTERVAL: i32 = 512 << 10;
 
+    /// Whether classes get probes for it; the virtual machine itself tells of other allocations.
+    pub fn needs_probes(self) -> bool {
+        match self {
+            AllocationMode::Exact => true,
+            AllocationMode::Sampled { .. }
+            | AllocationMode::Live { .. }
+            | AllocationMode::LiveExact => false,
+        }
+    }
+
     /// Reads one of [`ALLOCATION_MODES`]; bytes may have the unit `k` or `m`, of 1024 and its square.
     pub fn read(text: &str) -> Option<AllocationMode> {
         let (word, argument) = match text.split_once('=') {
@@ -80,6 +90,8 @@ mod tests {
             ("live=exact", Some(AllocationMode::LiveExact)),
         ] {
             assert_eq!(AllocationMode::read(text), mode, "{text}");
+            let needs_probes = mode.map(AllocationMode::needs_probes);
+            assert_eq!(needs_probes, Some(text == "exact"), "{text}");
         }
         for wrong in [
             "",
