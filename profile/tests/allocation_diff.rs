@@ -153,6 +153,13 @@ fn estimates_are_marked_within_their_error() {
     assert!(table.contains("estimated: one sample in 512 KB"), "{table}");
     let json = json(&before, &after, &options);
     assert_eq!(json["measure"], "live");
+    let mode = serde_json::json!(
+        {"mode": "live", "sampled": true, "interval": 524_288, "live": true}
+    );
+    assert_eq!(
+        json["allocations"],
+        serde_json::json!({"before": mode, "after": mode})
+    );
     let first = &json["sites"][0];
     assert_eq!(
         (&first["class"], &first["type"]),

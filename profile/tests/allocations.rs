@@ -33,6 +33,24 @@ fn table_of_samples_on_a_narrow_terminal() {
     insta::assert_snapshot!(text(Format::Table, &alone(sampled()), &options));
 }
 
+/// Wherever the column is, and nowhere else.
+#[test]
+fn errors_have_a_legend() {
+    let legend = "\n± standard error of the estimate, where above 5 %\n";
+    let has_legend = |profile: &Profile, width| {
+        let options = Options {
+            width,
+            ..Options::default()
+        };
+        text(Format::Table, profile, &options).contains(legend)
+    };
+    assert!(has_legend(&alone(sampled()), 120) && has_legend(&alone(sampled()), 100));
+    assert!(!has_legend(&alone(allocations()), 120));
+    let mut narrow = alone(sampled());
+    narrow.methods[1].class = "a.ClassWithSuchANameThatThereIsNoRoomForColumns".into();
+    assert!(!has_legend(&narrow, 40));
+}
+
 /// What decides stays longest, and places keep their lines.
 #[test]
 fn long_names_leave_room_for_each_other() {

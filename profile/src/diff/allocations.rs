@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::Growth;
 use crate::allocation::{Allocations, Amount};
-use crate::format::columns::{Column, place_table};
+use crate::format::columns::{Column, text_table, with_types};
+use crate::format::json::seen;
 use crate::format::table::lines;
 use crate::format::units::{self, Quantity, UNKNOWN, Unit};
 use crate::format::{Options, Sort};
@@ -211,13 +212,8 @@ pub fn write(
     let shown = &changes[..changes.len().min(options.top.unwrap_or(usize::MAX))];
     let places: Vec<String> = shown.iter().map(Change::place).collect();
     let types = type_names(shown.iter().map(|change| &*change.type_name));
-    place_table(
-        columns(shown, options.sort),
-        &types,
-        &places,
-        options.width,
-        out,
-    )?;
+    let columns = with_types(columns(shown, options.sort), &types, &places, options.width);
+    text_table(&columns, "place", &places, options.width, out)?;
     let more = changes.len() - shown.len();
     if more > 0 {
         writeln!(out, "      {} more", units::count(more as u64))?;
@@ -332,6 +328,10 @@ pub fn write_json(
         "before": before.header,
         "after": after.header,
         "measure": measure(options).as_str(),
+        "allocations": {
+            "before": before.allocations.as_ref().map(seen),
+            "after": after.allocations.as_ref().map(seen),
+        },
         "sites": shown.map(site).collect::<Vec<_>>(),
     });
     writeln!(out, "{file}")

@@ -99,15 +99,14 @@ pub(crate) fn text_table(
     Ok(())
 }
 
-/// Writes those columns for which there is room, types, and the places in the
-/// code where they are made.
-pub(crate) fn place_table(
+/// The columns for which there is room beside types and the places in the code where they are
+/// made, and the types.
+pub(crate) fn with_types(
     columns: Vec<Column>,
     types: &[String],
     places: &[String],
     width: usize,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+) -> Vec<Column> {
     let [widest_type, widest_place] = [types, places].map(longest);
     let [narrow_type, narrow_place] = [
         widest_type.min(NARROW_TYPE),
@@ -121,5 +120,5 @@ pub(crate) fn place_table(
     let room = room.max(narrow_type);
     let types = types.iter().map(|name| shorten(name, room)).collect();
     columns.push(Column::new("type", 0, types));
-    text_table(&columns, "place", places, width, out)
+    columns
 }

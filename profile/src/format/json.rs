@@ -58,10 +58,7 @@ fn allocations(
     allocations: &Allocations,
     options: &Options<'_>,
 ) -> serde_json::Value {
-    let (sampled, interval) = match allocations.seen {
-        Seen::Exact | Seen::All => (false, None),
-        Seen::Sampled { interval } => (true, Some(interval)),
-    };
+    let sampled = allocations.seen.is_sampled();
     let amount = |amount: &Amount| {
         let mut told =
             json!({ "objects": whole(amount.objects), "bytes": amount.bytes.map(whole) });
@@ -121,12 +118,22 @@ fn allocations(
         }
         told
     };
+    let mut told = seen(allocations);
+    told["sites"] = sites.iter().map(site).collect();
+    told
+}
+
+/// Which allocations were looked at.
+pub(crate) fn seen(allocations: &Allocations) -> serde_json::Value {
+    let interval = match allocations.seen {
+        Seen::Exact | Seen::All => None,
+        Seen::Sampled { interval } => Some(interval),
+    };
     json!({
         "mode": allocations.mode(),
-        "sampled": sampled,
+        "sampled": allocations.seen.is_sampled(),
         "interval": interval,
         "live": allocations.live,
-        "sites": sites.iter().map(site).collect::<Vec<_>>(),
     })
 }
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use super::columns::{Column, place_table};
-use super::table::lines;
+use super::columns::{Column, text_table, with_types};
+use super::table::{ERROR, ERRORS, lines};
 use super::units::{self, Quantity, UNKNOWN, Unit};
 use super::{Options, Sort};
 use crate::allocation::{Allocations, Amount};
@@ -68,7 +68,8 @@ pub(super) fn write(
     let places: Vec<String> = rows.iter().map(name).collect();
     let types = type_names(rows.iter().map(|row| row.type_name));
     let columns = columns(allocations, &rows, measure, whole, options.sort);
-    place_table(columns, &types, &places, options.width, out)?;
+    let columns = with_types(columns, &types, &places, options.width);
+    text_table(&columns, "place", &places, options.width, out)?;
     if rows.len() < all {
         writeln!(
             out,
@@ -77,11 +78,20 @@ pub(super) fn write(
             units::count((all - rows.len()) as u64)
         )?;
     }
+    let mut remarks = Vec::new();
+    if columns.iter().any(|column| column.title == ERROR) {
+        remarks.push(ERRORS.to_owned());
+    }
     if unsized_objects > 0.0 {
         let objects = units::decimal(unsized_objects, 0);
-        writeln!(out, "\n{objects} objects {UNSIZED}")?;
+        remarks.push(format!("{objects} objects {UNSIZED}"));
     }
-    Ok(())
+    if !remarks.is_empty() {
+        writeln!(out)?;
+    }
+    remarks
+        .iter()
+        .try_for_each(|remark| writeln!(out, "{remark}"))
 }
 
 fn weight(row: &Place<'_>, measure: Measure) -> f64 {
@@ -140,7 +150,7 @@ fn columns(
         let objects = |row: &Place<'_>| units::decimal(of(row).objects, 0);
         let made = [
             Column::new(&format!("{title}{}", unit.name), spare[0], cells(&bytes)),
-            Column::new("±", spare[1], cells(&|row| error(of(row)))),
+            Column::new(ERROR, spare[1], cells(&|row| error(of(row)))),
             Column::new(&format!("{title}objects"), spare[2], cells(&objects)),
         ];
         made.into_iter().filter(|column| column.has_text())

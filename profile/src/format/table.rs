@@ -15,7 +15,10 @@ use crate::view::{Row, View};
 const NOTABLE_ERROR: f64 = 5.0;
 
 /// The title of columns with standard errors.
-const ERROR: &str = "±";
+pub(super) const ERROR: &str = "±";
+
+/// What those hold.
+pub(super) const ERRORS: &str = "± standard error of the estimate, where above 5 %";
 
 pub(super) fn write(
     profile: &Profile,
@@ -103,7 +106,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
             timing.as_str()
         ),
     };
-    let facts = [
+    let mut facts = vec![
         units::time(header.duration_ns as f64),
         measured,
         format!(
@@ -111,8 +114,11 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
             units::count(calls),
             if calls == 1 { "call" } else { "calls" },
         ),
-        format!("tracker {}", units::bytes(header.tracker_bytes)),
     ];
+    // Where nothing is instrumented there is none.
+    if header.tracker_bytes > 0 {
+        facts.push(format!("tracker {}", units::bytes(header.tracker_bytes)));
+    }
     writeln!(out, "{}\n", lines(&facts, options.width))
 }
 
@@ -222,7 +228,7 @@ pub(super) fn remarks(
         remarks.push("~ estimated from a random sample of the calls; counts are exact".to_owned());
     }
     if has_errors {
-        remarks.push("± standard error of the estimate, where above 5 %".to_owned());
+        remarks.push(ERRORS.to_owned());
     }
     if has_bounds {
         remarks.push(

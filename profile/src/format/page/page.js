@@ -616,7 +616,7 @@ function start() {
     measured,
     (ofBytes && rows.estimated.some(Boolean) ? "~" : "") + callsText(calls),
     data.threadsText,
-    `tracker ${bytes(header.tracker_bytes)}`,
+    header.tracker_bytes && `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,
   ];
   if (header.start_epoch_millis) facts.unshift(utc(header.start_epoch_millis));
