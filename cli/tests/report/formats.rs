@@ -58,6 +58,7 @@ fn the_json_is_as_documented() {
             ("version", &is_text),
             ("process", &|v| v == ""),
             ("left_alone", &|v| v["trivial"] == 1),
+            ("not_ended", &|v| v == false),
             ("unmatched", &|v| v[0] == "shop.Gone"),
             ("notes", &is_list),
         ],
