@@ -52,8 +52,8 @@ pub(crate) struct Samples {
     source: Source,
     /// Whether it is followed which are alive.
     follows: bool,
-    /// Whether this VM draws distances as JDK 11 does.
-    draws_as_11: OnceLock<bool>,
+    /// Which Java this VM runs, as 17.
+    feature: OnceLock<u32>,
     thread: OnceLock<ThreadClass>,
     has_begun: AtomicBool,
     /// How many have ended.
@@ -186,7 +186,7 @@ impl Samples {
         Samples {
             source,
             follows: !matches!(followed, Followed::Nothing),
-            draws_as_11: OnceLock::new(),
+            feature: OnceLock::new(),
             thread: OnceLock::new(),
             has_begun: AtomicBool::new(false),
             collections: AtomicU32::new(0),
@@ -228,7 +228,9 @@ impl Samples {
             let _ = self.thread.set(found);
         }
         let version = jvmti.system_property("java.vm.specification.version");
-        let _ = self.draws_as_11.set(version.as_deref() == Some("11"));
+        if let Some(feature) = version.and_then(|version| version.parse().ok()) {
+            let _ = self.feature.set(feature);
+        }
         if self.follows {
             jvmti.notify(event::GARBAGE_COLLECTION_FINISH, true)?;
             // A thread's buffer has objects that nobody sees until it is
@@ -339,7 +341,13 @@ impl Samples {
     }
 
     fn draws_as_11(&self) -> bool {
-        self.draws_as_11.get() == Some(&true)
+        self.feature.get() == Some(&11)
+    }
+
+    /// Whether this VM, with an object too large for a thread's buffer, takes
+    /// the rest of the buffer for allocated, or on JDK 11 for seen.
+    fn errs_at_large(&self) -> bool {
+        self.feature.get().is_some_and(|feature| *feature < 25)
     }
 
     /// Whose the samples of the calling thread are.
