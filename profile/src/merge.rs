@@ -228,21 +228,28 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
     let Some(first) = profiles.first() else {
         return Ok(Header::default());
     };
+    // Where nothing was called, as when allocations alone were counted, it is
+    // all the same how it would have been timed.
+    let has_calls = |profile: &Profile| profile.calls() > 0;
+    let timed = profiles.iter().find(|profile| has_calls(profile));
+    let timed = &timed.unwrap_or(first).header;
     let mut merged = Header {
         start_epoch_millis: i64::MAX,
-        timing: first.header.timing,
-        clock: first.header.clock,
+        timing: timed.timing,
+        clock: timed.clock,
         ..Header::default()
     };
     let mut left_alone: HashMap<&str, u64> = HashMap::new();
     let mut noted: HashSet<&String> = HashSet::new();
     let mut last_end = 0;
-    for Profile { header, .. } in profiles {
-        if header.clock != merged.clock {
+    for profile in profiles {
+        let header = &profile.header;
+        let compared = has_calls(profile);
+        if compared && header.clock != merged.clock {
             return Err(MergeError::Clocks);
         }
         match (header.timing, merged.timing) {
-            (one, other) if one == other => {}
+            (one, other) if one == other || !compared => {}
             (Timing::Count, _) | (_, Timing::Count) => return Err(MergeError::Timings),
             _ => return Err(MergeError::Modes),
         }
@@ -394,6 +401,22 @@ mod tests {
         let later = merge(&[whole.clone(), part("7-1", "l", 130, 20)]).expect("of one kind");
         assert_eq!(later.header.duration_ns, 50_000_000_000);
         assert_eq!((later.methods.len(), later.calls()), (2, 70));
+    }
+
+    #[test]
+    fn a_profile_without_calls_fits_any_timing() {
+        let timed = part("7-1", "l", 100, 20);
+        let mut without = part("7-2", "l", 100, 0);
+        without.header.timing = Timing::Count;
+        without.header.clock = crate::Clock::Cpu;
+        for both in [[timed.clone(), without.clone()], [without, timed.clone()]] {
+            let merged = merge(&both).expect("of one kind");
+            assert_eq!(merged.header.timing, timed.header.timing);
+            assert_eq!(merged.header.clock, timed.header.clock);
+        }
+        let mut counted = timed.clone();
+        counted.header.timing = Timing::Count;
+        assert_eq!(merge(&[timed, counted]), Err(MergeError::Timings));
     }
 
     #[test]
