@@ -191,6 +191,11 @@ fn a_report_follows_no_planted_link() {
     let options = ["heap", "a.hprof", "-o", "x/y/out.txt"];
     done(&mut loadhook(folder.path(), &options)).expect(0, "", &[]);
     assert!(at("x/y/out.txt").is_file());
+
+    let options = ["heap", "none.hprof", "-o", "z/y/out.txt"];
+    let failed = done(&mut loadhook(folder.path(), &options));
+    assert_eq!(failed.code, Some(1), "{}", failed.err);
+    assert!(!folder.path().join("z").exists(), "a folder is left");
 }
 
 /// As `ulimit -f` sets it.

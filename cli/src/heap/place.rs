@@ -249,10 +249,10 @@ fn is_new(folder: &File) -> io::Result<bool> {
 }
 
 /// Folders that were not there; what is empty of them goes at the end.
-struct Made(Vec<PathBuf>);
+pub(super) struct Made(Vec<PathBuf>);
 
 impl Made {
-    fn missing(folder: &Path) -> io::Result<Made> {
+    pub(super) fn missing(folder: &Path) -> io::Result<Made> {
         let folder = std::path::absolute(folder)?;
         let missing = folder.ancestors().take_while(|folder| !folder.exists());
         Ok(Made(missing.map(Path::to_owned).collect()))

@@ -10,6 +10,7 @@ use loadhook_heap::{Error, Header, Histogram};
 use loadhook_profile::{bytes, count, printable};
 use serde_json::json;
 
+use super::place::Made;
 use super::source::Source;
 use super::{diff, duplicates, json, kept, page, table, threads};
 use crate::output::{PRIVATE, check_writable, columns, is_one_file, say, write_beside};
@@ -124,7 +125,10 @@ pub(crate) fn run(file: &Path, args: &ReportArgs, output: Option<&Path>) -> Resu
         return Ok(out.flush()?);
     };
     let folder = output.parent().filter(|path| !path.as_os_str().is_empty());
-    fs::create_dir_all(folder.unwrap_or(Path::new("."))).with_context(|| shown(output))?;
+    let folder = folder.unwrap_or(Path::new("."));
+    // What a report that fails has made goes with it.
+    let _made = Made::missing(folder).with_context(|| shown(output))?;
+    fs::create_dir_all(folder).with_context(|| shown(output))?;
     check_writable(output)?;
     let mut bytes = Vec::new();
     write(file, args, &mut bytes)?;
