@@ -15,6 +15,7 @@ use std::io;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::Graph;
+use crate::reader::RootKind;
 use crate::sort::{Sorted, Sorter};
 use crate::store::{Column, Store};
 
@@ -387,7 +388,8 @@ impl Dominators<'_> {
     }
 
     /// The shortest way from an object up to a root, both included; empty if
-    /// no root keeps it.
+    /// no root keeps it. To a thread's variable only if there is no other: what
+    /// a running method has at hand is most often held elsewhere, too.
     #[must_use]
     pub fn path(&self, object: u32) -> Vec<u32> {
         match self.retained(object) {
@@ -398,25 +400,35 @@ impl Dominators<'_> {
 }
 
 impl Graph {
-    /// Looks from the roots on, what is nearest to them first.
+    fn is_variable(&self, root: u32) -> bool {
+        let kind = self.root(root).map(|root| root.kind);
+        matches!(kind, Some(RootKind::JavaFrame | RootKind::JniLocal))
+    }
+
+    /// Looks from the roots on, what is nearest to them first; from variables
+    /// where no other root leads to the object.
     fn path(&self, store: &mut Store, object: u32) -> io::Result<Vec<u32>> {
         // Roots are reached from themselves; 0 is not reached yet.
         let by = store.column(self.len() as usize);
         let mut queue = store.column(0);
-        for root in &self.roots {
-            store.set(&by, *root as usize, root + 1)?;
-            store.push(&mut queue, *root)?;
-        }
         let mut at = 0;
-        while store.get(&by, object as usize)? == 0 && at < queue.len() {
-            store.passed(&queue, at);
-            let from = store.get(&queue, at)?;
-            at += 1;
-            let mut next = self.first_in(store, from)?;
-            while let Some(to) = self.reference_in(store, &mut next)? {
-                if store.get(&by, to as usize)? == 0 {
-                    store.set(&by, to as usize, from + 1)?;
-                    store.push(&mut queue, to)?;
+        for variables in [false, true] {
+            for root in &self.roots {
+                if self.is_variable(*root) == variables && store.get(&by, *root as usize)? == 0 {
+                    store.set(&by, *root as usize, root + 1)?;
+                    store.push(&mut queue, *root)?;
+                }
+            }
+            while store.get(&by, object as usize)? == 0 && at < queue.len() {
+                store.passed(&queue, at);
+                let from = store.get(&queue, at)?;
+                at += 1;
+                let mut next = self.first_in(store, from)?;
+                while let Some(to) = self.reference_in(store, &mut next)? {
+                    if store.get(&by, to as usize)? == 0 {
+                        store.set(&by, to as usize, from + 1)?;
+                        store.push(&mut queue, to)?;
+                    }
                 }
             }
         }

@@ -128,7 +128,7 @@ fn sizes_add_up_to_what_is_kept() {
 }
 
 #[test]
-fn ways_lead_to_the_nearest_root_and_name_the_fields() {
+fn ways_lead_to_the_nearest_root_but_variables_and_name_the_fields() {
     let mut writer = Writer::new();
     writer.text(30, "HOLDER");
     writer.text(31, "test/Holder");
@@ -144,6 +144,9 @@ fn ways_lead_to_the_nearest_root_and_name_the_fields() {
     writer.pair(0x3000, 0, 0x4000);
     writer.pair(0x4000, 0, 0);
     writer.pair(0x6000, 0, 0);
+    // A variable's way is shorter than the class's.
+    writer.root(0x03, 0x7000, &[1, 0]);
+    writer.pair(0x7000, 0, 0x4000);
     let dump = writer.finish();
     let graph = graph(&dump);
     let found = graph.dominators().expect("room");
@@ -164,6 +167,8 @@ fn ways_lead_to_the_nearest_root_and_name_the_fields() {
     );
     let root = graph.root(path[3]).map(|root| root.kind);
     assert_eq!(root, Some(RootKind::StickyClass));
+    let variable = graph.object(0x7000).expect("ours");
+    assert_eq!(found.path(variable), [variable]);
     assert!(found.path(graph.object(0x6000).expect("ours")).is_empty());
     assert_eq!(found.retained(graph.object(0x6000).expect("ours")), None);
     assert_eq!(graph.of_class("test.Pair").next(), graph.object(0x3000));
