@@ -497,6 +497,16 @@ pub(crate) fn java_name(name: &str) -> String {
     element.replace('/', ".") + &"[]".repeat(depth)
 }
 
+/// How much a reason says of what holds an object, if there are several: more
+/// than that some thread has it at hand, and that more than no thread.
+fn holds(kind: RootKind) -> u8 {
+    match kind {
+        RootKind::Unknown | RootKind::MonitorUsed => 0,
+        RootKind::JavaFrame | RootKind::JniLocal => 1,
+        _ => 2,
+    }
+}
+
 impl Visitor for Survey {
     fn header(&mut self, header: Header) {
         self.header = header;
@@ -523,10 +533,7 @@ impl Visitor for Survey {
             return Ok(());
         }
         match self.roots.get_mut(&root.id) {
-            // Said to be of a thread rather than of something that names none.
-            Some(known) if matches!(known.kind, RootKind::Unknown | RootKind::MonitorUsed) => {
-                *known = root;
-            }
+            Some(known) if holds(known.kind) < holds(root.kind) => *known = root,
             Some(_) => {}
             None => {
                 self.keep_bytes(3 * ENTRY)?;

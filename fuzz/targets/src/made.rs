@@ -42,7 +42,9 @@ enum Kind {
 struct Made {
     kinds: Vec<Kind>,
     edges: Vec<Vec<usize>>,
-    roots: Vec<usize>,
+    roots: BTreeSet<usize>,
+    /// Roots that are at most the variable of a thread.
+    variables: BTreeSet<usize>,
     /// Whether the last record says that it is the last.
     has_end: bool,
     /// Not packed.
@@ -186,16 +188,24 @@ fn make(choices: &mut Choices) -> Made {
     let mut made = Made {
         kinds: Vec::new(),
         edges: vec![Vec::new(); count],
-        roots: Vec::new(),
+        roots: BTreeSet::new(),
+        variables: BTreeSet::new(),
         has_end: has_segments,
         bytes: Vec::new(),
     };
+    let mut others = BTreeSet::new();
     for _ in 0..choices.below(4) {
         let root = choices.below(count);
         let (tag, rest) = [(0xff, 0), (3, 8), (4, 4), (6, 4), (8, 8)][choices.below(5)];
         writer.heap(tag, &[&writer.id(address(root)), &[0; 8][..rest]]);
-        made.roots.push(root);
+        made.roots.insert(root);
+        match tag {
+            0xff => false,
+            3 => made.variables.insert(root),
+            _ => others.insert(root),
+        };
     }
+    made.variables.retain(|root| !others.contains(root));
     let is_upwards = choices.is();
     for n in 0..count {
         if choices.below(4) == 0 && writer.has_segments {
@@ -248,9 +258,9 @@ fn make(choices: &mut Choices) -> Made {
 }
 
 /// What is reached without an object, and by how many steps.
-fn reached(made: &Made, without: Option<usize>) -> BTreeMap<usize, usize> {
+fn reached(made: &Made, roots: &BTreeSet<usize>, without: Option<usize>) -> BTreeMap<usize, usize> {
     let mut reached = BTreeMap::new();
-    let mut next: BTreeSet<usize> = made.roots.iter().copied().collect();
+    let mut next = roots.clone();
     for step in 1.. {
         next.retain(|object| Some(*object) != without && !reached.contains_key(object));
         if next.is_empty() {
@@ -287,10 +297,13 @@ fn agrees(made: &Made, bytes: &[u8], memory: u64) {
     let count = made.kinds.len();
     let all: u64 = (0..count).map(|n| graph.size(object(n))).sum();
     assert_eq!(counts.bytes(), all);
-    let kept = reached(made, None);
+    let kept = reached(made, &made.roots, None);
+    let ways = reached(made, &(&made.roots - &made.variables), None);
     // The two classes are roots.
     assert_eq!(found.kept() as usize, kept.len() + 2);
-    let without: Vec<_> = (0..count).map(|n| reached(made, Some(n))).collect();
+    let without: Vec<_> = (0..count)
+        .map(|n| reached(made, &made.roots, Some(n)))
+        .collect();
     let dominates = |above: usize, n: usize| !without[above].contains_key(&n);
     for n in 0..count {
         if !kept.contains_key(&n) {
@@ -310,6 +323,8 @@ fn agrees(made: &Made, bytes: &[u8], memory: u64) {
             .iter()
             .find(|it| above.iter().all(|other| dominates(*other, **it)));
         assert_eq!(found.dominator(object(n)), nearest.map(|n| object(*n)));
-        assert_eq!(found.path(object(n)).len(), kept[&n]);
+        // To a thread's variable only where no other root leads.
+        let steps = ways.get(&n).unwrap_or(&kept[&n]);
+        assert_eq!(found.path(object(n)).len(), *steps);
     }
 }
