@@ -1,7 +1,8 @@
 //! `loadhook report`: a profile in another form.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -30,8 +31,8 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "MEASURE")]
     show: Option<Measure>,
 
-    /// self, total, calls, mean or name [default: self]; of allocations objects
-    /// or name [default: bytes]
+    /// self, total, calls, mean or name [default: self]; of allocations bytes,
+    /// objects or name [default: bytes]
     #[arg(long)]
     sort: Option<Sort>,
 
@@ -135,8 +136,8 @@ impl ReportArgs {
             }
         };
         match self.sort {
-            Some(sort @ (Sort::SelfTime | Sort::Total | Sort::Mean)) if !has_times => bail!(
-                "--sort {}: allocations are sorted by bytes, or with --sort by objects or name",
+            Some(sort @ (Sort::Total | Sort::Mean)) if !has_times => bail!(
+                "--sort {}: allocations are sorted by bytes, objects or name",
                 sort.as_str()
             ),
             _ => Ok(()),
@@ -339,7 +340,20 @@ impl Focus {
 /// Reads a profile.
 pub(crate) fn read(file: &Path) -> Result<Profile> {
     let name = || file.display().to_string();
-    let bytes = std::fs::read(file).with_context(name)?;
+    let mut source = File::open(file).with_context(name)?;
+    let mut bytes = Vec::new();
+    // Dumps may be larger than memory.
+    let head = (&mut source).take(4096).read_to_end(&mut bytes);
+    head.with_context(name)?;
+    let outcome = loadhook_heap::histogram(&bytes[..]).1;
+    if outcome.map_or_else(|error| error.is_truncated(), |()| true) {
+        bail!(
+            "{}: a heap dump, not a profile: loadhook heap {}",
+            name(),
+            word(file)
+        );
+    }
+    source.read_to_end(&mut bytes).with_context(name)?;
     pprof::read(&bytes[..]).with_context(name)
 }
 

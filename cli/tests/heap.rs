@@ -145,16 +145,17 @@ fn shows_what_objects_keep_and_what_keeps_them() {
     let words: Vec<&str> = held.expect("a row").split_whitespace().collect();
     assert_eq!(words[3..6], ["5,136", "5,136", "321"], "{words:?}");
 
-    let none = done(&mut loadhook(
-        folder.path(),
-        &["heap", "heap.hprof", "--path", "No"],
-    ));
-    assert!(
-        none.err
-            .starts_with("error: --path No: no object of that class"),
-        "{}",
-        none.err
-    );
+    for (class, instead) in [
+        ("No", "as java.util.Map$Entry or int[]"),
+        ("Held", "but of Dump$Held"),
+    ] {
+        let none = done(&mut loadhook(
+            folder.path(),
+            &["heap", "heap.hprof", "--path", class],
+        ));
+        let said = format!("error: --path {class}: no object of that class, {instead}\n");
+        assert_eq!(none.err, said);
+    }
 }
 
 #[test]

@@ -14,6 +14,8 @@ use std::process::{Command, Stdio};
 use common::{Done, done, folder, in_environment, loadhook};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use loadhook_profile::Profile;
+use loadhook_profile::format::pprof;
 use support::Writer;
 
 /// A dump without an object.
@@ -42,6 +44,9 @@ fn what_is_no_dump_is_told_in_a_line() {
     fs::write(at("core"), [b"\x7fELF\x02\x01\x01", &[0; 900][..]].concat()).expect("ours");
     fs::write(at("some.jar"), [b"PK\x03\x04", &[7; 900][..]].concat()).expect("ours");
     fs::create_dir(at("folder")).expect("ours");
+    let mut profile = Vec::new();
+    pprof::write(&Profile::default(), &mut profile).expect("memory");
+    fs::write(at("profile"), profile).expect("ours");
     let none = "no heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`";
     for (file, says) in [
         ("empty", "empty: no heap dump: the file is empty"),
@@ -49,10 +54,25 @@ fn what_is_no_dump_is_told_in_a_line() {
         ("some.jar", none),
         ("folder", "folder: a folder, not a heap dump"),
         ("missing", "missing: No such file or directory"),
+        (
+            "profile",
+            "profile: a profile, not a heap dump: loadhook report profile",
+        ),
     ] {
         fails(&heap(folder.path(), &[file]), says);
         fails(&heap(folder.path(), &[file, "--biggest"]), says);
     }
+}
+
+#[test]
+fn a_dump_is_no_profile() {
+    let folder = folder();
+    fs::write(folder.path().join("a dump"), nothing()).expect("ours");
+    let report = done(&mut loadhook(folder.path(), &["report", "a dump"]));
+    fails(
+        &report,
+        "a dump: a heap dump, not a profile: loadhook heap 'a dump'",
+    );
 }
 
 #[test]

@@ -19,8 +19,11 @@ mod whole;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use clap::Args;
+use loadhook_heap::ErrorKind;
+
+use crate::report::word;
 
 /// Arguments of `loadhook heap`.
 #[derive(Debug, Args)]
@@ -50,9 +53,25 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
         ),
         None => {
             let output = args.dump.output.as_deref();
-            report::run(&args.target, report, output).map(|()| ExitCode::SUCCESS)
+            let outcome = report::run(&args.target, report, output);
+            outcome.map_err(|error| match is_profile(&args.target, &error) {
+                true => anyhow!(
+                    "{}: a profile, not a heap dump: loadhook report {}",
+                    report::shown(&args.target),
+                    word(&args.target)
+                ),
+                false => error,
+            })?;
+            Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Whether it could not be read as a dump because it is a profile.
+fn is_profile(file: &Path, error: &Error) -> bool {
+    let error = error.downcast_ref::<loadhook_heap::Error>();
+    error.is_some_and(|error| matches!(error.kind, ErrorKind::NotADump))
+        && crate::report::read(file).is_ok()
 }
 
 /// What is all digits is a process; `./1234` is a file.

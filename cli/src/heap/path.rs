@@ -94,7 +94,7 @@ fn asked(of: &str, graph: &Graph, found: &Dominators) -> Result<Asked> {
     let is_class = of.starts_with("class ");
     let object = first.with_context(|| match is_class {
         true => format!("--path {of}: no class of that name, as class java.util.Map$Entry"),
-        false => format!("--path {of}: no object of that class, as java.util.Map$Entry or int[]"),
+        false => format!("--path {of}: no object of that class, {}", near(of, graph)),
     })?;
     let others = match is_class {
         true => graph.of_class(of).filter(|other| *other != object),
@@ -107,6 +107,26 @@ fn asked(of: &str, graph: &Graph, found: &Dominators) -> Result<Asked> {
     };
     let others = others.map(|other| graph.id(other)).collect();
     Ok(Asked { object, others })
+}
+
+/// Names of classes that may have been meant; what has most bytes first.
+fn near(of: &str, graph: &Graph) -> String {
+    let is_near = |name: &str| name.rsplit(['.', '$']).next() == Some(of);
+    let classes = graph.histogram.classes.iter();
+    let names = classes
+        .map(|class| &*class.name)
+        .filter(|name| is_near(name));
+    // One that several loaders have comes again.
+    let mut different: Vec<_> = Vec::new();
+    for name in names.map(printable) {
+        if different.len() < 3 && !different.contains(&name) {
+            different.push(name);
+        }
+    }
+    match different.is_empty() {
+        false => format!("but of {}", different.join(", ")),
+        true => "as java.util.Map$Entry or int[]".to_owned(),
+    }
 }
 
 /// From the object to its root.

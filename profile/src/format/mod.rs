@@ -69,10 +69,10 @@ impl Default for Options<'_> {
 }
 
 /// The order of a method table; numbers sort downwards. Allocations by place sort by bytes, unless
-/// objects, [`Sort::Calls`], or names are asked for.
+/// objects or names are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// `self`
+    /// `self`, or `bytes`, which take its place
     #[default]
     SelfTime,
     /// `total`
@@ -262,8 +262,12 @@ impl FromStr for Sort {
 
     fn from_str(word: &str) -> Result<Sort, UnknownWord> {
         match word {
+            "bytes" => Ok(Sort::SelfTime),
             "objects" => Ok(Sort::Calls),
-            _ => choose(word, &Sort::ALL, Sort::as_str),
+            _ => choose(word, &Sort::ALL, Sort::as_str).map_err(|mut unknown| {
+                unknown.choices.extend(["bytes", "objects"]);
+                unknown
+            }),
         }
     }
 }
