@@ -86,7 +86,7 @@ fn profile(
     goes_on: impl Fn() -> bool,
 ) -> Result<Profile, String> {
     let snapshot = match agent.hook.options().rewrites() {
-        true => counted(jni, tracker, goes_on)?,
+        true => counted(jni, tracker, &goes_on)?,
         // Nothing calls the tracker, and the heap may be full.
         false => Snapshot {
             header: agent.lifetime(),
@@ -134,7 +134,7 @@ fn profile(
         }
     }
     if let Some(samples) = &agent.samples {
-        samples.add_to(agent.jvmti, &agent.loaders, &mut profile);
+        samples.add_to(agent.jvmti, &agent.loaders, &mut profile, goes_on);
     }
     Ok(profile)
 }

@@ -7,7 +7,7 @@ mod support;
 use support::{Program, edges, finish};
 
 on_each_jdk!(the_program_ends it_goes_on_afterwards what_is_left_is_given_back);
-on_jdks!(really_suspended really_stopped: on_11 11, on_17 17);
+on_jdks!(really_suspended really_stopped suspended_tagging: on_11 11, on_17 17);
 
 fn program(feature: u32, mode: &str) -> Program {
     Program::new(feature, "Suspended")
@@ -80,5 +80,22 @@ fn really_stopped(feature: u32) -> Result<()> {
         run.name
     );
     ensure!(calls["- > leaf"] >= 1000, "{}: {calls:?}", run.name);
+    Ok(())
+}
+
+/// Threads that were about to tag an object keep nobody from allocating, nor from looking what is alive.
+fn suspended_tagging(feature: u32) -> Result<()> {
+    let run = Program::new(feature, "SuspendedTagging")
+        .options("alloc=live=exact,snapshot-every=100ms")
+        .run()?;
+    let allocations = run.printed("works\n", 0)?.profile.allocations.as_ref();
+    let shorts = allocations.map(|all| {
+        let sites = all
+            .sites
+            .iter()
+            .filter(|site| &*site.type_name == "short[]");
+        sites.map(|site| site.allocated.objects).sum::<f64>()
+    });
+    ensure!(shorts >= Some(19_000.0), "{}: {shorts:?}", run.name);
     Ok(())
 }

@@ -54,6 +54,15 @@ impl Followed {
         }
     }
 
+    /// How many objects there is room for.
+    pub(super) fn most(&self) -> usize {
+        match self {
+            Followed::Nothing => 0,
+            Followed::Samples(_) => MOST,
+            Followed::All(objects) => objects.most(),
+        }
+    }
+
     /// The tags of all.
     pub(super) fn tags(&self) -> Vec<i64> {
         match self {

@@ -17,7 +17,9 @@ mod threads;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use loadhook_profile::AllocationMode;
 
@@ -44,6 +46,10 @@ const ATTEMPTS: usize = 3;
 /// twice as many as were left.
 const FIRST_CROWD: usize = 1 << 19;
 
+/// The longest wait for another thread that looks: a debugger may have
+/// suspended it.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+
 /// Stands for the types there is no room for, and for the sites.
 const OTHERS: u32 = 0;
 
@@ -62,9 +68,8 @@ pub(crate) struct Samples {
     collects_at_once: OnceLock<bool>,
     /// Whether so much is followed that it is worth looking what is gone.
     is_crowded: AtomicBool,
-    /// Held for reading while an object gets its tag, for writing while tags
-    /// are compared with objects: one without would pass for gone.
-    tagging: RwLock<()>,
+    /// Held by who looks what is gone: a tag is used again where it was found.
+    looking: Mutex<()>,
     state: Mutex<State>,
     /// Of the first snapshot.
     growth: OnceLock<Growth>,
@@ -100,10 +105,10 @@ struct State {
     followed: Followed,
     /// Objects there was no room to follow.
     missed: u64,
-    /// As many followed objects are a crowd.
-    crowd: usize,
-    /// The collections that had ended when it was last looked what is gone.
-    looked_at: u32,
+    /// Tags that are being given to their objects: one that has none yet would
+    /// pass for gone.
+    unfinished: Vec<i64>,
+    crowd: Crowd,
     /// Samples there was no room for under their own site.
     without_site: u64,
 }
@@ -192,7 +197,7 @@ impl Samples {
             collections: AtomicU32::new(0),
             collects_at_once: OnceLock::new(),
             is_crowded: AtomicBool::new(false),
-            tagging: RwLock::new(()),
+            looking: Mutex::new(()),
             state: Mutex::new(State {
                 stacks: Stacks::new(Limits::DEFAULT),
                 owners: Owners::new(),
@@ -200,8 +205,8 @@ impl Samples {
                 type_numbers: HashMap::new(),
                 followed,
                 missed: 0,
-                crowd: FIRST_CROWD,
-                looked_at: 0,
+                unfinished: Vec::new(),
+                crowd: Crowd::default(),
                 without_site: 0,
             }),
             growth: OnceLock::new(),
@@ -313,14 +318,16 @@ impl Samples {
             descriptor: &descriptor,
             estimate: self.estimate(size),
         };
-        let tagging = self.tagging.read().unwrap_or_else(PoisonError::into_inner);
+        // The thread may be suspended for ever while the VM tags the object, so
+        // that no lock is held. One that gets no tag passes for gone.
         if let Some(tag) = self.add(sample) {
-            // One that gets none passes for gone.
             let _ = jvmti.set_tag(event.object, tag);
+            self.lock().unfinished.retain(|other| *other != tag);
         }
-        drop(tagging);
-        if self.is_crowded.swap(false, Ordering::Relaxed) {
-            self.look(jvmti);
+        if self.is_crowded.swap(false, Ordering::Relaxed)
+            && let Some(alone) = self.alone()
+        {
+            self.look(jvmti, &alone);
         }
     }
 
@@ -403,8 +410,8 @@ impl Samples {
         let State {
             owners,
             followed,
+            unfinished,
             crowd,
-            looked_at,
             ..
         } = &mut *state;
         if !owners.add(sample.thread, site, sample.estimate, most) {
@@ -419,7 +426,7 @@ impl Samples {
         if !self.follows {
             return None;
         }
-        if followed.len() >= *crowd && *looked_at != born {
+        if crowd.is_worth_a_look(followed.len(), born) {
             self.is_crowded.store(true, Ordering::Relaxed);
         }
         let tag = followed.put(Record {
@@ -429,7 +436,10 @@ impl Samples {
             estimate: sample.estimate,
         });
         match tag {
-            Some(_) => owners.hold(sample.thread),
+            Some(tag) => {
+                owners.hold(sample.thread);
+                unfinished.push(tag);
+            }
             None => state.missed += 1,
         }
         tag
@@ -451,31 +461,105 @@ impl Samples {
     /// that a collection stops in the midst, and waits for that thread at its
     /// end, and whenever the event is enabled, in a way that no collection can
     /// stop: then all wait for each other, for ever.
-    fn look(&self, jvmti: Jvmti) {
-        let _alone = self.tagging.write().unwrap_or_else(PoisonError::into_inner);
+    fn look(&self, jvmti: Jvmti, _alone: &MutexGuard<'_, ()>) {
         let now = self.collections.load(Ordering::Relaxed);
+        let (mut gone, mut unfinished) = {
+            let state = self.lock();
+            (state.followed.tags(), state.unfinished.clone())
+        };
         let Ok(mut living) = jvmti.tags() else {
             return;
         };
+        unfinished.sort_unstable();
         living.sort_unstable();
+        let is_there = |tag: &i64| {
+            living
+                .binary_search(tag)
+                .or_else(|_| unfinished.binary_search(tag))
+        };
+        gone.retain(|tag| is_there(tag).is_err());
         let mut state = self.lock();
         let State {
-            followed, owners, ..
+            followed,
+            owners,
+            crowd,
+            ..
         } = &mut *state;
-        for tag in followed.tags() {
-            if living.binary_search(&tag).is_err()
-                && let Some(thread) = followed.take(tag)
-            {
+        for tag in gone {
+            if let Some(thread) = followed.take(tag) {
                 owners.release(thread);
             }
         }
-        state.crowd = FIRST_CROWD.max(2 * state.followed.len());
-        state.looked_at = now;
+        crowd.was_looked_at(followed.len(), followed.most(), now);
+    }
+
+    /// The right to look, unless another thread does.
+    fn alone(&self) -> Option<MutexGuard<'_, ()>> {
+        match self.looking.try_lock() {
+            Ok(alone) => Some(alone),
+            Err(TryLockError::Poisoned(alone)) => Some(alone.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Looks, and waits for another that does, but not for ever; whether it did.
+    fn look_in_time(&self, jvmti: Jvmti) -> bool {
+        let end = Instant::now() + LONGEST_LOOK;
+        loop {
+            if let Some(alone) = self.alone() {
+                self.look(jvmti, &alone);
+                return true;
+            }
+            if Instant::now() >= end {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// `GarbageCollectionFinish`: the program stands still.
     pub(crate) fn collection_ends(&self) {
         self.collections.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// When so much is followed that it is worth looking what is gone.
+#[derive(Debug)]
+struct Crowd {
+    /// As many objects are a crowd.
+    objects: usize,
+    /// The collections after which it is.
+    collections: u32,
+    /// Collections between a look that found little gone and the next.
+    rest: u32,
+}
+
+impl Default for Crowd {
+    fn default() -> Self {
+        Crowd {
+            objects: FIRST_CROWD,
+            collections: 1,
+            rest: 1,
+        }
+    }
+}
+
+impl Crowd {
+    fn is_worth_a_look(&self, followed: usize, collections: u32) -> bool {
+        followed >= self.objects && collections >= self.collections
+    }
+
+    /// After `now` collections so many were left, of `most` that there is room
+    /// for. Where most of them are alive the next look finds little: looks get
+    /// rarer, so that all together take a part of the time of the collections.
+    fn was_looked_at(&mut self, left: usize, most: usize, now: u32) {
+        let twice = FIRST_CROWD.max(2 * left);
+        self.objects = twice.min(most);
+        self.rest = match twice > most {
+            true => self.rest.saturating_mul(2),
+            false => 1,
+        };
+        self.collections = now.saturating_add(self.rest);
     }
 }
 
@@ -509,6 +593,31 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn looks_get_rarer_where_most_are_alive() {
+        let most = 7 << 20;
+        let mut crowd = Crowd::default();
+        assert!(
+            !crowd.is_worth_a_look(FIRST_CROWD, 0),
+            "nothing is gone before a collection"
+        );
+        assert!(crowd.is_worth_a_look(FIRST_CROWD, 1));
+        // All that there is room for is a crowd, however many are alive.
+        for (left, rest) in [
+            (4 << 20, 2),
+            (6 << 20, 4),
+            (most, 8),
+            (3 << 20, 1),
+            (most, 2),
+        ] {
+            crowd.was_looked_at(left, most, 100);
+            let followed = (2 * left).min(most);
+            assert!(!crowd.is_worth_a_look(followed, 99 + rest), "{left}");
+            assert!(crowd.is_worth_a_look(followed, 100 + rest), "{left}");
+            assert!(!crowd.is_worth_a_look(followed - 1, u32::MAX), "{left}");
+        }
+    }
 
     #[test]
     fn a_collection_between_is_not_the_collector_s_way() {

@@ -77,6 +77,11 @@ impl Objects {
         self.heap.objects()
     }
 
+    /// How many there is room for.
+    pub(super) fn most(&self) -> usize {
+        self.limits.objects
+    }
+
     pub(super) fn tags(&self) -> impl Iterator<Item = i64> {
         self.heap.ids().map(|ObjectId(tag)| tag.cast_signed())
     }

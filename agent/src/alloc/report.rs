@@ -35,13 +35,17 @@ const MANY_LARGE: f64 = 0.05;
 
 /// Measured with 400 KB and 24 KB of small objects in turn: of these 2.6 times
 /// as many are estimated as there are on JDK 17 and 21, two thirds on JDK 11.
-const AROUND_LARGE: &str = "estimates may be wrong by more than their errors: with an object too large for     a thread's buffer, as there are many of, this VM (before JDK 25) loses count of the thread's bytes;     with -XX:-UseTLAB, and G1 or ZGC, they are right";
+const AROUND_LARGE: &str = "estimates may be wrong by more than their errors: with an object too large for \
+    a thread's buffer, as there are many of, this VM (before JDK 25) loses count of the thread's bytes; \
+    with -XX:-UseTLAB, and G1 or ZGC, they are right";
 
 /// Where in the code, without its callers, and which type.
 type Leaf = (Option<Place>, u32);
 
 const AT_LAST_COLLECTION: &str = "what is alive is what was so at the last collection: this \
     collector is asked for none when a profile is written";
+
+const NOT_LOOKED: &str = "what is alive may be gone: a suspended thread keeps others from looking";
 
 /// What was alive at the first snapshot, to be compared with what is later.
 #[derive(Debug)]
@@ -79,12 +83,20 @@ impl Samples {
     /// Puts what was seen into a profile, beside what instructions have made.
     /// Where it is followed what is alive, the heap is collected first, if the
     /// VM does so in one stop; else it is what was alive at the last collection.
-    pub(crate) fn add_to(&self, jvmti: Jvmti, loaders: &Loaders, profile: &mut Profile) {
-        if self.follows {
-            if self.collects_at_once() {
-                let _ = jvmti.collect_garbage();
-            }
-            self.look(jvmti);
+    /// Where it does not go on, it puts in nothing.
+    pub(crate) fn add_to(
+        &self,
+        jvmti: Jvmti,
+        loaders: &Loaders,
+        profile: &mut Profile,
+        goes_on: impl Fn() -> bool,
+    ) {
+        if self.follows && goes_on() && self.collects_at_once() {
+            let _ = jvmti.collect_garbage();
+        }
+        let is_known = !self.follows || goes_on() && self.look_in_time(jvmti);
+        if !goes_on() {
+            return;
         }
         let picture = self.picture();
         let alive = picture.alive();
@@ -121,6 +133,9 @@ impl Samples {
         }
         if self.follows && !self.collects_at_once() {
             notes.push(AT_LAST_COLLECTION.to_owned());
+        }
+        if !is_known {
+            notes.push(NOT_LOOKED.to_owned());
         }
         if self.follows {
             notes.extend(self.growth(&picture));

@@ -1,0 +1,31 @@
+/** Threads that do nothing but allocate are suspended, for ever, wherever they are then. */
+public final class SuspendedTagging {
+    static volatile Object sink;
+
+    @SuppressWarnings({"deprecation", "removal"})
+    public static void main(String[] args) throws Exception {
+        Thread[] threads = new Thread[24];
+        for (int i = 0; i < threads.length; i++) {
+            threads[i] = new Thread(() -> {
+                while (true) {
+                    sink = new byte[16];
+                }
+            });
+            threads[i].setDaemon(true);
+            threads[i].start();
+        }
+        Thread.sleep(300);
+        for (Thread thread : threads) {
+            thread.suspend();
+        }
+        // Others allocate, before somebody looks what is alive and while.
+        Thread other = new Thread(() -> {
+            for (int i = 0; i < 20_000; i++) {
+                sink = new short[3];
+            }
+        });
+        other.start();
+        other.join();
+        System.out.println("works");
+    }
+}
