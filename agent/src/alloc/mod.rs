@@ -254,6 +254,11 @@ impl Samples {
             _ => event::SAMPLED_OBJECT_ALLOC,
         };
         jvmti.notify(event, true)?;
+        if matches!(self.source, Source::Sampled(_)) && self.is_before(25) {
+            // The VM does not sample from the buffer that a thread has already,
+            // of megabytes: a collection takes it away.
+            let _ = jvmti.collect_garbage();
+        }
         self.has_begun.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -351,10 +356,8 @@ impl Samples {
         self.feature.get() == Some(&11)
     }
 
-    /// Whether this VM, with an object too large for a thread's buffer, takes
-    /// the rest of the buffer for allocated, or on JDK 11 for seen.
-    fn errs_at_large(&self) -> bool {
-        self.feature.get().is_some_and(|feature| *feature < 25)
+    fn is_before(&self, feature: u32) -> bool {
+        self.feature.get().is_some_and(|it| *it < feature)
     }
 
     /// Whose the samples of the calling thread are.
