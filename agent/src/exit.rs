@@ -1,7 +1,7 @@
 //! The profile is written when the VM ends, and before if snapshots are asked
 //! for.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -98,7 +98,18 @@ fn profile(
     if counts_allocations {
         measure(agent, jni, tracker, moment, &classes, &snapshot);
     }
-    let mut profile = symbols(agent, tracker, classes).profile(snapshot);
+    let samples = match &agent.samples {
+        Some(samples) => {
+            let picture = samples.look_and_picture(agent.jvmti, goes_on);
+            Some((samples, picture.ok_or("the VM ends")?))
+        }
+        None => None,
+    };
+    // Named together: an ordinal tells apart only those that it was given with.
+    let sampled = samples.iter().flat_map(|(_, picture)| picture.loaders());
+    let counted = classes.iter().map(|class| class.loader);
+    let loaders = agent.loaders.names(sampled.chain(counted).collect());
+    let mut profile = symbols(tracker, classes, &loaders).profile(snapshot);
 
     let property = |name| agent.jvmti.system_property(name).unwrap_or_default();
     profile.header.command = property("sun.java.command");
@@ -133,8 +144,8 @@ fn profile(
             profile.header.notes.push(note);
         }
     }
-    if let Some(samples) = &agent.samples {
-        samples.add_to(agent.jvmti, &agent.loaders, &mut profile, goes_on);
+    if let Some((samples, picture)) = samples {
+        samples.add_to(&picture, &loaders, &mut profile);
     }
     Ok(profile)
 }
@@ -214,11 +225,12 @@ fn has_untimed_threads(agent: &Agent, profile: &Profile) -> bool {
         && (agent.virtual_threads.load(Ordering::Relaxed) || profile.threads.iter().any(is_virtual))
 }
 
-fn symbols(agent: &Agent, tracker: &Tracker, classes: Vec<ClassSymbols>) -> Symbols {
+fn symbols(
+    tracker: &Tracker,
+    classes: Vec<ClassSymbols>,
+    loaders: &HashMap<u32, String>,
+) -> Symbols {
     let mut symbols = Symbols::default();
-    let loaders = agent
-        .loaders
-        .names(classes.iter().map(|class| class.loader).collect());
     for class in classes {
         let loader: Arc<str> = loaders.get(&class.loader).map_or("?", |name| name).into();
         for method in class.methods {

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 mod support;
 use support::{Finished, Program};
 
-on_each_jdk!(layouts contexts retransformed full_at_the_end full vanishing loaders initialising beyond);
+on_each_jdk!(layouts contexts retransformed full_at_the_end full vanishing loaders same_names initialising beyond);
 on_jdks!(compact_headers: on_25 25);
 on_jdks!(wide_class_pointers: on_17 17);
 
@@ -284,6 +284,68 @@ fn loaders(feature: u32) -> Result<()> {
         "kept java.lang.Object 100 Some(1600.0)",
     ];
     ensure!(found == expected, "{}: {found:?}", run.name);
+    Ok(())
+}
+
+/// Of two loaders with one name only the second allocates: none of it is the first's, whoever tells of it, and no
+/// method is there under two loaders' names.
+fn same_names(feature: u32) -> Result<()> {
+    const OF_SECOND: &str = "SameNames$Own#2";
+    for options in [
+        "alloc=exact",
+        "alloc=exact,timing=count",
+        "alloc=live=exact,timing=count",
+    ] {
+        let run = Program::new(feature, "SameNames")
+            .options(&format!("include=SameNames$Plugin,{options}"))
+            .jvm(&["-Xint"])
+            .run()?;
+        run.printed("1000\n", 0)?;
+        let methods = &run.profile.methods;
+        let allocations = allocations(&run.profile)?;
+        let mut made: BTreeMap<_, f64> = BTreeMap::new();
+        for site in &allocations.sites {
+            let path =
+                std::iter::successors(site.frame, |at| allocations.frames[*at as usize].parent);
+            let mut path = path.map(|at| &methods[allocations.frames[at as usize].method as usize]);
+            // Not what loading the classes makes.
+            if site.type_name.starts_with("SameNames$Made")
+                && let Some(method) = path.find(|method| &*method.class == "SameNames$Plugin")
+            {
+                *made.entry((&*method.loader, &*site.type_name)).or_default() +=
+                    site.allocated.objects;
+            }
+        }
+        let expected = [
+            ((OF_SECOND, "SameNames$Made"), 1000.0),
+            ((OF_SECOND, "SameNames$Made[]"), 1000.0),
+        ];
+        ensure!(made == BTreeMap::from(expected), "{}: {made:?}", run.name);
+
+        let is_apply = |at: u32| {
+            let method = &methods[at as usize];
+            // Not the bridge to it.
+            (&*method.name == "apply" && method.descriptor.starts_with("(["))
+                .then_some(&*method.loader)
+        };
+        let mut calls: BTreeMap<_, u64> = BTreeMap::new();
+        for node in run.profile.threads.iter().flat_map(|thread| &thread.nodes) {
+            if let Some(loader) = is_apply(node.method) {
+                *calls.entry(loader).or_default() += node.calls;
+            }
+        }
+        let (expected, loaders) = match options.contains("timing") {
+            true => (
+                BTreeMap::from([("SameNames$Own", 1), (OF_SECOND, 2)]),
+                vec!["SameNames$Own", OF_SECOND],
+            ),
+            false => (BTreeMap::new(), vec![OF_SECOND]),
+        };
+        ensure!(calls == expected, "{}: {calls:?}", run.name);
+        let mut found: Vec<_> = (0..methods.len() as u32).filter_map(is_apply).collect();
+        found.sort_unstable();
+        ensure!(found == loaders, "{}: {found:?}", run.name);
+    }
     Ok(())
 }
 

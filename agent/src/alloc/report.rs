@@ -14,7 +14,6 @@ use super::stacks::{Node, Place, Symbol};
 use super::threads::{Owner, Owners, Site};
 use super::{DEPTH, Samples, Source, State};
 use crate::ffi::jvmti::Jvmti;
-use crate::loaders::Loaders;
 
 /// Sites that are named as growing.
 const MOST_GROWING: usize = 10;
@@ -57,9 +56,11 @@ pub(super) struct Growth {
 
 /// What a profile tells, copied at one moment: who allocates does not wait
 /// while it is built.
-struct Picture {
+pub(crate) struct Picture {
     /// The collections that have ended.
     now: u32,
+    /// Whether it was looked what is alive.
+    is_known: bool,
     symbols: Vec<Symbol>,
     nodes: Vec<Node>,
     types: Vec<Arc<str>>,
@@ -80,29 +81,33 @@ struct Alive {
 }
 
 impl Samples {
-    /// Puts what was seen into a profile, beside what instructions have made.
-    /// Where it is followed what is alive, the heap is collected first, if the
-    /// VM does so in one stop; else it is what was alive at the last collection.
-    /// Where it does not go on, it puts in nothing.
-    pub(crate) fn add_to(
+    /// What was seen; nothing where it does not go on. Where it is followed what
+    /// is alive, the heap is collected first, if the VM does so in one stop; else
+    /// it is what was alive at the last collection.
+    pub(crate) fn look_and_picture(
         &self,
         jvmti: Jvmti,
-        loaders: &Loaders,
-        profile: &mut Profile,
         goes_on: impl Fn() -> bool,
-    ) {
+    ) -> Option<Picture> {
         if self.follows && goes_on() && self.collects_at_once() {
             let _ = jvmti.collect_garbage();
         }
         let is_known = !self.follows || goes_on() && self.look_in_time(jvmti);
-        if !goes_on() {
-            return;
-        }
-        let picture = self.picture();
+        goes_on().then(|| self.picture(is_known))
+    }
+
+    /// Puts what was seen into a profile, beside what instructions have made.
+    /// `loaders` are the names of those of the picture, the same as the
+    /// profile has.
+    pub(crate) fn add_to(
+        &self,
+        picture: &Picture,
+        loaders: &HashMap<u32, String>,
+        profile: &mut Profile,
+    ) {
         let alive = picture.alive();
-        let names = loaders.names(picture.symbols.iter().map(|s| s.loader).collect());
         let mut builder = Builder::new(profile);
-        builder.frames(&picture, &names);
+        builder.frames(picture, loaders);
         let mut all = Estimate::default();
         let mut large = 0.0;
         for (number, owner) in picture.owners.with_sites() {
@@ -113,7 +118,7 @@ impl Samples {
                     large += estimate.bytes;
                 }
                 let alive = alive.get(&(number, *site)).copied().unwrap_or_default();
-                builder.site(&picture, thread, *site, *estimate, alive);
+                builder.site(picture, thread, *site, *estimate, alive);
             }
         }
         let Builder { frames, sites, .. } = builder;
@@ -136,11 +141,11 @@ impl Samples {
         if self.follows && !self.collects_at_once() {
             notes.push(AT_LAST_COLLECTION.to_owned());
         }
-        if !is_known {
+        if !picture.is_known {
             notes.push(NOT_LOOKED.to_owned());
         }
         if self.follows {
-            notes.extend(self.growth(&picture));
+            notes.extend(self.growth(picture));
         }
         profile.header.notes.extend(notes);
         profile.allocations = Some(Allocations {
@@ -161,7 +166,7 @@ impl Samples {
         self.collects_at_once.get() == Some(&true)
     }
 
-    fn picture(&self) -> Picture {
+    fn picture(&self, is_known: bool) -> Picture {
         let state = self.lock();
         // Under the lock: no record is younger.
         let now = self.collections.load(Ordering::Relaxed);
@@ -173,6 +178,7 @@ impl Samples {
         });
         Picture {
             now,
+            is_known,
             survivors: owned.collect(),
             symbols: state.stacks.symbols().to_vec(),
             nodes: state.stacks.nodes().to_vec(),
@@ -270,6 +276,11 @@ impl State {
 }
 
 impl Picture {
+    /// The loaders whose methods it names, by number.
+    pub(crate) fn loaders(&self) -> impl Iterator<Item = u32> {
+        self.symbols.iter().map(|symbol| symbol.loader)
+    }
+
     fn alive(&self) -> HashMap<(u32, Site), Alive> {
         let mut alive: HashMap<(u32, Site), Alive> = HashMap::new();
         for record in &self.survivors {

@@ -1,0 +1,63 @@
+import java.io.InputStream;
+import java.util.function.UnaryOperator;
+
+/** One class in two loaders of one name: the first does not allocate. */
+public class SameNames {
+    public static class Made {}
+
+    public static class Plugin implements UnaryOperator<Object[]> {
+        /** Copies the first row to the others: so does the VM itself. */
+        @Override
+        public Object[] apply(Object[] rows) {
+            Object made = null;
+            for (int at = 1; at < rows.length; at++) {
+                rows[at] = ((Made[]) rows[0]).clone();
+                made = new Made();
+            }
+            return rows;
+        }
+    }
+
+    static class Own extends ClassLoader {
+        Own() {
+            super(SameNames.class.getClassLoader());
+        }
+
+        @Override
+        protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
+            if (!name.equals("SameNames$Plugin")) {
+                return super.loadClass(name, resolve);
+            }
+            Class<?> loaded = findLoadedClass(name);
+            if (loaded != null) {
+                return loaded;
+            }
+            try (InputStream stream = getParent().getResourceAsStream("SameNames$Plugin.class")) {
+                byte[] bytes = stream.readAllBytes();
+                return defineClass(name, bytes, 0, bytes.length);
+            } catch (java.io.IOException error) {
+                throw new ClassNotFoundException(name, error);
+            }
+        }
+    }
+
+    static Object[] kept;
+
+    @SuppressWarnings("unchecked")
+    static UnaryOperator<Object[]> plugin() throws Exception {
+        Class<?> plugin = new Own().loadClass("SameNames$Plugin");
+        return (UnaryOperator<Object[]>) plugin.getConstructor().newInstance();
+    }
+
+    public static void main(String[] args) throws Exception {
+        UnaryOperator<Object[]> first = plugin();
+        UnaryOperator<Object[]> second = plugin();
+        Object[] nothing = {new Made[4]};
+        Object[] rows = new Object[1001];
+        rows[0] = nothing[0];
+        first.apply(nothing);
+        second.apply(nothing);
+        kept = second.apply(rows);
+        System.out.println(kept.length - 1);
+    }
+}
