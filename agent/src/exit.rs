@@ -100,7 +100,7 @@ fn profile(
     }
     let samples = match &agent.samples {
         Some(samples) => {
-            let picture = samples.look_and_picture(agent.jvmti, goes_on);
+            let picture = samples.look_and_picture(agent, jni, moment == Moment::Midst, goes_on);
             Some((samples, picture.ok_or("the VM ends")?))
         }
         None => None,

@@ -275,7 +275,7 @@ fn growth(feature: u32) -> Result<()> {
     let line = marks("Kept")?.into_iter().find(|(_, mark)| mark == "grows");
     let line = line.context("a mark")?.0;
     let growing =
-        format!("alive since the first snapshot: 47.8 MB more of int[] from Kept.main:{line}");
+        format!("more is alive than at the first snapshot: 47.8 MB of int[] from Kept.main:{line}");
     let notes = &profile.header.notes;
     ensure!(notes.contains(&growing), "{growing}: {notes:?}");
     Ok(())

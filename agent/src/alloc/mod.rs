@@ -8,6 +8,7 @@
 
 mod estimate;
 mod live;
+mod marks;
 mod objects;
 mod report;
 mod resolve;
@@ -25,6 +26,7 @@ use loadhook_profile::AllocationMode;
 
 use self::estimate::Estimate;
 use self::live::{Followed, Record, Records};
+use self::marks::Marks;
 use self::objects::Objects;
 use self::report::Growth;
 use self::stacks::{Limits, Numbers, Stacks};
@@ -66,6 +68,12 @@ pub(crate) struct Samples {
     collections: AtomicU32,
     /// Whether the VM collects the heap in one stop when it is asked to.
     collects_at_once: OnceLock<bool>,
+    /// For collectors that do not.
+    marks: Marks,
+    /// The collections that had ended at the last mark.
+    marked: AtomicU32,
+    /// The class of a mark.
+    object: OnceLock<Reference>,
     /// Whether so much is followed that it is worth looking what is gone.
     is_crowded: AtomicBool,
     /// Held by who looks what is gone: a tag is used again where it was found.
@@ -120,10 +128,14 @@ struct Own {
     number: Option<u32>,
     /// The size of its last sample, 0 before.
     previous: u64,
+    /// Whether it makes a [mark](Marks).
+    is_marking: bool,
 }
 
 thread_local! {
-    static OWN: Cell<Own> = const { Cell::new(Own { number: None, previous: 0 }) };
+    static OWN: Cell<Own> = const {
+        Cell::new(Own { number: None, previous: 0, is_marking: false })
+    };
 }
 
 /// What `SampledObjectAlloc` and `VMObjectAlloc` tell.
@@ -196,6 +208,9 @@ impl Samples {
             has_begun: AtomicBool::new(false),
             collections: AtomicU32::new(0),
             collects_at_once: OnceLock::new(),
+            marks: Marks::default(),
+            marked: AtomicU32::new(0),
+            object: OnceLock::new(),
             is_crowded: AtomicBool::new(false),
             looking: Mutex::new(()),
             state: Mutex::new(State {
@@ -237,6 +252,11 @@ impl Samples {
             let _ = self.feature.set(feature);
         }
         if self.follows {
+            if let Some(Ok(object)) =
+                jni.framed(|| jni.global(jni.find_class(c"java/lang/Object")?))
+            {
+                let _ = self.object.set(object);
+            }
             jvmti.notify(event::GARBAGE_COLLECTION_FINISH, true)?;
             // A thread's buffer has objects that nobody sees until it is
             // replaced, as it is by a collection.
@@ -288,8 +308,9 @@ impl Samples {
     /// `SampledObjectAlloc` or `VMObjectAlloc`, in the thread that allocates.
     pub(crate) fn take(&self, agent: &Agent, jni: Jni<'_>, event: Event) {
         let jvmti = agent.jvmti;
-        // A thread that attaches to the VM and has no object yet: JDK 11.
-        if event.thread.is_null() {
+        // A thread that attaches to the VM and has no object yet: JDK 11. And
+        // what is made here is not the program's.
+        if event.thread.is_null() || OWN.get().is_marking {
             return;
         }
         let Ok(size) = u64::try_from(event.size) else {
@@ -333,6 +354,44 @@ impl Samples {
             && let Some(alone) = self.alone()
         {
             self.look(jvmti, &alone);
+        }
+        if self.follows && !self.collects_at_once() {
+            let now = self.collections.load(Ordering::Relaxed);
+            if self.marked.swap(now, Ordering::Relaxed) != now {
+                self.mark(jni, now);
+            }
+        }
+    }
+
+    fn mark(&self, jni: Jni<'_>, now: u32) {
+        if let Some(object) = self.object.get() {
+            let own = OWN.get();
+            OWN.set(Own {
+                is_marking: true,
+                ..own
+            });
+            self.marks.make(jni, *object, now);
+            OWN.set(own);
+        }
+    }
+
+    /// Has a collector with threads of its own tell the dead from the living,
+    /// as long as it can.
+    fn collect_marked(&self, jvmti: Jvmti, jni: Jni<'_>) {
+        // What is younger than this mark nobody knows of.
+        let now = self.collections.fetch_add(1, Ordering::Relaxed) + 1;
+        self.marked.store(now, Ordering::Relaxed);
+        self.mark(jni, now);
+        let _ = jvmti.collect_garbage();
+    }
+
+    /// The thread ends that the JVM began in: at the VM's end it is too late for
+    /// some collectors. Where it has a stack it has called `System.exit`, and
+    /// the VM ends.
+    pub(crate) fn main_ends(&self, jvmti: Jvmti, jni: Jni<'_>) {
+        let has_returned = jvmti.stack_trace(1).is_empty();
+        if has_returned && self.follows && self.has_begun() && !self.collects_at_once() {
+            self.collect_marked(jvmti, jni);
         }
     }
 

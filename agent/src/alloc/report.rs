@@ -13,7 +13,8 @@ use super::live::Record;
 use super::stacks::{Node, Place, Symbol};
 use super::threads::{Owner, Owners, Site};
 use super::{DEPTH, Samples, Source, State};
-use crate::ffi::jvmti::Jvmti;
+use crate::agent::Agent;
+use crate::ffi::jni::Jni;
 
 /// Sites that are named as growing.
 const MOST_GROWING: usize = 10;
@@ -41,8 +42,8 @@ const AROUND_LARGE: &str = "estimates may be wrong by more than their errors: wi
 /// Where in the code, without its callers, and which type.
 type Leaf = (Option<Place>, u32);
 
-const AT_LAST_COLLECTION: &str = "what is alive is what was so at the last collection: this \
-    collector is asked for none when a profile is written";
+const AT_LAST_COLLECTION: &str = "what is alive is what was so at the last collection of the whole \
+    heap, without what was made since: this collector cannot be asked for one while the VM ends";
 
 const NOT_LOOKED: &str = "what is alive may be gone: a suspended thread keeps others from looking";
 
@@ -59,8 +60,12 @@ pub(super) struct Growth {
 pub(crate) struct Picture {
     /// The collections that have ended.
     now: u32,
+    /// What was made before this collection, and is there, is alive.
+    judged: u32,
     /// Whether it was looked what is alive.
     is_known: bool,
+    /// Whether no collection could be asked for.
+    is_late: bool,
     symbols: Vec<Symbol>,
     nodes: Vec<Node>,
     types: Vec<Arc<str>>,
@@ -86,14 +91,35 @@ impl Samples {
     /// it is what was alive at the last collection.
     pub(crate) fn look_and_picture(
         &self,
-        jvmti: Jvmti,
+        agent: &Agent,
+        jni: Jni<'_>,
+        in_midst: bool,
         goes_on: impl Fn() -> bool,
     ) -> Option<Picture> {
-        if self.follows && goes_on() && self.collects_at_once() {
-            let _ = jvmti.collect_garbage();
+        let jvmti = agent.jvmti;
+        let at_once = self.collects_at_once();
+        if self.follows && goes_on() {
+            // Who has asked such a collector just before the VM's end waits for
+            // ever, but its end does not wait for that.
+            agent.turns.outside(|| match at_once {
+                true => drop(jvmti.collect_garbage()),
+                false if in_midst => self.collect_marked(jvmti, jni),
+                false => {}
+            });
         }
         let is_known = !self.follows || goes_on() && self.look_in_time(jvmti);
-        goes_on().then(|| self.picture(is_known))
+        if !goes_on() {
+            return None;
+        }
+        let judged = match self.follows && !at_once {
+            true => Some(self.marks.gone(jni).unwrap_or_default()),
+            false => None,
+        };
+        Some(Picture {
+            is_known,
+            is_late: self.follows && !at_once && !in_midst,
+            ..self.picture(judged)
+        })
     }
 
     /// Puts what was seen into a profile, beside what instructions have made.
@@ -138,7 +164,7 @@ impl Samples {
         if self.source == Source::All && self.draws_as_11() {
             notes.push(BEHIND_LARGE.to_owned());
         }
-        if self.follows && !self.collects_at_once() {
+        if picture.is_late {
             notes.push(AT_LAST_COLLECTION.to_owned());
         }
         if !picture.is_known {
@@ -162,23 +188,28 @@ impl Samples {
         });
     }
 
-    fn collects_at_once(&self) -> bool {
+    pub(super) fn collects_at_once(&self) -> bool {
         self.collects_at_once.get() == Some(&true)
     }
 
-    fn picture(&self, is_known: bool) -> Picture {
+    /// What was made before the mark `judged` was told from the dead, or what
+    /// was made before the last collection.
+    fn picture(&self, judged: Option<u32>) -> Picture {
         let state = self.lock();
         // Under the lock: no record is younger.
         let now = self.collections.load(Ordering::Relaxed);
         let records = state.followed.all().into_iter();
-        let survivors = records.filter(|record| record.born != now);
+        let judged = judged.unwrap_or(now);
+        let survivors = records.filter(|record| record.born < judged);
         let owned = survivors.map(|record| Record {
             thread: state.owners.current(record.thread),
             ..record
         });
         Picture {
             now,
-            is_known,
+            judged,
+            is_known: true,
+            is_late: false,
             survivors: owned.collect(),
             symbols: state.stacks.symbols().to_vec(),
             nodes: state.stacks.nodes().to_vec(),
@@ -207,7 +238,7 @@ impl Samples {
             let alive = now.into_iter().map(|(leaf, [_, early])| (leaf, early));
             let _ = self.growth.set(Growth {
                 alive: alive.collect(),
-                at: picture.now,
+                at: picture.judged,
             });
             return Vec::new();
         };
@@ -231,7 +262,7 @@ impl Samples {
                 false => String::new(),
             };
             format!(
-                "more alive than at the first snapshot: {} more{error} of {}",
+                "more is alive than at the first snapshot: {}{error} of {}",
                 size(bytes),
                 picture.describe(leaf)
             )

@@ -19,8 +19,11 @@ unsafe impl Send for Reference {}
 unsafe impl Sync for Reference {}
 
 impl Reference {
+    /// What a weak reference is to when its object is gone.
+    pub(crate) const NULL: Reference = Reference(null_mut());
+
     /// The loader of the boot classes.
-    pub(crate) const BOOT_LOADER: Reference = Reference(null_mut());
+    pub(crate) const BOOT_LOADER: Reference = Reference::NULL;
 
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
@@ -173,6 +176,20 @@ impl<'e> Jni<'e> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is valid on this thread.
         self.reference(unsafe { self.function::<F>(jni::NEW_GLOBAL_REF)(self.env, object.0) })
+    }
+
+    /// A reference for every thread that does not keep its object alive.
+    pub(crate) fn weak(self, object: Reference) -> Result<Reference, Thrown> {
+        type F = unsafe extern "system" fn(Env, Object) -> Object;
+        // SAFETY: the reference is valid on this thread.
+        self.reference(unsafe { self.function::<F>(jni::NEW_WEAK_GLOBAL_REF)(self.env, object.0) })
+    }
+
+    /// Frees a reference that [`weak`](Self::weak) made, for good.
+    pub(crate) fn delete_weak(self, weak: Reference) {
+        type F = unsafe extern "system" fn(Env, Object);
+        // SAFETY: who has it does not use it again.
+        unsafe { self.function::<F>(jni::DELETE_WEAK_GLOBAL_REF)(self.env, weak.0) }
     }
 
     pub(crate) fn is_same(self, a: Reference, b: Reference) -> bool {

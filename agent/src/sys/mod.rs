@@ -83,6 +83,8 @@ pub mod jni {
     pub const RELEASE_STRING_UTF_CHARS: usize = 170;
     pub const NEW_LONG_ARRAY: usize = 180;
     pub const GET_LONG_ARRAY_REGION: usize = 204;
+    pub const NEW_WEAK_GLOBAL_REF: usize = 226;
+    pub const DELETE_WEAK_GLOBAL_REF: usize = 227;
 }
 
 /// Places in `jvmtiInterface_1_`.

@@ -1,0 +1,21 @@
+import java.util.ArrayList;
+import java.util.List;
+
+/** Keeps something from its beginning on, and drops much more, which most collections need not look at twice. */
+public class Churned {
+    static final List<byte[]> KEPT = new ArrayList<>();
+    static volatile Object sink;
+
+    public static void main(String[] args) {
+        for (int i = 0; i < 2000; i++) {
+            KEPT.add(new byte[10_000]); // @kept
+        }
+        for (int i = 0; i < 300_000; i++) {
+            sink = new int[2500]; // @dropped
+        }
+        System.out.println("kept " + KEPT.size());
+        if (args[0].equals("exit")) {
+            System.exit(7);
+        }
+    }
+}
