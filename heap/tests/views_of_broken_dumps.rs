@@ -48,7 +48,10 @@ proptest! {
             prop_assert!(found.worst.iter().all(|row| row.count > 1));
         }
         if let Ok((found, _)) = Threads::read(|| Ok(&dump[..])) {
-            prop_assert!(found.threads.len() <= 1);
+            // Other numbers may make other threads, but none out of nothing: each has a root of its own, of at
+            // least 13 bytes, or a stack of its own, and each frame an identifier in one stack.
+            let frames: usize = found.threads.iter().map(|thread| thread.frames.len()).sum();
+            prop_assert!(13 * found.threads.len() + 4 * frames <= dump.len());
         }
     }
 }
