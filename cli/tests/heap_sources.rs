@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Done, done, folder, in_environment, loadhook};
+use common::{Done, done, executable, folder, in_environment, loadhook};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use loadhook_profile::Profile;
@@ -86,7 +86,7 @@ fn what_must_not_be_read_is_told_in_a_line() {
     if fs::read(&file).is_ok() {
         // Root may read all; nobody may not, and needs the program where it can see it.
         let program = folder.path().join("loadhook");
-        fs::copy(env!("CARGO_BIN_EXE_loadhook"), &program).expect("room");
+        executable(env!("CARGO_BIN_EXE_loadhook").as_ref(), &program);
         command = Command::new(program);
         command.args(["heap", "secret.hprof"]);
         command.current_dir(folder.path()).uid(65_534).gid(65_534);

@@ -38,7 +38,7 @@ fn shared() -> &'static Shared {
             (Path::new(env!("CARGO_BIN_EXE_loadhook")), "bin/loadhook"),
             (&agent, "lib/libloadhook_agent.so"),
         ] {
-            fs::copy(from, folder.join(to)).unwrap_or_else(|e| panic!("{}: {e}", from.display()));
+            executable(from, &folder.join(to));
         }
         let jdk = Jdk::find(17).expect("JDK 17");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Shop.java");
@@ -52,6 +52,14 @@ fn shared() -> &'static Shared {
             java: jdk.home.join("bin"),
         }
     })
+}
+
+/// Copies what is to be executed. Another process does that: one that another thread
+/// starts meanwhile has whatever this one writes open for a moment, too, and what somebody
+/// may write to cannot be executed.
+pub(crate) fn executable(from: &Path, to: &Path) {
+    let mut install = Command::new("install");
+    helpers::output(install.args(["-m", "755"]).args([from, to])).expect("room");
 }
 
 /// The agent's library as installed.

@@ -6,15 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::SERVED;
-use crate::common::{agent, calls, classes, done, folder, loadhook, mode, profiles, read, run};
+use crate::common::{
+    agent, calls, classes, done, executable, folder, loadhook, mode, profiles, read, run,
+};
 
 /// A script that runs the program twice.
 pub(crate) fn script(folder: &Path) {
-    use std::os::unix::fs::PermissionsExt;
     let line = format!("java -cp '{}' shop.Shop", classes().display());
-    let file = folder.join("twice");
-    fs::write(&file, format!("#!/bin/sh\n{line} serve\n{line} exit 7\n")).expect("ours");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("ours");
+    let text = folder.join("text");
+    fs::write(&text, format!("#!/bin/sh\n{line} serve\n{line} exit 7\n")).expect("ours");
+    executable(&text, &folder.join("twice"));
 }
 
 #[test]
