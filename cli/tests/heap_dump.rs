@@ -8,11 +8,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::Duration;
 
 use common::held::{
-    Held, begun, classes, dump, has, is_whole, names, needs_root, outcome, send, spawned,
+    Held, begun, classes, dump, has, is_whole, names, needs_root, outcome, send, spawned, until,
 };
 use common::{done, folder, loadhook, mode};
 use loadhook_tests::jdk::Jdk;
@@ -130,9 +128,9 @@ fn a_stopped_jvm_is_not_waited_for() {
     let jvm = Held::start(17, &[], 10);
     jvm.send(Signal::STOP);
     let status = format!("/proc/{}/status", jvm.pid());
-    while !fs::read_to_string(&status).is_ok_and(|text| text.contains("State:\tT")) {
-        thread::sleep(Duration::from_millis(1));
-    }
+    until(&jvm.0, || {
+        fs::read_to_string(&status).is_ok_and(|text| text.contains("State:\tT"))
+    });
     let result = done(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
     jvm.send(Signal::CONT);
     result.expect(1, "", &[" is stopped: it can answer when it goes on\n"]);
@@ -148,7 +146,7 @@ fn a_jvm_that_ends_leaves_no_dump() {
         fs::write(&file, "what was there").expect("ours");
         let mut jvm = Held::start(21, &[], 400_000);
         let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
-        begun(folder.path());
+        begun(folder.path(), &loadhook);
         jvm.send(Signal::KILL);
         jvm.0.wait().expect("it ends");
         let result = outcome(loadhook);
@@ -178,7 +176,7 @@ fn who_gives_up_leaves_nothing_behind() {
             command.arg("--default-signal=HUP,INT,TERM");
             command.arg(inner.get_program()).args(inner.get_args());
             let loadhook = spawned(&mut command);
-            begun(folder.path());
+            begun(folder.path(), &loadhook);
             jvm.send(Signal::STOP);
             send(&loadhook, signal);
             let result = outcome(loadhook);
@@ -286,16 +284,10 @@ fn who_waits_for_others_can_give_up() {
         }
         others.push(other);
     }
-    let mut loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
-    begun(folder.path());
+    let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
+    begun(folder.path(), &loadhook);
     // Any time while it waits.
     send(&loadhook, Signal::TERM);
-    let mut waited = 0;
-    while loadhook.try_wait().expect("ours").is_none() {
-        waited += 1;
-        assert!(waited < 2000, "it waits for the others");
-        thread::sleep(Duration::from_millis(10));
-    }
     outcome(loadhook).expect(143, "", &["loadhook: given up; "]);
     assert_eq!(names(folder.path()), [""; 0]);
     // The VM goes on with who comes next.

@@ -66,6 +66,7 @@ fn check(feature: u32) -> Result<()> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let mut program = java.spawn()?;
+    let _limit = helpers::limit(&program);
     let mut line = String::new();
     BufReader::new(program.stdout.take().context("piped")?).read_line(&mut line)?;
     ensure!(line == "waiting\n", "{line}");

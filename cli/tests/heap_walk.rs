@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::held::{
-    Held, begun, classes, dump, is_whole, names, needs_root, outcome, send, spawned,
+    Held, begun, classes, dump, is_whole, names, needs_root, outcome, send, spawned, until,
 };
 use common::{done, folder, loadhook, mode};
 use loadhook_heap::{ClassDump, ErrorKind, Graph, Root, RootKind, Type, Visitor, histogram, read};
@@ -526,7 +526,7 @@ fn a_jvm_that_ends_leaves_no_dump() {
         fs::write(&file, "what was there").expect("ours");
         let mut jvm = Held::start(17, &[], 400_000);
         let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", WALK));
-        begun(folder.path());
+        begun(folder.path(), &loadhook);
         jvm.send(Signal::KILL);
         jvm.0.wait().expect("it ends");
         let result = outcome(loadhook);
@@ -553,7 +553,7 @@ fn who_gives_up_ends_the_walk() {
         command.arg("--default-signal=TERM");
         command.arg(inner.get_program()).args(inner.get_args());
         let loadhook = spawned(&mut command);
-        begun(folder.path());
+        begun(folder.path(), &loadhook);
         jvm.send(Signal::STOP);
         send(&loadhook, Signal::TERM);
         let result = outcome(loadhook);
@@ -643,11 +643,10 @@ fn who_gives_up_before_the_walk_disturbs_nobody() {
         let link = fs::read_link(entry.path()).unwrap_or_default();
         link.to_string_lossy().starts_with("socket:")
     };
-    while !fs::read_dir(&files)
-        .expect("it runs")
-        .flatten()
-        .any(is_socket)
-    {}
+    until(&loadhook, || {
+        let files = fs::read_dir(&files).into_iter().flatten();
+        files.flatten().any(is_socket)
+    });
     send(&loadhook, Signal::TERM);
     outcome(loadhook).expect(143, "", &["loadhook: given up; "]);
     drop(other);

@@ -137,12 +137,9 @@ fn a_jar_counts_by_itself() -> Result<()> {
             "{:?}",
             profile.header
         );
-        let report = loadhook(
-            folder.path(),
-            &["report", &common::profiles(folder.path())[0]],
-        )
-        .output()?;
-        ensure!(String::from_utf8(report.stdout)?.contains("shop.Shop"));
+        let file = &common::profiles(folder.path())[0];
+        let report = done(&mut loadhook(folder.path(), &["report", file]));
+        ensure!(report.out.contains("shop.Shop"));
     }
     Ok(())
 }

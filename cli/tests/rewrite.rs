@@ -329,6 +329,7 @@ fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
             let mut child = loadhook(folder.path(), &args)
                 .stdin(Stdio::null())
                 .spawn()?;
+            let _limit = helpers::limit(&child);
             let ended = loop {
                 let written = beside(folder.path())?;
                 if wanted.is_none_or(|wanted| written.is_some_and(|written| written >= wanted)) {
@@ -373,12 +374,12 @@ fn an_interrupt_leaves_nothing_behind() -> Result<()> {
     for _ in 0..100 {
         let args = ["rewrite", "a.jar", "-o", "a.jar", "--quiet"];
         let mut command = loadhook(folder.path(), &args);
-        let mut child = command.stderr(Stdio::null()).spawn()?;
+        let child = command.stderr(Stdio::null()).spawn()?;
         thread::sleep(delay);
         let pid = child.id().to_string();
         let mut kill = std::process::Command::new("kill");
         ensure!(kill.args(["-INT", &pid]).status()?.success());
-        let code = child.wait()?.code();
+        let code = helpers::end(child)?.status.code();
         match code {
             Some(130) => {
                 ensure!(names(folder.path())? == ["a.jar"], "something is left");

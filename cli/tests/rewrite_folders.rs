@@ -16,6 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use common::{classes, done, folder, loadhook};
+use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
 
 /// What a name in a folder stands for.
@@ -274,7 +275,7 @@ fn an_interrupt_leaves_no_half_folder() -> Result<()> {
     let mut delay = Duration::from_millis(20);
     for _ in 0..100 {
         let args = ["rewrite", "app", "-o", "new", "--quiet"];
-        let mut child = loadhook(folder.path(), &args)
+        let child = loadhook(folder.path(), &args)
             .stderr(Stdio::null())
             .spawn()?;
         thread::sleep(delay);
@@ -285,7 +286,7 @@ fn an_interrupt_leaves_no_half_folder() -> Result<()> {
                 .status()?
                 .success()
         );
-        match child.wait()?.code() {
+        match helpers::end(child)?.status.code() {
             Some(130) => {
                 ensure!(
                     names(folder.path())? == ["app", "outside"],

@@ -53,7 +53,7 @@ pub fn agent() -> Result<PathBuf> {
 }
 
 /// Longer than any command takes on a machine that does many other things. No test's outcome depends on speed.
-const PATIENCE: Duration = Duration::from_secs(20 * 60);
+pub const PATIENCE: Duration = Duration::from_secs(20 * 60);
 
 /// Runs a command to its end and gives back what it wrote; one that hangs is killed, and fails.
 ///
@@ -75,6 +75,23 @@ pub fn finish(command: &mut Command) -> Result<Output> {
 ///
 /// When it hangs.
 pub fn end(child: Child) -> Result<Output> {
+    let Limit { ended, watch } = limit(&child);
+    let output = child.wait_with_output()?;
+    drop(ended);
+    ensure!(!watch.join().unwrap_or(true), "it hangs: {output:?}");
+    Ok(output)
+}
+
+/// Kills a child that hangs, unless it is dropped before.
+pub struct Limit {
+    ended: mpsc::Sender<()>,
+    /// Whether it was reached.
+    watch: thread::JoinHandle<bool>,
+}
+
+/// Has a child killed that hangs: for those that the test talks with, or whose end it polls.
+#[must_use]
+pub fn limit(child: &Child) -> Limit {
     let process = child.id().to_string();
     let (ended, end) = mpsc::channel::<()>();
     let watch = thread::spawn(move || {
@@ -84,10 +101,7 @@ pub fn end(child: Child) -> Result<Output> {
         }
         hangs
     });
-    let output = child.wait_with_output()?;
-    drop(ended);
-    ensure!(!watch.join().unwrap_or(true), "it hangs: {output:?}");
-    Ok(output)
+    Limit { ended, watch }
 }
 
 /// Runs a command to its end and gives back its standard output.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, geteuid, kill_process, waitid};
 use tempfile::TempDir;
 
 use super::{Done, ended, folder, loadhook};
@@ -41,7 +41,7 @@ pub(crate) fn classes() -> &'static Path {
 }
 
 /// A JVM that keeps objects and waits, in a folder of its own; it ends with this.
-pub(crate) struct Held(pub(crate) Child, pub(crate) TempDir);
+pub(crate) struct Held(pub(crate) Child, pub(crate) TempDir, helpers::Limit);
 
 impl Held {
     pub(crate) fn start(feature: u32, options: &[&str], objects: u32) -> Held {
@@ -62,13 +62,14 @@ impl Held {
         command.current_dir(folder.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
+        let limit = helpers::limit(&child);
         let mut line = String::new();
         let out = child.stdout.take().expect("piped");
         let mut out = BufReader::new(out);
         out.read_line(&mut line).expect("a line");
         assert_eq!(line, "waiting\n");
         child.stdout = Some(out.into_inner());
-        Held(child, folder)
+        Held(child, folder, limit)
     }
 
     pub(crate) fn pid(&self) -> String {
@@ -150,11 +151,22 @@ pub(crate) fn needs_root() {
     assert!(geteuid().is_root(), "root, to act as another user");
 }
 
-/// Waits for the folder in which the JVM is going to write.
-pub(crate) fn begun(folder: &Path) {
-    while !names(folder).iter().any(|name| name.contains(".part-")) {
+/// Waits until this holds, or a command has ended, which can be sent signals then, too.
+pub(crate) fn until(command: &Child, mut holds: impl FnMut() -> bool) {
+    let _limit = helpers::limit(command);
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let has_ended = || waitid(WaitId::Pid(Pid::from_child(command)), options).expect("ours");
+    while !holds() && has_ended().is_none() {
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Waits for the folder in which the JVM is going to write, or the end of a command that
+/// had done before anybody saw it.
+pub(crate) fn begun(folder: &Path, command: &Child) {
+    until(command, || {
+        names(folder).iter().any(|name| name.contains(".part-"))
+    });
 }
 
 pub(crate) fn spawned(command: &mut Command) -> Child {
@@ -167,5 +179,5 @@ pub(crate) fn spawned(command: &mut Command) -> Child {
 }
 
 pub(crate) fn outcome(child: Child) -> Done {
-    ended(child.wait_with_output().expect("it ends"))
+    ended(helpers::end(child).expect("it ends"))
 }

@@ -116,8 +116,7 @@ pub(crate) struct Done {
 }
 
 pub(crate) fn done(command: &mut Command) -> Done {
-    let output = command.output().expect("the command starts");
-    ended(output)
+    ended(helpers::finish(command.stdin(Stdio::null())).expect("it ends"))
 }
 
 pub(crate) fn ended(output: Output) -> Done {
@@ -188,6 +187,7 @@ pub(crate) fn mode(file: &Path) -> u32 {
 /// Runs a command that must succeed; its output, and how much memory it took at most, in MB.
 pub(crate) fn most_memory(command: &mut Command) -> anyhow::Result<(String, u64)> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let _limit = helpers::limit(&child);
     let mut stdout = child.stdout.take().context("piped")?;
     let reader = thread::spawn(move || io::read_to_string(&mut stdout));
     let status = format!("/proc/{}/status", child.id());

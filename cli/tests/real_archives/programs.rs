@@ -38,7 +38,7 @@ fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
         java.arg(format!("-Dloadhook.file={}", file.display()));
         java.arg(format!("-Dloadhook.timing={timing}"));
     }
-    let output = java.args(arguments).output()?;
+    let output = helpers::finish(java.args(arguments))?;
     let name = || format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), name());
     ensure!(file.exists() == timing.is_some(), name());

@@ -5,6 +5,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use loadhook_tests::helpers;
+
 use crate::SERVED;
 use crate::common::{
     agent, calls, classes, done, executable, folder, loadhook, mode, profiles, read, run,
@@ -137,14 +139,14 @@ fn what_is_not_utf8_arrives() {
         folder.path(),
         &["run", "--", "sh", "-c", "printf %s \"$1\"", "sh"],
     );
-    let output = command.arg(latin).output().expect("it starts");
+    let output = helpers::finish(command.arg(latin)).expect("it ends");
     assert_eq!(output.stdout, latin.as_bytes());
 
     let line = "printf %s \"${JAVA_TOOL_OPTIONS%% *}\"";
     let mut command = loadhook(folder.path(), &["run", "--", "sh", "-c", line]);
     let option = OsStr::from_bytes(b"-Dname=caf\xe9");
-    let output = command.env("JAVA_TOOL_OPTIONS", option).output();
-    assert_eq!(output.expect("it starts").stdout, option.as_bytes());
+    let output = helpers::finish(command.env("JAVA_TOOL_OPTIONS", option));
+    assert_eq!(output.expect("it ends").stdout, option.as_bytes());
 
     let mut command = loadhook(
         folder.path(),
