@@ -3,14 +3,16 @@
 
 mod common;
 
-use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use common::held::until;
 use common::{Done, classes, ended, folder, in_environment, loadhook, run};
+use loadhook_tests::helpers;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Starts the program, waits until it waits, and sends a signal.
@@ -41,12 +43,13 @@ fn waiting(command: &mut Command, then: impl FnOnce(&Child)) -> Done {
     command.process_group(0);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut loadhook = command.spawn().expect("it starts");
+    let _limit = helpers::limit(&loadhook);
     let mut line = String::new();
     let out = loadhook.stdout.take().expect("piped");
     BufReader::new(out).read_line(&mut line).expect("a line");
     assert_eq!(line, "waiting\n");
     then(&loadhook);
-    ended(loadhook.wait_with_output().expect("it ends"))
+    ended(helpers::end(loadhook).expect("it ends"))
 }
 
 /// The JVM that `loadhook` started.
@@ -96,20 +99,20 @@ fn what_comes_after_the_end_ends_loadhook() {
         command.arg("--default-signal=HUP,INT,TERM,QUIT");
         command.arg(inner.get_program()).args(inner.get_args());
         let result = waiting(&mut command, |loadhook| {
-            let id = loadhook.id();
-            let children = format!("/proc/{id}/task/{id}/children");
-            while !std::fs::read_to_string(&children).is_ok_and(|text| text.is_empty()) {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            std::thread::sleep(Duration::from_millis(300));
-            send(id, signal);
-            std::thread::sleep(Duration::from_millis(300));
-            // Whoever reads has an end of it now.
-            for entry in std::fs::read_dir(folder.path()).expect("ours") {
-                let pipe = entry.expect("readable").path();
-                let _ = OpenOptions::new().read(true).write(true).open(&pipe);
-                std::fs::remove_file(pipe).expect("ours");
-            }
+            let mut entries = std::fs::read_dir(folder.path()).expect("ours");
+            let pipe = entries.next().expect("one").expect("readable").path();
+            // It cannot be opened so before somebody reads.
+            let mut writer = None;
+            until(loadhook, || {
+                writer = open(&pipe, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty()).ok();
+                writer.is_some()
+            });
+            send(loadhook.id(), signal);
+            let sent = Instant::now();
+            until(loadhook, || sent.elapsed() > Duration::from_secs(60));
+            // Whoever reads still has an end of it now.
+            drop(writer);
+            std::fs::remove_file(pipe).expect("ours");
         });
         assert_eq!(result.code, None, "{signal:?}: {}", result.err);
     }
@@ -146,6 +149,7 @@ fn terminal(folder: &Path, line: &str) -> (Child, impl BufRead + use<>) {
     command.arg("/dev/null").stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut script = command.spawn().expect("script of bsdutils is installed");
+    let _limit = helpers::limit(&script);
     let mut out = BufReader::new(script.stdout.take().expect("piped"));
     let mut line = String::new();
     while !line.contains("waiting") {
@@ -159,11 +163,12 @@ fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
     let folder = folder();
     let line = line_of(&run(folder.path(), &[], &["wait"]));
     let (mut script, mut out) = terminal(folder.path(), &line);
+    let _limit = helpers::limit(&script);
     end(&mut script);
     // The terminal has both streams.
     let mut shown = String::new();
     out.read_to_string(&mut shown).expect("UTF-8");
-    let mut done = ended(script.wait_with_output().expect("it ends"));
+    let mut done = ended(helpers::end(script).expect("it ends"));
     done.err = shown;
     done
 }
@@ -216,7 +221,9 @@ fn a_closed_terminal_is_told_once() {
         script.kill().expect("it lives");
         script.wait().expect("it ends");
         let all = folder.path().join("all");
+        let killed = Instant::now();
         while !all.exists() {
+            assert!(killed.elapsed() < helpers::PATIENCE, "{line}");
             std::thread::sleep(Duration::from_millis(50));
         }
         let told = std::fs::read_to_string(all).expect("readable");
