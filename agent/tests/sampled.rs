@@ -22,7 +22,8 @@ fn run(feature: u32, options: &str, jvm: &[&str], args: &[&str]) -> Result<Finis
 }
 
 /// How far the estimates are from what the program prints, in their own
-/// standard errors.
+/// standard errors. Those of `big` have none: its arrays are of 64 intervals, and the VM
+/// draws none longer than 19.
 fn errors(run: &Finished, amount: fn(&Site) -> Amount) -> Result<Vec<(String, f64)>> {
     let found = by_mark(&run.profile, "Sampled", amount)?;
     let printed = String::from_utf8_lossy(&run.output.stdout);
@@ -51,11 +52,11 @@ fn errors(run: &Finished, amount: fn(&Site) -> Amount) -> Result<Vec<(String, f6
             ),
         ] {
             let known: f64 = known.parse()?;
-            let error = (found - known) / variance.sqrt().max(known * 1e-9);
-            errors.push((
-                format!("{}: {mark} {type_name} {what} {known} {found:.0}", run.name),
-                error,
-            ));
+            let name = format!("{}: {mark} {type_name} {what} {known} {found:.0}", run.name);
+            match mark {
+                "big" => ensure!((found - known).abs() < 1e-6 * known, "{name}"),
+                _ => errors.push((name, (found - known) / variance.sqrt())),
+            }
         }
     }
     ensure!(!errors.is_empty(), "{}: {:?}", run.name, run.output);
@@ -81,9 +82,21 @@ fn collectors(feature: u32) -> Vec<(Vec<&'static str>, [&'static str; 2])> {
     others.into_iter().chain([zgc]).collect()
 }
 
-/// The estimates of all sites are within three of their standard errors, but
-/// for one in twenty at most, and neither too high nor too low on the whole.
+/// The estimates of all sites are what they should be. One site is beyond in one run of six,
+/// so by chance three are in one of a thousand; the VM draws anew in each run, and two such
+/// runs are one pair of a million.
 fn estimates(feature: u32) -> Result<()> {
+    let Some(first) = unlikely(feature)? else {
+        return Ok(());
+    };
+    let again = unlikely(feature)?;
+    ensure!(again.is_none(), "{first}\nand again: {again:?}");
+    Ok(())
+}
+
+/// Says what is wrong if the estimates are not within three of their standard errors, but
+/// for two sites' objects and bytes at most, or are too high or too low on the whole.
+fn unlikely(feature: u32) -> Result<Option<String>> {
     let mut all = Vec::new();
     for (collector, [header, reference]) in collectors(feature) {
         let jvm = [&collector[..], &["-Xmx512m", "-Xcheck:jni"]].concat();
@@ -100,7 +113,6 @@ fn estimates(feature: u32) -> Result<()> {
         all.extend(errors(&run, |site| site.allocated)?);
     }
     let wrong: Vec<_> = all.iter().filter(|(_, error)| error.abs() > 3.0).collect();
-    ensure!(wrong.len() * 20 <= all.len(), "{wrong:#?} of {}", all.len());
     // Objects and bytes of a site err together.
     let sum: f64 = all.iter().map(|(_, error)| error).sum();
     let mean = sum / (2.0 * all.len() as f64).sqrt();
@@ -109,8 +121,10 @@ fn estimates(feature: u32) -> Result<()> {
         all.len(),
         wrong.len()
     );
-    ensure!(mean.abs() < 4.0, "{mean}: {all:#?}");
-    Ok(())
+    if wrong.len() > 4 {
+        return Ok(Some(format!("{wrong:#?} of {}", all.len())));
+    }
+    Ok((mean.abs() >= 4.0).then(|| format!("{mean}: {all:#?}")))
 }
 
 /// Live threads are told apart, those that have ended and virtual ones are not;
