@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::{Allocations, Profile};
@@ -206,14 +205,10 @@ fn full_at_the_end(feature: u32) -> Result<()> {
     let file = folder.path().join("profile.pb.gz");
     for collector in collectors {
         for options in ["timing=count", "alloc=exact", "alloc=live"] {
-            let java = Program::new(feature, "Halted")
+            let program = Program::new(feature, "Halted")
                 .options(options)
-                .jvm(&["-Xmx64m", collector])
-                .command(&file)?;
-            // One that hangs takes no notice of other signals.
-            let mut command = Command::new("timeout");
-            command.args(["-s", "KILL", "200"]).arg(java.get_program());
-            let output = support::finish(command.args(java.get_args()))?;
+                .jvm(&["-Xmx64m", collector]);
+            let output = support::finish(&mut program.command(&file)?)?;
             let stderr = String::from_utf8_lossy(&output.stderr);
             ensure!(
                 output.status.code() == Some(3),

@@ -9,13 +9,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use loadhook_tests::helpers;
+use loadhook_tests::helpers::{self, PATIENCE};
 use world::{Program, Ran, calls, classes, expect, read};
 
 mod world;
-
-/// Only a JVM that hangs needs it.
-const LONG: Duration = Duration::from_secs(120);
 
 fn beats(feature: u32, arguments: &[&str], timing: &str) -> Result<Program> {
     let mut main = vec!["Beats"];
@@ -37,7 +34,7 @@ fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> 
     let mut last = (0, BTreeMap::new());
     let mut seen = 0;
     while seen < snapshots {
-        ensure!(begun.elapsed() < LONG, "{seen} snapshots in {LONG:?}");
+        ensure!(begun.elapsed() < PATIENCE, "{seen} snapshots only");
         sleep(Duration::from_millis(10));
         if !program.file().exists() {
             continue;
@@ -201,7 +198,7 @@ fn a_snapshot_is_tried_again() -> Result<()> {
     sleep(Duration::from_secs(1));
     fs::create_dir(&folder)?;
     let begun = Instant::now();
-    while !file.exists() && begun.elapsed() < LONG {
+    while !file.exists() && begun.elapsed() < PATIENCE {
         sleep(Duration::from_millis(10));
     }
     let written = read(&file);
