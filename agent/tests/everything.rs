@@ -147,7 +147,9 @@ fn by_collector(feature: u32) -> Result<()> {
         _ => &["SerialGC", "ParallelGC", "G1GC"],
     };
     for collector in collectors {
-        let run = run(feature, EXACT, "300", &[&format!("-XX:+Use{collector}")])?;
+        // Room for all that is made between the collections that the program asks for.
+        let collector = format!("-XX:+Use{collector}");
+        let run = run(feature, EXACT, "300", &[&collector, "-Xms300m", "-Xmn100m"])?;
         agrees(&run)?;
         lives(&run)?;
     }
