@@ -119,6 +119,8 @@ struct State {
     crowd: Crowd,
     /// Samples there was no room for under their own site.
     without_site: u64,
+    /// Samples of types there was no room for.
+    without_type: u64,
 }
 
 /// What a native thread knows of itself.
@@ -223,6 +225,7 @@ impl Samples {
                 unfinished: Vec::new(),
                 crowd: Crowd::default(),
                 without_site: 0,
+                without_type: 0,
             }),
             growth: OnceLock::new(),
         }
@@ -465,10 +468,9 @@ impl Samples {
             }
             _ => state.stacks.node(sample.frames, sample.deeper),
         };
-        let mut site = Site {
-            node,
-            type_number: state.type_number(sample.descriptor, most),
-        };
+        let type_number = state.type_number(sample.descriptor, most);
+        state.without_type += u64::from(type_number == OTHERS);
+        let mut site = Site { node, type_number };
         let State {
             owners,
             followed,
@@ -655,6 +657,45 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ffi::jvmti::MethodKey;
+
+    #[test]
+    fn what_finds_no_room_is_counted_and_told() {
+        let frames = [StackFrame {
+            method: MethodKey::unknown(1),
+            location: 0,
+        }];
+        for (source, sample) in [
+            (Source::All, "samples of allocations"),
+            (
+                Source::Vm { callers: false },
+                "objects that the VM made itself",
+            ),
+        ] {
+            let samples = Samples::new(source, Followed::Nothing);
+            samples.lock().stacks = Stacks::new(Limits {
+                nodes: 9,
+                others: 2,
+            });
+            for descriptor in ["La/A;", "La/B;", "La/C;"] {
+                samples.add(Sample {
+                    thread: VIRTUAL,
+                    frames: &frames,
+                    deeper: false,
+                    descriptor: descriptor.as_bytes(),
+                    estimate: Estimate::exactly(1, 16),
+                });
+            }
+            let state = samples.lock();
+            let (_, owner) = state.owners.with_sites().next().expect("samples");
+            let objects: f64 = owner.sites.values().map(|sum| sum.objects).sum();
+            assert!((objects - 3.0).abs() < 1e-9, "{objects}");
+            let lacks = state.lacks(source);
+            assert_eq!(lacks.len(), 2, "{lacks:?}");
+            assert!(lacks[0].starts_with(&format!("3 {sample} have (other methods)")));
+            assert!(lacks[1].starts_with("2 samples of allocations are of (other types)"));
+        }
+    }
 
     #[test]
     fn looks_get_rarer_where_most_are_alive() {

@@ -272,7 +272,7 @@ impl Samples {
 }
 
 impl State {
-    fn lacks(&self, source: Source) -> Vec<String> {
+    pub(super) fn lacks(&self, source: Source) -> Vec<String> {
         let stacks = &self.stacks;
         let cut = match source {
             Source::Vm { .. } => format!(
@@ -283,8 +283,19 @@ impl State {
                 "samples of allocations have callers beyond the {DEPTH} innermost: they are below (deeper)"
             ),
         };
+        let unnamed = match source {
+            Source::Vm { .. } => {
+                "objects that the VM made itself have (other methods) in their stacks, instrumented \
+                 or not: there was no room for more"
+            }
+            _ => {
+                "samples of allocations have (other methods) in their stacks: there was no room \
+                 for more"
+            }
+        };
         let lacks = [
             (stacks.cut, cut),
+            (stacks.unnamed, unnamed.to_owned()),
             (
                 stacks.without_callers,
                 "samples of allocations lack their callers: there was no room for more stacks"
@@ -293,6 +304,11 @@ impl State {
             (
                 self.without_site,
                 "samples of allocations lack site and type: there was no room for more sites"
+                    .to_owned(),
+            ),
+            (
+                self.without_type,
+                "samples of allocations are of (other types): there was no room for more"
                     .to_owned(),
             ),
             (

@@ -123,6 +123,8 @@ pub(super) struct Stacks {
     pub(super) cut: u64,
     /// Samples that lack their callers, since there is no room for these.
     pub(super) without_callers: u64,
+    /// Samples with frames that stand for places there is no room for.
+    pub(super) unnamed: u64,
 }
 
 impl Stacks {
@@ -138,6 +140,7 @@ impl Stacks {
             nodes: Numbers::default(),
             cut: 0,
             without_callers: 0,
+            unnamed: 0,
         }
     }
 
@@ -180,25 +183,28 @@ impl Stacks {
     /// callers. None without frames.
     pub(super) fn node(&mut self, frames: &[StackFrame], deeper: bool) -> Option<u32> {
         self.cut += u64::from(deeper);
-        let place = |frame: &StackFrame| self.places.get(frame).copied().unwrap_or(OTHERS);
-        let leaf = place(frames.first()?);
+        let leaf = self.place(frames.first()?);
         let top = deeper.then_some(DEEPER);
-        let callers = frames.iter().rev().map(place);
+        let callers = frames.iter().rev().map(|frame| self.place(frame));
         let path: Vec<Place> = top.into_iter().chain(callers).collect();
         self.node_at(&path, leaf)
     }
 
-    /// Whether the class of one of these frames is chosen.
+    /// Whether the class of one of these frames is chosen, or may be.
     pub(super) fn has_chosen(&self, frames: &[StackFrame]) -> bool {
         self.chosen(frames).next().is_some()
     }
 
-    /// Those of these frames whose class is chosen.
+    /// Those of these frames whose class is chosen. Of one there is no room for
+    /// nobody knows: it may be.
     fn chosen(&self, frames: &[StackFrame]) -> impl Iterator<Item = Place> {
-        let places = frames.iter().filter_map(|frame| self.places.get(frame));
+        let places = frames.iter().map(|frame| self.place(frame));
         let symbols = self.symbols.all();
-        let chosen = places.filter(|place| symbols[place.symbol as usize].is_chosen);
-        chosen.copied()
+        places.filter(|place| *place == OTHERS || symbols[place.symbol as usize].is_chosen)
+    }
+
+    fn place(&self, frame: &StackFrame) -> Place {
+        self.places.get(frame).copied().unwrap_or(OTHERS)
     }
 
     /// The node of the innermost of these frames whose class is chosen, and of
@@ -238,6 +244,7 @@ impl Stacks {
     /// The node at the end of a path, that of the leaf alone if there is no
     /// room.
     fn node_at(&mut self, path: &[Place], leaf: Place) -> Option<u32> {
+        self.unnamed += u64::from(path.contains(&OTHERS));
         let mut parent = None;
         for &place in path {
             parent = self.nodes.number(Node { parent, place }, self.limits.nodes);
@@ -334,7 +341,7 @@ mod tests {
         assert_eq!(lines.collect::<Vec<_>>(), [None, Some(12)]);
         let alone = stacks.node_of_chosen(&frames, false, false);
         assert_eq!(path(&stacks, alone), ["c12"]);
-        let others = [frame(1), frame(99)];
+        let others = [frame(1), frame(4)];
         assert_eq!(stacks.node_of_chosen(&others, false, true), None);
         // Beyond what is looked at there may be some.
         let deep = stacks.node_of_chosen(&others, true, false);
@@ -347,12 +354,33 @@ mod tests {
         assert_eq!(stacks.cut, 3, "its callers are not asked for");
     }
 
+    /// Who may be chosen is not left out.
+    #[test]
+    fn callers_without_room_may_be_chosen() {
+        let mut stacks = stacks(100, 4);
+        assert!(!stacks.has_chosen(&[frame(1)]));
+        assert!(stacks.has_chosen(&[frame(1), frame(9)]));
+        for (frames, deeper, callers, expected) in [
+            (&[1, 9, 1][..], false, true, &["(other methods)"][..]),
+            (&[9, 8], true, true, &["(deeper)", "(other methods)"]),
+            (&[9, 8], true, false, &["(other methods)"]),
+        ] {
+            let frames: Vec<StackFrame> = frames.iter().copied().map(frame).collect();
+            let node = stacks.node_of_chosen(&frames, deeper, callers);
+            assert_eq!(path(&stacks, node), expected, "{frames:?}");
+        }
+        assert_eq!(stacks.unnamed, 3);
+        assert_eq!(stacks.node_of_chosen(&[frame(1)], false, true), None);
+        assert_eq!(stacks.unnamed, 3);
+    }
+
     #[test]
     fn places_have_a_limit() {
         let mut stacks = stacks(100, 4);
         assert!(stacks.unknown(&[frame(9)]).len() <= 1);
         let node = stacks.node(&[frame(9), frame(1)], false);
         assert_eq!(path(&stacks, node), ["m1", "(other methods)"]);
+        assert_eq!(stacks.unnamed, 1);
         let mut stacks = Stacks::new(Limits::DEFAULT);
         assert_eq!(
             stacks.unknown(&[frame(1), frame(2), frame(1)]),
