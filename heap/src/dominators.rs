@@ -325,7 +325,8 @@ impl Dominators<'_> {
     /// What the objects of each class keep, by the class's identifier and
     /// name: each by itself, and those inside another of the class not again.
     #[must_use]
-    pub fn by_class(&self, graph: &Graph) -> HashMap<u64, u64> {
+    pub fn by_class(&self) -> HashMap<u64, u64> {
+        let graph = self.graph;
         let bytes = graph.told(|store| self.by_entry(store));
         // Arrays of primitive types have no class of their own here.
         let key = |class: usize| match graph.survey.entries[class].id {

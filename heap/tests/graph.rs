@@ -123,7 +123,7 @@ fn sizes_add_up_to_what_is_kept() {
         .collect();
     assert_eq!(largest, [at(0), at(3)]);
     // All are of one class: those below are within the first.
-    let by_class = found.by_class(&graph);
+    let by_class = found.by_class();
     assert_eq!(by_class[&support::OBJECTS], 112);
 }
 
@@ -213,7 +213,7 @@ fn what_memory_has_no_room_for_changes_nothing() {
         assert_eq!(on_disk.path(object), in_memory.path(object));
     }
     assert_eq!(on_disk.largest(999), in_memory.largest(999));
-    assert_eq!(on_disk.by_class(&small), in_memory.by_class(&large));
+    assert_eq!(on_disk.by_class(), in_memory.by_class());
     small.check().expect("all could be read");
 }
 
@@ -400,7 +400,7 @@ proptest! {
                 prop_assert!(graph.links(&dump[..], &path).is_ok());
             }
             let largest = found.largest(1).first().and_then(|object| found.retained(*object));
-            let most = found.by_class(&graph).into_values().max();
+            let most = found.by_class().into_values().max();
             prop_assert!(most.unwrap_or(0) >= largest.unwrap_or(0));
         }
     }

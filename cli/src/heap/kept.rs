@@ -109,7 +109,7 @@ fn classes(
     found: &Dominators,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let by_class = found.by_class(graph);
+    let by_class = found.by_class();
     let retained =
         |class: &loadhook_heap::Count| by_class.get(&class.class_id).copied().unwrap_or(0);
     let mut classes: Vec<_> = graph.histogram.classes.iter().collect();

@@ -102,7 +102,7 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
 }
 
 fn classes(graph: &Graph, found: &Dominators) -> Value {
-    let retained = found.by_class(graph);
+    let retained = found.by_class();
     let rows = || graph.histogram.classes.iter().take(MOST_CLASSES);
     let retained = |id: &u64| retained.get(id).copied().unwrap_or(0);
     json!({

@@ -208,7 +208,7 @@ fn adds_up(graph: &Graph, found: &Dominators) {
         .map(|object| found.retained(*object))
         .collect();
     assert!(sizes.is_sorted_by(|a, b| a >= b));
-    let by_class = found.by_class(graph).into_values();
+    let by_class = found.by_class().into_values();
     assert!(by_class.max().unwrap_or(0) >= sizes.first().copied().flatten().unwrap_or(0));
 }
 
