@@ -62,6 +62,32 @@ fn places_and_types_are_compared() {
     insta::assert_snapshot!(table(&before, &after, &options));
 }
 
+/// As where the bytes of a class have changed: one place has what all of them have.
+#[test]
+fn methods_of_one_name_are_added() {
+    let one = alone(allocations());
+    let mut two = one.clone();
+    two.methods.push(two.methods[1].clone());
+    let other = two.methods.len() as u32 - 1;
+    two.allocations.as_mut().expect("some").frames[3].method = other;
+    let mut unknown = two.clone();
+    unknown.allocations.as_mut().expect("some").sites[0]
+        .allocated
+        .bytes = None;
+    for (before, after, bytes) in [
+        (&one, &two, [Some(160_240.0); 2]),
+        (&two, &one, [Some(160_240.0); 2]),
+        (&unknown, &two, [None, Some(160_240.0)]),
+        (&two, &unknown, [Some(160_240.0), None]),
+    ] {
+        let changes = diff(before, after, &Options::default()).expect("alike");
+        let arrays = find(&changes, "Server.handle:40", "int[]");
+        let objects = [arrays.before.objects, arrays.after.objects];
+        assert_eq!(objects, [1010.0; 2]);
+        assert_eq!([arrays.before.bytes, arrays.after.bytes], bytes);
+    }
+}
+
 /// Lines are numbers, and what the VM makes comes first, as in the table of one profile.
 #[test]
 fn names_sort_by_method_line_and_type() {

@@ -103,11 +103,15 @@ pub fn diff(
                     changes.len() - 1
                 });
             let change = &mut changes[at];
-            *(if later {
-                &mut change.after
-            } else {
-                &mut change.before
-            }) = amount(&place, measure);
+            let sum = match later {
+                true => &mut change.after,
+                false => &mut change.before,
+            };
+            // A profile may have several methods of one name.
+            let amount = amount(&place, measure);
+            let bytes = sum.bytes.zip(amount.bytes).map(|(sum, more)| sum + more);
+            sum.add(&amount);
+            sum.bytes = bytes;
         }
     }
     changes.retain(|change| change.before.objects > 0.0 || change.after.objects > 0.0);
