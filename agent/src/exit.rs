@@ -98,7 +98,7 @@ fn profile(
     if counts_allocations {
         measure(agent, jni, tracker, moment, &classes, &snapshot);
     }
-    let samples = match &agent.samples {
+    let samples = match agent.samples.as_ref().filter(|it| it.has_begun()) {
         Some(samples) => {
             let picture = samples.look_and_picture(agent, jni, moment == Moment::Midst, goes_on);
             Some((samples, picture.ok_or("the VM ends")?))

@@ -17,6 +17,7 @@ mod threads;
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
@@ -254,36 +255,53 @@ impl Samples {
         if let Some(feature) = version.and_then(|version| version.parse().ok()) {
             let _ = self.feature.set(feature);
         }
-        if self.follows {
-            if let Some(Ok(object)) =
-                jni.framed(|| jni.global(jni.find_class(c"java/lang/Object")?))
-            {
-                let _ = self.object.set(object);
-            }
-            jvmti.notify(event::GARBAGE_COLLECTION_FINISH, true)?;
-            // A thread's buffer has objects that nobody sees until it is
-            // replaced, as it is by a collection.
-            jvmti.notify(event::SAMPLED_OBJECT_ALLOC, true)?;
-            // A collector with threads of its own, as ZGC, stops several times
-            // or tells of none. They are gone before VMDeath: who asks for a
-            // collection then, or has asked just before, waits for ever.
-            let is_one_stop = self.is_one_stop(|| jvmti.collect_garbage())?;
-            let _ = self
-                .collects_at_once
-                .set(is_one_stop && !collects_in_threads);
+        if let Some(Ok(object)) = jni.framed(|| jni.global(jni.find_class(c"java/lang/Object")?)) {
+            let _ = self.object.set(object);
         }
-        let event = match self.source {
+        let notify = |event, enable| jvmti.notify(event, enable);
+        self.enable(notify, || jvmti.collect_garbage(), collects_in_threads)?;
+        self.has_begun.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Enables the events, all or none.
+    fn enable(
+        &self,
+        notify: impl Fn(c_int, bool) -> jvmti::Result<()>,
+        collect: impl Fn() -> jvmti::Result<()>,
+        collects_in_threads: bool,
+    ) -> jvmti::Result<()> {
+        let allocation = match self.source {
             Source::Vm { .. } => event::VM_OBJECT_ALLOC,
             _ => event::SAMPLED_OBJECT_ALLOC,
         };
-        jvmti.notify(event, true)?;
-        if matches!(self.source, Source::Sampled(_)) && self.is_before(25) {
-            // The VM does not sample from the buffer that a thread has already,
-            // of megabytes: a collection takes it away.
-            let _ = jvmti.collect_garbage();
-        }
-        self.has_begun.store(true, Ordering::Relaxed);
-        Ok(())
+        let enable = || {
+            if self.follows {
+                notify(event::GARBAGE_COLLECTION_FINISH, true)?;
+            }
+            notify(allocation, true)?;
+            if self.follows {
+                // This collection comes behind the event: a thread's buffer has
+                // objects that nobody sees until it is replaced, as it is here.
+                // A collector with threads of its own, as ZGC, stops several times
+                // or tells of none. They are gone before VMDeath: who asks for a
+                // collection then, or has asked just before, waits for ever.
+                let is_one_stop = self.is_one_stop(&collect)?;
+                let _ = self
+                    .collects_at_once
+                    .set(is_one_stop && !collects_in_threads);
+            } else if matches!(self.source, Source::Sampled(_)) && self.is_before(25) {
+                // The VM samples nothing from the buffer that a thread has
+                // already, of megabytes: a collection takes it away.
+                let _ = collect();
+            }
+            Ok(())
+        };
+        enable().inspect_err(|_| {
+            for event in [event::GARBAGE_COLLECTION_FINISH, allocation] {
+                let _ = notify(event, false);
+            }
+        })
     }
 
     /// Whether the VM tells of one collection where it is asked for one.
@@ -656,8 +674,50 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::collections::HashSet;
+
     use super::*;
     use crate::ffi::jvmti::MethodKey;
+
+    #[test]
+    fn what_does_not_begin_leaves_no_event_enabled() {
+        let failed = Err(jvmti::Error(1));
+        for (source, calls) in [(Source::All, 3), (Source::Vm { callers: true }, 1)] {
+            let followed = match source {
+                Source::All => Followed::Samples(Records::default()),
+                _ => Followed::Nothing,
+            };
+            let samples = Samples::new(source, followed);
+            // Which call fails; at last none.
+            for failing in 0..=calls {
+                let enabled = RefCell::new(HashSet::new());
+                let call = Cell::new(0);
+                let next = || match call.replace(call.get() + 1) == failing {
+                    true => failed,
+                    false => Ok(()),
+                };
+                let notify = |event: c_int, enable: bool| {
+                    let mut enabled = enabled.borrow_mut();
+                    if !enable {
+                        enabled.remove(&event);
+                        return Ok(());
+                    }
+                    next()?;
+                    enabled.insert(event);
+                    Ok(())
+                };
+                let collect = || {
+                    samples.collection_ends();
+                    next()
+                };
+                let begun = samples.enable(notify, collect, false);
+                assert_eq!(begun.is_ok(), failing == calls, "{source:?} {failing}");
+                let expected = if begun.is_ok() { calls.min(2) } else { 0 };
+                assert_eq!(enabled.borrow().len(), expected, "{source:?} {failing}");
+            }
+        }
+    }
 
     #[test]
     fn what_finds_no_room_is_counted_and_told() {
