@@ -6,11 +6,16 @@ use std::fmt::{Debug, LowerExp};
 use crate::edges::fields;
 use crate::error::{ErrorKind, Type};
 use crate::input::number;
+use crate::kept::{ENTRY, Kept};
 use crate::reader::Visitor;
 use crate::survey::Survey;
 
 /// Bytes of an array that are kept to be shown.
 const SHOWN: usize = 512;
+
+/// What contents that are told take beside the text, about: themselves, and the entries that lead
+/// to them.
+const TOLD: u64 = 4 * ENTRY;
 
 /// The beginning of what a string or an array holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,10 +93,20 @@ impl StringClass {
 /// Takes the first bytes of some arrays.
 pub(crate) struct Beginnings<'s> {
     survey: &'s Survey,
-    /// What is looked for: till it is found, nothing.
-    arrays: HashMap<u64, Option<Beginning>>,
+    /// What is looked for.
+    arrays: HashMap<u64, Array>,
     /// The array whose contents come.
     open: Option<u64>,
+    /// With what the survey keeps.
+    kept: Kept,
+}
+
+#[derive(Default)]
+struct Array {
+    /// How often its contents are told.
+    times: u32,
+    /// Till it is found, nothing.
+    beginning: Option<Beginning>,
 }
 
 struct Beginning {
@@ -101,28 +116,47 @@ struct Beginning {
 }
 
 impl<'s> Beginnings<'s> {
+    /// Of the arrays of these ids, each as often as its contents are to be told.
     pub(crate) fn new(survey: &'s Survey, ids: impl Iterator<Item = u64>) -> Beginnings<'s> {
+        let mut arrays: HashMap<u64, Array> = HashMap::new();
+        for id in ids {
+            arrays.entry(id).or_default().times += 1;
+        }
         Beginnings {
             survey,
-            arrays: ids.map(|id| (id, None)).collect(),
+            arrays,
             open: None,
+            kept: survey.kept,
         }
     }
 
-    fn begin(&mut self, id: u64, of: Type, length: u32) {
+    fn begin(&mut self, id: u64, of: Type, length: u32) -> Result<(), ErrorKind> {
         self.open = None;
-        if let Some(array @ None) = self.arrays.get_mut(&id) {
-            let bytes = Vec::new();
-            *array = Some(Beginning { of, length, bytes });
+        if let Some(array) = self.arrays.get_mut(&id)
+            && array.beginning.is_none()
+        {
+            let size = u64::from(of.size(self.survey.header.id_size));
+            let most = (u64::from(length) * size).min(SHOWN as u64);
+            // A Latin-1 character may take two bytes, one of UTF-16 three.
+            let told = TOLD + 2 * most;
+            self.kept
+                .keep(ENTRY + most + u64::from(array.times) * told)?;
+            array.beginning = Some(Beginning {
+                of,
+                length,
+                bytes: Vec::with_capacity(most as usize),
+            });
             self.open = Some(id);
         }
+        Ok(())
     }
 
     fn add(&mut self, bytes: &[u8]) {
         let Some(id) = self.open else {
             return;
         };
-        if let Some(Some(array)) = self.arrays.get_mut(&id) {
+        let array = self.arrays.get_mut(&id);
+        if let Some(array) = array.and_then(|array| array.beginning.as_mut()) {
             let room = SHOWN - array.bytes.len();
             array.bytes.extend(&bytes[..bytes.len().min(room)]);
             if array.bytes.len() == SHOWN {
@@ -132,7 +166,7 @@ impl<'s> Beginnings<'s> {
     }
 
     fn of(&self, array: u64) -> Option<&Beginning> {
-        self.arrays.get(&array)?.as_ref()
+        self.arrays.get(&array)?.beginning.as_ref()
     }
 
     /// What an array holds.
@@ -236,8 +270,7 @@ impl Visitor for Beginnings<'_> {
     }
 
     fn object_array(&mut self, id: u64, _: u64, length: u32) -> Result<(), ErrorKind> {
-        self.begin(id, Type::Object, length);
-        Ok(())
+        self.begin(id, Type::Object, length)
     }
 
     fn elements(&mut self, ids: &[u8]) {
@@ -245,8 +278,7 @@ impl Visitor for Beginnings<'_> {
     }
 
     fn primitive_array(&mut self, id: u64, of: Type, length: u32) -> Result<(), ErrorKind> {
-        self.begin(id, of, length);
-        Ok(())
+        self.begin(id, of, length)
     }
 
     fn values(&mut self, bytes: &[u8]) {
@@ -256,7 +288,34 @@ impl Visitor for Beginnings<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::floating;
+    use super::*;
+
+    /// Hostile dumps have many strings, or one that many have.
+    #[test]
+    fn beginnings_and_texts_have_room_together() {
+        const MOST: u64 = 10_000;
+        let mut survey = Survey::new(false);
+        survey.kept = Kept::new(MOST);
+        let found = |ids: &[u64]| {
+            let mut beginnings = Beginnings::new(&survey, ids.iter().copied());
+            let mut found = 0;
+            for id in 1..100 {
+                if let Err(error) = beginnings.primitive_array(id, Type::Byte, 100_000) {
+                    let is_it = matches!(error, ErrorKind::TooMany { most: MOST, .. });
+                    assert!(is_it, "{error}");
+                    return Err(found);
+                }
+                beginnings.values(&[b'a'; 1000]);
+                found += beginnings.array(id).text.len().min(1);
+            }
+            Ok(found)
+        };
+        assert_eq!(found(&[]), Ok(0));
+        assert_eq!(found(&[2, 4, 6, 8, 10]), Ok(5));
+        assert_eq!(found(&[2, 4, 6, 8, 10, 12]), Err(5));
+        assert_eq!(found(&[7; 7]), Ok(1));
+        assert_eq!(found(&[7; 8]), Err(0));
+    }
 
     #[test]
     fn numbers_are_written_as_java_does() {

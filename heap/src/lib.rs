@@ -37,6 +37,7 @@ mod graph;
 mod histogram;
 mod index;
 mod input;
+mod kept;
 mod layout;
 mod links;
 mod reader;

@@ -6,20 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::error::{ErrorKind, Type};
+use crate::kept::{ENTRY, Kept, MOST_BYTES};
 use crate::layout::{Distances, Layout, Model, hidden_fields, up};
 use crate::reader::{ClassDump, Header, Root, RootKind, Visitor};
 use crate::sort::Sorter;
 use crate::store::Store;
-
-/// Bytes of names, classes, roots and stacks that are kept; large programs have a few hundred
-/// thousand names in 20 MB.
-const MOST_BYTES: u64 = 1 << 30;
-
-/// Whether there is room is asked each time after so many bytes.
-const CHECKED: u64 = 4 << 20;
-
-/// What one more entry of a table takes, about.
-pub(crate) const ENTRY: u64 = 48;
 
 /// Objects are numbered by 32 bits, the last of which is none.
 const MOST_OBJECTS: u64 = u32::MAX as u64 - 2;
@@ -107,10 +98,8 @@ pub(crate) struct Survey {
     /// The file goes on behind what gzip packed.
     pub(crate) is_followed: bool,
     pub(crate) names: HashMap<u64, Box<[u8]>>,
-    /// What is kept beside objects, in bytes, about.
-    bytes: u64,
-    /// Up to where it is known that there is room for it.
-    room_for: u64,
+    /// What is kept beside objects.
+    pub(crate) kept: Kept,
     /// Class to its name.
     pub(crate) loaded: HashMap<u64, u64>,
     pub(crate) entries: Vec<Entry>,
@@ -126,18 +115,6 @@ pub(crate) struct Survey {
     pub(crate) roots: BTreeMap<u64, Root>,
 }
 
-/// Whether there is room for as much again, for tables that double, and what is made
-/// of all that is kept. Where a process may have no more (`ulimit -v`), an allocation
-/// that fails later would end it.
-fn has_room(bytes: u64) -> Result<(), ErrorKind> {
-    let reserved = Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX));
-    reserved.map_err(|_| {
-        let kind = std::io::ErrorKind::OutOfMemory;
-        let text = "there is no memory for names, classes, roots and stacks";
-        ErrorKind::Io(std::io::Error::new(kind, text))
-    })
-}
-
 impl Survey {
     /// `keep` roots, not classes only.
     pub(crate) fn new(keep: bool) -> Survey {
@@ -147,8 +124,7 @@ impl Survey {
             header: Header::default(),
             is_followed: false,
             names: HashMap::new(),
-            bytes: 0,
-            room_for: CHECKED,
+            kept: Kept::new(MOST_BYTES),
             loaded: HashMap::new(),
             entries,
             by_id: HashMap::new(),
@@ -159,20 +135,6 @@ impl Survey {
             objects: None,
             roots: BTreeMap::new(),
         }
-    }
-
-    pub(crate) fn keep_bytes(&mut self, more: u64) -> Result<(), ErrorKind> {
-        self.bytes += more;
-        if self.bytes > MOST_BYTES {
-            let what = "bytes of names, classes, roots and stacks";
-            let most = MOST_BYTES;
-            return Err(ErrorKind::TooMany { what, most });
-        }
-        if self.bytes > self.room_for {
-            self.room_for = self.bytes + (self.bytes / 8).max(CHECKED);
-            has_room(self.room_for)?;
-        }
-        Ok(())
     }
 
     pub(crate) fn class_of(&self, id: u64) -> Option<u32> {
@@ -256,7 +218,7 @@ impl Survey {
     }
 
     fn new_entry(&mut self, id: u64) -> Result<u32, ErrorKind> {
-        self.keep_bytes(CLASS_BYTES)?;
+        self.kept.keep(CLASS_BYTES)?;
         let index = self.entries.len() as u32;
         self.by_id.insert(id, index);
         self.entries.push(Entry {
@@ -517,13 +479,13 @@ impl Visitor for Survey {
     }
 
     fn text(&mut self, id: u64, text: &[u8]) -> Result<(), ErrorKind> {
-        self.keep_bytes(ENTRY + text.len() as u64)?;
+        self.kept.keep(ENTRY + text.len() as u64)?;
         self.names.insert(id, text.into());
         Ok(())
     }
 
     fn load_class(&mut self, _: u32, id: u64, name: u64) -> Result<(), ErrorKind> {
-        self.keep_bytes(ENTRY)?;
+        self.kept.keep(ENTRY)?;
         self.loaded.insert(id, name);
         Ok(())
     }
@@ -536,7 +498,7 @@ impl Visitor for Survey {
             Some(known) if holds(known.kind) < holds(root.kind) => *known = root,
             Some(_) => {}
             None => {
-                self.keep_bytes(3 * ENTRY)?;
+                self.kept.keep(3 * ENTRY)?;
                 self.roots.insert(root.id, root);
             }
         }
@@ -548,7 +510,7 @@ impl Visitor for Survey {
         let is_new = self.entries[index as usize].dump.is_none();
         if is_new {
             let parts = class.fields.len() + class.statics.len() + class.constants.len();
-            self.keep_bytes(24 * parts as u64)?;
+            self.kept.keep(24 * parts as u64)?;
             self.previous = Previous::None;
             self.see(class.id, CLASS | index, 0)?;
             self.entries[index as usize].dump = Some(class);

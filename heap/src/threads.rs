@@ -9,8 +9,9 @@ use crate::edges::fields;
 use crate::error::{Error, ErrorKind, Type};
 use crate::histogram::{Histogram, of_survey};
 use crate::input::number;
+use crate::kept::ENTRY;
 use crate::reader::{ClassDump, FrameDump, Header, Root, RootKind, Visitor, pass};
-use crate::survey::{ClassNames, ENTRY, Sizes, Survey};
+use crate::survey::{ClassNames, Sizes, Survey};
 
 /// The threads of a dump.
 #[derive(Clone, Debug)]
@@ -97,7 +98,10 @@ impl Threads {
         pass(&open, &mut objects)?;
         let mut names = Objects::new(survey, strings.as_ref(), objects.names.values().copied());
         pass(&open, &mut names)?;
-        let values = objects.values.values().chain(names.values.values());
+        let name_of = |thread| names.values.get(objects.names.get(thread)?);
+        // As often as each is shown: that takes memory, too.
+        let shown = stacks.threads.values().filter_map(|(id, _)| name_of(id));
+        let values = objects.values.values().chain(shown);
         let mut beginnings = Beginnings::new(survey, values.map(|value| value.array));
         pass(&open, &mut beginnings)?;
 
@@ -133,10 +137,6 @@ impl Threads {
         let mut frames = FrameNames::of(&stacks);
         let mut threads = Vec::new();
         for (serial, (id, _)) in &stacks.threads {
-            let name = objects
-                .names
-                .get(id)
-                .and_then(|name| names.values.get(name));
             let frame = |(at, frame): (u32, &u64)| {
                 let locals = of_frames.remove(&(*serial, at));
                 frames.frame(*frame, locals.unwrap_or_default())
@@ -144,7 +144,7 @@ impl Threads {
             threads.push(Thread {
                 id: *id,
                 serial: *serial,
-                name: name.map_or_else(String::new, |name| beginnings.string(name).text),
+                name: name_of(id).map_or_else(String::new, |name| beginnings.string(name).text),
                 class: objects
                     .of(*id)
                     .map_or("?".into(), |found| class_names.name(found.class)),
@@ -267,26 +267,26 @@ impl Visitor for Stacks {
     }
 
     fn load_class(&mut self, serial: u32, id: u64, name: u64) -> Result<(), ErrorKind> {
-        self.survey.keep_bytes(ENTRY)?;
+        self.survey.kept.keep(ENTRY)?;
         self.classes.insert(serial, id);
         self.survey.load_class(serial, id, name)
     }
 
     fn frame(&mut self, frame: FrameDump) -> Result<(), ErrorKind> {
-        self.survey.keep_bytes(2 * ENTRY)?;
+        self.survey.kept.keep(2 * ENTRY)?;
         self.frames.insert(frame.id, frame);
         Ok(())
     }
 
     fn stack(&mut self, serial: u32, thread: u32) -> Result<(), ErrorKind> {
-        self.survey.keep_bytes(ENTRY)?;
+        self.survey.kept.keep(ENTRY)?;
         self.stacks.insert(serial, (thread, Vec::new()));
         self.open = serial;
         Ok(())
     }
 
     fn stack_frames(&mut self, ids: &[u8]) -> Result<(), ErrorKind> {
-        self.survey.keep_bytes(16 * ids.len() as u64)?;
+        self.survey.kept.keep(16 * ids.len() as u64)?;
         let id_size = self.survey.header.id_size as usize;
         let (_, frames) = self.stacks.entry(self.open).or_default();
         frames.extend(ids.chunks_exact(id_size).map(number));
@@ -297,7 +297,7 @@ impl Visitor for Stacks {
         use RootKind::{JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject};
         match root.kind {
             ThreadObject => {
-                self.survey.keep_bytes(2 * ENTRY)?;
+                self.survey.kept.keep(2 * ENTRY)?;
                 // Threads that shared one long stack would have as many frames together
                 // as there is no memory for.
                 let stack = self.taken.insert(root.frame).then_some(root.frame);
@@ -306,7 +306,7 @@ impl Visitor for Stacks {
             JavaFrame | JniLocal | NativeStack | ThreadBlock
                 if self.locals.last() != Some(&root) =>
             {
-                self.survey.keep_bytes(4 * ENTRY)?;
+                self.survey.kept.keep(4 * ENTRY)?;
                 self.locals.push(root);
             }
             _ => {}
