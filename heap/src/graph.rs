@@ -11,7 +11,7 @@ use crate::edges::{END, Edges};
 use crate::error::{Error, ErrorKind, Result};
 use crate::histogram::{Histogram, of_survey};
 use crate::index::{Index, Objects};
-use crate::reader::{Root, read};
+use crate::reader::{Root, pass};
 use crate::sort::{LONGEST_RUN, Sorter};
 use crate::store::{Column, Store};
 use crate::survey::{ClassNames, Survey, What};
@@ -53,21 +53,20 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@read), other than that a dump is cut off; where the
+    /// As of [`read`](fn@crate::read), other than that a dump is cut off; where the
     /// temporary file has no room; and if the dump changed between the
     /// readings.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,
         memory: u64,
     ) -> std::result::Result<(Graph, Option<Error>), Error> {
-        let opened = || open().map_err(|error| at(error, 0));
         let sorting = (memory / 8).min(LONGEST_RUN);
         let mut survey = Survey::new(true);
         survey.objects = Some(crate::survey::Objects::new(
             Store::new(memory - sorting),
             Sorter::new(sorting),
         ));
-        let (end, outcome) = cut_off(read(opened()?, &mut survey))?;
+        let (end, outcome) = pass(&open, &mut survey)?;
         let failed = |error| at(error, end);
         let mut histogram = of_survey(&survey);
         histogram.dump_bytes = end;
@@ -95,7 +94,7 @@ impl Graph {
         let is_root = |object| whys.contains_key(&object);
         let placed = |kind| Error { kind, at: end };
         let mut edges = Edges::new(&survey, &index, &mut store, is_root).map_err(placed)?;
-        if cut_off(read(opened()?, &mut edges))?.0 != end {
+        if pass(&open, &mut edges)?.0 != end {
             return Err(placed(ErrorKind::Changed));
         }
         edges.classes(outcome.is_some()).map_err(placed)?;
@@ -258,15 +257,6 @@ impl Graph {
 fn at(error: io::Error, at: u64) -> Error {
     let kind = ErrorKind::Io(error);
     Error { kind, at }
-}
-
-/// Where a dump ends. One that is cut off can be used so far.
-pub(crate) fn cut_off(outcome: Result<u64>) -> Result<(u64, Option<Error>)> {
-    match outcome {
-        Ok(end) => Ok((end, None)),
-        Err(error) if error.is_truncated() => Ok((error.at, Some(error))),
-        Err(error) => Err(error),
-    }
 }
 
 #[cfg(test)]

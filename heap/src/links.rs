@@ -5,9 +5,9 @@ use std::io::Read;
 
 use crate::edges::fields;
 use crate::error::{Error, ErrorKind, Type};
-use crate::graph::{Graph, cut_off};
+use crate::graph::Graph;
 use crate::input::number;
-use crate::reader::{Header, Root, Visitor, read};
+use crate::reader::{Header, Root, Visitor, read_part};
 use crate::survey::What;
 
 impl Graph {
@@ -23,7 +23,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@read), other than that a dump is cut off; and if it is
+    /// As of [`read`](fn@crate::read), other than that a dump is cut off; and if it is
     /// not the dump that the graph was made of.
     pub fn links(&self, source: impl Read, path: &[u32]) -> Result<Vec<String>, Error> {
         let pairs = path
@@ -37,7 +37,7 @@ impl Graph {
             array: None,
             is_same: true,
         };
-        let (end, _) = cut_off(read(source, &mut links))?;
+        let (end, _) = read_part(source, &mut links)?;
         if end != self.end || !links.is_same {
             let kind = ErrorKind::Changed;
             return Err(Error { kind, at: end });

@@ -183,8 +183,7 @@ pub fn read(source: impl Read, visitor: &mut impl Visitor) -> std::result::Resul
     outcome.map(|()| reader.input.at())
 }
 
-/// Reads a dump from its beginning, and tells how many bytes it has. One that is
-/// cut off is read so far, and the error comes back.
+/// Opens a dump and reads it as [`read_part`] does.
 pub(crate) fn pass<R: Read>(
     open: &impl Fn() -> io::Result<R>,
     visitor: &mut impl Visitor,
@@ -193,6 +192,15 @@ pub(crate) fn pass<R: Read>(
         kind: ErrorKind::Io(error),
         at: 0,
     })?;
+    read_part(source, visitor)
+}
+
+/// Reads a dump, and tells how many bytes it has. One that is cut off is read so
+/// far, and the error comes back.
+pub(crate) fn read_part(
+    source: impl Read,
+    visitor: &mut impl Visitor,
+) -> Result<(u64, Option<Error>)> {
     match read(source, visitor) {
         Ok(bytes) => Ok((bytes, None)),
         Err(error) if error.is_truncated() => Ok((error.at, Some(error))),
