@@ -14,11 +14,12 @@ use std::sync::Arc;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
+use crate::class_names::ClassNames;
 use crate::contents::{Beginnings, Contents, StringClass, Value};
 use crate::error::{Error, ErrorKind, Type};
 use crate::histogram::{Histogram, of_survey};
 use crate::reader::{Visitor, pass};
-use crate::survey::{ClassNames, Survey};
+use crate::survey::Survey;
 
 /// Bytes that are kept of an array, and of a string.
 const ARRAY: u64 = size_of::<Array>() as u64;

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, Read};
 
+use crate::class_names::ClassNames;
 use crate::edges::{END, Edges};
 use crate::error::{Error, ErrorKind, Result};
 use crate::histogram::{Histogram, of_survey};
@@ -14,7 +15,7 @@ use crate::index::{Index, Objects};
 use crate::reader::{Root, pass};
 use crate::sort::{LONGEST_RUN, Sorter};
 use crate::store::{Column, Store};
-use crate::survey::{ClassNames, Survey, What};
+use crate::survey::{Survey, What};
 
 /// The objects of a dump and their references. The `referent` of weak, soft
 /// and phantom references is none.

@@ -3,10 +3,11 @@
 use std::io::Read;
 use std::sync::Arc;
 
+use crate::class_names::ClassNames;
 use crate::error::Error;
 use crate::layout::Model;
 use crate::reader::{Header, read};
-use crate::survey::{ClassNames, Survey};
+use crate::survey::Survey;
 
 /// Objects of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]

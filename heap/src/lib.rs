@@ -28,6 +28,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod class_names;
 mod contents;
 mod dominators;
 mod duplicates;

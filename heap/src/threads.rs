@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use crate::class_names::ClassNames;
 use crate::contents::{Beginnings, Contents, StringClass, Value};
 use crate::edges::fields;
 use crate::error::{Error, ErrorKind, Type};
@@ -11,7 +12,7 @@ use crate::histogram::{Histogram, of_survey};
 use crate::input::number;
 use crate::kept::ENTRY;
 use crate::reader::{ClassDump, FrameDump, Header, Root, RootKind, Visitor, pass};
-use crate::survey::{ClassNames, Sizes, Survey};
+use crate::survey::{Sizes, Survey};
 
 /// The threads of a dump.
 #[derive(Clone, Debug)]
