@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::allocation::{Allocations, Amount, Site};
 use crate::measure::Measure;
-use crate::model::{Header, Method, Node, ProbeCosts, Profile, ThreadTree, Timing};
+use crate::model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadTree, Timing};
 use crate::paths::Paths;
 
 /// The tree of `measure`, which is not time. Recursion is folded, as it is in trees of calls.
@@ -14,6 +14,8 @@ pub(crate) fn as_calls(profile: &Profile, measure: Measure) -> Profile {
     let mut made = Profile {
         header: Header {
             timing: Timing::Exact,
+            // With the other one, calls that were not timed have times nevertheless.
+            clock: Clock::Cpu,
             probe: ProbeCosts::default(),
             overflowed_calls: 0,
             ..profile.header.clone()

@@ -14,7 +14,8 @@ pub struct Allocations {
     pub live: bool,
     /// The calling contexts of the sites; callers come before their callees.
     pub frames: Vec<Frame>,
-    /// What was allocated where, each site, type and thread once.
+    /// What was allocated where, each site, type and thread once; of merged profiles those
+    /// of unknown size apart from those of known size.
     pub sites: Vec<Site>,
 }
 

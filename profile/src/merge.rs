@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use thiserror::Error;
 
-use crate::allocation::{Allocations, Frame, Seen, Site};
+use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
 use crate::matching::{Key, Matching};
 use crate::model::{Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
 use crate::paths::Paths;
@@ -168,7 +168,8 @@ fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[
 struct Allocated<'p> {
     sum: Option<Allocations>,
     frames: HashMap<Frame, u32>,
-    sites: HashMap<(u32, Option<u32>, &'p str), usize>,
+    /// By thread, frame and type, those of unknown size apart, lest they seem to be in the bytes of the others.
+    sites: HashMap<(u32, Option<u32>, &'p str, [bool; 2]), usize>,
 }
 
 impl<'p> Allocated<'p> {
@@ -208,7 +209,12 @@ impl<'p> Allocated<'p> {
         for site in &other.sites {
             let thread = threads[site.thread as usize];
             let frame = site.frame.map(|frame| places[frame as usize]);
-            match self.sites.entry((thread, frame, &site.type_name)) {
+            let is_unsized = |amount: Amount| amount.objects > 0.0 && amount.bytes.is_none();
+            let is_unsized = [site.allocated, site.live].map(is_unsized);
+            match self
+                .sites
+                .entry((thread, frame, &site.type_name, is_unsized))
+            {
                 Entry::Vacant(vacant) => {
                     vacant.insert(sum.sites.len());
                     sum.sites.push(Site {

@@ -7,6 +7,7 @@ use crate::format::{Options, units};
 use crate::measure::Measure;
 use crate::model::Profile;
 use crate::names::printable;
+use crate::view::mark;
 
 /// What one place allocates of one type, in all threads and calling contexts.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,11 +97,27 @@ pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
 pub(crate) const UNSIZED: &str =
     "are of unknown size: their classes are gone, or the heap was full";
 
-/// A total on screen; `about` marks estimates.
-pub(crate) fn total_text(amount: Amount, about: &str) -> String {
+/// What the mark of such bytes says, below [`UNSIZED`].
+pub(crate) const AT_LEAST: &str = "≥ at least, without the bytes of these";
+
+/// What is said below a table with shares, where there are objects of unknown size.
+pub(crate) fn unsized_remarks(objects: f64) -> Vec<String> {
+    if objects == 0.0 {
+        return Vec::new();
+    }
+    let objects = units::decimal(objects, 0);
+    vec![
+        format!("{objects} objects {UNSIZED}"),
+        format!("{AT_LEAST}; % is of the known bytes"),
+    ]
+}
+
+/// A [`total`] on screen; `about` marks estimates.
+pub(crate) fn total_text((amount, unsized_objects): (Amount, f64), about: &str) -> String {
+    let least = mark(false, unsized_objects > 0.0);
     let bytes = units::bytes(amount.bytes.unwrap_or(0.0).round() as u64);
     let objects = units::decimal(amount.objects, 0);
-    format!("{about}{bytes} in {about}{objects} objects")
+    format!("{least}{about}{bytes} in {about}{objects} objects")
 }
 
 /// What a place is called on screen; `method` is its method's name.

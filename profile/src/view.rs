@@ -140,6 +140,21 @@ impl<'p> View<'p> {
         }
     }
 
+    /// How many objects are of unknown size; no types are callers.
+    pub(crate) fn unsized_objects(&self) -> f64 {
+        let unsized_in = |tree: &Tree| {
+            let leaves = tree.entries.iter().zip(&tree.links);
+            let leaves = leaves.filter(|(_, [callee, _])| callee.is_none());
+            leaves.fold(0.0, |sum, (entry, _)| {
+                sum + entry.calls.saturating_sub(entry.figure.timed_calls) as f64
+            })
+        };
+        match self.measure {
+            Measure::Time => 0.0,
+            Measure::Allocated | Measure::Live => self.trees.iter().map(unsized_in).sum(),
+        }
+    }
+
     /// What is counted.
     pub(crate) fn calls_word(&self) -> &'static str {
         match self.measure {

@@ -131,9 +131,10 @@ fn objects_of_unknown_size_are_told() {
         let table = table(&before, &after, &options);
         let first = table.lines().find(|line| line.contains(" Gone "));
         assert!(first.is_some_and(|row| row.contains(" +4,993 ")), "{table}");
-        assert!(table.contains("after 161 KB in 6,014 objects"), "{table}");
+        assert!(table.contains("after ≥161 KB in 6,014 objects"), "{table}");
         let note = "\n7 objects before and 5,010 after are of unknown size: \
-            their classes are gone, or the heap was full\n";
+            their classes are gone, or the heap was full\n\
+            ≥ at least, without the bytes of these\n";
         assert!(table.ends_with(note), "{table}");
     }
     let changes = diff(&before, &after, &Options::default()).expect("alike");
@@ -175,7 +176,7 @@ fn estimates_are_marked_within_their_error() {
     let [arrays, vm] = ["handle:40", "the virtual machine"].map(row);
     assert!(arrays.is_some_and(|row| row.contains(" ~+0.7 ")), "{table}");
     assert!(vm.is_some_and(|row| row.contains(" +86.6 ")), "{table}");
-    assert!(table.starts_with("alive before ~53.5 KB in ~510 objects"));
+    assert!(table.starts_with("alive before ≥~53.5 KB in ~510 objects"));
     assert!(table.contains("estimated: one sample in 512 KB"), "{table}");
     let json = json(&before, &after, &options);
     assert_eq!(json["measure"], "live");

@@ -146,6 +146,53 @@ fn everything_is_counted() {
     merge(&[profile, alone(allocations())]).expect_err("of two kinds");
 }
 
+/// Totals and rows with objects of unknown size are marked, wherever bytes are told, also
+/// where two profiles have them at one site.
+#[test]
+fn objects_of_unknown_size_are_in_no_total() {
+    let few = "\n7 objects are of unknown size: their classes are gone, or the heap was full\n\
+        ≥ at least, without the bytes of these; % is of the known bytes\n";
+    let profile = alone(allocations());
+    let table = text(Format::Table, &profile, &Options::default());
+    assert!(
+        table.contains("allocated ≥161 KB in 1,021 objects"),
+        "{table}"
+    );
+    assert!(table.contains(few), "{table}");
+    let tree = text(Format::Tree, &profile, &Options::default());
+    assert!(tree.contains(few), "{tree}");
+    let handle = tree.lines().find(|line| line.ends_with("Server.handle"));
+    let handle = handle.expect("it makes most");
+    assert!(handle.contains(" ≥156.3 "), "{tree}");
+    let array = tree.lines().find(|line| line.ends_with("int[]"));
+    assert!(array.is_some_and(|line| !line.contains('≥')), "{tree}");
+
+    let mut gone = profile.clone();
+    gone.allocations.as_mut().expect("some").sites[0]
+        .allocated
+        .bytes = None;
+    for pair in [[&profile, &gone], [&gone, &profile]] {
+        let both = merge(&pair.map(Clone::clone)).expect("alike");
+        let table = text(Format::Table, &both, &Options::default());
+        let row = table.lines().find(|line| line.contains("  int[]  "));
+        assert!(row.is_some_and(|row| row.contains(" ≥156.7 ")), "{table}");
+        assert!(table.contains("\n1,014 objects are of"), "{table}");
+        let again = merge(&[both.clone(), both]).expect("alike");
+        assert_eq!(again.allocations.expect("some").sites.len(), 6);
+    }
+
+    // Where all is known nothing is said.
+    let known = |method: &Method| &*method.name == "add";
+    let options = Options {
+        focus: Some(&known),
+        ..Options::default()
+    };
+    for format in [Format::Table, Format::Tree] {
+        let told = text(format, &profile, &options);
+        assert!(!told.contains("unknown size"), "{told}");
+    }
+}
+
 /// Trace events have times only; nothing else says that bytes are seconds.
 #[test]
 fn trace_events_of_allocations_are_refused() {

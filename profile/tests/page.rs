@@ -151,6 +151,13 @@ fn allocations_have_a_page() {
     let options =
         "return [...document.getElementById('measure').options].map((o) => o.value).join(' ')";
     assert_eq!(run(&alone, options), "live allocated");
+    let remarks = "return [...document.querySelectorAll('#remarks li')].map((line) => line.textContent).join('\\n')";
+    let exact = page(&common::alone(common::allocations()));
+    let said = run(&exact, remarks);
+    assert!(
+        said.contains("7 objects are of unknown size: ") && !said.contains("times of some"),
+        "{said}"
+    );
     // Types are estimates; that methods make nothing themselves is certain.
     let script = r#"
         show('methods');

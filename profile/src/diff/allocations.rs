@@ -17,7 +17,7 @@ use crate::matching::{Key, Matching};
 use crate::measure::Measure;
 use crate::model::Method;
 use crate::names::names;
-use crate::places::{Place, UNSIZED, place_name, places, total, total_text, type_names};
+use crate::places::{AT_LEAST, Place, UNSIZED, place_name, places, total, total_text, type_names};
 use crate::{MergeError, Profile};
 
 /// What one place in the code allocates of one type, before and after.
@@ -207,12 +207,7 @@ pub fn write(
         let places = allocations.map_or(Vec::new(), |a| places(profile, a, options));
         total(&places, measure(options))
     });
-    head(
-        totals.map(|(amount, _)| amount),
-        [before, after],
-        options,
-        out,
-    )?;
+    head(totals, [before, after], options, out)?;
     let shown = &changes[..changes.len().min(options.top.unwrap_or(usize::MAX))];
     let places: Vec<String> = shown.iter().map(Change::place).collect();
     let types = type_names(shown.iter().map(|change| &*change.type_name));
@@ -225,14 +220,17 @@ pub fn write(
     let unsized_objects = totals.map(|(_, unsized_objects)| unsized_objects);
     if unsized_objects != [0.0; 2] {
         let [before, after] = unsized_objects.map(|objects| units::decimal(objects, 0));
-        writeln!(out, "\n{before} objects before and {after} after {UNSIZED}")?;
+        writeln!(
+            out,
+            "\n{before} objects before and {after} after {UNSIZED}\n{AT_LEAST}"
+        )?;
     }
     Ok(())
 }
 
 /// What there was in all, and how it is known.
 fn head(
-    totals: [Amount; 2],
+    totals: [(Amount, f64); 2],
     profiles: [&Profile; 2],
     options: &Options<'_>,
     out: &mut dyn Write,
@@ -245,7 +243,7 @@ fn head(
             .unwrap_or_default()
     });
     let about = if seen[0].is_sampled() { "~" } else { "" };
-    let [before, after] = totals.map(|amount| total_text(amount, about));
+    let [before, after] = totals.map(|total| total_text(total, about));
     let what = match measure(options) {
         Measure::Live => "alive",
         _ => "allocated",

@@ -14,6 +14,7 @@ use crate::edges::{Edge, edges};
 use crate::figures::Figure;
 use crate::measure::Measure;
 use crate::model::{Header, Profile};
+use crate::places::unsized_remarks;
 use crate::view::{Entry, Row, Tree, View};
 
 /// The most tree nodes a page gets: some 10 MB, which browsers take.
@@ -117,6 +118,7 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
         "measure": view.measure.as_str(),
         "whole": view.whole.round(),
         "leftOut": nodes - kept,
+        "unsized": unsized_remarks(view.unsized_objects()),
         "methods": {
             "name": view.names,
             "class": methods.iter().map(|m| &*m.class).collect::<Vec<_>>(),

@@ -10,7 +10,8 @@ use crate::allocation::{Allocations, Amount};
 use crate::measure::Measure;
 use crate::model::Profile;
 use crate::names::names;
-use crate::places::{Place, UNSIZED, place_name, places, total, total_text, type_names};
+use crate::places::{Place, place_name, places, total, total_text, type_names, unsized_remarks};
+use crate::view::mark;
 
 /// Errors from this share of the bytes on are shown, in percent.
 const NOTABLE_ERROR: f64 = 5.0;
@@ -82,10 +83,7 @@ pub(super) fn write(
     if columns.iter().any(|column| column.title == ERROR) {
         remarks.push(ERRORS.to_owned());
     }
-    if unsized_objects > 0.0 {
-        let objects = units::decimal(unsized_objects, 0);
-        remarks.push(format!("{objects} objects {UNSIZED}"));
-    }
+    remarks.extend(unsized_remarks(unsized_objects));
     if !remarks.is_empty() {
         writeln!(out)?;
     }
@@ -110,10 +108,7 @@ fn head(
     } else {
         ""
     };
-    let told = |what: &str, measure| {
-        let (amount, _) = total(rows, measure);
-        format!("{what} {}", total_text(amount, about))
-    };
+    let told = |what: &str, measure| format!("{what} {}", total_text(total(rows, measure), about));
     let mut facts = vec![told("allocated", Measure::Allocated)];
     if allocations.live {
         facts.push(told("alive", Measure::Live));
@@ -139,18 +134,20 @@ fn columns(
         Column::new("#", 0, ranks),
         Column::new("bytes %", 0, cells(&share)),
     ];
-    let amounts = |title: &str, spare: [u8; 3], of: fn(&Place<'_>) -> Amount| {
-        let bytes = rows.iter().filter_map(|row| of(row).bytes);
+    let amounts = |title: &str, spare: [u8; 3], of: Measure| {
+        let bytes = rows.iter().filter_map(|row| row.amount(of).bytes);
         let unit = Unit::for_largest(bytes.fold(0.0, f64::max), Quantity::Bytes);
         let bytes = |row: &Place<'_>| {
-            of(row)
-                .bytes
-                .map_or(UNKNOWN.to_owned(), |bytes| unit.number(bytes))
+            let least = mark(false, row.unsized_objects(of) > 0.0);
+            let bytes = row.amount(of).bytes;
+            bytes.map_or(UNKNOWN.to_owned(), |bytes| {
+                format!("{least}{}", unit.number(bytes))
+            })
         };
-        let objects = |row: &Place<'_>| units::decimal(of(row).objects, 0);
+        let objects = |row: &Place<'_>| units::decimal(row.amount(of).objects, 0);
         let made = [
             Column::new(&format!("{title}{}", unit.name), spare[0], cells(&bytes)),
-            Column::new(ERROR, spare[1], cells(&|row| error(of(row)))),
+            Column::new(ERROR, spare[1], cells(&|row| error(row.amount(of)))),
             Column::new(&format!("{title}objects"), spare[2], cells(&objects)),
         ];
         made.into_iter().filter(|column| column.has_text())
@@ -158,12 +155,12 @@ fn columns(
     // What the order is by comes first and goes last, bytes before their error.
     let by_objects = if sort == Sort::Calls { 0 } else { 3 };
     let (first, second) = ([0, 1, by_objects], [2, 6, 5]);
-    let allocated = |spare| amounts("", spare, |row| row.allocated);
+    let allocated = |spare| amounts("", spare, Measure::Allocated);
     if !allocations.live {
         columns.extend(allocated(first));
         return columns;
     }
-    let live = |spare| amounts("live ", spare, |row| row.live);
+    let live = |spare| amounts("live ", spare, Measure::Live);
     let age = |row: &Place<'_>| match row.live.objects > 0.0 {
         true => units::decimal(row.live_age, 1),
         false => String::new(),

@@ -6,6 +6,7 @@ use super::units::{self, UNKNOWN, Unit};
 use super::{FEW_NOTES, Options};
 use crate::model::Profile;
 use crate::names::printable;
+use crate::places::unsized_remarks;
 use crate::view::{Entry, Step, View, mark};
 
 /// Writes the tree of all chosen threads together. Branches below
@@ -53,6 +54,9 @@ pub(super) fn write(
     if left_out > 0 {
         let (branches, percent) = (units::count(left_out), options.min_percent);
         writeln!(out, "branches below {percent} % left out: {branches}")?;
+    }
+    for remark in unsized_remarks(view.unsized_objects()) {
+        writeln!(out, "{remark}")?;
     }
     // That paths end early, among them.
     let notes = profile.header.all_notes().take(FEW_NOTES);

@@ -625,7 +625,8 @@ function start() {
   if (!rows.method.length) remarks.push(ofBytes ? "Nothing was allocated" : "No instrumented method was called");
   if (rows.estimated.some(Boolean)) remarks.push(ofBytes ? "~ estimated from a random sample of the allocations" : "~ estimated from a random sample of the calls; counts are exact");
   if (rows.totalMark.includes("≤")) remarks.push("≤ at most: in a recursion calls of the method may have run inside each other");
-  if (rows.selfMark.some((mark, at) => mark && rows.total[at] !== null)) remarks.push("≥ at least: times of some calls are unknown; means are of the others");
+  remarks.push(...data.unsized);
+  if (!ofBytes && rows.selfMark.some((mark, at) => mark && rows.total[at] !== null)) remarks.push("≥ at least: times of some calls are unknown; means are of the others");
   if (header.overflowed_calls) remarks.push(`No room for the whole call tree (--max-nodes, the heap, or calls a million deep): ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);
   if (data.leftOut) remarks.push(`${grouped.format(data.leftOut)} of the lightest tree nodes are left out of this page`);
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
