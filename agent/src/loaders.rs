@@ -2,6 +2,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loadhook_rewrite::symbol::java_name;
@@ -25,6 +26,10 @@ pub(crate) struct Loaders {
     app: OnceLock<Reference>,
     /// `ClassLoader.name`. Not the method: programs can override that.
     name: OnceLock<Field>,
+    /// `ClassLoader.parent`. Not the method, as above.
+    parent: OnceLock<Field>,
+    /// `DelegatingClassLoader`, up to JDK 21.
+    delegating: OnceLock<Reference>,
     /// `Module.name`. Not the method: where it is instrumented, a call of ours
     /// would be one of the program's.
     module_name: OnceLock<Field>,
@@ -48,13 +53,16 @@ impl Loaders {
     /// Finds the loaders that every VM has, and where loaders and modules have
     /// their names.
     pub(crate) fn find(&self, jni: Jni<'_>) {
-        for (place, class) in [
-            (&self.name, c"java/lang/ClassLoader"),
-            (&self.module_name, c"java/lang/Module"),
+        const LOADER: &CStr = c"java/lang/ClassLoader";
+        const STRING: &CStr = c"Ljava/lang/String;";
+        for (place, class, name, descriptor) in [
+            (&self.name, LOADER, c"name", STRING),
+            (&self.parent, LOADER, c"parent", c"Ljava/lang/ClassLoader;"),
+            (&self.module_name, c"java/lang/Module", c"name", STRING),
         ] {
             let field = jni.framed(|| {
                 let class = jni.find_class(class)?;
-                jni.field(class, c"name", c"Ljava/lang/String;")
+                jni.field(class, name, descriptor)
             });
             if let Some(Ok(field)) = field {
                 let _ = place.set(field);
@@ -74,6 +82,20 @@ impl Loaders {
                 let _ = place.set(loader);
             }
         }
+        let delegating = jni
+            .framed(|| jni.global(jni.find_class(c"jdk/internal/reflect/DelegatingClassLoader")?));
+        if let Some(Ok(class)) = delegating {
+            let _ = self.delegating.set(class);
+        }
+    }
+
+    /// The parent of a loader that reflection made for one class. The VM has it find what
+    /// that class names, and so do we: such loaders know no classes, and are many.
+    fn delegates_to(&self, jni: Jni<'_>, loader: Reference) -> Option<Reference> {
+        let delegating = *self.delegating.get()?;
+        let class = jni.class_of(loader).ok()?;
+        let is_it = jni.is_same(class, delegating);
+        is_it.then(|| jni.object_field(loader, *self.parent.get()?).ok())?
     }
 
     /// The number of a loader. One of the program's own is known by identity
@@ -90,6 +112,13 @@ impl Loaders {
         }
         if is(&self.platform) {
             return PLATFORM;
+        }
+        let delegated = jni.framed(|| {
+            let parent = self.delegates_to(jni, loader)?;
+            Some(self.number(jvmti, jni, parent))
+        });
+        if let Some(Some(number)) = delegated {
+            return number;
         }
         let hash = jvmti.hash_code(loader);
         let known = self.others().numbers.get(&hash).copied();

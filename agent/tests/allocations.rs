@@ -13,6 +13,7 @@ use support::{Finished, Program};
 on_each_jdk!(layouts contexts retransformed full_at_the_end full vanishing loaders same_names initialising beyond);
 on_jdks!(compact_headers: on_25 25);
 on_jdks!(wide_class_pointers: on_17 17);
+on_jdks!(reflected: on_11 11, on_17 17, on_21 21);
 
 /// Objects and bytes by `Class.method:line < caller < …` and, behind a tab, the type.
 type Book = BTreeMap<String, (u64, u64)>;
@@ -341,6 +342,30 @@ fn same_names(feature: u32) -> Result<()> {
         found.sort_unstable();
         ensure!(found == loaders, "{}: {found:?}", run.name);
     }
+    Ok(())
+}
+
+/// Code that reflection generates, which is in a loader of its own that knows no classes.
+fn reflected(feature: u32) -> Result<()> {
+    let run = Program::new(feature, "Reflected")
+        .options("include=jdk.internal.reflect.Generated*,alloc=exact")
+        .jvm(&["-Xcheck:jni", "-Djdk.reflect.useDirectMethodHandle=false"])
+        .run()?;
+    run.printed("1000 made\n", 0)?;
+    let allocations = allocations(&run.profile)?;
+    let made = |site: &&loadhook_profile::Site| &*site.type_name == "Reflected$Made";
+    let site = allocations.sites.iter().find(made).context("objects")?;
+    let frame = allocations.frames[site.frame.context("a frame")? as usize];
+    let class = &*run.profile.methods[frame.method as usize].class;
+    let amount = (site.allocated.objects, site.allocated.bytes);
+    // The first ones are made by native code.
+    ensure!(
+        class == "jdk.internal.reflect.GeneratedConstructorAccessor1"
+            && 900.0 < amount.0
+            && amount.1 == Some(24.0 * amount.0),
+        "{}: {class} {amount:?}",
+        run.name
+    );
     Ok(())
 }
 

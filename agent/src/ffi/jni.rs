@@ -280,13 +280,18 @@ impl<'e> Jni<'e> {
         object: Reference,
         field: Field,
     ) -> Result<Option<String>, Thrown> {
+        let string = self.object_field(object, field)?;
+        (!string.is_null()).then(|| self.text(string)).transpose()
+    }
+
+    /// What an object's field of objects holds, which may be null.
+    pub(crate) fn object_field(self, object: Reference, field: Field) -> Result<Reference, Thrown> {
         type F = unsafe extern "system" fn(Env, Object, FieldId) -> Object;
         // SAFETY: callers pass an object of the class they looked the field up
         // in, and a field of objects.
-        let string =
+        let held =
             unsafe { self.function::<F>(jni::GET_OBJECT_FIELD)(self.env, object.0, field.0) };
-        let string = self.unless_thrown(Reference(string))?;
-        (!string.is_null()).then(|| self.text(string)).transpose()
+        self.unless_thrown(Reference(held))
     }
 
     /// What an object's field of type `long` holds.
