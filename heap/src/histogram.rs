@@ -76,7 +76,7 @@ pub(crate) fn of_survey(survey: &Survey) -> Histogram {
             all_classes.0 += 1;
             all_classes.1 += survey.class_size(class, of_class, &sizes);
         }
-        let each = survey.instance_size(class, &sizes);
+        let instances = survey.instances_size(class, &sizes);
         let arrays = survey.arrays_size(class, &sizes.model);
         classes.push(Count {
             name: "".into(),
@@ -85,7 +85,7 @@ pub(crate) fn of_survey(survey: &Survey) -> Histogram {
                 id => id,
             },
             instances: entry.instances + entry.arrays,
-            bytes: entry.instances.saturating_mul(each).saturating_add(arrays),
+            bytes: instances.saturating_add(arrays),
         });
     }
     if let Some(of_class) = of_class {

@@ -3,6 +3,7 @@
 use std::io;
 
 use crate::error::Type;
+use crate::stacks::stack_bytes;
 use crate::store::{Column, Store};
 use crate::survey::{PRIMITIVES, Survey, TYPES, What, what};
 
@@ -41,7 +42,9 @@ impl Objects {
             .collect();
         let size = |packed: u32, length: u32| {
             let size = match what(packed) {
-                What::Instance(class) => instances[class as usize],
+                What::Instance(class) => {
+                    instances[class as usize] + stack_bytes(length, sizes.model.reference)
+                }
                 What::Class(class) => class_sizes[class as usize],
                 What::Array(class) => {
                     let of = if class < PRIMITIVES {

@@ -6,6 +6,7 @@
 //! than the distance to what comes behind it.
 
 use crate::error::Type;
+use crate::stacks::STACK_CHUNK;
 
 /// What the VM's options decide about the size of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,15 +182,20 @@ impl Layout {
 /// Fields that HotSpot adds to classes of its own, of which a dump says
 /// nothing.
 pub(crate) fn hidden_fields(class: &[u8], has: impl Fn(&[u8]) -> bool) -> &'static [Type] {
-    use Type::{Boolean, Int, Long, Object, Short};
+    use Type::{Boolean, Byte, Int, Long, Object, Short};
     match class {
         // Since JDK 25, where they are no longer hidden.
         b"java/lang/Class" if has(b"signers") => &[Long, Long, Int, Int, Object, Object],
         // Since JDK 19, those of virtual threads.
         b"java/lang/Thread" if has(b"holder") => &[Long, Int, Boolean, Short],
         b"java/lang/Class" => &[Long, Long, Int, Int, Object, Object, Object],
+        // Since JDK 24, whose monitors do without the carrier.
+        b"java/lang/VirtualThread" if has(b"notified") => &[Long],
+        STACK_CHUNK => &[Long, Int, Byte, Object],
         b"java/lang/InternalError" => &[Boolean],
         b"java/lang/ClassLoader" | b"java/lang/Module" => &[Long],
+        // Until JDK 21.
+        b"java/lang/invoke/ResolvedMethodName" if !has(b"vmholder") => &[Long, Object],
         b"java/lang/invoke/MemberName" | b"java/lang/invoke/ResolvedMethodName" => &[Long],
         b"java/lang/invoke/MethodHandleNatives$CallSiteContext" => &[Long, Long],
         _ => &[],

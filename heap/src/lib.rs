@@ -43,6 +43,7 @@ mod layout;
 mod links;
 mod reader;
 mod sort;
+mod stacks;
 mod store;
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]

@@ -83,6 +83,10 @@ pub trait Visitor {
     fn wants_contents(&self) -> bool {
         false
     }
+    /// Whether fields of this class's instances are wanted.
+    fn wants_fields(&self, class: u64) -> bool {
+        self.wants_contents()
+    }
     /// The file's header.
     fn header(&mut self, header: Header) {}
     /// A name. Of those above 64 KiB, which Java has none of, the beginning.
@@ -483,7 +487,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         let (class, length) = (&rest[4..4 + self.id_size], &rest[4 + self.id_size..]);
         let (id, class, length) = (number(id), number(class), number(length));
         self.within(length, what)?;
-        let outcome = if self.visitor.wants_contents() {
+        let outcome = if self.visitor.wants_fields(class) {
             let fields = self.input.take(length as usize, what)?;
             self.visitor.instance(id, class, fields)
         } else {

@@ -10,6 +10,7 @@ use crate::kept::{ENTRY, Kept, MOST_BYTES};
 use crate::layout::{Distances, Layout, Model, hidden_fields, up};
 use crate::reader::{ClassDump, Header, Root, RootKind, Visitor};
 use crate::sort::Sorter;
+use crate::stacks::{STACK_CHUNK, StackChunks, stack_bytes};
 use crate::store::Store;
 
 /// Objects are numbered by 32 bits, the last of which is none.
@@ -42,7 +43,7 @@ pub(crate) enum What {
 }
 
 /// The objects of a dump: the two halves of an identifier, what the object is
-/// and its length.
+/// and its length, of a `StackChunk` the words of its stack.
 pub(crate) struct Objects {
     pub(crate) store: Store,
     pub(crate) sorter: Sorter<4>,
@@ -108,6 +109,7 @@ pub(crate) struct Survey {
     recent: Vec<(u64, u32)>,
     distances: Distances,
     previous: Previous,
+    stack_chunks: Option<StackChunks>,
     keep: bool,
     /// Where the objects are kept, if they are.
     pub(crate) objects: Option<Objects>,
@@ -131,6 +133,7 @@ impl Survey {
             recent: vec![(0, 0); 1024],
             distances: Distances::new(),
             previous: Previous::None,
+            stack_chunks: None,
             keep,
             objects: None,
             roots: BTreeMap::new(),
@@ -322,7 +325,7 @@ impl Survey {
         }
     }
 
-    /// Bytes of an instance.
+    /// Bytes of an instance, but for a stack behind it.
     pub(crate) fn instance_size(&self, class: u32, sizes: &Sizes) -> u64 {
         let laid_out = sizes.layouts[class as usize].as_ref();
         let laid_out = laid_out.map_or(0, |layout| u64::from(layout.size()));
@@ -331,6 +334,25 @@ impl Survey {
             distance if distance >= 8 => laid_out.min(distance),
             _ => laid_out,
         }
+    }
+
+    /// Bytes of all instances of a class.
+    pub(crate) fn instances_size(&self, class: u32, sizes: &Sizes) -> u64 {
+        let entry = &self.entries[class as usize];
+        let stacks = self.stack_chunks.as_ref();
+        let stacks = stacks.filter(|chunks| chunks.class == entry.id);
+        let stacks = stacks.map_or(0, |chunks| chunks.bytes(sizes.model.reference));
+        let each = self.instance_size(class, sizes);
+        entry.instances.saturating_mul(each).saturating_add(stacks)
+    }
+
+    /// Bytes of the stack behind an instance with these fields.
+    pub(crate) fn stack_size(&self, class: u32, fields: &[u8], sizes: &Sizes) -> u64 {
+        let id = self.entries[class as usize].id;
+        let stacks = self.stack_chunks.as_ref();
+        let words = stacks.filter(|chunks| chunks.class == id);
+        let words = words.map_or(0, |chunks| chunks.words(fields));
+        stack_bytes(words, sizes.model.reference)
     }
 
     /// Bytes of a class's object, in which its static fields lie.
@@ -447,14 +469,30 @@ impl Visitor for Survey {
             self.kept.keep(24 * parts as u64)?;
             self.previous = Previous::None;
             self.see(class.id, CLASS | index, 0)?;
+            if self.internal_name(index) == STACK_CHUNK {
+                let is_size = |name| self.names.get(&name).is_some_and(|name| **name == *b"size");
+                self.stack_chunks = StackChunks::of(&class, self.header.id_size, is_size);
+            }
             self.entries[index as usize].dump = Some(class);
         }
         Ok(())
     }
 
-    fn instance(&mut self, id: u64, class: u64, _: &[u8]) -> Result<(), ErrorKind> {
+    fn wants_fields(&self, class: u64) -> bool {
+        let chunks = self.stack_chunks.as_ref();
+        chunks.is_some_and(|chunks| chunks.class == class)
+    }
+
+    fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> Result<(), ErrorKind> {
+        let mut words = 0;
+        if let Some(chunks) = &mut self.stack_chunks
+            && chunks.class == class
+        {
+            words = chunks.words(fields);
+            chunks.add(words);
+        }
         let class = self.entry(class)?;
-        self.see(id, class, 0)?;
+        self.see(id, class, words)?;
         self.previous = Previous::Instance(id, class);
         self.entries[class as usize].instances += 1;
         Ok(())

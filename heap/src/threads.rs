@@ -429,7 +429,9 @@ impl Visitor for Objects<'_> {
         let Some(class) = self.survey.class_of(class) else {
             return Ok(());
         };
-        self.found(id, class, self.survey.instance_size(class, &self.sizes));
+        let stack = self.survey.stack_size(class, bytes, &self.sizes);
+        let size = self.survey.instance_size(class, &self.sizes) + stack;
+        self.found(id, class, size);
         let strings = self.strings.filter(|strings| strings.class == class);
         match strings {
             Some(strings) => self

@@ -1,0 +1,40 @@
+import java.lang.management.ManagementFactory;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import javax.management.ObjectName;
+
+/** Virtual threads that wait at different depths, and what the VM says of its objects. */
+public final class Parked {
+    private static void hold(int depth, Object variable) {
+        if (depth > 0) {
+            hold(depth - 1, variable);
+        }
+        while (depth == 0) {
+            LockSupport.park();
+        }
+        System.out.println(variable);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Runnable resolved = () -> System.out.println("never said");
+        List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 300; i++) {
+            int depth = i;
+            threads.add(Thread.ofVirtual().start(() -> hold(depth, resolved)));
+        }
+        for (Thread thread : threads) {
+            while (thread.getState() != Thread.State.WAITING) {
+                Thread.sleep(1);
+            }
+        }
+        Object said = ManagementFactory.getPlatformMBeanServer().invoke(
+            new ObjectName("com.sun.management:type=DiagnosticCommand"),
+            "gcClassHistogram",
+            new Object[] {new String[0]},
+            new String[] {String[].class.getName()});
+        System.out.println(said);
+        ManagementFactory.getPlatformMXBean(com.sun.management.HotSpotDiagnosticMXBean.class)
+            .dumpHeap(arguments[0], true);
+    }
+}

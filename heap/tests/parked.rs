@@ -1,0 +1,73 @@
+//! Stacks of virtual threads, which are objects longer than their fields say, and fields that a
+//! dump does not show: bytes are those that the VM counts itself.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+
+use loadhook_heap::{Graph, histogram};
+use loadhook_tests::helpers;
+use loadhook_tests::jdk::Jdk;
+
+fn agrees_with_the_vm(feature: u32, options: &[&str]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Parked.java");
+    let mut javac = Jdk::find(25).expect("JDK 25").javac().expect("javac");
+    javac.args(["--release", "21", "-d"]).arg(folder.path());
+    helpers::output(javac.arg(source)).expect("the program compiles");
+    let file = folder.path().join("heap.hprof");
+    let mut java = Jdk::find(feature).expect("a JDK").java();
+    java.args(options)
+        .arg("-Xmx64m")
+        .arg("-cp")
+        .arg(folder.path());
+    java.arg("Parked").arg(&file).stdin(Stdio::null());
+    let said = helpers::output(&mut java).expect("the program ends");
+
+    let (histogram, outcome) = histogram(File::open(&file).expect("a dump"));
+    outcome.expect("the dump is whole");
+    let (graph, _) = Graph::read(|| File::open(&file), u64::MAX).expect("a dump");
+    for class in [
+        "jdk.internal.vm.StackChunk",
+        "java.lang.VirtualThread",
+        "java.lang.Thread",
+        "java.lang.invoke.ResolvedMethodName",
+    ] {
+        let theirs = said.lines().find_map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_it = words.get(3) == Some(&class);
+            is_it.then(|| [words[1], words[2]].map(|word| word.parse::<u64>().expect("a number")))
+        });
+        let theirs = theirs.unwrap_or_else(|| panic!("{class}: {said}"));
+        let ours = histogram.classes.iter().find(|row| &*row.name == class);
+        let ours = ours.expect("it is there");
+        // The program makes more of these between the two.
+        let theirs = match class {
+            "java.lang.invoke.ResolvedMethodName" => {
+                [ours.instances, theirs[1] / theirs[0] * ours.instances]
+            }
+            _ => theirs,
+        };
+        let told = [ours.instances, ours.bytes];
+        assert_eq!(told, theirs, "{feature} {options:?}: {class}");
+        let sizes = graph.of_class(class).map(|object| graph.size(object));
+        assert_eq!(
+            sizes.sum::<u64>(),
+            ours.bytes,
+            "{feature} {options:?}: {class}"
+        );
+    }
+}
+
+#[test]
+fn bytes_of_stacks_agree_with_jdk_21() {
+    agrees_with_the_vm(21, &[]);
+    agrees_with_the_vm(21, &["-XX:-UseCompressedOops"]);
+}
+
+#[test]
+fn bytes_of_stacks_agree_with_jdk_25() {
+    agrees_with_the_vm(25, &[]);
+    agrees_with_the_vm(25, &["-XX:+UseZGC"]);
+    agrees_with_the_vm(25, &["-XX:+UseCompactObjectHeaders"]);
+}
