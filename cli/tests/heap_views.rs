@@ -184,6 +184,44 @@ fn what_a_part_without_roots_cannot_say_is_said() {
     assert!(threads.out.ends_with(expected), "{}", threads.out);
 }
 
+/// HotSpot's dumps up to JDK 17 end with their roots: which of them are there is chance.
+#[test]
+fn a_part_with_some_roots_does_not_say_for_certain_what_they_keep() {
+    let folder = folder();
+    let mut writer = Writer::new();
+    writer.pair(0x1000, 0, 0);
+    writer.pair(0x1100, 0, 0);
+    writer.root(0x05, 0x1000, &[]);
+    writer.root(0x05, 0x1100, &[]);
+    let dump = writer.finish();
+    fs::write(folder.path().join("a.hprof"), &dump).expect("ours");
+    // The last record, and a byte of the last root.
+    fs::write(folder.path().join("cut.hprof"), &dump[..dump.len() - 10]).expect("ours");
+    let warning = "\nwarning: cut.hprof: roots may be missing, which dumps of JDK 17 and before \
+        have at their end, and objects that refer to others: what is retained, ways to roots and \
+        what no root keeps can be wrong\n";
+    for (view, is_of_roots) in [
+        (&[][..], false),
+        (&["--duplicates"], false),
+        (&["--biggest"], true),
+        (&["--by", "retained", "--format", "json"], true),
+        (&["--path", "0x1000"], true),
+    ] {
+        let shown = |file| {
+            let options = [&["heap", file, "--partial"], view].concat();
+            let shown = done(&mut loadhook(folder.path(), &options));
+            assert_eq!(shown.code, Some(0), "{}", shown.err);
+            shown.err
+        };
+        assert_eq!(
+            shown("cut.hprof").ends_with(warning),
+            is_of_roots,
+            "{view:?}"
+        );
+        assert_eq!(shown("a.hprof"), "");
+    }
+}
+
 /// What is said of an object can be asked for with `--path`.
 #[test]
 fn identifiers_are_whole_in_narrow_terminals() {

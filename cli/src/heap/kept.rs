@@ -14,7 +14,7 @@ use super::report::{
 };
 use super::source::Source;
 use super::{json, path, table};
-use crate::output::columns;
+use crate::output::{columns, say};
 
 /// Shows the biggest objects, classes with what they keep, or a way to a root.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
@@ -26,6 +26,9 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
     let found = graph.dominators().with_context(name)?;
     if is_cut_off && found.kept() == 0 {
         bail!("{}: {NO_ROOTS}", name());
+    }
+    if is_cut_off {
+        say!("warning: {}: {FEW_ROOTS}", name());
     }
     // Nothing is said of a graph that can no longer be read.
     let mut text = Vec::new();
@@ -47,6 +50,9 @@ pub(super) fn read(source: &Source) -> Result<(Graph, Option<loadhook_heap::Erro
 
 /// What is said of a dump that is cut off before its roots.
 pub(super) const NO_ROOTS: &str = "the part that is there has no roots, which dumps of JDK 17 and before have at their end: what objects retain is not known";
+
+/// What is said of a dump that is cut off and has some roots.
+pub(super) const FEW_ROOTS: &str = "roots may be missing, which dumps of JDK 17 and before have at their end, and objects that refer to others: what is retained, ways to roots and what no root keeps can be wrong";
 
 /// What is said of objects that no root keeps.
 pub(super) const LOOSE: &str = "objects are kept by no root, only weakly, or by what no dump has";

@@ -54,9 +54,13 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
     let (graph, cut_off) = kept::read(&source)?;
     let found = graph.dominators().with_context(|| shown(file))?;
     let mut loose = graph.len() - found.kept();
-    if cut_off.is_some() && found.kept() == 0 {
-        remarks.push(kept::NO_ROOTS.to_owned());
-        loose = 0;
+    match cut_off {
+        Some(_) if found.kept() == 0 => {
+            remarks.push(kept::NO_ROOTS.to_owned());
+            loose = 0;
+        }
+        Some(_) => remarks.push(kept::FEW_ROOTS.to_owned()),
+        None => {}
     }
     let objects = objects(&graph, &found);
     let mut remark = |number: usize, what: &str| {
