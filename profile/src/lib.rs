@@ -56,6 +56,7 @@ mod measure;
 mod merge;
 mod model;
 mod names;
+mod notes;
 mod paths;
 mod places;
 mod sites;

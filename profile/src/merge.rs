@@ -2,12 +2,14 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::slice;
 
 use thiserror::Error;
 
 use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
 use crate::matching::{Key, Matching};
 use crate::model::{Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
+use crate::notes;
 use crate::paths::Paths;
 
 /// Profiles whose times cannot be added.
@@ -33,6 +35,8 @@ pub enum MergeError {
 /// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
 /// their ids were; threads of the same kind and name are one tree; memory is summed.
 /// What is alive is left out unless all profiles with allocations tell it, and a note says so.
+/// Notes that several processes have are one, whose number of objects is the sum of theirs; those
+/// with bytes in them say whose they are.
 ///
 /// Profiles of one [`process`](Header::process) are its parts: it ran once, as long as
 /// from the first start to the last end. Of several processes durations are
@@ -246,7 +250,6 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         ..Header::default()
     };
     let mut left_alone: HashMap<&str, u64> = HashMap::new();
-    let mut noted: HashSet<&String> = HashSet::new();
     let mut last_end = 0;
     for profile in profiles {
         let header = &profile.header;
@@ -267,8 +270,6 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
             .overflowed_calls
             .saturating_add(header.overflowed_calls);
         merged.not_ended |= header.not_ended;
-        let new = header.notes.iter().filter(|note| noted.insert(note));
-        merged.notes.extend(new.cloned());
         for (reason, count) in &header.left_alone {
             let methods = left_alone.entry(reason).or_default();
             *methods = match sort {
@@ -279,6 +280,10 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
             };
         }
     }
+    merged.notes = match sort {
+        Sort::Parts => distinct(profiles, |header| &header.notes),
+        Sort::Runs => notes::of_runs(profiles),
+    };
     if sort == Sort::Parts {
         let start = u128::try_from(merged.start_epoch_millis).unwrap_or(0) * 1_000_000;
         merged.duration_ns = u64::try_from(last_end.saturating_sub(start)).unwrap_or(u64::MAX);
@@ -301,9 +306,10 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         .cloned()
         .collect();
     merged.probe = costs(profiles);
-    merged.command = distinct(profiles, |header| &header.command);
-    merged.jvm = distinct(profiles, |header| &header.jvm);
-    merged.version = distinct(profiles, |header| &header.version);
+    let joined = |text: fn(&Header) -> &[String]| distinct(profiles, text).join(" + ");
+    merged.command = joined(|header| slice::from_ref(&header.command));
+    merged.jvm = joined(|header| slice::from_ref(&header.jvm));
+    merged.version = joined(|header| slice::from_ref(&header.version));
     if profiles
         .iter()
         .all(|p| p.header.process == first.header.process)
@@ -337,21 +343,11 @@ fn costs(profiles: &[&Profile]) -> ProbeCosts {
     }
 }
 
-fn push_new(into: &mut Vec<String>, from: &[String]) {
-    for text in from {
-        if !into.contains(text) {
-            into.push(text.clone());
-        }
-    }
-}
-
-/// The distinct texts of all headers, joined.
-fn distinct(profiles: &[&Profile], text: fn(&Header) -> &String) -> String {
-    let mut texts = Vec::new();
-    for profile in profiles {
-        push_new(&mut texts, std::slice::from_ref(text(&profile.header)));
-    }
-    texts.join(" + ")
+/// The distinct texts of all headers.
+fn distinct(profiles: &[&Profile], texts: fn(&Header) -> &[String]) -> Vec<String> {
+    let mut known = HashSet::new();
+    let all = profiles.iter().flat_map(|profile| texts(&profile.header));
+    all.filter(|text| known.insert(*text)).cloned().collect()
 }
 
 #[cfg(test)]
