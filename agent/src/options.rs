@@ -311,7 +311,7 @@ mod tests {
         ] {
             let fault = parse(wrong, 7).map(|_| ()).unwrap_err();
             assert!(
-                fault.contains("live=BYTES or live=exact expected"),
+                fault.ends_with(" (BYTES from 1 to 2147483647, as 64k or 2m) expected"),
                 "{fault}"
             );
         }

@@ -217,6 +217,7 @@ impl RunArgs {
             ("--include-file", !self.include_file.is_empty()),
             ("--exclude", !self.exclude.is_empty()),
             ("--all", self.all),
+            ("--explain", self.explain),
         ];
         if let Some(mode) = self.alloc.as_deref().filter(|_| !self.changes_classes()) {
             for (option, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
@@ -224,6 +225,13 @@ impl RunArgs {
                     "loadhook: {option} has no effect without --timing: --alloc {mode} is of all classes"
                 );
             }
+        }
+        let times_none = match self.timing {
+            None => self.alloc.is_some(),
+            Some(timing) => matches!(timing, Timing::Count | Timing::None),
+        };
+        if self.clock == Clock::Cpu && times_none {
+            say!("loadhook: --clock has no effect without --timing adaptive or exact");
         }
     }
 

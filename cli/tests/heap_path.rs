@@ -266,6 +266,24 @@ fn a_root_fits_the_terminal_however_long_its_names_are() {
     }
 }
 
+/// What only soft references keep is among them.
+#[test]
+fn an_object_without_a_way_is_told_what_may_keep_it() {
+    let folder = folder();
+    let mut writer = Writer::new();
+    writer.pair(0x1000, 0, 0);
+    writer.pair(0x1100, 0, 0);
+    writer.root(0x05, 0x1000, &[]);
+    fs::write(folder.path().join("h.hprof"), writer.finish()).expect("ours");
+    let none = done(&mut loadhook(
+        folder.path(),
+        &["heap", "h.hprof", "--path", "0x1100"],
+    ));
+    let expected = "error: 0x1100 test.Pair: no way to a root: nothing that is kept refers to it, or \
+        soft or weak references alone, or fields of java.lang.Class that dumps leave out\n";
+    assert_eq!((none.code, &*none.err), (Some(1), expected));
+}
+
 /// JDK 17 and before name threads' objects behind all others.
 #[test]
 fn a_thread_whose_object_is_cut_off_has_a_number() {

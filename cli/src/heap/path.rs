@@ -30,7 +30,8 @@ pub(super) fn write(
     let path = found.path(object);
     let Some(root) = path.last() else {
         bail!(
-            "{} {}: no root keeps it, or weak references alone, or fields of classes, which no dump has",
+            "{} {}: no way to a root: nothing that is kept refers to it, or soft or weak references alone, \
+             or fields of java.lang.Class that dumps leave out",
             id(graph.id(object)),
             printable(&graph.name(object))
         );

@@ -109,7 +109,11 @@ impl Place {
     }
 
     fn check(&self) -> Result<u64> {
-        let file = self.beside.open(NAME).context("nothing was written")?;
+        let file = match self.beside.open(NAME) {
+            // The VM has said why.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("nothing was written"),
+            opened => opened?,
+        };
         whole::check(&file)?;
         self.beside.take(&file)?;
         // Lest a crash of the machine leaves the new name and no data.
@@ -315,6 +319,27 @@ mod tests {
             true => 65_534,
             false => geteuid().as_raw(),
         }
+    }
+
+    /// What the VM says is the reason; that there is no file is none.
+    #[test]
+    fn a_dump_that_is_not_there_was_not_written() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let beside = Beside::new(parent.path(), OsStr::new("h"), geteuid().as_raw());
+        let place = Place {
+            target: parent.path().join("h"),
+            as_seen: parent.path().join("h"),
+            beside: beside.expect("ours"),
+            _folder: File::open(parent.path()).expect("ours"),
+            _made: Made::missing(parent.path()).expect("ours"),
+        };
+        let answer = Answer {
+            accepted: true,
+            text: "Dumping\nUnable to create h (Permission denied)\n".to_owned(),
+        };
+        let error = place.put(&answer).expect_err("there is none");
+        let expected = "no whole dump (the virtual machine says: Unable to create h (Permission denied)): nothing was written";
+        assert_eq!(format!("{error:#}"), expected);
     }
 
     /// Its user owns the folder, and could have had any file of ours overwritten.

@@ -147,6 +147,27 @@ fn patterns_without_effect_are_told() {
     let result = done(&mut run(folder.path(), &alloc, &["serve"]));
     result.expect(0, SERVED, &[&said("--include"), &said("--all")]);
     assert!(!result.err.contains("no class matched"), "{}", result.err);
+    let explained = [&alloc[..2], &["--explain"]].concat();
+    let result = done(&mut run(folder.path(), &explained, &["serve"]));
+    result.expect(0, SERVED, &[&said("--explain")]);
+    let no_clock = "loadhook: --clock has no effect without --timing adaptive or exact\n";
+    for (options, is_told) in [
+        (&["--alloc=exact"][..], true),
+        (&["--timing=count"], true),
+        (&["--alloc=exact", "--timing=exact"], false),
+        (&[], false),
+    ] {
+        let options = [options, &["--clock", "cpu"]].concat();
+        let result = done(&mut run(folder.path(), &options, &["serve"]));
+        result.expect(0, SERVED, &[]);
+        assert_eq!(result.err.contains(no_clock), is_told, "{}", result.err);
+    }
+    for (bytes, fault) in [("8g", true), ("0", true), ("2147483647", false)] {
+        let mode = format!("--alloc=sampled={bytes}");
+        let result = done(&mut run(folder.path(), &[&mode], &["serve"]));
+        let bounds = "(BYTES from 1 to 2147483647, as 64k or 2m) is expected";
+        assert_eq!(result.err.contains(bounds), fault, "{}", result.err);
+    }
     for timed in [&["--timing=count"], &["--alloc=exact"]] {
         let mut options = alloc.to_vec();
         options.drain(..2 * usize::from(timed[0].starts_with("--alloc")));

@@ -42,7 +42,8 @@ pub(super) fn write(
         Seen::Exact => writeln!(out, "All allocations of the instrumented classes.\n")?,
         Seen::All => writeln!(out, "All allocations.\n")?,
         Seen::Sampled { interval } => {
-            writeln!(out, "Estimates from one sample in {interval} bytes.\n")?;
+            let bytes = if interval == 1 { "byte" } else { "bytes" };
+            writeln!(out, "Estimates from one sample in {interval} {bytes}.\n")?;
         }
     }
     let threads: BTreeSet<u32> = sites.iter().map(|site| site.thread).collect();

@@ -109,6 +109,7 @@ pub fn bytes(value: u64) -> String {
     for unit in ["bytes", "KB", "MB", "GB"] {
         if rest < 1023.5 || unit == "GB" {
             let decimals = usize::from(unit != "bytes" && rest < 99.95);
+            let unit = if value == 1 { "byte" } else { unit };
             return format!("{} {unit}", decimal(rest, decimals));
         }
         rest /= 1024.0;
@@ -164,6 +165,7 @@ mod tests {
     #[test]
     fn sizes() {
         assert_eq!(bytes(0), "0 bytes");
+        assert_eq!(bytes(1), "1 byte");
         assert_eq!(bytes(4096), "4.0 KB");
         assert_eq!(bytes(1 << 40), "1,024 GB");
     }

@@ -41,7 +41,7 @@ function utc(millis) {
 
 /** In powers of 1024. */
 function bytes(size) {
-  if (size < 1023.5) return `${grouped.format(Math.round(size))} bytes`;
+  if (size < 1023.5) return `${grouped.format(Math.round(size))} ${Math.round(size) === 1 ? "byte" : "bytes"}`;
   const [name, unit] = size < 1048576 ? ["KB", 1024] : size < 1073741824 ? ["MB", 1048576] : ["GB", 1073741824];
   return `${fixed[1].format(size / unit)} ${name}`;
 }
