@@ -167,13 +167,16 @@ fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[
     }
 }
 
+/// Thread, frame and type, and whether sizes are unknown, of what was allocated and what is alive:
+/// apart, lest such objects seem to be in the bytes of the others.
+type SiteKey<'p> = (u32, Option<u32>, &'p str, [bool; 2]);
+
 /// Allocations laid over each other.
 #[derive(Default)]
 struct Allocated<'p> {
     sum: Option<Allocations>,
     frames: HashMap<Frame, u32>,
-    /// By thread, frame and type, those of unknown size apart, lest they seem to be in the bytes of the others.
-    sites: HashMap<(u32, Option<u32>, &'p str, [bool; 2]), usize>,
+    sites: HashMap<SiteKey<'p>, usize>,
 }
 
 impl<'p> Allocated<'p> {

@@ -6,8 +6,10 @@
 //! known of stacks and sites is behind one lock that is held for a moment and
 //! never while the VM is called.
 
+mod begin;
 mod estimate;
 mod live;
+mod look;
 mod marks;
 mod objects;
 mod report;
@@ -17,16 +19,14 @@ mod threads;
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loadhook_profile::AllocationMode;
 
 use self::estimate::Estimate;
 use self::live::{Followed, Record, Records};
+use self::look::Crowd;
 use self::marks::Marks;
 use self::objects::Objects;
 use self::report::Growth;
@@ -36,22 +36,10 @@ use crate::agent::Agent;
 use crate::ffi::jni::{Field, Jni, Reference};
 use crate::ffi::jvmti::{self, Jvmti, StackFrame};
 use crate::options::Options;
-use crate::sys::{Capabilities, capability, event};
+use crate::sys::{Capabilities, capability};
 
 /// Frames of a stack that are looked at.
 const DEPTH: usize = 128;
-
-/// How often it is tried whether a collection is one stop: one that the
-/// program needs may come between.
-const ATTEMPTS: usize = 3;
-
-/// So many followed objects are looked through for those that are gone; later
-/// twice as many as were left.
-const FIRST_CROWD: usize = 1 << 19;
-
-/// The longest wait for another thread that looks: a debugger may have
-/// suspended it.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
 /// Stands for the types there is no room for, and for the sites.
 const OTHERS: u32 = 0;
@@ -232,90 +220,6 @@ impl Samples {
         }
     }
 
-    /// Begins, at `VMInit`.
-    pub(crate) fn begin(
-        &self,
-        jvmti: Jvmti,
-        jni: Jni<'_>,
-        collects_in_threads: bool,
-    ) -> jvmti::Result<()> {
-        let found = jni.framed(|| {
-            let class = jni.find_class(c"java/lang/Thread").ok()?;
-            let virtual_threads = jni.find_class(c"java/lang/BaseVirtualThread").ok();
-            Some(ThreadClass {
-                id: jni.field(class, c"tid", c"J").ok()?,
-                name: jni.field(class, c"name", c"Ljava/lang/String;").ok()?,
-                virtual_threads: virtual_threads.and_then(|class| jni.global(class).ok()),
-            })
-        });
-        if let Some(Some(found)) = found {
-            let _ = self.thread.set(found);
-        }
-        let version = jvmti.system_property("java.vm.specification.version");
-        if let Some(feature) = version.and_then(|version| version.parse().ok()) {
-            let _ = self.feature.set(feature);
-        }
-        if let Some(Ok(object)) = jni.framed(|| jni.global(jni.find_class(c"java/lang/Object")?)) {
-            let _ = self.object.set(object);
-        }
-        let notify = |event, enable| jvmti.notify(event, enable);
-        self.enable(notify, || jvmti.collect_garbage(), collects_in_threads)?;
-        self.has_begun.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Enables the events, all or none.
-    fn enable(
-        &self,
-        notify: impl Fn(c_int, bool) -> jvmti::Result<()>,
-        collect: impl Fn() -> jvmti::Result<()>,
-        collects_in_threads: bool,
-    ) -> jvmti::Result<()> {
-        let allocation = match self.source {
-            Source::Vm { .. } => event::VM_OBJECT_ALLOC,
-            _ => event::SAMPLED_OBJECT_ALLOC,
-        };
-        let enable = || {
-            if self.follows {
-                notify(event::GARBAGE_COLLECTION_FINISH, true)?;
-            }
-            notify(allocation, true)?;
-            if self.follows {
-                // This collection comes behind the event: a thread's buffer has
-                // objects that nobody sees until it is replaced, as it is here.
-                // A collector with threads of its own, as ZGC, stops several times
-                // or tells of none. They are gone before VMDeath: who asks for a
-                // collection then, or has asked just before, waits for ever.
-                let is_one_stop = self.is_one_stop(&collect)?;
-                let _ = self
-                    .collects_at_once
-                    .set(is_one_stop && !collects_in_threads);
-            } else if matches!(self.source, Source::Sampled(_)) && self.is_before(25) {
-                // The VM samples nothing from the buffer that a thread has
-                // already, of megabytes: a collection takes it away.
-                let _ = collect();
-            }
-            Ok(())
-        };
-        enable().inspect_err(|_| {
-            for event in [event::GARBAGE_COLLECTION_FINISH, allocation] {
-                let _ = notify(event, false);
-            }
-        })
-    }
-
-    /// Whether the VM tells of one collection where it is asked for one.
-    fn is_one_stop(&self, collect: impl Fn() -> jvmti::Result<()>) -> jvmti::Result<bool> {
-        for _ in 0..ATTEMPTS {
-            let before = self.collections.load(Ordering::Relaxed);
-            collect()?;
-            if self.collections.load(Ordering::Relaxed) == before.wrapping_add(1) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
     /// Whether the VM tells of objects.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun.load(Ordering::Relaxed)
@@ -381,38 +285,6 @@ impl Samples {
             if self.marked.swap(now, Ordering::Relaxed) != now {
                 self.mark(jni, now);
             }
-        }
-    }
-
-    fn mark(&self, jni: Jni<'_>, now: u32) {
-        if let Some(object) = self.object.get() {
-            let own = OWN.get();
-            OWN.set(Own {
-                is_marking: true,
-                ..own
-            });
-            self.marks.make(jni, *object, now);
-            OWN.set(own);
-        }
-    }
-
-    /// Has a collector with threads of its own tell the dead from the living,
-    /// as long as it can.
-    fn collect_marked(&self, jvmti: Jvmti, jni: Jni<'_>) {
-        // What is younger than this mark nobody knows of.
-        let now = self.collections.fetch_add(1, Ordering::Relaxed) + 1;
-        self.marked.store(now, Ordering::Relaxed);
-        self.mark(jni, now);
-        let _ = jvmti.collect_garbage();
-    }
-
-    /// The thread ends that the JVM began in: at the VM's end it is too late for
-    /// some collectors. Where it has a stack it has called `System.exit`, and
-    /// the VM ends.
-    pub(crate) fn main_ends(&self, jvmti: Jvmti, jni: Jni<'_>) {
-        let has_returned = jvmti.stack_trace(1).is_empty();
-        if has_returned && self.follows && self.has_begun() && !self.collects_at_once() {
-            self.collect_marked(jvmti, jni);
         }
     }
 
@@ -536,113 +408,6 @@ impl Samples {
             self.lock().owners.end(number, &name);
         }
     }
-
-    /// Forgets the objects that the heap no longer has.
-    ///
-    /// `ObjectFree` would tell, but from JDK 17 on the VM posts it from a thread
-    /// that a collection stops in the midst, and waits for that thread at its
-    /// end, and whenever the event is enabled, in a way that no collection can
-    /// stop: then all wait for each other, for ever.
-    fn look(&self, jvmti: Jvmti, _alone: &MutexGuard<'_, ()>) {
-        let now = self.collections.load(Ordering::Relaxed);
-        let (mut gone, mut unfinished) = {
-            let state = self.lock();
-            (state.followed.tags(), state.unfinished.clone())
-        };
-        let Ok(mut living) = jvmti.tags() else {
-            return;
-        };
-        unfinished.sort_unstable();
-        living.sort_unstable();
-        let is_there = |tag: &i64| {
-            living
-                .binary_search(tag)
-                .or_else(|_| unfinished.binary_search(tag))
-        };
-        gone.retain(|tag| is_there(tag).is_err());
-        let mut state = self.lock();
-        let State {
-            followed,
-            owners,
-            crowd,
-            ..
-        } = &mut *state;
-        for tag in gone {
-            if let Some(thread) = followed.take(tag) {
-                owners.release(thread);
-            }
-        }
-        crowd.was_looked_at(followed.len(), followed.most(), now);
-    }
-
-    /// The right to look, unless another thread does.
-    fn alone(&self) -> Option<MutexGuard<'_, ()>> {
-        match self.looking.try_lock() {
-            Ok(alone) => Some(alone),
-            Err(TryLockError::Poisoned(alone)) => Some(alone.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// Looks, and waits for another that does, but not for ever; whether it did.
-    fn look_in_time(&self, jvmti: Jvmti) -> bool {
-        let end = Instant::now() + LONGEST_LOOK;
-        loop {
-            if let Some(alone) = self.alone() {
-                self.look(jvmti, &alone);
-                return true;
-            }
-            if Instant::now() >= end {
-                return false;
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    /// `GarbageCollectionFinish`: the program stands still.
-    pub(crate) fn collection_ends(&self) {
-        self.collections.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// When so much is followed that it is worth looking what is gone.
-#[derive(Debug)]
-struct Crowd {
-    /// As many objects are a crowd.
-    objects: usize,
-    /// The collections after which it is.
-    collections: u32,
-    /// Collections between a look that found little gone and the next.
-    rest: u32,
-}
-
-impl Default for Crowd {
-    fn default() -> Self {
-        Crowd {
-            objects: FIRST_CROWD,
-            collections: 1,
-            rest: 1,
-        }
-    }
-}
-
-impl Crowd {
-    fn is_worth_a_look(&self, followed: usize, collections: u32) -> bool {
-        followed >= self.objects && collections >= self.collections
-    }
-
-    /// After `now` collections so many were left, of `most` that there is room
-    /// for. Where most of them are alive the next look finds little: looks get
-    /// rarer, so that all together take a part of the time of the collections.
-    fn was_looked_at(&mut self, left: usize, most: usize, now: u32) {
-        let twice = FIRST_CROWD.max(2 * left);
-        self.objects = twice.min(most);
-        self.rest = match twice > most {
-            true => self.rest.saturating_mul(2),
-            false => 1,
-        };
-        self.collections = now.saturating_add(self.rest);
-    }
 }
 
 /// A sample, as [`Samples::add`] takes it.
@@ -674,50 +439,8 @@ impl State {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-    use std::collections::HashSet;
-
     use super::*;
     use crate::ffi::jvmti::MethodKey;
-
-    #[test]
-    fn what_does_not_begin_leaves_no_event_enabled() {
-        let failed = Err(jvmti::Error(1));
-        for (source, calls) in [(Source::All, 3), (Source::Vm { callers: true }, 1)] {
-            let followed = match source {
-                Source::All => Followed::Samples(Records::default()),
-                _ => Followed::Nothing,
-            };
-            let samples = Samples::new(source, followed);
-            // Which call fails; at last none.
-            for failing in 0..=calls {
-                let enabled = RefCell::new(HashSet::new());
-                let call = Cell::new(0);
-                let next = || match call.replace(call.get() + 1) == failing {
-                    true => failed,
-                    false => Ok(()),
-                };
-                let notify = |event: c_int, enable: bool| {
-                    let mut enabled = enabled.borrow_mut();
-                    if !enable {
-                        enabled.remove(&event);
-                        return Ok(());
-                    }
-                    next()?;
-                    enabled.insert(event);
-                    Ok(())
-                };
-                let collect = || {
-                    samples.collection_ends();
-                    next()
-                };
-                let begun = samples.enable(notify, collect, false);
-                assert_eq!(begun.is_ok(), failing == calls, "{source:?} {failing}");
-                let expected = if begun.is_ok() { calls.min(2) } else { 0 };
-                assert_eq!(enabled.borrow().len(), expected, "{source:?} {failing}");
-            }
-        }
-    }
 
     #[test]
     fn what_finds_no_room_is_counted_and_told() {
@@ -754,53 +477,6 @@ mod tests {
             assert_eq!(lacks.len(), 2, "{lacks:?}");
             assert!(lacks[0].starts_with(&format!("3 {sample} have (other methods)")));
             assert!(lacks[1].starts_with("2 samples of allocations are of (other types)"));
-        }
-    }
-
-    #[test]
-    fn looks_get_rarer_where_most_are_alive() {
-        let most = 7 << 20;
-        let mut crowd = Crowd::default();
-        assert!(
-            !crowd.is_worth_a_look(FIRST_CROWD, 0),
-            "nothing is gone before a collection"
-        );
-        assert!(crowd.is_worth_a_look(FIRST_CROWD, 1));
-        // All that there is room for is a crowd, however many are alive.
-        for (left, rest) in [
-            (4 << 20, 2),
-            (6 << 20, 4),
-            (most, 8),
-            (3 << 20, 1),
-            (most, 2),
-        ] {
-            crowd.was_looked_at(left, most, 100);
-            let followed = (2 * left).min(most);
-            assert!(!crowd.is_worth_a_look(followed, 99 + rest), "{left}");
-            assert!(crowd.is_worth_a_look(followed, 100 + rest), "{left}");
-            assert!(!crowd.is_worth_a_look(followed - 1, u32::MAX), "{left}");
-        }
-    }
-
-    #[test]
-    fn a_collection_between_is_not_the_collector_s_way() {
-        for (told, is_one_stop, asked) in [
-            ([1, 9, 9, 9], true, 1),
-            ([2, 1, 9, 9], true, 2),
-            ([3, 2, 1, 9], true, 3),
-            ([2, 2, 2, 1], false, 3),
-            ([0, 0, 0, 1], false, 3),
-        ] {
-            let samples = Samples::new(Source::All, Followed::Nothing);
-            let calls = Cell::new(0);
-            let found = samples.is_one_stop(|| {
-                for _ in 0..told[calls.replace(calls.get() + 1)] {
-                    samples.collection_ends();
-                }
-                Ok(())
-            });
-            assert_eq!(found.ok(), Some(is_one_stop), "{told:?}");
-            assert_eq!(calls.get(), asked, "{told:?}");
         }
     }
 }

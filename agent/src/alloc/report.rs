@@ -188,10 +188,6 @@ impl Samples {
         });
     }
 
-    pub(super) fn collects_at_once(&self) -> bool {
-        self.collects_at_once.get() == Some(&true)
-    }
-
     /// What was made before the mark `judged` was told from the dead, or what
     /// was made before the last collection.
     fn picture(&self, judged: Option<u32>) -> Picture {
