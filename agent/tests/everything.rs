@@ -2,7 +2,7 @@
 //! bytes and age.
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::{Amount, Seen, count};
+use loadhook_profile::{Amount, Seen, Site, count};
 use tempfile::TempDir;
 
 mod support;
@@ -243,19 +243,18 @@ fn unloading(feature: u32) -> Result<()> {
     run.printed("unloaded\n", 0)?;
     // Where C2 compiles a method of the library that is called there, texts of that method's class are made, too.
     let allocations = allocations(&run.profile)?;
-    let made = allocations.sites.iter().filter(|site| {
+    let is_made = |site: &&Site| {
         let frame = site.frame.map(|at| allocations.frames[at as usize]);
         let method = frame.map(|frame| &run.profile.methods[frame.method as usize]);
         &*site.type_name == "byte[]"
             && method.is_some_and(|it| &*it.class == "Unloaded$Leaving" && &*it.name == "run")
-    });
-    let made: f64 = made.map(|site| site.allocated.objects).sum();
+    };
+    let sites = || allocations.sites.iter().filter(is_made);
+    let made: f64 = sites().map(|site| site.allocated.objects).sum();
     // In each loader one is of the name of the class that has the field.
     ensure!(made == 200_100.0, "{}: {made:?}", run.name);
-    let key = ("leaving".to_owned(), "byte[]".to_owned());
-    let live = by_mark(&run.profile, "Unloaded", |site| site.live)?;
-    let left = live.get(&key).map(|left| left.objects);
-    ensure!(left <= Some(1.0), "{}: {left:?} alive", run.name);
+    let left: f64 = sites().map(|site| site.live.objects).sum();
+    ensure!(left <= 1.0, "{}: {left:?} alive", run.name);
     Ok(())
 }
 
