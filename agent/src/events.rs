@@ -226,9 +226,6 @@ pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: R
     if let Some(tracker) = agent.tracker.get()
         && IS_MAIN.take()
     {
-        if let Some(samples) = &agent.samples {
-            samples.main_ends(agent.jvmti, jni);
-        }
         tracker.heap.main_ends(jni);
     }
 }

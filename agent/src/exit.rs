@@ -100,7 +100,8 @@ fn profile(
     }
     let samples = match agent.samples.as_ref().filter(|it| it.has_begun()) {
         Some(samples) => {
-            let picture = samples.look_and_picture(agent, jni, moment == Moment::Midst, goes_on);
+            let can_ask = moment == Moment::Midst && tracker.heap.can_spare(jni);
+            let picture = samples.look_and_picture(agent, jni, can_ask, goes_on);
             Some((samples, picture.ok_or("the VM ends")?))
         }
         None => None,

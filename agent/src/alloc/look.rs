@@ -39,19 +39,9 @@ impl Samples {
     pub(super) fn collect_marked(&self, jvmti: Jvmti, jni: Jni<'_>) {
         // What is younger than this mark nobody knows of.
         let now = self.collections.fetch_add(1, Ordering::Relaxed) + 1;
-        self.marked.store(now, Ordering::Relaxed);
+        self.marked.fetch_max(now, Ordering::Relaxed);
         self.mark(jni, now);
         let _ = jvmti.collect_garbage();
-    }
-
-    /// The thread ends that the JVM began in: at the VM's end it is too late for
-    /// some collectors. Where it has a stack it has called `System.exit`, and
-    /// the VM ends.
-    pub(crate) fn main_ends(&self, jvmti: Jvmti, jni: Jni<'_>) {
-        let has_returned = jvmti.stack_trace(1).is_empty();
-        if has_returned && self.follows && self.has_begun() && !self.collects_at_once() {
-            self.collect_marked(jvmti, jni);
-        }
     }
 
     /// Forgets the objects that the heap no longer has.
@@ -60,14 +50,16 @@ impl Samples {
     /// that a collection stops in the midst, and waits for that thread at its
     /// end, and whenever the event is enabled, in a way that no collection can
     /// stop: then all wait for each other, for ever.
-    pub(super) fn look(&self, jvmti: Jvmti, _alone: &MutexGuard<'_, ()>) {
+    ///
+    /// Whether the VM has shown what it has.
+    pub(super) fn look(&self, jvmti: Jvmti, _alone: &MutexGuard<'_, ()>) -> bool {
         let now = self.collections.load(Ordering::Relaxed);
         let (mut gone, mut unfinished) = {
             let state = self.lock();
             (state.followed.tags(), state.unfinished.clone())
         };
         let Ok(mut living) = jvmti.tags() else {
-            return;
+            return false;
         };
         unfinished.sort_unstable();
         living.sort_unstable();
@@ -90,6 +82,7 @@ impl Samples {
             }
         }
         crowd.was_looked_at(followed.len(), followed.most(), now);
+        true
     }
 
     /// The right to look, unless another thread does.
@@ -101,15 +94,15 @@ impl Samples {
         }
     }
 
-    /// Looks, and waits for another that does, but not for ever; whether it did.
-    pub(super) fn look_in_time(&self, jvmti: Jvmti) -> bool {
+    /// Looks, and waits for another that does, but not for ever, nor where it
+    /// does not go on; whether it did.
+    pub(super) fn look_in_time(&self, jvmti: Jvmti, goes_on: impl Fn() -> bool) -> bool {
         let end = Instant::now() + LONGEST_LOOK;
         loop {
             if let Some(alone) = self.alone() {
-                self.look(jvmti, &alone);
-                return true;
+                return self.look(jvmti, &alone);
             }
-            if Instant::now() >= end {
+            if Instant::now() >= end || !goes_on() {
                 return false;
             }
             thread::sleep(Duration::from_millis(10));

@@ -41,6 +41,9 @@ use crate::sys::{Capabilities, capability};
 /// Frames of a stack that are looked at.
 const DEPTH: usize = 128;
 
+/// Bytes of the largest object that a mark is made behind.
+const MOST_BEFORE_MARK: u64 = 1 << 16;
+
 /// Stands for the types there is no room for, and for the sites.
 const OTHERS: u32 = 0;
 
@@ -280,9 +283,11 @@ impl Samples {
         {
             self.look(jvmti, &alone);
         }
-        if self.follows && !self.collects_at_once() {
+        // Behind a small object there is most often room for a mark: it must not
+        // be what fills the heap.
+        if self.follows && !self.collects_at_once() && size <= MOST_BEFORE_MARK {
             let now = self.collections.load(Ordering::Relaxed);
-            if self.marked.swap(now, Ordering::Relaxed) != now {
+            if self.marked.fetch_max(now, Ordering::Relaxed) < now {
                 self.mark(jni, now);
             }
         }

@@ -88,12 +88,13 @@ struct Alive {
 impl Samples {
     /// What was seen; nothing where it does not go on. Where it is followed what
     /// is alive, the heap is collected first, if the VM does so in one stop; else
-    /// it is what was alive at the last collection.
+    /// it is what was alive at the last collection. `can_ask` is whether other
+    /// VMs can be asked for one.
     pub(crate) fn look_and_picture(
         &self,
         agent: &Agent,
         jni: Jni<'_>,
-        in_midst: bool,
+        can_ask: bool,
         goes_on: impl Fn() -> bool,
     ) -> Option<Picture> {
         let jvmti = agent.jvmti;
@@ -103,22 +104,21 @@ impl Samples {
             // ever, but its end does not wait for that.
             agent.turns.outside(|| match at_once {
                 true => drop(jvmti.collect_garbage()),
-                false if in_midst => self.collect_marked(jvmti, jni),
+                false if can_ask => self.collect_marked(jvmti, jni),
                 false => {}
             });
         }
-        let is_known = !self.follows || goes_on() && self.look_in_time(jvmti);
-        if !goes_on() {
-            return None;
-        }
-        let judged = match self.follows && !at_once {
-            true => Some(self.marks.gone(jni).unwrap_or_default()),
-            false => None,
+        // Before it is looked: what a later collection finds was not looked at.
+        let now = self.collections.load(Ordering::Relaxed);
+        let judged = match at_once {
+            true => now,
+            false => self.marks.gone(jni),
         };
-        Some(Picture {
+        let is_known = !self.follows || goes_on() && self.look_in_time(jvmti, &goes_on);
+        goes_on().then(|| Picture {
             is_known,
-            is_late: self.follows && !at_once && !in_midst,
-            ..self.picture(judged)
+            is_late: self.follows && !at_once && !can_ask,
+            ..self.picture(now, judged)
         })
     }
 
@@ -188,14 +188,11 @@ impl Samples {
         });
     }
 
-    /// What was made before the mark `judged` was told from the dead, or what
-    /// was made before the last collection.
-    fn picture(&self, judged: Option<u32>) -> Picture {
+    /// Of what was made before the collection `judged` it was looked what is
+    /// alive; `now` many have ended.
+    fn picture(&self, now: u32, judged: u32) -> Picture {
         let state = self.lock();
-        // Under the lock: no record is younger.
-        let now = self.collections.load(Ordering::Relaxed);
         let records = state.followed.all().into_iter();
-        let judged = judged.unwrap_or(now);
         let survivors = records.filter(|record| record.born < judged);
         let owned = survivors.map(|record| Record {
             thread: state.owners.current(record.thread),

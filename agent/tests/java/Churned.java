@@ -12,6 +12,10 @@ public class Churned {
         }
         for (int i = 0; i < 300_000; i++) {
             sink = new int[2500]; // @dropped
+            // The second meets what is made behind the first.
+            if (i == 20_000 || i == 40_000) {
+                System.gc();
+            }
         }
         System.out.println("kept " + KEPT.size());
         if (args[0].equals("exit")) {

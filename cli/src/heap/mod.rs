@@ -67,10 +67,16 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
     }
 }
 
+/// What is larger, packed as they are, is none.
+const LARGEST_PROFILE: u64 = 1 << 28;
+
 /// Whether it could not be read as a dump because it is a profile.
 fn is_profile(file: &Path, error: &Error) -> bool {
     let error = error.downcast_ref::<loadhook_heap::Error>();
     error.is_some_and(|error| matches!(error.kind, ErrorKind::NotADump))
+        && file
+            .metadata()
+            .is_ok_and(|file| file.len() <= LARGEST_PROFILE)
         && crate::report::read(file).is_ok()
 }
 
