@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 use super::{Samples, Source, ThreadClass};
-use crate::ffi::jni::Jni;
+use crate::ffi::jni::{Argument, Jni, Reference, Thrown};
 use crate::ffi::jvmti::{self, Jvmti};
 use crate::sys::event;
 
@@ -41,6 +41,12 @@ impl Samples {
         }
         let notify = |event, enable| jvmti.notify(event, enable);
         self.enable(notify, || jvmti.collect_garbage(), collects_in_threads)?;
+        if self.follows
+            && !self.collects_at_once()
+            && let Some(Ok(hook)) = jni.framed(|| hook(jvmti, jni))
+        {
+            let _ = self.hook.set(hook);
+        }
         self.has_begun.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -96,6 +102,21 @@ impl Samples {
         }
         Ok(false)
     }
+}
+
+/// Registers a thread that the VM starts, and waits for, before it ends and
+/// stops the collector's threads. It does nothing itself. In the VM's own thread
+/// group: the program's own counts and enumerates the program's threads.
+fn hook(jvmti: Jvmti, jni: Jni<'_>) -> Result<Reference, Thrown> {
+    let group = jvmti.system_thread_group().map_err(|_| Thrown::default())?;
+    let arguments = [group, jni.new_string(c"loadhook end")?].map(Argument::Object);
+    let class = jni.find_class(c"java/lang/Thread")?;
+    let descriptor = c"(Ljava/lang/ThreadGroup;Ljava/lang/String;)V";
+    let hook = jni.global(jni.new_object(class, descriptor, &arguments)?)?;
+    let hooks = jni.find_class(c"java/lang/ApplicationShutdownHooks")?;
+    let add = jni.static_method(hooks, c"add", c"(Ljava/lang/Thread;)V")?;
+    jni.call_void(add, &[Argument::Object(hook)])?;
+    Ok(hook)
 }
 
 #[cfg(test)]

@@ -66,6 +66,8 @@ pub(crate) struct Samples {
     marked: AtomicU32,
     /// The class of a mark.
     object: OnceLock<Reference>,
+    /// The thread that the VM starts when it is about to end.
+    hook: OnceLock<Reference>,
     /// Whether so much is followed that it is worth looking what is gone.
     is_crowded: AtomicBool,
     /// Held by who looks what is gone: a tag is used again where it was found.
@@ -205,6 +207,7 @@ impl Samples {
             marks: Marks::default(),
             marked: AtomicU32::new(0),
             object: OnceLock::new(),
+            hook: OnceLock::new(),
             is_crowded: AtomicBool::new(false),
             looking: Mutex::new(()),
             state: Mutex::new(State {
@@ -405,7 +408,14 @@ impl Samples {
     }
 
     /// `ThreadEnd`, in the thread that ends.
-    pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: Reference) {
+    pub(crate) fn thread_ends(&self, jvmti: Jvmti, jni: Jni<'_>, thread: Reference) {
+        if self
+            .hook
+            .get()
+            .is_some_and(|hook| jni.is_same(*hook, thread))
+        {
+            self.collect_marked(jvmti, jni);
+        }
         // It may attach again, as another one.
         let own = OWN.replace(Own::default());
         if let Some(number) = own.number {

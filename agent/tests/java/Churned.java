@@ -17,6 +17,9 @@ public class Churned {
                 System.gc();
             }
         }
+        for (int i = 0; i < 2000; i++) {
+            KEPT.add(new byte[10_000]); // @late
+        }
         System.out.println("kept " + KEPT.size());
         if (args[0].equals("exit")) {
             System.exit(7);
