@@ -47,15 +47,16 @@ keep() {
 }
 
 # Sources that the compilers of both JDKs compile: a part of java.xml that needs
-# little of the rest.
-java_xml() {
+# little of the rest, which the package may have newer than the JDK here.
+bcel() {
     need_jdk_17
     debian openjdk-17-source
     part=java.xml/com/sun/org/apache/bcel
-    "$JAVA_HOME_17/bin/jar" xf usr/lib/jvm/openjdk-17/lib/src.zip "$part" \
+    utils=java.xml/jdk/xml/internal/Utils.java
+    "$JAVA_HOME_17/bin/jar" xf usr/lib/jvm/openjdk-17/lib/src.zip "$part" "$utils" \
         || fail "corpora: $name: src.zip cannot be unpacked"
     [ -d "$part" ] || fail "corpora: $name: there is no $part in src.zip"
-    mv java.xml/com content/
+    mv java.xml/* content/
 }
 
 # The last version that runs on JDK 17.
@@ -95,7 +96,7 @@ groovy() {
         usr/share/java/antlr.jar usr/share/java/commons-cli.jar
 }
 
-corpus java.xml java_xml
+corpus bcel bcel
 corpus closure-compiler closure_compiler
 corpus jquery jquery
 corpus tomcat tomcat

@@ -324,7 +324,7 @@ fn print_medians(variants: &[Variant], values: &mut [Vec<f64>]) {
 /// The sources that `scripts/corpora.sh` fetches.
 fn sources() -> Result<PathBuf> {
     let target = helpers_target()?;
-    let sources = target.join("corpora/java.xml");
+    let sources = target.join("corpora/bcel");
     ensure!(
         sources.is_dir(),
         "{} is missing: scripts/corpora.sh fetches it",

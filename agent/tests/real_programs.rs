@@ -206,7 +206,7 @@ impl Finished {
 }
 
 fn javac(feature: u32) -> Result<()> {
-    let sources = corpus("java.xml")?;
+    let sources = corpus("bcel")?;
     let names: Vec<PathBuf> = files(&sources)?.into_keys().collect();
     ensure!(names.len() > 200, "only {} sources", names.len());
     let mut javac = Program::new("javac", feature)?;
