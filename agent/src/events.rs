@@ -221,7 +221,7 @@ pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Reference)
 pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Reference) {
     thread_end(agent, jni, thread);
     if let Some(samples) = &agent.samples {
-        samples.thread_ends(agent.jvmti, jni, thread);
+        samples.thread_ends(agent, jni, thread);
     }
     if let Some(tracker) = agent.tracker.get()
         && IS_MAIN.take()

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{OWN, Own, Samples, State};
+use crate::agent::Agent;
 use crate::ffi::jni::Jni;
 use crate::ffi::jvmti::Jvmti;
 
@@ -42,6 +43,20 @@ impl Samples {
         self.marked.fetch_max(now, Ordering::Relaxed);
         self.mark(jni, now);
         let _ = jvmti.collect_garbage();
+    }
+
+    /// The same where the VM is about to end. A heap that is full but for garbage
+    /// has room for the mark behind a collection; in one that is full without,
+    /// the program would end by an error of ours.
+    pub(super) fn collect_last(&self, agent: &Agent, jni: Jni<'_>) {
+        let tracker = agent.tracker.get();
+        let has_room = || tracker.is_some_and(|tracker| tracker.heap.can_spare(jni));
+        if !has_room() {
+            let _ = agent.jvmti.collect_garbage();
+        }
+        if has_room() {
+            self.collect_marked(agent.jvmti, jni);
+        }
     }
 
     /// Forgets the objects that the heap no longer has.

@@ -408,13 +408,13 @@ impl Samples {
     }
 
     /// `ThreadEnd`, in the thread that ends.
-    pub(crate) fn thread_ends(&self, jvmti: Jvmti, jni: Jni<'_>, thread: Reference) {
+    pub(crate) fn thread_ends(&self, agent: &Agent, jni: Jni<'_>, thread: Reference) {
         if self
             .hook
             .get()
             .is_some_and(|hook| jni.is_same(*hook, thread))
         {
-            self.collect_marked(jvmti, jni);
+            self.collect_last(agent, jni);
         }
         // It may attach again, as another one.
         let own = OWN.replace(Own::default());
