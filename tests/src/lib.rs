@@ -13,6 +13,7 @@ mod pairs_process;
 pub mod paths;
 pub mod rewritten;
 pub mod shapes;
+mod signals;
 pub mod source;
 pub mod tomcat;
 pub mod verify;

@@ -117,18 +117,14 @@ impl Program {
         without_options(self.jdk.java())
     }
 
-    /// A command with signals as they are by default: a test that runs in a
-    /// shell's background has SIGINT ignored.
     pub(crate) fn command(&self, agent: bool) -> Result<Command> {
-        let mut command = Command::new("env");
-        command.arg("--default-signal");
-        command.arg(self.jdk.home.join("bin/java"));
+        let mut command = self.java();
         if agent {
             command.arg(self.agent_option()?);
         }
         command.args(&self.jvm).args(&self.main);
         command.current_dir(self.folder());
-        Ok(without_options(command))
+        Ok(command)
     }
 
     pub(crate) fn plain(&self) -> Result<Ran> {

@@ -1,0 +1,90 @@
+//! Signal dispositions of the JVMs that tests start.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
+
+/// The signals that HotSpot handles itself, and reports where it finds them ignored.
+const HANDLED_BY_JVMS: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+
+/// Has every process that this one starts begin with the default dispositions of these signals.
+///
+/// `nohup` and a shell that runs a job in the background ignore some signals, and ignored signals stay
+/// ignored in whatever is started below. A JVM behaves differently then: it does not end by these
+/// signals, and JDK 11 with `-Xcheck:jni` prints the dispositions on standard output.
+///
+/// A signal with a handler becomes a default one when a program is executed (POSIX, `exec`). So an
+/// ignored signal gets a handler here that does nothing but set a flag: this process ignores the signal
+/// as before. A signal that is not ignored is left as it is.
+///
+/// # Errors
+///
+/// When the dispositions cannot be read or set.
+pub(crate) fn hand_on_defaults() -> Result<(), String> {
+    static DONE: OnceLock<Result<(), String>> = OnceLock::new();
+    let done = DONE.get_or_init(|| {
+        let handled = handle_ignored();
+        handled.map_err(|error| format!("signal dispositions: {error}"))
+    });
+    done.clone()
+}
+
+fn handle_ignored() -> io::Result<()> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    for signal in HANDLED_BY_JVMS {
+        if ignored(&status) & (1 << (signal - 1)) != 0 {
+            flag::register(signal, Arc::new(AtomicBool::new(false)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The ignored signals of a process, one a bit from signal 1 on (`SigIgn` of proc(5)).
+fn ignored(status: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+    use std::process::Command;
+
+    use super::*;
+    use crate::helpers;
+    use crate::jdk::Jdk;
+
+    /// In the second process: that it was started with the signals ignored.
+    const INNER: &str = "LOADHOOK_TEST_WITH_IGNORED_SIGNALS";
+
+    fn handled_by_jvms(status: &str) -> Vec<i32> {
+        let is_ignored = |signal: &i32| ignored(status) & (1 << (signal - 1)) != 0;
+        HANDLED_BY_JVMS.into_iter().filter(is_ignored).collect()
+    }
+
+    /// Runs itself again below a shell that ignores the signals, as `nohup` does.
+    #[test]
+    fn what_tests_start_ignores_nothing() {
+        if env::var_os(INNER).is_none() {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "trap '' HUP INT QUIT TERM; exec \"$@\"", "sh"]);
+            shell.arg(env::current_exe().expect("a test is a program"));
+            shell.arg("signals::tests::what_tests_start_ignores_nothing");
+            let printed = helpers::output(shell.env(INNER, "1")).expect("it passes there");
+            assert!(printed.contains("1 passed"), "{printed}");
+            return;
+        }
+        let own = fs::read_to_string("/proc/self/status").expect("Linux has it");
+        assert_eq!(handled_by_jvms(&own), HANDLED_BY_JVMS);
+        Jdk::find(17).expect("JDK 17");
+        let mut cat = Command::new("cat");
+        let started = helpers::output(cat.arg("/proc/self/status")).expect("it is readable");
+        assert_eq!(handled_by_jvms(&started), [0; 0]);
+    }
+}
