@@ -79,7 +79,7 @@ impl Tally {
         let mut lines = self.explained;
         if self.unexplained > 0 {
             lines.push(format!(
-                "{} more methods left alone are not listed",
+                "{} more methods not instrumented are not listed",
                 self.unexplained
             ));
         }
@@ -130,7 +130,9 @@ impl Hook {
             buffer
         }));
         result.unwrap_or_else(|_| {
-            tell::once("a class made the rewriter fail; it stays as it was");
+            tell::once(
+                "internal error: the rewriter failed on a class; that class is not instrumented",
+            );
             None
         })
     }
@@ -207,7 +209,7 @@ impl Hook {
                 Some(buffer)
             }
             Err(error) => {
-                tell::once(&format!("a class stays as it was: {error}"));
+                tell::once(&format!("a class is not instrumented: {error}"));
                 None
             }
         }
@@ -432,7 +434,7 @@ mod tests {
         tally.explain(names(5));
         let lines = tally.into_explained();
         let last = lines.last().map(String::as_str);
-        assert_eq!(last, Some("7 more methods left alone are not listed"));
+        assert_eq!(last, Some("7 more methods not instrumented are not listed"));
         assert_eq!(lines.len(), MOST_EXPLAINED + 1);
     }
 }

@@ -284,7 +284,7 @@ pub fn write(
         false => unit.number(value),
     };
     if changes.is_empty() {
-        return writeln!(out, "no method was called in either");
+        return writeln!(out, "No instrumented method was called in either profile");
     }
     let title = |what: &str| match counts {
         true => what.to_owned(),

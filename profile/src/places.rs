@@ -95,10 +95,10 @@ pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
 
 /// Why bytes of some objects are missing.
 pub(crate) const UNSIZED: &str =
-    "are of unknown size: their classes are gone, or the heap was full";
+    "have unknown sizes: their classes were unloaded, or the heap was full";
 
 /// What the mark of such bytes says, below [`UNSIZED`].
-pub(crate) const AT_LEAST: &str = "≥ at least, without the bytes of these";
+pub(crate) const AT_LEAST: &str = "≥ lower bound: without the bytes of these";
 
 /// What is said below a table with shares, where there are objects of unknown size.
 pub(crate) fn unsized_remarks(objects: f64) -> Vec<String> {

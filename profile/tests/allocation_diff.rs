@@ -132,9 +132,9 @@ fn objects_of_unknown_size_are_told() {
         let first = table.lines().find(|line| line.contains(" Gone "));
         assert!(first.is_some_and(|row| row.contains(" +4,993 ")), "{table}");
         assert!(table.contains("after ≥161 KB in 6,014 objects"), "{table}");
-        let note = "\n7 objects before and 5,010 after are of unknown size: \
-            their classes are gone, or the heap was full\n\
-            ≥ at least, without the bytes of these\n";
+        let note = "\n7 objects before and 5,010 after have unknown sizes: \
+            their classes were unloaded, or the heap was full\n\
+            ≥ lower bound: without the bytes of these\n";
         assert!(table.ends_with(note), "{table}");
     }
     let changes = diff(&before, &after, &Options::default()).expect("alike");
@@ -249,5 +249,5 @@ fn different_allocations_are_not_compared() {
             ..Options::default()
         },
     );
-    assert_eq!(nothing, "nothing is alive in either\n");
+    assert_eq!(nothing, "Nothing is alive in either profile\n");
 }

@@ -155,7 +155,7 @@ fn allocations_have_a_page() {
     let exact = page(&common::alone(common::allocations()));
     let said = run(&exact, remarks);
     assert!(
-        said.contains("7 objects are of unknown size: ") && !said.contains("times of some"),
+        said.contains("7 objects have unknown sizes: ") && !said.contains("no known time"),
         "{said}"
     );
     // Types are estimates; that methods make nothing themselves is certain.

@@ -197,8 +197,8 @@ pub fn write(
     let is_live = measure(options) == Measure::Live;
     if changes.is_empty() {
         let nothing = match is_live {
-            true => "nothing is alive in either",
-            false => "nothing was allocated in either",
+            true => "Nothing is alive in either profile",
+            false => "Nothing was allocated in either profile",
         };
         return writeln!(out, "{nothing}");
     }

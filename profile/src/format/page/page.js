@@ -616,6 +616,7 @@ function start() {
     measured,
     (ofBytes && rows.estimated.some(Boolean) ? "~" : "") + callsText(calls),
     data.threadsText,
+    !ofBytes && !counts && data.threads.length > 1 && data.whole > header.duration_ns && "times are summed over them",
     header.tracker_bytes && `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,
   ];
@@ -624,13 +625,13 @@ function start() {
   const remarks = [];
   if (!rows.method.length) remarks.push(ofBytes ? "Nothing was allocated" : "No instrumented method was called");
   if (rows.estimated.some(Boolean)) remarks.push(ofBytes ? "~ estimated from a random sample of the allocations" : "~ estimated from a random sample of the calls; counts are exact");
-  if (rows.totalMark.includes("≤")) remarks.push("≤ at most: in a recursion calls of the method may have run inside each other");
+  if (rows.totalMark.includes("≤")) remarks.push("≤ upper bound: recursive calls may be counted twice");
   remarks.push(...data.unsized);
-  if (!ofBytes && rows.selfMark.some((mark, at) => mark && rows.total[at] !== null)) remarks.push("≥ at least: times of some calls are unknown; means are of the others");
-  if (header.overflowed_calls) remarks.push(`No room for the whole call tree (--max-nodes, the heap, or calls a million deep): ${grouped.format(header.overflowed_calls)} calls are counted as (tree full)`);
-  if (data.leftOut) remarks.push(`${grouped.format(data.leftOut)} of the lightest tree nodes are left out of this page`);
+  if (!ofBytes && rows.selfMark.some((mark, at) => mark && rows.total[at] !== null)) remarks.push("≥ lower bound: some calls have no known time; means are of the others");
+  if (header.overflowed_calls) remarks.push(`${grouped.format(header.overflowed_calls)} calls are counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep`);
+  if (data.leftOut) remarks.push(`${grouped.format(data.leftOut)} of the lightest tree nodes omitted from this page`);
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
-  if (alone.length) remarks.push(`Methods left alone: ${alone.join(", ")}`);
+  if (alone.length) remarks.push(`Methods not instrumented: ${alone.join(", ")}`);
   for (const pattern of header.unmatched) remarks.push(`No ${pattern.includes("::") ? "method" : "class"} matched ${pattern}`);
   // A few are read at once; more are for who asks.
   const { notes } = header;
