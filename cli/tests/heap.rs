@@ -72,7 +72,7 @@ fn shows_what_a_dump_holds_and_how_much_of_one_that_is_cut_off() {
     for part in [
         "cut.hprof: the dump is cut off: it ends in ",
         " at byte ",
-        "; --partial shows the ",
+        "; to show the ",
     ] {
         assert!(cut.err.contains(part), "{}", cut.err);
     }
@@ -146,14 +146,17 @@ fn shows_what_objects_keep_and_what_keeps_them() {
     assert_eq!(words[3..6], ["5,136", "5,136", "321"], "{words:?}");
 
     for (class, instead) in [
-        ("No", "as java.util.Map$Entry or int[]"),
-        ("Held", "but of Dump$Held"),
+        (
+            "No",
+            "; names are written as in java.util.Map$Entry or int[]",
+        ),
+        ("Held", "; similar classes: Dump$Held"),
     ] {
         let none = done(&mut loadhook(
             folder.path(),
             &["heap", "heap.hprof", "--path", class],
         ));
-        let said = format!("error: --path {class}: no object of that class, {instead}\n");
+        let said = format!("error: --path {class}: no object of that class in the dump{instead}\n");
         assert_eq!(none.err, said);
     }
 }

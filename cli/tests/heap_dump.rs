@@ -76,7 +76,7 @@ fn what_is_no_jvm_gets_no_signal() {
     let mut sleeper = Command::new("sleep").arg("1000").spawn().expect("sleep");
     let pid = sleeper.id().to_string();
     let result = done(&mut dump(folder.path(), &pid, "h", &[]));
-    let said = format!("error: process {pid} runs no HotSpot VM: it has no libjvm.so\n");
+    let said = format!("error: process {pid} is not a HotSpot JVM: it has not loaded libjvm.so\n");
     result.expect(1, "", &[&said]);
     assert_eq!(sleeper.try_wait().expect("ours"), None);
     sleeper.kill().expect("it lives");
@@ -133,7 +133,11 @@ fn a_stopped_jvm_is_not_waited_for() {
     });
     let result = done(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
     jvm.send(Signal::CONT);
-    result.expect(1, "", &[" is stopped: it can answer when it goes on\n"]);
+    result.expect(
+        1,
+        "",
+        &[" is stopped and cannot answer; continue it first (kill -CONT "],
+    );
     assert_eq!(names(folder.path()), [""; 0]);
     jvm.ends_well();
 }
@@ -155,7 +159,10 @@ fn a_jvm_that_ends_leaves_no_dump() {
             // It was done before.
             continue;
         }
-        let said = format!("error: h: process {} ended before it was done\n", jvm.pid());
+        let said = format!(
+            "error: h: process {} ended before the dump was done\n",
+            jvm.pid()
+        );
         result.expect(1, "", &[&said]);
         let there = fs::read_to_string(&file);
         assert_eq!(there.expect("readable"), "what was there");
@@ -187,7 +194,7 @@ fn who_gives_up_leaves_nothing_behind() {
             // It was done before.
             fs::remove_file(folder.path().join("h")).expect("written");
         };
-        result.expect(code, "", &["loadhook: given up; "]);
+        result.expect(code, "", &["loadhook: interrupted; "]);
         assert_eq!(names(folder.path()), [""; 0]);
         // Behind this one it has done with the other.
         done(&mut inner).expect(0, "", &[]);
@@ -232,8 +239,8 @@ fn a_full_disk_leaves_what_was_there() {
                 .args(["heap.Held", "100000"]),
         );
         let result = done(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
-        let said = "(the virtual machine says: Dump file is incomplete: File too large)";
-        result.expect(1, "", &["error: h: no whole dump", said]);
+        let said = "(the JVM says: Dump file is incomplete: File too large)";
+        result.expect(1, "", &["error: h: the dump is not complete", said]);
         assert_eq!(names(folder.path()), ["h"]);
         let there = fs::read_to_string(&file);
         assert_eq!(there.expect("readable"), "what was there");
@@ -288,7 +295,7 @@ fn who_waits_for_others_can_give_up() {
     begun(folder.path(), &loadhook);
     // Any time while it waits.
     send(&loadhook, Signal::TERM);
-    outcome(loadhook).expect(143, "", &["loadhook: given up; "]);
+    outcome(loadhook).expect(143, "", &["loadhook: interrupted; "]);
     assert_eq!(names(folder.path()), [""; 0]);
     // The VM goes on with who comes next.
     drop(others);
@@ -316,7 +323,7 @@ fn the_jvm_of_another_user_writes_where_nobody_else_does() {
     result.expect(
         1,
         "",
-        &["error: link: a link, and the process is another user's"],
+        &["error: link: a link, and the process belongs to another user; give the name of the file itself"],
     );
     let there = fs::read_to_string(folder.path().join("ours"));
     assert_eq!(there.expect("readable"), "what was there");

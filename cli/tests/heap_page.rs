@@ -231,7 +231,7 @@ fn a_part_of_a_dump_has_a_page_that_says_so() {
     let remarks = run(&page, script);
     assert!(
         remarks.starts_with("the dump is cut off: it ends in ")
-            && remarks.contains("roots may be missing, "),
+            && remarks.contains("GC roots and objects may be missing "),
         "{remarks}"
     );
 }
@@ -256,7 +256,7 @@ fn what_is_left_out_is_said() {
         return [document.getElementById('remarks').textContent, rows().length, more, all.length, all.at(-1)].join('\n');
     "#;
     // Objects of 24 bytes, two classes, and the array above them.
-    let expected = "10,003 objects that keep least have no row of their own
+    let expected = "10,003 smaller objects omitted (by retained size)
 202
 … 19,800 more
 20000
@@ -273,15 +273,15 @@ fn what_fits_no_page_is_refused() {
     for (options, said) in [
         (
             &["--format", "html", "--threads"][..],
-            "error: --format html shows all of a dump",
+            "error: --format html shows all views of a dump; ",
         ),
         (
             &["-o", "./a.hprof"],
-            "error: ./a.hprof: this would replace the dump that is read",
+            "error: ./a.hprof: the output would replace the dump; give -o another name",
         ),
         (
             &["--all"],
-            "error: a.hprof: --all, --via and --max-memory are for dumps of a process",
+            "error: a.hprof: --all, --via and --max-memory are for dumping a process; give a process id",
         ),
     ] {
         let refused = done(&mut loadhook(
@@ -297,7 +297,7 @@ fn what_fits_no_page_is_refused() {
         &["heap", "1", "-o", "new", "--threads"],
     ));
     assert!(
-        process.err.starts_with("error: 1 is a process id: "),
+        process.err.starts_with("error: 1 is a process id, and "),
         "{}",
         process.err
     );

@@ -58,7 +58,7 @@ fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
             let is_it = line.starts_with(begins) && line.contains(has);
             assert!(is_it, "{feature} {via}: {way}");
         }
-        let Some(other) = way.split("\nother classes of that name: ").nth(1) else {
+        let Some(other) = way.split("\nother classes of the same name: ").nth(1) else {
             panic!("{feature} {via}: {way}");
         };
         let other = path(folder.path(), other.trim_end(), &[]);
@@ -86,7 +86,10 @@ fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
             lines.len() <= 6 && lines.iter().filter(is_node).count() >= 2,
             "{long}"
         );
-        assert!(lines[2].contains(" more objects, see --top"), "{long}");
+        assert!(
+            lines[2].contains(" more objects (--top N shows more)"),
+            "{long}"
+        );
         assert!(lines[lines.len() - 1].starts_with("root: "), "{long}");
         let json = parsed(folder.path(), "heap.Leaking$Node");
         let shown = json["path"].as_array().map_or(0, Vec::len);
@@ -279,8 +282,8 @@ fn an_object_without_a_way_is_told_what_may_keep_it() {
         folder.path(),
         &["heap", "h.hprof", "--path", "0x1100"],
     ));
-    let expected = "error: 0x1100 test.Pair: no way to a root: nothing that is kept refers to it, or \
-        soft or weak references alone, or fields of java.lang.Class that dumps leave out\n";
+    let expected = "error: 0x1100 test.Pair: no path to a GC root: the object is unreachable, only softly or weakly reachable, or \
+        referred to by fields of java.lang.Class, which dumps leave out\n";
     assert_eq!((none.code, &*none.err), (Some(1), expected));
 }
 

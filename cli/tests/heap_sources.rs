@@ -48,16 +48,16 @@ fn what_is_no_dump_is_told_in_a_line() {
     let mut profile = Vec::new();
     pprof::write(&Profile::default(), &mut profile).expect("memory");
     fs::write(at("profile"), profile).expect("ours");
-    let none = "no heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`";
+    let none = "not a heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`";
     for (file, says) in [
-        ("empty", "empty: no heap dump: the file is empty"),
+        ("empty", "empty: not a heap dump: the file is empty"),
         ("core", none),
         ("some.jar", none),
-        ("folder", "folder: a folder, not a heap dump"),
+        ("folder", "folder: a folder; give a heap dump file"),
         ("missing", "missing: No such file or directory"),
         (
             "profile",
-            "profile: a profile, not a heap dump: loadhook report profile",
+            "profile: a profile, not a heap dump; to show it: loadhook report profile",
         ),
     ] {
         fails(&heap(folder.path(), &[file]), says);
@@ -72,7 +72,7 @@ fn a_dump_is_no_profile() {
     let report = done(&mut loadhook(folder.path(), &["report", "a dump"]));
     fails(
         &report,
-        "a dump: a heap dump, not a profile: loadhook heap 'a dump'",
+        "a dump: a heap dump, not a profile; to show it: loadhook heap 'a dump'",
     );
 }
 
@@ -115,7 +115,7 @@ fn a_pipe_can_be_read_once() {
         let output = helpers::end(child).expect("it ends");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), works, "{said}");
-        let refusal = "/dev/stdin: not a file; it is read more than once";
+        let refusal = "/dev/stdin: not a regular file; heap dumps are read more than once, so save it to a file first";
         assert_eq!(said.contains(refusal), !works, "{said}");
     }
 }
@@ -156,7 +156,8 @@ fn what_follows_a_packed_dump_is_ignored_and_told() {
             for whole in [&whole, &members] {
                 fs::write(&file, [whole, more].concat()).expect("ours");
                 let shown = heap(folder.path(), &options);
-                let warning = "warning: heap.hprof.gz: other bytes follow what gzip packed, and are ignored\n";
+                let warning =
+                    "warning: heap.hprof.gz: the bytes that follow the gzip data are ignored\n";
                 assert_eq!((shown.code, &*shown.err), (Some(0), warning), "{views:?}");
             }
         }
@@ -172,7 +173,7 @@ fn what_follows_a_packed_dump_is_ignored_and_told() {
     let shown = heap(folder.path(), &["heap.hprof.gz"]);
     assert_eq!((shown.code, &*shown.out), (Some(1), ""));
     for says in [
-        "other bytes follow",
+        "the bytes that follow the gzip data are ignored",
         "the dump is cut off: it ends in a record",
     ] {
         assert!(shown.err.contains(says), "{}", shown.err);

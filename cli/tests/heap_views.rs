@@ -84,7 +84,7 @@ fn duplicates_come_by_what_they_waste() {
     assert_eq!(shown(folder.path(), &["a.hprof", "--duplicates"]), expected);
     let first = shown(folder.path(), &["a.hprof", "--duplicates", "--top", "1"]);
     assert!(
-        first.ends_with("\"twice\\u{1b}\"\n1 more values, see --top\n"),
+        first.ends_with("\"twice\\u{1b}\"\n1 more values (--top N shows more)\n"),
         "{first}"
     );
     let json = parsed(folder.path(), &["a.hprof", "--duplicates", "--top", "1"]);
@@ -121,7 +121,7 @@ fn threads_have_frames_and_variables() {
     let first = shown(folder.path(), &["a.hprof", "--threads", "--top", "1"]);
     assert_eq!(
         first,
-        head + "\"main\\n\" java.lang.Thread 0x1220\n\n1 more threads, see --top\n"
+        head + "\"main\\n\" java.lang.Thread 0x1220\n\n1 more threads (--top N shows more)\n"
     );
     fs::write(folder.path().join("b.hprof"), dump(30)).expect("ours");
     let many = shown(folder.path(), &["b.hprof", "--threads"]);
@@ -169,7 +169,7 @@ fn what_a_part_without_roots_cannot_say_is_said() {
     ] {
         let options = [&["heap", "a.hprof", "--partial"], view].concat();
         let none = done(&mut loadhook(folder.path(), &options));
-        let says = "a.hprof: the part that is there has no roots, which ";
+        let says = "a.hprof: the readable part of the dump has no GC roots (JDK 17 and earlier write them at the end), ";
         assert!(
             none.code == Some(1) && none.err.contains(says),
             "{}",
@@ -197,9 +197,8 @@ fn a_part_with_some_roots_does_not_say_for_certain_what_they_keep() {
     fs::write(folder.path().join("a.hprof"), &dump).expect("ours");
     // The last record, and a byte of the last root.
     fs::write(folder.path().join("cut.hprof"), &dump[..dump.len() - 10]).expect("ours");
-    let warning = "\nwarning: cut.hprof: roots may be missing, which dumps of JDK 17 and before \
-        have at their end, and objects that refer to others: what is retained, ways to roots and \
-        what no root keeps can be wrong\n";
+    let warning = "\nwarning: cut.hprof: GC roots and objects may be missing (JDK 17 and earlier write roots \
+        at the end), so retained sizes, paths to roots and unreachable objects can be wrong\n";
     for (view, is_of_roots) in [
         (&[][..], false),
         (&["--duplicates"], false),
@@ -352,7 +351,7 @@ fn names_of_files_are_printable() {
         ));
         assert!(
             none.err
-                .starts_with("error: a\\n\\u{1b}[2J: no heap dump: "),
+                .starts_with("error: a\\n\\u{1b}[2J: not a heap dump: "),
             "{view:?}: {}",
             none.err
         );

@@ -315,7 +315,7 @@ fn agrees(feature: u32, options: &[&str]) {
     let result = done(&mut dump(folder.path(), &jvm.pid(), "vm", &[]));
     result.expect(0, "", &["heap dump: vm ("]);
     let result = done(&mut dump(folder.path(), &jvm.pid(), "walk", WALK));
-    let said = [" objects, whose tags take about ", "heap dump: walk ("];
+    let said = [" objects; tagging them takes about ", "heap dump: walk ("];
     result.expect(0, "", &said);
     assert_eq!(
         (mode(&walk), names(folder.path())),
@@ -464,7 +464,7 @@ fn what_does_not_go_together_is_refused() {
         ),
         (
             &["--max-memory", "1g"],
-            "error: --max-memory goes with --via jvmti\n",
+            "error: --max-memory needs --via jvmti\n",
         ),
     ] {
         done(&mut dump(folder.path(), "1", "h", options)).expect(1, "", &[said]);
@@ -506,7 +506,7 @@ fn a_disk_that_is_full_from_the_start_is_told() {
         command.arg("-cp").arg(classes()).stderr(Stdio::piped());
         let mut jvm = Held::wait(command.args(["heap.Held", "10"]));
         let result = done(&mut dump(folder.path(), &jvm.pid(), "h", WALK));
-        let said = "error: h: no dump: the agent left no answer, as when the disk is full\n";
+        let said = "error: h: no dump: the agent left no answer; is the disk full?\n";
         result.expect(1, "", &[said]);
         assert_eq!(names(folder.path()), [""; 0]);
         let stderr = jvm.0.stderr.take().expect("piped");
@@ -535,7 +535,10 @@ fn a_jvm_that_ends_leaves_no_dump() {
             // It was done before.
             continue;
         }
-        let said = format!("error: h: process {} ended before it was done\n", jvm.pid());
+        let said = format!(
+            "error: h: process {} ended before the dump was done\n",
+            jvm.pid()
+        );
         result.expect(1, "", &[&said]);
         let there = fs::read_to_string(&file);
         assert_eq!(there.expect("readable"), "what was there");
@@ -564,7 +567,7 @@ fn who_gives_up_ends_the_walk() {
         // It was done before.
         fs::remove_file(folder.path().join("h")).expect("written");
     };
-    result.expect(143, "", &["loadhook: given up; "]);
+    result.expect(143, "", &["loadhook: interrupted; "]);
     assert_eq!(names(folder.path()), [""; 0]);
     // Behind this one it has done with the other.
     done(&mut inner).expect(0, "", &[]);
@@ -648,7 +651,7 @@ fn who_gives_up_before_the_walk_disturbs_nobody() {
         files.flatten().any(is_socket)
     });
     send(&loadhook, Signal::TERM);
-    outcome(loadhook).expect(143, "", &["loadhook: given up; "]);
+    outcome(loadhook).expect(143, "", &["loadhook: interrupted; "]);
     drop(other);
     // Behind it.
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
@@ -691,7 +694,7 @@ fn a_jvm_that_takes_no_agents_says_so() {
         let jvm = Held::start(feature, &["-XX:-EnableDynamicAgentLoading"], 10);
         let result = done(&mut dump(folder.path(), &jvm.pid(), "h", WALK));
         let said = [
-            "error: h: the virtual machine does not load the agent: ",
+            "error: h: the JVM does not load the agent: ",
             "Dynamic agent loading is not enabled",
         ];
         result.expect(1, "", &said);

@@ -21,10 +21,10 @@ pub enum ErrorKind {
     #[error("{0}")]
     Io(io::Error),
     /// There is not a byte.
-    #[error("no heap dump: the file is empty")]
+    #[error("not a heap dump: the file is empty")]
     Empty,
     /// The file begins like none.
-    #[error("no heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`")]
+    #[error("not a heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`")]
     NotADump,
     /// Identifiers are of 4 or 8 bytes.
     #[error("identifiers of {0} bytes")]

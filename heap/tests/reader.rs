@@ -74,7 +74,7 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
         assert!(matches!(error.kind, ErrorKind::NotADump));
     }
     let error = counts(&[]).1.expect_err("it is empty").to_string();
-    assert_eq!(error, "no heap dump: the file is empty at byte 0");
+    assert_eq!(error, "not a heap dump: the file is empty at byte 0");
 }
 
 fn packed(bytes: &[u8]) -> Vec<u8> {

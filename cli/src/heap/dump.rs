@@ -16,34 +16,33 @@ use crate::attach::Jvm;
 use crate::output::say;
 use crate::signals;
 
-/// Who dumps.
+/// How a dump is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Via {
-    /// The virtual machine's own dumper
+    /// By the JVM's own heap dumper
     Dumper,
-    /// A walk by JVM TI, which the agent is loaded for
+    /// By the loadhook agent: loaded into the process, it walks the heap by JVM TI
     Jvmti,
 }
 
 /// Arguments for a dump.
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
-    /// Where to: of a process its heap, in HPROF's binary format; of a dump
-    /// what else is printed
+    /// Write to this file: the heap of a process, in HPROF's binary format, or the
+    /// report on a dump file. Missing folders are made
     #[arg(short, long, value_name = "FILE", help_heading = "Options")]
     pub(super) output: Option<PathBuf>,
 
-    /// Dump what no longer is reachable too; without, the virtual machine
-    /// collects first
+    /// Also dump unreachable objects; without this the JVM first collects garbage
     #[arg(long)]
     all: bool,
 
-    /// Who dumps (default: dumper)
+    /// How the dump is made (default: dumper)
     #[arg(long, value_enum, value_name = "HOW")]
     via: Option<Via>,
 
-    /// With --via jvmti: the most memory that the walk's tags may take in the
-    /// process, as 512m or 2g (default: half of what is free)
+    /// With --via jvmti: maximum memory that the walk may take in the process, for
+    /// example 512m or 2g (default: half of the free memory)
     #[arg(long, value_name = "BYTES", value_parser = size)]
     max_memory: Option<u64>,
 }
@@ -59,15 +58,15 @@ impl DumpArgs {
 pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
     let Some(output) = &args.output else {
         bail!(
-            "{pid} is a process id: where shall its heap go? -o FILE (a file of that name is ./{pid})"
+            "{pid} is a process id. Give -o FILE for the dump. For a file named {pid}, write ./{pid}"
         );
     };
     let by_walk = args.via == Some(Via::Jvmti);
     if by_walk && args.all {
-        bail!("--all is the dumper's: a walk by JVM TI finds what is reachable");
+        bail!("--all does not work with --via jvmti, which finds reachable objects only");
     }
     if !by_walk && args.max_memory.is_some() {
-        bail!("--max-memory goes with --via jvmti");
+        bail!("--max-memory needs --via jvmti");
     }
     let jvm = Jvm::of(pid)?;
     // Before there is anything to take away again.
@@ -100,7 +99,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
     let answer = answer.with_context(named)?;
     if let Some(code) = signal.code() {
         say!(
-            "loadhook: given up; the virtual machine may go on with its dump for a while, and nothing of it stays"
+            "loadhook: interrupted; the JVM may go on with its dump for a while, but leaves no file"
         );
         return Ok(ExitCode::from(code));
     }

@@ -33,13 +33,13 @@ pub(super) fn read(source: &Source, top: usize) -> Result<(Duplicates, Option<Er
         Some(Error {
             kind: ErrorKind::TooMany { .. },
             ..
-        }) => error.context(format!("there is memory for {} of hashes", bytes(memory))),
+        }) => error.context(format!("the hashes have room for {}", bytes(memory))),
         _ => error,
     })
 }
 
 /// What is said of strings that are compared with none.
-pub(super) const PARTS: &str = "strings are parts of arrays, and not compared";
+pub(super) const PARTS: &str = "strings are parts of larger arrays and were not compared";
 
 /// How many rows are not shown.
 pub(super) fn left_out(found: &Duplicates) -> u64 {

@@ -49,13 +49,13 @@ pub(super) fn read(source: &Source) -> Result<(Graph, Option<loadhook_heap::Erro
 }
 
 /// What is said of a dump that is cut off before its roots.
-pub(super) const NO_ROOTS: &str = "the part that is there has no roots, which dumps of JDK 17 and before have at their end: what objects retain is not known";
+pub(super) const NO_ROOTS: &str = "the readable part of the dump has no GC roots (JDK 17 and earlier write them at the end), so retained sizes cannot be computed";
 
 /// What is said of a dump that is cut off and has some roots.
-pub(super) const FEW_ROOTS: &str = "roots may be missing, which dumps of JDK 17 and before have at their end, and objects that refer to others: what is retained, ways to roots and what no root keeps can be wrong";
+pub(super) const FEW_ROOTS: &str = "GC roots and objects may be missing (JDK 17 and earlier write roots at the end), so retained sizes, paths to roots and unreachable objects can be wrong";
 
 /// What is said of objects that no root keeps.
-pub(super) const LOOSE: &str = "objects are kept by no root, only weakly, or by what no dump has";
+pub(super) const LOOSE: &str = "objects are unreachable or only weakly reachable";
 
 /// What roots do not keep is said: it is in no object's sum.
 fn kept(graph: &Graph, found: &Dominators, out: &mut dyn Write) -> io::Result<()> {

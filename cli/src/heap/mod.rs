@@ -28,14 +28,14 @@ use crate::report::word;
 /// Arguments of `loadhook heap`.
 #[derive(Debug, Args)]
 pub(crate) struct HeapArgs {
-    /// A heap dump, packed by gzip or not; or the id of a process to dump
+    /// A heap dump file to show (it may be gzipped), or the id of a process to dump
     #[arg(value_name = "FILE|PID")]
     target: PathBuf,
 
-    #[command(flatten, next_help_heading = "Of a dump")]
+    #[command(flatten, next_help_heading = "Options for a dump file")]
     report: report::ReportArgs,
 
-    #[command(flatten, next_help_heading = "Of a process")]
+    #[command(flatten, next_help_heading = "Options for a process")]
     dump: dump::DumpArgs,
 }
 
@@ -44,11 +44,13 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
     let report = &args.report;
     match process(&args.target)? {
         Some(pid) if report.is_given() => {
-            bail!("{pid} is a process id: only dumps can be shown (a file of that name is ./{pid})")
+            bail!(
+                "{pid} is a process id, and these options are for dump files. Dump it first: loadhook heap {pid} -o FILE. For a file named {pid}, write ./{pid}"
+            )
         }
         Some(pid) => dump::dump(pid, &args.dump),
         None if args.dump.is_of_a_process() => bail!(
-            "{}: --all, --via and --max-memory are for dumps of a process, and this is no process id",
+            "{}: --all, --via and --max-memory are for dumping a process; give a process id instead of a file",
             report::shown(&args.target)
         ),
         None => {
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
             let outcome = report::run(&args.target, report, output);
             outcome.map_err(|error| match is_profile(&args.target, &error) {
                 true => anyhow!(
-                    "{}: a profile, not a heap dump: loadhook report {}",
+                    "{}: a profile, not a heap dump; to show it: loadhook report {}",
                     report::shown(&args.target),
                     word(&args.target)
                 ),

@@ -39,7 +39,7 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
     let (duplicates, cut_off) = duplicates::read(&source, MOST_DUPLICATES)?;
     let mut remarks: Vec<String> = cut_off
         .iter()
-        .map(|error| format!("{error}; the page is of the part before that"))
+        .map(|error| format!("{error}; the page shows only the part before that"))
         .collect();
     if duplicates.histogram.is_followed {
         remarks.push(FOLLOWED.to_owned());
@@ -72,20 +72,17 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
     remark(loose as usize, kept::LOOSE);
     remark(
         (found.kept() as usize).saturating_sub(MOST_OBJECTS),
-        "objects that keep least have no row of their own",
+        "smaller objects omitted (by retained size)",
     );
-    remark(
-        all.saturating_sub(MOST_CLASSES),
-        "smaller classes are left out",
-    );
+    remark(all.saturating_sub(MOST_CLASSES), "smaller classes omitted");
     remark(
         duplicates::left_out(&duplicates) as usize,
-        "values that waste less are left out",
+        "smaller duplicates omitted",
     );
     remark(duplicates.parts as usize, duplicates::PARTS);
     remark(
         threads.threads.len().saturating_sub(MOST_THREADS),
-        "threads are left out",
+        "more threads omitted",
     );
     let changes = args
         .diff

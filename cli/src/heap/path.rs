@@ -30,8 +30,8 @@ pub(super) fn write(
     let path = found.path(object);
     let Some(root) = path.last() else {
         bail!(
-            "{} {}: no way to a root: nothing that is kept refers to it, or soft or weak references alone, \
-             or fields of java.lang.Class that dumps leave out",
+            "{} {}: no path to a GC root: the object is unreachable, only softly or weakly reachable, or \
+             referred to by fields of java.lang.Class, which dumps leave out",
             id(graph.id(object)),
             printable(&graph.name(object))
         );
@@ -68,7 +68,11 @@ pub(super) fn write(
         } else {
             ""
         };
-        writeln!(out, "other classes of that name: {}{more}", shown.join(" "))?;
+        writeln!(
+            out,
+            "other classes of the same name: {}{more}",
+            shown.join(" ")
+        )?;
     }
     Ok(())
 }
@@ -84,7 +88,8 @@ fn asked(of: &str, graph: &Graph, found: &Dominators) -> Result<Asked> {
     if let Some(hex) = of.strip_prefix("0x") {
         let number = u64::from_str_radix(hex, 16).with_context(|| format!("--path {of}"))?;
         let object = graph.object(number);
-        let object = object.with_context(|| format!("--path {of}: no such object"))?;
+        let object = object
+            .with_context(|| format!("--path {of}: no object with this identifier in the dump"))?;
         let others = Vec::new();
         return Ok(Asked { object, others });
     }
@@ -94,8 +99,8 @@ fn asked(of: &str, graph: &Graph, found: &Dominators) -> Result<Asked> {
     let first = first.or_else(|| graph.of_class(of).next());
     let is_class = of.starts_with("class ");
     let object = first.with_context(|| match is_class {
-        true => format!("--path {of}: no class of that name, as class java.util.Map$Entry"),
-        false => format!("--path {of}: no object of that class, {}", near(of, graph)),
+        true => format!("--path {of}: no class of that name in the dump; names are written as in class java.util.Map$Entry"),
+        false => format!("--path {of}: no object of that class in the dump{}", near(of, graph)),
     })?;
     let others = match is_class {
         true => graph.of_class(of).filter(|other| *other != object),
@@ -125,8 +130,8 @@ fn near(of: &str, graph: &Graph) -> String {
         }
     }
     match different.is_empty() {
-        false => format!("but of {}", different.join(", ")),
-        true => "as java.util.Map$Entry or int[]".to_owned(),
+        false => format!("; similar classes: {}", different.join(", ")),
+        true => "; names are written as in java.util.Map$Entry or int[]".to_owned(),
     }
 }
 
@@ -167,7 +172,7 @@ impl Way<'_> {
             match at.checked_sub(gap) {
                 Some(0) if left_out > 0 => {
                     let left_out = count(left_out as u64);
-                    writeln!(out, "  … {left_out} more objects, see --top")?;
+                    writeln!(out, "  … {left_out} more objects (--top N shows more)")?;
                 }
                 Some(past) if past < left_out => {}
                 _ => writeln!(out, "{}", self.line(at, width))?,

@@ -93,15 +93,12 @@ impl Place {
             // The last line says what went wrong.
             let said = answer.text.trim().lines().last().unwrap_or("nothing");
             format!(
-                "no whole dump (the virtual machine says: {})",
+                "the dump is not complete (the JVM says: {})",
                 printable(said)
             )
         })?;
         if !answer.accepted {
-            bail!(
-                "the virtual machine refuses: {}",
-                printable(answer.text.trim())
-            );
+            bail!("the JVM refuses: {}", printable(answer.text.trim()));
         }
         fs::rename(self.beside.path().join(NAME), &self.target)?;
         self.beside.remove_after_all();
@@ -204,7 +201,7 @@ impl Beside {
         if let Err(error) = self.remove() {
             // Its path leads through ours to the folder around it.
             let name = self.folder.file_name().unwrap_or_default();
-            say!("warning: {} stays: {error}", name.display());
+            say!("warning: {} could not be removed: {error}", name.display());
         }
     }
 
@@ -279,7 +276,7 @@ fn target(output: &Path, user: u32) -> Result<PathBuf> {
         return Ok(behind_links(output));
     }
     if fs::symlink_metadata(output).is_ok_and(|found| found.is_symlink()) {
-        bail!("a link, and the process is another user's: give the file's own name");
+        bail!("a link, and the process belongs to another user; give the name of the file itself");
     }
     Ok(output.to_owned())
 }
@@ -293,7 +290,7 @@ fn as_seen(jvm: &Jvm, path: &Path, folder: &File) -> Result<PathBuf> {
     };
     if !sees(jvm, &path, &folder.metadata()?) {
         bail!(
-            "the process does not see that folder: it has files of its own, as in a container; take one of those: -o {}/tmp/heap.hprof",
+            "the process does not see that folder, since it has its own file system (a container?); give a folder there: -o {}/tmp/heap.hprof",
             root.display()
         );
     }
@@ -338,7 +335,7 @@ mod tests {
             text: "Dumping\nUnable to create h (Permission denied)\n".to_owned(),
         };
         let error = place.put(&answer).expect_err("there is none");
-        let expected = "no whole dump (the virtual machine says: Unable to create h (Permission denied)): nothing was written";
+        let expected = "the dump is not complete (the JVM says: Unable to create h (Permission denied)): nothing was written";
         assert_eq!(format!("{error:#}"), expected);
     }
 

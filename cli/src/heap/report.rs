@@ -24,43 +24,43 @@ const TOP: usize = 20;
 /// What is shown of a heap dump.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Rows of a table; of threads also frames of each and variables of each frame;
-    /// objects of a way
+    /// Maximum number of rows; with --threads also of frames per thread and of
+    /// variables per frame, with --path of objects
     #[arg(long, value_name = "N", default_value_t = TOP)]
     pub(super) top: usize,
 
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(super) format: Format,
 
-    /// What classes are ordered by: retained adds what their objects keep
+    /// Order of the classes: by the bytes of their objects, or by retained size
     #[arg(long, value_enum, default_value_t = By::Bytes)]
     by: By,
 
-    /// The objects that keep most, instead of classes
+    /// Show the objects with the largest retained size, instead of classes
     #[arg(long, conflicts_with_all = ["by", "path"])]
     pub(super) biggest: bool,
 
-    /// The way from an object to the nearest root: its identifier as 0x7f00,
-    /// or a class, of which the first object is taken that roots keep; of
-    /// 'class NAME' it is the class itself
+    /// Show the path from an object to its nearest GC root. ID is the object's
+    /// identifier, for example 0x7f00; CLASS stands for the first reachable object
+    /// of that class, and 'class NAME' for the class itself
     #[arg(long, value_name = "ID|CLASS", conflicts_with = "by")]
     pub(super) path: Option<String>,
 
-    /// Strings and arrays that are there more than once, by what they waste
+    /// Show strings and arrays that occur more than once, by wasted bytes
     #[arg(long, conflicts_with_all = ["by", "biggest", "path"])]
     duplicates: bool,
 
-    /// Threads with their stacks, and what their variables refer to
+    /// Show threads with their stacks, and the objects that local variables refer to
     #[arg(long, conflicts_with_all = ["by", "biggest", "path", "duplicates"])]
     threads: bool,
 
-    /// What changed from FILE to this dump, class by class
+    /// Show what changed from FILE to the dump LATER, class by class
     #[arg(long, value_name = "LATER",
         conflicts_with_all = ["by", "biggest", "path", "duplicates", "threads"])]
     pub(super) diff: Option<PathBuf>,
 
-    /// Show what a dump holds that is cut off
+    /// Show the readable part of a dump that is cut off
     #[arg(long)]
     partial: bool,
 }
@@ -102,13 +102,13 @@ impl ReportArgs {
     fn fit(&self, file: &Path, output: Option<&Path>) -> Result<()> {
         if self.format == Format::Html && (self.has_view() || self.top != TOP) {
             bail!(
-                "--format html shows all of a dump: of the other options it takes only --diff, --partial and -o"
+                "--format html shows all views of a dump; the only other options it takes are --diff, --partial and -o"
             );
         }
         let mut dumps = [Some(file), self.diff.as_deref()].into_iter().flatten();
         match output.filter(|output| dumps.any(|dump| is_one_file(dump, output))) {
             Some(output) => bail!(
-                "{}: this would replace the dump that is read",
+                "{}: the output would replace the dump; give -o another name",
                 shown(output)
             ),
             None => Ok(()),
@@ -172,7 +172,7 @@ pub(super) fn open(file: &Path) -> Result<File> {
     let name = || shown(file);
     let opened = File::open(file).with_context(name)?;
     if opened.metadata().with_context(name)?.is_dir() {
-        bail!("{}: a folder, not a heap dump", name());
+        bail!("{}: a folder; give a heap dump file", name());
     }
     Ok(opened)
 }
@@ -188,7 +188,7 @@ pub(super) fn histogram(file: &Path, args: &ReportArgs) -> Result<Histogram> {
 }
 
 /// What is said of a packed file with more in it, as gzip does.
-pub(super) const FOLLOWED: &str = "other bytes follow what gzip packed, and are ignored";
+pub(super) const FOLLOWED: &str = "the bytes that follow the gzip data are ignored";
 
 /// Whether to go on with what was read: all, or what is there of a dump that
 /// is cut off.
@@ -210,12 +210,12 @@ pub(super) fn whole(
     }
     if !args.partial {
         bail!(
-            "{name}: {error}; --partial shows the {} objects of {} before that",
+            "{name}: {error}; to show the {} objects of {} before that, add --partial",
             count(histogram.instances()),
             bytes(histogram.bytes())
         );
     }
-    say!("warning: {name}: {error}; what follows is of the part before that");
+    say!("warning: {name}: {error}; only the part before that is shown");
     Ok(())
 }
 
@@ -255,7 +255,11 @@ pub(super) fn percent(part: u64, all: u64) -> String {
 pub(super) fn rest(all: usize, top: usize, what: &str, out: &mut dyn Write) -> io::Result<()> {
     match all.saturating_sub(top) {
         0 => Ok(()),
-        more => writeln!(out, "{} more {what}, see --top", count(more as u64)),
+        more => writeln!(
+            out,
+            "{} more {what} (--top N shows more)",
+            count(more as u64)
+        ),
     }
 }
 

@@ -29,7 +29,10 @@ impl Source {
         read: impl FnOnce() -> Result<T, loadhook_heap::Error>,
     ) -> Result<T> {
         if !self.before.is_file() {
-            bail!("{}: not a file; it is read more than once", self.name);
+            bail!(
+                "{}: not a regular file; heap dumps are read more than once, so save it to a file first",
+                self.name
+            );
         }
         let read = read();
         self.is_unchanged()?;
@@ -49,7 +52,7 @@ impl Source {
         let of = |file: &Metadata| (file.len(), file.modified().ok());
         if self.before.is_file() && of(&self.before) != of(&now) {
             bail!(
-                "{}: the file changed while it was read; is it still being written?",
+                "{}: the file changed while it was read; wait until it is written completely",
                 self.name
             );
         }
@@ -86,7 +89,8 @@ mod tests {
             .open(folder.path().join("b"));
         growing.expect("ours").write_all(b"+").expect("ours");
         let error = source.is_unchanged().expect_err("it grew").to_string();
-        let expected = ".hprof: the file changed while it was read; is it still being written?";
+        let expected =
+            ".hprof: the file changed while it was read; wait until it is written completely";
         assert!(
             error.ends_with(expected) && !error.contains('\u{1b}'),
             "{error:?}"

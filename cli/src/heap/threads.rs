@@ -41,7 +41,7 @@ pub(super) fn read(source: &Source) -> Result<(Threads, Option<Error>)> {
 fn text(found: &Threads, top: usize, out: &mut dyn Write) -> io::Result<()> {
     head(&found.histogram, out)?;
     if found.threads.is_empty() {
-        writeln!(out, "there are no threads and no stacks")?;
+        writeln!(out, "this dump has no threads and no stacks")?;
     }
     let width = columns(io::stdout(), COLUMNS);
     let mut lines = Lines { top, width, out };

@@ -90,7 +90,7 @@ impl Walk {
         {
             self.is_announced = true;
             say!(
-                "loadhook: {} objects, whose tags take about {} of the process's memory until the dump is done",
+                "loadhook: {} objects; tagging them takes about {} of the process's memory until the dump is done",
                 count(counted.objects),
                 bytes(counted.bytes)
             );
@@ -105,7 +105,7 @@ impl Walk {
             Some(Outcome::Done { cut: 0 }) => Ok(()),
             Some(Outcome::Done { cut }) => {
                 say!(
-                    "warning: {} arrays do not fit into a record of 4 GB: they are cut off",
+                    "warning: {} arrays are cut off, since they do not fit into a record of 4 GB",
                     count(cut)
                 );
                 Ok(())
@@ -115,10 +115,10 @@ impl Walk {
                 let counted = counted(&said).context("the agent counted nothing")?;
                 let limit = match self.is_limited {
                     true => "the limit",
-                    false => "half of what is free",
+                    false => "half of the free memory",
                 };
                 bail!(
-                    "the tags of {} objects would take about {} of the process's memory, and {limit} is {}: --max-memory allows more",
+                    "tagging {} objects would take about {} of the process's memory, and {limit} is {}; raise --max-memory",
                     count(counted.objects),
                     bytes(counted.bytes),
                     bytes(counted.limit)
@@ -129,12 +129,9 @@ impl Walk {
                 let said = said.join(" ");
                 let said = said.trim();
                 if said.starts_with(RETURNED) {
-                    bail!("no dump: the agent left no answer, as when the disk is full");
+                    bail!("no dump: the agent left no answer; is the disk full?");
                 }
-                bail!(
-                    "the virtual machine does not load the agent: {}",
-                    printable(said)
-                )
+                bail!("the JVM does not load the agent: {}", printable(said))
             }
         }
     }
@@ -181,7 +178,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     let size = number
         .zip(unit)
         .and_then(|(number, unit)| number.checked_mul(1 << unit));
-    size.ok_or_else(|| "a number of bytes, as 512m or 2g, is expected".to_owned())
+    size.ok_or_else(|| "expected a number of bytes, for example 512m or 2g".to_owned())
 }
 
 #[cfg(test)]

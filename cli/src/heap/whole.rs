@@ -34,7 +34,7 @@ pub(super) fn check(file: impl Read + Seek) -> Result<()> {
     let mut header = Vec::new();
     (&mut file).take(32).read_until(0, &mut header)?;
     if !header.starts_with(b"JAVA PROFILE 1.0.") || header.last() != Some(&0) {
-        bail!("no heap dump");
+        bail!("not a heap dump");
     }
     // The size of ids, and the date.
     let mut at = header.len() as u64 + 12;
