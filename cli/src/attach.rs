@@ -62,13 +62,13 @@ impl Jvm {
             bail!("there is no process {pid}");
         };
         let process = pidfd_open(number, PidfdFlags::empty())
-            .with_context(|| format!("{pid} is no process that can be held"))?;
+            .with_context(|| format!("cannot open process {pid}"))?;
         let status = fs::read_to_string(proc.join("status"))
             .with_context(|| format!("process {pid} has ended"))?;
         let user = numbers(&status, "Uid:").nth(1);
         let own_pid = numbers(&status, "NSpid:").last();
         let (Some(user), Some(own_pid)) = (user, own_pid) else {
-            bail!("the kernel does not tell user and number of process {pid}");
+            bail!("cannot read user and process id of process {pid} from /proc");
         };
         let jvm = Jvm {
             pid,
@@ -78,12 +78,14 @@ impl Jvm {
         };
         jvm.check_rights()?;
         let maps = fs::read(proc.join("maps"))
-            .with_context(|| format!("process {pid} cannot be looked into"))?;
+            .with_context(|| format!("cannot read the memory map of process {pid}"))?;
         if !is_hotspot(&maps) {
-            bail!("process {pid} runs no HotSpot VM: it has no libjvm.so");
+            bail!("process {pid} is not a HotSpot JVM: it has not loaded libjvm.so");
         }
         if status_value(&status, "State:").is_some_and(|state| state.starts_with(['T', 't'])) {
-            bail!("process {pid} is stopped: it can answer when it goes on");
+            bail!(
+                "process {pid} is stopped and cannot answer; continue it first (kill -CONT {pid})"
+            );
         }
         Ok(jvm)
     }
@@ -96,7 +98,7 @@ impl Jvm {
         }
         if us != 0 {
             bail!(
-                "process {} belongs to user {}: only that one and root may ask it",
+                "process {} belongs to user {}; run loadhook as that user or as root",
                 self.pid,
                 self.user
             );
@@ -104,7 +106,7 @@ impl Jvm {
         let users = |of: &str| fs::read_link(format!("/proc/{of}/ns/user"));
         if users("self")? != users(&self.pid.to_string())? {
             bail!(
-                "process {} is in a user namespace whose root you are not: run loadhook as its user {}",
+                "process {} is in another user namespace; run loadhook as user {}",
                 self.pid,
                 self.user
             );
@@ -145,7 +147,9 @@ impl Jvm {
     ) -> Result<Option<Answer>> {
         match self.try_order(words, go_on) {
             // Whatever it was that failed of it.
-            Err(_) if self.has_ended() => bail!("process {} ended before it was done", self.pid),
+            Err(_) if self.has_ended() => {
+                bail!("process {} ended before the dump was done", self.pid)
+            }
             result => result,
         }
     }
@@ -156,7 +160,7 @@ impl Jvm {
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Option<Answer>> {
         if words.iter().any(|word| word.len() > LONGEST) {
-            bail!("the virtual machine takes no argument longer than {LONGEST} bytes");
+            bail!("the JVM takes no argument longer than {LONGEST} bytes; use a shorter path");
         }
         if !go_on() {
             return Ok(None);
@@ -197,7 +201,7 @@ impl Jvm {
                 text: text.to_owned(),
             })),
             _ => bail!(
-                "process {} closed the connection: its virtual machine refuses orders from user {}",
+                "process {} closed the connection: its JVM refuses commands from user {}; run loadhook as the user of the process",
                 self.pid,
                 geteuid().as_raw()
             ),
@@ -218,7 +222,7 @@ impl Jvm {
                 }
                 // It listens: a signal would have it print its stacks.
                 Connection::Full if start.elapsed() > PATIENCE => bail!(
-                    "process {} has other orders to do, and took no more within {} s",
+                    "process {} is busy with other attach commands, and took no more within {} s; try again later",
                     self.pid,
                     PATIENCE.as_secs()
                 ),
@@ -258,7 +262,7 @@ impl Jvm {
             // Without the file, the VM would print its stacks when it sees the
             // signal at last.
             say!(
-                "loadhook: process {} has not seen the signal yet: {} stays in its folder, or in /tmp, for when it does",
+                "loadhook: process {} has not reacted to SIGQUIT yet: {} stays in its folder, or in /tmp, until it does",
                 self.pid,
                 trigger.name
             );
@@ -266,7 +270,7 @@ impl Jvm {
                 return Ok(None);
             }
             bail!(
-                "process {} did not begin to listen within {} s",
+                "process {} did not open its attach socket within {} s; is it stopped or overloaded?",
                 self.pid,
                 PATIENCE.as_secs()
             );
@@ -284,7 +288,7 @@ impl Jvm {
         };
         // Everybody may put something there.
         if !there.file_type().is_socket() || ![self.user, 0].contains(&there.uid()) {
-            bail!("{}: not the virtual machine's", name());
+            bail!("{}: not a socket of the JVM's", name());
         }
         connect_to(&path).with_context(name)
     }
@@ -296,13 +300,13 @@ impl Jvm {
         let caught = caught.and_then(|mask| u64::from_str_radix(mask, 16).ok());
         if caught.unwrap_or(0) & (1 << (Signal::QUIT.as_raw() - 1)) == 0 {
             bail!(
-                "process {} does not handle SIGQUIT, by which it would be asked: it has not started yet, or its socket in /tmp is gone",
+                "process {} does not handle SIGQUIT, which asks it to open its attach socket: it is still starting, or its socket in /tmp was removed",
                 self.pid
             );
         }
         if self.performance_data().is_some_and(|data| is_closed(&data)) {
             bail!(
-                "process {} takes no orders: it was started with -XX:+DisableAttachMechanism",
+                "process {} accepts no attach commands: it was started with -XX:+DisableAttachMechanism",
                 self.pid
             );
         }

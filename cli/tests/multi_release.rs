@@ -139,8 +139,8 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     let args = ["rewrite", "multi.jar", "-o", "out.jar", "--all"];
     let said = [
         "0 of 0 classes rewritten",
-        "unreadable, kept as it was: multi.jar!/META-INF/versions/11/module-info.class: damaged",
-        "; its classes stay, too",
+        "unreadable, copied unchanged: multi.jar!/META-INF/versions/11/module-info.class: damaged",
+        "; its classes are not instrumented",
     ];
     done(&mut loadhook(folder.path(), &args)).expect(0, "", &said);
     ensure!(fs::read(folder.path().join("out.jar"))? == bytes);

@@ -99,7 +99,7 @@ fn signed_archives_are_refused_or_stripped() -> Result<()> {
         "",
         &[
             "error: signed.jar is signed",
-            "--strip-signatures removes it",
+            "add --strip-signatures to remove it",
         ],
     );
     ensure!(fs::read(&signed)? == before, "a refused archive changed");
@@ -130,7 +130,11 @@ fn signed_archives_are_refused_or_stripped() -> Result<()> {
         "--include",
         "no.Such",
     ];
-    done(&mut loadhook(folder.path(), &nothing)).expect(0, "", &["no.Such matched nothing"]);
+    done(&mut loadhook(folder.path(), &nothing)).expect(
+        0,
+        "",
+        &["warning: no class or method matched `no.Such`"],
+    );
     ensure!(fs::read(folder.path().join("same.jar"))? == before);
     Ok(())
 }
@@ -143,7 +147,7 @@ fn several_inputs_go_to_a_folder() -> Result<()> {
     jar(&folder.path().join("sub"), "a.jar")?;
     jar(folder.path(), "b.jar")?;
     let args = ["rewrite", "a.jar", "b.jar", "-o", "out", "--dry-run"];
-    done(&mut loadhook(folder.path(), &args)).expect(0, "", &["nothing was written"]);
+    done(&mut loadhook(folder.path(), &args)).expect(0, "", &["no file was written (--dry-run)"]);
     ensure!(names(folder.path())? == ["a.jar", "b.jar", "sub"]);
     done(&mut loadhook(folder.path(), &args[..5])).expect(0, "", &["classes rewritten"]);
     ensure!(names(&folder.path().join("out"))? == ["a.jar", "b.jar"]);
@@ -168,11 +172,18 @@ fn what_carries_probes_is_refused_or_kept() -> Result<()> {
         done(&mut loadhook(folder.path(), &args))
     };
     rewrite("a.jar", "b.jar", &[]).expect(0, "", &["classes rewritten"]);
-    rewrite("b.jar", "c.jar", &[]).expect(1, "", &["b.jar!/", "carries probes already"]);
+    rewrite("b.jar", "c.jar", &[]).expect(
+        1,
+        "",
+        &[
+            "b.jar!/",
+            "is already instrumented; add --skip-instrumented to leave such classes unchanged",
+        ],
+    );
     rewrite("b.jar", "c.jar", &["--skip-instrumented"]).expect(
         0,
         "",
-        &["they carry probes already"],
+        &["classes were instrumented already and are unchanged"],
     );
     let read = |name: &str| fs::read(folder.path().join(name));
     ensure!(read("b.jar")? == read("c.jar")?);
@@ -237,10 +248,10 @@ fn bombs_are_refused_and_names_cannot_move_the_cursor() -> Result<()> {
     jar.start_file("\x1b[2J.class", options)?;
     jar.finish()?;
     let args = ["rewrite", "a.jar", "-o", "b.jar", "--max-total", "3"];
-    let said = "error: a.jar!/\\u{1b}[2J\\nerror.jar: it unpacks to more than 3 MiB in total";
+    let said = "error: a.jar!/\\u{1b}[2J\\nerror.jar unpacks to more than 3 MiB; raise --max-total";
     done(&mut loadhook(folder.path(), &args)).expect(1, "", &[said, "--max-total"]);
     ensure!(names(folder.path())? == ["a.jar"]);
-    let said = "unreadable, kept as it was: a.jar!/\\u{1b}[2J.class: ";
+    let said = "unreadable, copied unchanged: a.jar!/\\u{1b}[2J.class: ";
     let result = done(&mut loadhook(folder.path(), &args[..4]));
     result.expect(0, "", &[said]);
     ensure!(!result.err.contains('\x1b'), "{}", result.err);
@@ -262,7 +273,7 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
     let before = fs::read(folder.path().join("a.jar"))?;
     for tracker in ["jar:out/b.jar", "jar:./a.jar"] {
         let args = ["a.jar", "b.jar", "-o", "out", "--tracker", tracker];
-        refused(&args, "the tracker would take the place of");
+        refused(&args, "the tracker jar would replace ");
     }
     let class = classes().join("shop/Shop.class");
     let class = class.to_str().context("a path")?;
@@ -414,9 +425,13 @@ fn inputs_are_what_they_begin_with() -> Result<()> {
     rewrite("app.jmod").expect(1, "", &["app.jmod: a JMOD file"]);
     // Nobody will ever write to it.
     helpers::output(std::process::Command::new("mkfifo").arg(path("pipe.jar")))?;
-    rewrite("pipe.jar").expect(1, "", &["pipe.jar: neither a file nor a folder"]);
+    rewrite("pipe.jar").expect(
+        1,
+        "",
+        &["pipe.jar: neither a file nor a folder, so it cannot be rewritten"],
+    );
     zip::ZipWriter::new(File::create(path("empty.jar"))?).finish()?;
-    rewrite("empty.jar").expect(0, "", &["\nno class was found\n"]);
+    rewrite("empty.jar").expect(0, "", &["\nthe input contains no class\n"]);
 
     fs::remove_file(path("out"))?;
     std::os::unix::fs::symlink("nowhere", path("out"))?;

@@ -129,7 +129,10 @@ fn what_is_no_class_stays() -> Result<()> {
     done(&mut loadhook(folder.path(), &args)).expect(
         0,
         "",
-        &["not rewritten: ", "out: a link out of the folder"],
+        &[
+            "not rewritten: ",
+            "out: a link that leads out of the folder",
+        ],
     );
     check(&before, &things(&folder.path().join("new"))?)?;
     ensure!(things(&place)? == before, "the input is as it was");
@@ -167,7 +170,11 @@ fn a_folder_that_is_there() -> Result<()> {
     fs::remove_dir(at("there/shop"))?;
     symlink("../elsewhere", at("there/shop"))?;
     let args = ["rewrite", "app", "-o", "there"];
-    done(&mut loadhook(folder.path(), &args)).expect(1, "", &["shop: a folder in one place"]);
+    done(&mut loadhook(folder.path(), &args)).expect(
+        1,
+        "",
+        &["shop: a folder in the input, and a file in the output"],
+    );
     ensure!(fs::read(at("there/run.sh"))? == b"old", "it is as it was");
     fs::remove_file(at("there/shop"))?;
     symlink("../outside", at("there/inside"))?;
@@ -187,7 +194,11 @@ fn a_folder_that_is_there() -> Result<()> {
     // The input may be in there; its place may not be in the input.
     let args = ["rewrite", "there/shop", "-o", "there"];
     let before = things(&at("there/shop"))?;
-    done(&mut loadhook(folder.path(), &args)).expect(1, "", &["carries probes already"]);
+    done(&mut loadhook(folder.path(), &args)).expect(
+        1,
+        "",
+        &["is already instrumented; add --skip-instrumented to leave such classes unchanged"],
+    );
     fs::create_dir(at("around"))?;
     fs::rename(at("app"), at("around/app"))?;
     let args = ["rewrite", "around/app", "-o", "around"];
@@ -312,8 +323,8 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     let before = things(&place)?;
     let said = [
         "0 of 0 classes rewritten",
-        "unreadable, kept as it was: module-info.class: ",
-        "; its classes stay, too",
+        "unreadable, copied unchanged: module-info.class: ",
+        "; its classes are not instrumented",
     ];
     done(&mut loadhook(
         folder.path(),
@@ -450,7 +461,7 @@ fn large_classes_are_kept_and_named() -> Result<()> {
     let limited = loadhook(folder.path(), &args);
     command.arg(limited.get_program()).args(limited.get_args());
     command.args(["--jobs", "1"]);
-    let said = "unreadable, kept as it was: shop/Large.class: larger than 1 MiB";
+    let said = "unreadable, copied unchanged: shop/Large.class: larger than 1 MiB";
     done(&mut command).expect(0, "", &[said, "classes rewritten"]);
     ensure!(fs::metadata(place.join("shop/Large.class"))?.len() == 400 << 20);
     Ok(())
@@ -463,7 +474,7 @@ fn classes_that_are_not_where_they_are_looked_for_are_named() -> Result<()> {
     let place = folder.path().join("shop");
     fs::create_dir(&place)?;
     fs::copy(classes().join("shop/Shop.class"), place.join("Shop.class"))?;
-    let line = "left out, kept as it was: Shop.class: no class loader looks for shop.Shop there";
+    let line = "skipped, copied unchanged: Shop.class: class shop.Shop is not where a class loader would look for it";
     let result = done(&mut loadhook(
         folder.path(),
         &["rewrite", "shop", "-o", "out"],

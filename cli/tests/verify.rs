@@ -88,8 +88,9 @@ fn what_is_good_is_written_as_without() -> Result<()> {
 
     // In its own place.
     let same = done(&mut verify(path, &["a.jar", "-o", "a.jar"])?);
-    let whole =
-        format!("verified: {changed} classes are whole, {untouched} other entries as they were");
+    let whole = format!(
+        "verified: {changed} changed classes are well-formed, {untouched} other entries are unchanged"
+    );
     let accepted = format!(" accepts {changed} classes\n");
     same.expect(0, "", &[&whole, "verified: JDK 25", &accepted]);
     ensure!(fs::read(path.join("a.jar"))? == written);
@@ -132,7 +133,10 @@ fn folders_and_classes_are_verified() -> Result<()> {
     class.expect(
         0,
         "",
-        &["verified: 1 classes are whole", " accepts 1 classes\n"],
+        &[
+            "verified: 1 changed classes are well-formed",
+            " accepts 1 classes\n",
+        ],
     );
     ensure!(names(path)? == ["Shop.class", "from", "plain", "to"]);
     Ok(())

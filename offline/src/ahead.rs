@@ -52,9 +52,9 @@ impl Offline<'_> {
             let read = read.map_err(|fault| fault.to_string());
             if let Err(fault) = read.and_then(|bytes| self.check_module(&bytes)) {
                 let path = printable(path.as_bytes());
-                self.tally
-                    .unreadable
-                    .push(format!("{name}!/{path}: {fault}; its classes stay, too"));
+                self.tally.unreadable.push(format!(
+                    "{name}!/{path}: {fault}; its classes are not instrumented"
+                ));
                 units.close(root);
             }
             modules.insert(root, AtomicBool::new(false));

@@ -131,7 +131,7 @@ impl Offline<'_> {
             name if is_archive(name) && job.depth < DEEPEST => Step::Inside,
             name if is_archive(name) => {
                 let name = job.shown(name);
-                let line = format!("{name}: it lies in {DEEPEST} archives inside the outermost");
+                let line = format!("{name}: nested in more than {DEEPEST} archives");
                 self.tally.left_out.push(line);
                 Step::Copy
             }
@@ -139,12 +139,12 @@ impl Offline<'_> {
         }
     }
 
-    /// Tells of an entry that no JVM finds: its name is no UTF-8.
+    /// Tells of an entry that no JVM finds: its name is not UTF-8.
     fn check_unnamed<R: ReaderAt, W>(&mut self, job: &Job<'_, R, W>, entry: &Entry) {
         let name = job.archive.name(entry);
         let end = String::from_utf8_lossy(name);
         if is_class(&end) || is_archive(&end) {
-            let line = format!("{}{}: its name is no UTF-8", job.prefix, printable(name));
+            let line = format!("{}{}: its name is not UTF-8", job.prefix, printable(name));
             self.tally.left_out.push(line);
         }
     }

@@ -18,14 +18,14 @@ pub enum Error {
     Zip(#[from] ZipError),
     /// Its signature would not fit its rewritten classes.
     #[error(
-        "{0} is signed, and a signature does not survive a change: --strip-signatures removes it"
+        "{0} is signed, and instrumenting makes its signature invalid; add --strip-signatures to remove it"
     )]
     Signed(String),
     /// Classes call a tracker already.
-    #[error("{0} carries probes already: --skip-instrumented keeps such classes as they are")]
+    #[error("{0} is already instrumented; add --skip-instrumented to leave such classes unchanged")]
     Instrumented(String),
     /// An archive unpacks to more than the plan allows.
-    #[error("{name}: it unpacks to more than {} MiB in total: --max-total takes more", most >> 20)]
+    #[error("{name} unpacks to more than {} MiB; raise --max-total", most >> 20)]
     TooMuch {
         /// The archive, or the one inside where it became too much.
         name: String,

@@ -268,7 +268,7 @@ impl Offline<'_> {
             .map_err(|fault| fault.to_string())
             .and_then(|bytes| self.check_module(&bytes));
         if let Err(fault) = checked {
-            let line = format!("{name}: {fault}; its classes stay, too");
+            let line = format!("{name}: {fault}; its classes are not instrumented");
             self.tally.unreadable.push(line);
             units.close(module_root(name));
         }

@@ -45,10 +45,14 @@ impl Leftover<'_> {
     pub(crate) fn remove(&self) -> io::Result<()> {
         let fault = match self.remove_below(Path::new("")) {
             Ok(None) => return Ok(()),
-            Ok(Some(path)) => format!("{} has changed meanwhile", self.old.join(path).display()),
+            Ok(Some(path)) => format!(
+                "{} changed during the rewriting",
+                self.old.join(path).display()
+            ),
             Err(error) => error.to_string(),
         };
-        let line = format!("it is rewritten, but the old folder stays, too: {fault}");
+        let line =
+            format!("the new folder is complete, but the old one could not be removed: {fault}");
         Err(at(self.new, &io::Error::other(line)))
     }
 

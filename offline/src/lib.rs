@@ -177,7 +177,9 @@ impl<'a> Offline<'a> {
                         self.tally.other_files += 1;
                         if place(path, &facts.name).is_none() {
                             let class = printable(&facts.name).replace('/', ".");
-                            let line = format!("{name}: no class loader looks for {class} there");
+                            let line = format!(
+                                "{name}: class {class} is not where a class loader would look for it"
+                            );
                             self.tally.left_out.push(line);
                         }
                     }

@@ -173,7 +173,9 @@ impl NewFolder {
             let existing = unless_gone(fs::symlink_metadata(&target))?;
             let is_other = |existing: &fs::Metadata| existing.is_dir() != metadata.is_dir();
             if existing.as_ref().is_some_and(is_other) {
-                let fault = io::Error::other("a folder in one place and a file in the other");
+                let fault = io::Error::other(
+                    "a folder in the input, and a file in the output, or the reverse",
+                );
                 return Err(at(&below, &fault).into());
             }
             if metadata.is_dir() {
@@ -267,7 +269,7 @@ impl NewFolder {
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
             Err(Errno::BUSY | Errno::XDEV) => {
                 return Err(io::Error::other(
-                    "a mount point, which cannot be replaced: give a folder in it",
+                    "a mount point cannot be replaced; give a folder inside it",
                 ));
             }
             other => return Ok(other?),

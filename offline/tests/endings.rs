@@ -229,7 +229,7 @@ fn outputs_are_verified_as_the_jvm_reads_them() -> Result<()> {
     verifier.archive_file("in.jar", &from, &to)?;
     let faults = &verifier.checked().faults;
     ensure!(
-        *faults == ["in.jar!/text: it is not as it was"],
+        *faults == ["in.jar!/text: its content changed"],
         "{faults:?}"
     );
     Ok(())

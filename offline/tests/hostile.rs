@@ -45,8 +45,7 @@ fn what_unpacks_without_end_is_refused() -> Result<()> {
     let mut limited = plan(Tracker::None);
     limited.most_total = Some(64 << 20);
     let error = refused(&limited, &outer)?;
-    let said =
-        "a.jar!/lib/bomb.jar: it unpacks to more than 64 MiB in total: --max-total takes more";
+    let said = "a.jar!/lib/bomb.jar unpacks to more than 64 MiB; raise --max-total";
     ensure!(error.to_string() == said, "{error}");
     // Enough is enough, and no class is one.
     limited.most_total = Some(200 << 20);
@@ -324,7 +323,7 @@ fn names_are_matched_as_the_jvm_reads_them_and_shown_escaped() -> Result<()> {
     ];
     let (out, tally) = rewrite(&plan(Tracker::Embed), &plain(entries))?;
     ensure!((tally.classes, tally.rewritten) == (1, 1), "{tally:?}");
-    ensure!(tally.left_out.kept() == ["a.jar!/caf\\xe9/Greeter.class: its name is no UTF-8"]);
+    ensure!(tally.left_out.kept() == ["a.jar!/caf\\xe9/Greeter.class: its name is not UTF-8"]);
     let [unreadable] = tally.unreadable.kept() else {
         anyhow::bail!("{:?}", tally.unreadable);
     };

@@ -40,7 +40,7 @@ pub(super) fn inputs(from: &[PathBuf], output: &Path, quiet: bool) -> Result<Vec
     let several = from.len() > 1;
     if several && output.is_file() {
         return wrong(format!(
-            "{}: several inputs need a folder to go to",
+            "{}: this is a file; several inputs need a folder for -o",
             output.display()
         ));
     }
@@ -50,7 +50,7 @@ pub(super) fn inputs(from: &[PathBuf], output: &Path, quiet: bool) -> Result<Vec
         let input = input(from, output, several, quiet)?;
         if let Some(other) = targets.insert(input.to.clone(), from) {
             return wrong(format!(
-                "{} and {} would both be written to {}",
+                "{} and {} would both be written to {}; rewrite them separately",
                 other.display(),
                 from.display(),
                 input.to.display()
@@ -73,16 +73,24 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
     };
     let kind = if metadata.is_dir() {
         if to.is_file() {
-            return wrong(format!("{} is a folder, {} a file", name(), to.display()));
+            return wrong(format!(
+                "{} is a folder, but -o {} is a file; give -o a folder",
+                name(),
+                to.display()
+            ));
         }
         let (real_from, real_to) = (real(from)?, real(&to)?);
         if real_to != real_from && real_to.starts_with(&real_from) {
-            return wrong(format!("{} lies inside {}", to.display(), name()));
+            return wrong(format!(
+                "-o {} lies inside the input {}; give a folder outside it",
+                to.display(),
+                name()
+            ));
         }
         let mut left_out = |path: &Path| {
             if !quiet {
                 say!(
-                    "not rewritten: {}: a link out of the folder, or no file",
+                    "not rewritten: {}: a link that leads out of the folder, or not a regular file",
                     path.display()
                 );
             }
@@ -92,10 +100,13 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
         file_kind(from).with_context(name)?
     } else {
         // Opening a pipe would wait for its writer.
-        bail!("{}: neither a file nor a folder", name());
+        bail!(
+            "{}: neither a file nor a folder, so it cannot be rewritten",
+            name()
+        );
     };
     if to.is_symlink() && !to.exists() {
-        bail!("{}: a link to nothing", to.display());
+        bail!("{}: a link to a file that does not exist", to.display());
     }
     Ok(Input {
         from: from.to_owned(),
@@ -116,7 +127,7 @@ fn file_kind(path: &Path) -> Result<Kind> {
     match &*begin {
         b"PK\x03\x04" | b"PK\x05\x06" => Ok(Kind::Archive),
         b"JM\x01\x00" => bail!(
-            "a JMOD file, which only jlink reads; give it the module's jar or folder, rewritten"
+            "a JMOD file cannot be rewritten; rewrite the module's jar or folder, and give that to jlink"
         ),
         _ => Ok(Kind::Class),
     }

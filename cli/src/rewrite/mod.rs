@@ -30,11 +30,11 @@ use crate::output::{USUAL, check_writable, say, write_beside};
 /// What to insert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ProbeFamily {
-    /// Method entry, exit and handlers
+    /// At method entry, exit and exception handlers
     Timing,
-    /// Every `new` and array creation, by site
+    /// At every `new` and array creation, with the number of the site
     Alloc,
-    /// Every new object and array, passed itself
+    /// At every new object and array, which is passed to the probe
     Object,
 }
 
@@ -55,7 +55,7 @@ impl FromStr for Tracker {
             "none" => Ok(Tracker::None),
             other => match other.strip_prefix("jar:") {
                 Some(path) if !path.is_empty() => Ok(Tracker::Jar(path.into())),
-                _ => Err("embed, jar:PATH or none".to_owned()),
+                _ => Err("expected embed, jar:PATH or none".to_owned()),
             },
         }
     }
@@ -64,78 +64,78 @@ impl FromStr for Tracker {
 /// Arguments of `loadhook rewrite`.
 #[derive(Debug, Args)]
 pub(crate) struct RewriteArgs {
-    /// Class files, folders, and archives: .jar, .war, .ear, .zip
+    /// Class files, folders and archives (.jar, .war, .ear, .zip) to instrument
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
 
-    /// Where to write: a file for a file, a folder for a folder or several
-    /// inputs. May be the input itself
+    /// Write to this file or, for a folder or several inputs, to this folder. It
+    /// may be the input itself. Missing folders are made
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
-    /// Instrument only what these patterns name, as com.example.** or
-    /// com.example.Service::handle*
+    /// Instrument only the classes and methods that match, for example
+    /// com.example.** or com.example.Service::handle*
     #[arg(long, value_name = "PATTERNS")]
     include: Vec<String>,
 
-    /// Leave out what these patterns name
+    /// Do not instrument the classes and methods that match
     #[arg(long, value_name = "PATTERNS")]
     exclude: Vec<String>,
 
-    /// What to insert
+    /// Probes to insert
     #[arg(long, value_enum, value_delimiter = ',', default_value = "timing")]
     probes: Vec<ProbeFamily>,
 
-    /// Where the tracker comes from: `embed` puts it into each archive and
-    /// folder, `jar:PATH` into a jar of its own, with `none` you put a class
-    /// loadhook.Tracker on the class path [default: embed; none for a class
-    /// file]
+    /// Where to put the tracker, the class that probes call: `embed` puts it into
+    /// each archive and folder, `jar:PATH` into a jar of its own; with `none` you
+    /// put your own class loadhook.Tracker on the class path [default: embed; none
+    /// for a class file]
     #[arg(long, value_name = "WHERE")]
     tracker: Option<Tracker>,
 
-    /// Instrument trivial methods too: at most 24 instructions, no call, no
+    /// Also instrument trivial methods: at most 24 instructions, no call, no
     /// loop
     #[arg(long)]
     all: bool,
 
-    /// How many threads work [default: one a processor]
+    /// Number of threads [default: one per processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
 
-    /// Remove the signatures of signed archives, which a change makes invalid
+    /// Remove the signatures of signed archives; instrumenting makes them invalid
     #[arg(long)]
     strip_signatures: bool,
 
-    /// Keep classes that carry probes already as they are
+    /// Do not change classes that are already instrumented
     #[arg(long)]
     skip_instrumented: bool,
 
-    /// Fail if a class or archive inside cannot be read, instead of keeping it
-    /// as it is
+    /// Fail if a class or nested archive cannot be read, instead of copying it
+    /// unchanged
     #[arg(long)]
     strict: bool,
 
-    /// The largest class, and the largest archive inside an archive that is
-    /// unpacked, in MiB; larger ones are kept as they are
+    /// Maximum size of a class, and of a nested archive when unpacked, in MiB;
+    /// larger ones are copied unchanged
     #[arg(long, value_name = "MIB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=2048))]
     max_entry: u64,
 
-    /// The most that an archive may unpack to, with all that is inside, in MiB;
-    /// more is an error [default: 100 times its size, at least 1024]
+    /// Maximum unpacked size of an archive, nested archives included, in MiB; more
+    /// is an error [default: 100 times its size, at least 1024]
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     max_total: Option<u64>,
 
-    /// Read everything anew before it comes into its place, and ask the
-    /// verifier of a JDK from 24 on, if there is one, about each class
+    /// Check the output before it replaces anything: read it again, and let the
+    /// verifier of JDK 24 or later, if one is found, check each class
     #[arg(long, conflicts_with = "dry_run")]
     verify: bool,
 
-    /// Do everything but write
+    /// Do everything except write files
     #[arg(long)]
     dry_run: bool,
 
-    /// Print the summary as JSON on standard output, with the methods and
-    /// sites that the ids stand for
+    /// Print a summary as JSON on standard output, with the method and site of
+    /// each id
     #[arg(long)]
     json: bool,
 
@@ -143,7 +143,7 @@ pub(crate) struct RewriteArgs {
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
 
-    /// Name every method left alone but trivial ones
+    /// Name every method that was not instrumented, except trivial ones
     #[arg(short, long)]
     verbose: bool,
 }
@@ -172,7 +172,7 @@ pub(crate) fn run(args: &RewriteArgs) -> Result<ExitCode> {
             Ok(ExitCode::from(2))
         }
         Err(error) if matches!(error.downcast_ref(), Some(Error::Interrupted)) => {
-            say!("interrupted; what was not finished is as it was");
+            say!("interrupted; files not finished yet are unchanged");
             Ok(ExitCode::from(130))
         }
         other => other.map(|()| ExitCode::SUCCESS),
@@ -261,7 +261,7 @@ impl RewriteArgs {
             }
             (_, Some(class)) => {
                 return wrong(format!(
-                    "{}: a class file alone cannot carry a tracker: give its folder, or --tracker none",
+                    "{}: a single class file cannot hold a tracker; rewrite its folder, or add --tracker none",
                     class.from.display()
                 ));
             }
@@ -273,7 +273,7 @@ impl RewriteArgs {
             let is_same = |other: &PathBuf| inputs::real(other).ok() == inputs::real(path).ok();
             if let Some(input) = inputs.iter().find(|i| is_same(&i.to) || is_same(&i.from)) {
                 return wrong(format!(
-                    "{}: the tracker would take the place of {}",
+                    "{}: the tracker jar would replace {}; give jar: another path",
                     path.display(),
                     input.from.display()
                 ));
@@ -281,7 +281,7 @@ impl RewriteArgs {
         }
         let of_objects = has(ProbeFamily::Alloc) || has(ProbeFamily::Object);
         if of_objects && tracker != loadhook_offline::Tracker::None {
-            let line = "our tracker takes no allocation probes yet: give yours with --tracker none";
+            let line = "--probes alloc and object need your own tracker; add --tracker none";
             return wrong(line.to_owned());
         }
         let mut plan = Plan::new(filter);
@@ -304,9 +304,6 @@ impl RewriteArgs {
         let (Some(Tracker::Jar(path)), false) = (&self.tracker, self.dry_run) else {
             return Ok(None);
         };
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-        }
         check_writable(path)?;
         Ok(Some((path, loadhook_offline::tracker_jar()?)))
     }

@@ -39,17 +39,20 @@ pub(super) fn print(
         tally.left_out.total(),
     ];
     if tally.classes == 0 && stayed == [0; 3] {
-        say!("no class was found");
+        say!("the input contains no class");
     }
     if tally.trivial != 0 {
-        say!("  {:>7} skipped: trivial (--all keeps them)", tally.trivial);
+        say!(
+            "  {:>7} not instrumented: trivial (--all instruments them)",
+            tally.trivial
+        );
     }
     for (word, methods) in &tally.left_alone {
-        say!("  {:>7} left alone: {word}", methods.total());
+        say!("  {:>7} not instrumented: {word}", methods.total());
     }
     if tally.already_instrumented != 0 {
         say!(
-            "  {:>7} classes kept: they carry probes already",
+            "  {:>7} classes were instrumented already and are unchanged",
             tally.already_instrumented
         );
     }
@@ -60,30 +63,32 @@ pub(super) fn print(
     let list = |what: &str, names: &Names| list(what, names, most);
     if args.verbose {
         for (word, methods) in &tally.left_alone {
-            list(&format!("left alone ({word})"), methods);
+            list(&format!("not instrumented ({word})"), methods);
         }
     } else {
-        list("left alone", &tally.refused);
+        list("not instrumented", &tally.refused);
     }
-    list("covered only in part", &tally.uncovered);
-    list("unreadable, kept as it was", &tally.unreadable);
-    list("left out, kept as it was", &tally.left_out);
+    list("instrumented only in part", &tally.uncovered);
+    list("unreadable, copied unchanged", &tally.unreadable);
+    list("skipped, copied unchanged", &tally.left_out);
     list("signature removed", &tally.unsigned);
     list("INDEX.LIST removed", &tally.unindexed);
     list("hashes of other modules removed", &tally.unhashed);
     for pattern in unmatched {
-        say!("warning: the pattern {pattern} matched nothing");
+        say!("warning: no class or method matched `{pattern}`");
     }
     if args.dry_run {
-        say!("nothing was written (--dry-run)");
+        say!("no file was written (--dry-run)");
     } else if tally.rewritten != 0 {
         match &args.tracker {
             Some(Tracker::Jar(path)) => say!(
-                "put {} on the class path too, or on the module path with --add-modules loadhook.tracker",
+                "also put {} on the class path, or on the module path with --add-modules loadhook.tracker",
                 path.display()
             ),
             _ if plan.tracker == loadhook_offline::Tracker::None => {
-                say!("the rewritten classes call loadhook.Tracker, which you provide");
+                say!(
+                    "the rewritten classes call loadhook.Tracker; put your own class of that name on the class path"
+                );
             }
             _ => {}
         }

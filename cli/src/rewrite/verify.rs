@@ -138,7 +138,7 @@ fn refuse(what: &str, faults: &[String], reason: &str) -> Result<()> {
     if let Some(more) = faults.len().checked_sub(MOST).filter(|more| *more != 0) {
         say!("{what}: {more} more");
     }
-    bail!("{reason}: nothing was written");
+    bail!("{reason}; no file was written");
 }
 
 impl Verified {
@@ -146,7 +146,9 @@ impl Verified {
         let Checked {
             untouched, changed, ..
         } = self.checked;
-        say!("verified: {changed} classes are whole, {untouched} other entries as they were");
+        say!(
+            "verified: {changed} changed classes are well-formed, {untouched} other entries are unchanged"
+        );
         match &self.judged {
             Some((java, verdict)) => say!(
                 "verified: JDK {} accepts {} classes{}",
@@ -154,11 +156,11 @@ impl Verified {
                 verdict.judged,
                 match verdict.below_50 {
                     0 => String::new(),
-                    old => format!("; {old} are older than it can judge"),
+                    old => format!("; {old} are too old for its verifier"),
                 }
             ),
             None => say!(
-                "verified: the structure only, since there is no JDK 24 or later in JAVA_HOME, PATH, /usr/lib/jvm"
+                "verified: only the structure; for a check of the bytecode, put JDK 24 or later into JAVA_HOME, PATH or /usr/lib/jvm"
             ),
         }
     }
@@ -249,7 +251,7 @@ mod tests {
         for damage in [cut, ireturn] {
             let refused = verified(folder.path(), Java::find(), damage).map(|_| ());
             let refused = refused.expect_err("it is damaged").to_string();
-            assert!(refused.contains("nothing was written"), "{refused}");
+            assert!(refused.contains("no file was written"), "{refused}");
             assert_eq!(fs::read(&class).expect("it is there"), b"old");
             assert_eq!(names(folder.path()), ["from", "to"]);
             assert_eq!(names(&folder.path().join("to")), ["Greeter.class", "other"]);

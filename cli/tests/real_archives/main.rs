@@ -80,7 +80,7 @@ impl Archives {
         }
         println!("{all:?}");
         let whole = format!(
-            "verified: {} classes are whole, {} other entries as they were\n",
+            "verified: {} changed classes are well-formed, {} other entries are unchanged\n",
             all.changed + all.added,
             all.untouched
         );

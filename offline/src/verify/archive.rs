@@ -48,16 +48,13 @@ impl Verifier<'_> {
     ) -> Result<Checked, Error> {
         let mut checked = Checked::default();
         if !same_frame(before, after)? {
-            let fault = "what is before its entries, or its comment, is not as it was";
+            let fault = "the bytes before its entries, or its comment, changed";
             checked.add(Checked::fault(name, fault));
         }
         let (pairs, gone) = pairs(before, after);
         for entry in gone.into_iter().map(|entry| text(before, entry)) {
             if !self.may_go(&entry) {
-                checked.add(Checked::fault(
-                    &format!("{name}!/{entry}"),
-                    "it is not there",
-                ));
+                checked.add(Checked::fault(&format!("{name}!/{entry}"), "it is missing"));
             }
         }
         let all: Vec<Checked> = pairs
@@ -85,7 +82,7 @@ impl Verifier<'_> {
         let Some(old) = pair.before else {
             return match content() {
                 Ok(content) if is_ours(&entry) => Ok(self.added(&name, &content)),
-                Ok(_) => fault("nobody knows where it comes from"),
+                Ok(_) => fault("it is not in the input"),
                 Err(error) => fault(&error.to_string()),
             };
         };
@@ -102,7 +99,7 @@ impl Verifier<'_> {
         }
         match same_but_content((before, old), (after, pair.after)) {
             Ok(true) => {}
-            Ok(false) => return fault("what its records say is not what they said"),
+            Ok(false) => return fault("its zip records changed"),
             Err(error) => return fault(&error.to_string()),
         }
         if is_archive(&entry) {
@@ -123,7 +120,7 @@ impl Verifier<'_> {
         match self.expected(&entry, &original) {
             _ if content == original => Ok(Checked::untouched()),
             Some(expected) if expected == content => Ok(Checked::default()),
-            _ => fault("it is not as it was"),
+            _ => fault("its content changed"),
         }
     }
 }

@@ -15,7 +15,7 @@ fn check(before: Option<&[u8]>, after: &[u8]) -> Result<(), String> {
     let class = ClassFile::parse(after).map_err(|error| error.to_string())?;
     if let Some(before) = before {
         let original =
-            ClassFile::parse(before).map_err(|error| format!("it was no class: {error}"))?;
+            ClassFile::parse(before).map_err(|error| format!("it was not a class: {error}"))?;
         compare(&original, &class)?;
     }
     let known = |before| unreadable(before).map_or(Vec::new(), |methods| methods);
@@ -37,7 +37,7 @@ fn unreadable(bytes: &[u8]) -> Result<Vec<(u16, String)>, String> {
     let copy = rewriter.copy(bytes, |len| Some(vec![0; len]));
     match copy.map_err(|error| error.to_string())? {
         Outcome::Rewritten(copy) if copy != bytes => {
-            return Err("its code does not read as it is written".to_owned());
+            return Err("its code cannot be read back".to_owned());
         }
         _ => {}
     }
@@ -55,22 +55,22 @@ fn compare(before: &ClassFile<'_>, after: &ClassFile<'_>) -> Result<(), String> 
     let (pool, new_pool) = (before.pool(), after.pool());
     let constants = 10..pool.end();
     if old[..8] != new[..8] || new.get(constants.clone()) != Some(&old[constants]) {
-        return Err("its version or constants are not the old ones".to_owned());
+        return Err("its version or constants changed".to_owned());
     }
     let head = 8 + 2 * before.interfaces().len();
     let behind = |bytes: &[u8], end: usize| bytes.get(end..end + head).map(<[u8]>::to_vec);
     if behind(old, pool.end()) != behind(new, new_pool.end()) {
-        return Err("its flags, name or supertypes are not the old ones".to_owned());
+        return Err("its flags, name or supertypes changed".to_owned());
     }
     let same_fields = same_members(before.fields(), after.fields());
     if !same_fields || !same_members(before.methods(), after.methods()) {
-        return Err("its fields or methods are not the old ones".to_owned());
+        return Err("its fields or methods changed".to_owned());
     }
     if before.name() == b"module-info" {
         return module::compare(before, after);
     }
     if !same_attributes(before.attributes(), after.attributes(), |_| false) {
-        return Err("its attributes are not the old ones".to_owned());
+        return Err("its attributes changed".to_owned());
     }
     Ok(())
 }

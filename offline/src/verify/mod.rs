@@ -117,10 +117,10 @@ impl<'a> Verifier<'a> {
             let (source, target) = (from.join(path), to.join(path));
             let old = olds.get(path);
             let checked = match (old.is_some(), target.is_file()) {
-                (_, false) => Ok(Checked::fault(name, "it is not there")),
+                (_, false) => Ok(Checked::fault(name, "it is missing")),
                 (true, true) => self.file_pair(name, &source, &target),
                 (false, true) if is_ours(name) => Ok(self.added(name, &fs::read(&target)?)),
-                (false, true) => Ok(Checked::fault(name, "nobody knows where it comes from")),
+                (false, true) => Ok(Checked::fault(name, "it is not in the input")),
             };
             let is_outdated = old.is_some_and(|old| !old.is_as_found(from));
             match checked {
@@ -154,7 +154,7 @@ impl<'a> Verifier<'a> {
         }
         let before = match open(from) {
             Ok(before) => before,
-            Err(_) => return Ok(Checked::fault(name, "it is not as it was")),
+            Err(_) => return Ok(Checked::fault(name, "its content changed")),
         };
         match open(to) {
             Ok(after) => self.archives(name, &before, &after),

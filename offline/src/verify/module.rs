@@ -32,7 +32,7 @@ pub(super) fn compare(
     let read = |class| said(class).map_err(|error| error.to_string());
     let (before, after) = (read(before)?, read(after)?);
     if before.rest != after.rest {
-        return Err("its attributes are not the old ones".to_owned());
+        return Err("its attributes changed".to_owned());
     }
     let fault = |what: &str| format!("it does not have its old {what} and what is to be added");
     let module = added(&before.requires, &after.requires).ok_or_else(|| fault("requires"))?;
@@ -56,7 +56,7 @@ pub(super) fn compare(
     };
     match finds_tracker && has_package {
         true => Ok(()),
-        false => Err("what was added to it is not what its part needs".to_owned()),
+        false => Err("an addition to it is not what its part needs".to_owned()),
     }
 }
 

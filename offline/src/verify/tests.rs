@@ -167,11 +167,11 @@ fn what_is_right_has_no_faults() {
 fn entries_are_as_they_were() {
     let case = Case::new();
     let out = case.out();
-    case.finds(&without(&out, "text"), "in.jar!/text: it is not there");
+    case.finds(&without(&out, "text"), "in.jar!/text: it is missing");
     let other = with(&out, "text", |_| b"other".to_vec());
-    case.finds(&other, "in.jar!/text: it is not as it was");
+    case.finds(&other, "in.jar!/text: its content changed");
     let added = edited(&out, Some("evil"), |_, _| Edit::Keep);
-    case.finds(&added, "in.jar!/evil: nobody knows where it comes from");
+    case.finds(&added, "in.jar!/evil: it is not in the input");
     let damaged = patched(out.clone(), b"some text", 3);
     case.finds(&damaged, "in.jar!/text: damaged");
     // Behind the signature of its record in the directory: its attributes.
@@ -181,13 +181,13 @@ fn entries_are_as_they_were() {
     let time = out.len() - out.windows(4).rev().position(|p| p == name).expect("it is") - 4;
     let mut records = out.clone();
     records[time - 46 + 12] ^= 1;
-    case.finds(&records, "in.jar!/last: what its records say");
+    case.finds(&records, "in.jar!/last: its zip records");
     let comment = patched(out.clone(), b"a comment", 0);
-    case.finds(&comment, "in.jar: what is before its entries");
+    case.finds(&comment, "in.jar: the bytes before its entries");
     case.finds(&out[..out.len() / 2], "in.jar: no archive");
     case.finds(b"", "in.jar: no archive");
     let inside = with(&out, "lib/inner.jar", |inner| without(&inner, "deep"));
-    case.finds(&inside, "in.jar!/lib/inner.jar!/deep: it is not there");
+    case.finds(&inside, "in.jar!/lib/inner.jar!/deep: it is missing");
     let inside = with(&out, "lib/inner.jar", |_| b"no archive".to_vec());
     case.finds(&inside, "in.jar!/lib/inner.jar: no archive");
 }
@@ -266,7 +266,7 @@ fn descriptions_say_what_they_said_and_what_is_added() {
             "{tracker:?}"
         );
         let other = fault(&before, &with("p/a1", tracker));
-        assert_eq!(other, "what was added to it is not what its part needs");
+        assert_eq!(other, "an addition to it is not what its part needs");
         assert_eq!(fault(&once, &once), "");
         let again = module_info::changed(
             &once,
@@ -278,7 +278,7 @@ fn descriptions_say_what_they_said_and_what_is_added() {
         assert_eq!(fault(&once, &again.expect("there is room")), "");
     }
     let other = fault(&before, &with("loadhook/a1", Place::Module("other")));
-    assert_eq!(other, "what was added to it is not what its part needs");
+    assert_eq!(other, "an addition to it is not what its part needs");
 
     // Its first `requires` twice, as no JVM takes it.
     let once = with("loadhook/a1", usual);
@@ -344,9 +344,9 @@ fn folders_are_as_they_were() {
         }
         finds("");
     };
-    change("sub/text", Some(b"other"), "sub/text: it is not as it was");
-    change("sub/text", None, "sub/text: it is not there");
-    change("new", Some(b"x"), "new: nobody knows where it comes from");
+    change("sub/text", Some(b"other"), "sub/text: its content changed");
+    change("sub/text", None, "sub/text: it is missing");
+    change("new", Some(b"x"), "new: it is not in the input");
     change("Greeter.class", Some(b"x"), "Greeter.class: ");
     change("sub/in.jar", Some(b"x"), "sub/in.jar: no archive");
 

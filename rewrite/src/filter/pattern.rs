@@ -10,7 +10,7 @@ use crate::symbol::modified_utf8;
 const MISSING: &str = "a pattern is missing";
 
 /// What is said of types as Java's source code has them.
-const NO_TYPE: &str = "types are those of class files here, as in (I[Ljava/lang/String;)";
+const NO_TYPE: &str = "types are written as in class files, for example (I[Ljava/lang/String;)";
 
 /// A pattern, and whether it ever matched.
 #[derive(Clone, Debug)]
@@ -183,11 +183,11 @@ impl Pattern {
             return fault(0, MISSING);
         }
         if let Some(at) = text.find(|c: char| c.is_whitespace() || c.is_control()) {
-            return fault(at, "a blank belongs to no name");
+            return fault(at, "a name cannot contain a blank");
         }
         let subject = if let Some(name) = text.strip_prefix('@') {
             if let Some(at) = name.find("::") {
-                return fault(1 + at, "an annotation pattern names no method");
+                return fault(1 + at, "an annotation pattern cannot name a method");
             }
             if let Some((at, message)) = class_fault(name) {
                 return fault(1 + at, message);
@@ -214,7 +214,7 @@ impl Pattern {
                     return fault(start, "a method name, or *, is missing");
                 }
                 if let Some(at) = name.find([':', '.', '/', ';', '[', ')']) {
-                    return fault(start + at, "no character of a method name");
+                    return fault(start + at, "this character cannot be in a method name");
                 }
                 if !rest.is_empty() {
                     if let Some((at, message)) = descriptor_fault(rest) {
@@ -322,13 +322,13 @@ fn class_fault(class: &str) -> Option<(usize, &'static str)> {
         return Some((0, "a class name, or **, is missing"));
     }
     if let Some(at) = class.find([':', ';', '[', '(', ')', '@']) {
-        return Some((at, "no character of a class name"));
+        return Some((at, "this character cannot be in a class name"));
     }
     if let Some(at) = class.find('/') {
         return Some((at, "packages are separated by dots here"));
     }
     if let Some(at) = class.find("***") {
-        return Some((at + 2, "no more than two stars"));
+        return Some((at + 2, "at most two stars can stand together"));
     }
     if let Some(at) = class.find("..") {
         return Some((at + 1, "a package name is missing"));
