@@ -23,7 +23,7 @@ use crate::{file, manifest, tell};
 /// changes nothing for the program.
 pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
     if agent.hook.options().rewrites() && !tracker.heap.can_give(agent.jvmti, jni) {
-        tell::line("no profile: the heap is full");
+        tell::line("no profile: the heap is full; give the JVM more heap (-Xmx)");
         return;
     }
     match write(agent, jni, tracker, Moment::End) {
@@ -127,9 +127,9 @@ fn profile(
         .map(|(reason, count)| ((*reason).to_owned(), *count))
         .collect();
     profile.header.unmatched = agent.hook.unmatched();
-    profile.header.notes = tally.into_explained();
+    profile.header.explained = tally.into_explained();
     if has_untimed_threads(agent, &profile) {
-        let note = "virtual threads have no CPU time: their calls are counted, not timed";
+        let note = "virtual threads have no CPU clock, so their calls are counted but not timed";
         profile.header.notes.insert(0, note.to_owned());
     }
     profile.header.not_ended = moment == Moment::Midst;
@@ -140,7 +140,7 @@ fn profile(
         let lost = tracker.lost_allocations(jni);
         if lost > 0 {
             let note = format!(
-                "{lost} allocations are missing: there was no room for their sites (max-nodes, or the heap)"
+                "{lost} allocations are missing, since there was no room for their sites; raise --max-nodes or the heap (-Xmx)"
             );
             profile.header.notes.push(note);
         }
@@ -173,20 +173,21 @@ fn counted(
     decoder.finish().map_err(|error| error.to_string())
 }
 
-/// What counting allocations cannot see; `of_the_vm` if the VM tells of those
+/// Says which allocations are not counted; `of_the_vm` if the VM reports those
 /// that it makes itself.
 fn unseen(of_the_vm: bool) -> String {
     let made_by_vm = match of_the_vm {
         true => {
-            "and those for reflection, clone() and JNI that the VM makes for them and tells of: \
-             it tells of none by code that the compiler has in its place, nor"
+            "Allocations by JIT intrinsics (clone(), reflection) are not counted once the code is \
+             compiled"
         }
-        false => "not those for reflection, clone() and JNI, since this VM tells of none, nor",
+        false => {
+            "Allocations by reflection, clone() and JNI are not counted: this JVM does not report them"
+        }
     };
     format!(
-        "allocations are those that instructions of the instrumented classes make, {made_by_vm} \
-         of those that other classes' instructions make, as inside string concatenation's \
-         invokedynamic"
+        "only allocations by the instrumented classes are counted, not those of other classes for \
+         them (for example by string concatenation). {made_by_vm}; --alloc live=exact counts all"
     )
 }
 

@@ -1,7 +1,7 @@
 //! Classes in files and archives.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -22,17 +22,60 @@ fn read(name: &str) -> Result<Vec<u8>> {
     {
         // `!/` is Java's own spelling.
         let entry = entry.trim_start_matches('!').trim_start_matches('/');
-        return read_entry(Path::new(jar), entry);
+        return read_entry(jar, entry);
     }
-    bounded(File::open(name)?)
+    if Path::new(name).is_dir() {
+        bail!("a folder; name a class file in it");
+    }
+    let bytes = bounded(File::open(name)?)?;
+    // An entry comes first, or the end of the directory if there is none.
+    if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
+        bail!("an archive; {}", classes_of(name)?);
+    }
+    Ok(bytes)
 }
 
-fn read_entry(jar: &Path, entry: &str) -> Result<Vec<u8>> {
-    let mut archive = ZipArchive::new(BufReader::new(File::open(jar)?))?;
+fn read_entry(jar: &str, entry: &str) -> Result<Vec<u8>> {
+    let mut archive = open(jar)?;
     let Some(index) = archive.index_for_name(entry) else {
-        bail!("no such entry in the archive");
+        match alike(&archive, entry) {
+            Some(other) => bail!("no such entry in the archive; did you mean {jar}!{other}"),
+            None => bail!("no such entry in the archive; {}", classes_of(jar)?),
+        }
     };
     bounded(archive.by_index(index)?)
+}
+
+fn open(jar: &str) -> Result<ZipArchive<BufReader<File>>> {
+    Ok(ZipArchive::new(BufReader::new(File::open(jar)?))?)
+}
+
+/// The names of the entries that can be read.
+fn names<R: Read + Seek>(archive: &ZipArchive<R>) -> impl Iterator<Item = String> {
+    let names = archive.file_names().flatten();
+    names.map(|name| name.into_owned())
+}
+
+/// How to name a class of this archive: one that is in it, for an example.
+fn classes_of(jar: &str) -> Result<String> {
+    let archive = open(jar)?;
+    let is_class = |name: &String| name.ends_with(".class") && !name.starts_with("META-INF/");
+    Ok(match names(&archive).find(is_class) {
+        Some(class) => format!("name one of its classes, for example {jar}!{class}"),
+        None => "it holds no classes; unpack the archives in it first".to_owned(),
+    })
+}
+
+/// The entry of the same class by its name in Java, `com.example.Main`, or by its name without the
+/// package.
+fn alike<R: Read + Seek>(archive: &ZipArchive<R>, entry: &str) -> Option<String> {
+    let path = entry.strip_suffix(".class").unwrap_or(entry);
+    let path = format!("{}.class", path.replace('.', "/"));
+    if archive.index_for_name(&path).is_some() {
+        return Some(path);
+    }
+    let class = path.rsplit('/').next();
+    names(archive).find(|name| name.rsplit('/').next() == class)
 }
 
 /// No class of a real program comes near this.
@@ -43,7 +86,7 @@ fn bounded(from: impl Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
-        bail!("more than {LARGEST} bytes: no class file");
+        bail!("larger than {} MiB, so not a class file", LARGEST >> 20);
     }
     Ok(bytes)
 }

@@ -1,14 +1,15 @@
 //! `loadhook inspect`: a class as text.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use loadhook_rewrite::{ClassFile, text};
+use loadhook_rewrite::{ClassFile, symbol, text};
 
 use crate::archive::read_class;
-use crate::output::columns;
+use crate::output::{columns, listed};
 use crate::side_by_side::{Pair, write_pair};
 
 /// Columns of a comparison that goes to no terminal.
@@ -17,14 +18,14 @@ const COLUMNS: usize = 160;
 /// Arguments of `loadhook inspect`.
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// A class file, or one in an archive: app.jar!com/example/Main.class
+    /// A class file, or a class in an archive: app.jar!com/example/Main.class
     #[arg(value_name = "FILE|JAR!ENTRY")]
     class: String,
 
     /// Print only this method: main, or main([Ljava/lang/String;)V
     method: Option<String>,
 
-    /// Show another class beside it
+    /// Compare with another class, side by side
     ///
     /// Lines are compared without the constant pool and its indexes. Bytecode
     /// offsets count as equal where they still mean the same instruction, or
@@ -78,10 +79,15 @@ fn check_method(name: &str, class: &ClassFile<'_>, method: Option<&str>) -> Resu
         return Ok(());
     };
     let mut methods = class.methods();
-    if !methods.any(|method| text::names_method(filter, &method)) {
-        bail!("{name}: no method {filter}");
+    if methods.any(|method| text::names_method(filter, &method)) {
+        return Ok(());
     }
-    Ok(())
+    let names: BTreeSet<String> = class.methods().map(|m| symbol::text(m.name())).collect();
+    let names: Vec<String> = names.into_iter().collect();
+    match names.is_empty() {
+        true => bail!("{name}: no method {filter}; the class has none"),
+        false => bail!("{name}: no method {filter}; it has {}", listed(&names)),
+    }
 }
 
 /// Text to bytes; keeps the reason for which nothing more is written.

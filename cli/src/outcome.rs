@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use loadhook_profile::Profile;
-use loadhook_profile::format::{Format, Options, pprof};
+use loadhook_profile::format::{Explain, Format, Options, pprof};
 
 use crate::output::{PRIVATE, columns, move_to, say, write_beside};
 use crate::report;
@@ -18,7 +18,7 @@ use crate::run::RunArgs;
 pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
     if files.is_empty() {
         say!(
-            "loadhook: no profile was written: no JVM was started, none has ended by itself, or the agent said above why not"
+            "loadhook: no profile. Possible causes: no JVM started, it was killed, or see the message above"
         );
         return;
     }
@@ -30,7 +30,7 @@ pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
         [one] => Some(one),
         several => {
             let together = loadhook_profile::merge(several);
-            merged = or_said(together.context("the profiles cannot be shown together"));
+            merged = or_said(together.context("the profiles cannot be shown in one table"));
             merged.as_ref()
         }
     };
@@ -60,7 +60,7 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
         let html = beside.with_extension("").with_extension("html");
         page.clone().unwrap_or_else(|| {
             format!(
-                "a picture: loadhook report {arguments} --format html -o {}",
+                "as a page: loadhook report {arguments} --format html -o {}",
                 report::word(&html)
             )
         })
@@ -72,10 +72,13 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
     if let [first] = files {
         return one("profile", whole.unwrap_or(first));
     }
-    say!("profiles of {} JVMs, together above:", profiles.len());
+    say!(
+        "profiles of {} JVMs (the table above shows them together):",
+        profiles.len()
+    );
     for (file, profile) in files.iter().zip(profiles) {
         let calls = match (profile.calls(), &profile.allocations) {
-            (0, None) => "nothing called",
+            (0, None) => "(no calls)",
             _ => "",
         };
         let line = format!(
@@ -118,7 +121,10 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
     let options = Options {
         top: Some(args.top),
         width: columns(io::stderr(), report::COLUMNS),
-        explain: args.explain,
+        explain: match args.explain {
+            true => Explain::Classes,
+            false => Explain::No,
+        },
         ..Options::default()
     };
     let mut table = Vec::new();
@@ -135,11 +141,11 @@ fn advice(args: &RunArgs, profile: &Profile) -> String {
     let trivial = profile.header.left_alone.get("trivial");
     let includes = !args.include.is_empty() || !args.include_file.is_empty();
     let mut advice = match includes {
-        true => "check the patterns: classes are named as in com.example.**, nested ones as in Map$Entry".to_owned(),
-        false => "without --include the JDK's own classes are left out: --include 'com.sun.tools.javac.**' brings those in".to_owned(),
+        true => "check the patterns: classes are named as in com.example.**, nested classes as in Map$Entry".to_owned(),
+        false => "without --include the JDK's own classes are not instrumented; name those you want, for example --include 'com.sun.tools.javac.**'".to_owned(),
     };
     if trivial.is_some() && !args.all {
-        advice += "; --all instruments trivial methods too";
+        advice += "; --all also instruments trivial methods";
     }
     advice
 }

@@ -26,6 +26,16 @@ pub(crate) fn write_line(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
 }
 
+/// The first of these names in a sentence, and how many more there are.
+pub(crate) fn listed(names: &[String]) -> String {
+    const FEW: usize = 20;
+    let few: Vec<_> = names.iter().take(FEW).map(|name| printable(name)).collect();
+    match names.len().saturating_sub(FEW) {
+        0 => few.join(", "),
+        more => format!("{} and {more} more", few.join(", ")),
+    }
+}
+
 /// The columns of the terminal that `out` is; the variable `COLUMNS` goes
 /// before it, and `usual` is where there is neither.
 pub(crate) fn columns(out: impl AsFd, usual: usize) -> usize {
@@ -43,7 +53,7 @@ pub(crate) const PRIVATE: u32 = 0o600;
 pub(crate) const USUAL: u32 = 0o666;
 
 /// Finds out whether a file can be written there, before there is anything to
-/// write.
+/// write. Makes the folders that are missing.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let name = || path.display().to_string();
     let existing = fs::metadata(path);
@@ -53,8 +63,17 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let target = behind_links(path);
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
+    make_folder(folder).with_context(name)?;
     // Made and gone again.
     tempfile::tempfile_in(folder).map(drop).with_context(name)
+}
+
+/// Makes a folder, and those around it, where they are missing.
+fn make_folder(folder: &Path) -> Result<()> {
+    if folder.exists() && !folder.is_dir() {
+        bail!("{} is not a folder", folder.display());
+    }
+    Ok(fs::create_dir_all(folder)?)
 }
 
 /// Where a path leads, though there be nothing yet.
@@ -114,7 +133,7 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     }
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).with_context(name)?;
+    make_folder(folder).with_context(name)?;
     let permissions = match existing {
         // The user's mask has its say in new ones only.
         Some(existing) if mode != PRIVATE => Ok(existing.permissions()),
@@ -216,6 +235,9 @@ mod tests {
         assert_eq!((&*moved, path("own").exists()), ("three", false));
         assert!(fs::read_link(path("sub/second")).is_ok());
         symlink("none/file", path("lost")).expect("ours");
-        assert!(check_writable(&path("lost")).is_err());
+        check_writable(&path("lost")).expect("the folder is made");
+        assert!(path("none").is_dir());
+        fs::write(path("file"), "").expect("ours");
+        assert!(check_writable(&path("file/below")).is_err());
     }
 }

@@ -4,66 +4,71 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use loadhook_profile::diff::allocations;
-use loadhook_profile::format::{Format, Options, Sort, pprof};
-use loadhook_profile::{Measure, Method, NOT_ENDED, Profile, diff, printable};
+use loadhook_profile::format::pprof::{self, ReadError};
+use loadhook_profile::format::{Explain, Format, Options, Sort, UnknownWord};
+use loadhook_profile::{Header, Measure, Method, NOT_ENDED, Profile, diff};
 use loadhook_rewrite::symbol::modified_utf8;
 use loadhook_rewrite::{Pattern, PatternError};
 
-use crate::output::{PRIVATE, columns, is_one_file, say, write_beside};
+use crate::output::{PRIVATE, columns, is_one_file, listed, say, write_beside};
 
 /// Arguments of `loadhook report`.
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// Profiles that loadhook wrote
+    /// Profiles, as loadhook run writes them: loadhook-PID.pb.gz
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// table, tree, collapsed, pprof, json, html, speedscope, chrome or hprof
+    /// Output format: table, tree, collapsed, pprof, json, html, speedscope,
+    /// chrome or hprof
     #[arg(long, default_value = "table")]
     format: Format,
 
-    /// What to show: time, allocated or live [default: all in a table, else time if
-    /// there is any]
+    /// Measure to show: time, allocated (bytes) or live (bytes still alive)
+    /// [default: a table shows all that the profile has, other formats the first]
     #[arg(long, value_name = "MEASURE")]
     show: Option<Measure>,
 
-    /// self, total, calls, mean or name [default: self]; of allocations bytes,
-    /// objects or name [default: bytes]
+    /// Sort methods by self, total, calls, mean or name [default: self];
+    /// allocations by bytes, objects or name [default: bytes]
     #[arg(long)]
-    sort: Option<Sort>,
+    sort: Option<SortWord>,
 
-    /// At most this many methods [default: all]
+    /// Show at most this many: rows of a table, nodes of a tree, nodes of the
+    /// call tree in a page [default: all]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 
-    /// Only what runs in the methods that these patterns name, as
-    /// com.example.** or com.example.Service::handle*
+    /// Show only the calls of the methods that match, and below them, for
+    /// example com.example.** or com.example.Service::handle*
     #[arg(long, value_name = "PATTERNS")]
     focus: Vec<String>,
 
-    /// Only the threads whose name contains this; ended ones are groups, in
-    /// which a # stands for any number: worker-3 is in worker-#
+    /// Show only the threads whose name contains this. Ended threads are
+    /// grouped, with # for any number: worker-3 is in worker-#
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
 
-    /// Add the profiles up: --merge A B…
+    /// Add several profiles up: --merge A B…
     #[arg(long)]
     merge: bool,
 
-    /// Compare the second profile with the first, by --show or what both tell:
-    /// --diff A B, as table or json
+    /// Compare the second profile with the first: --diff A B. By --show, else by
+    /// a measure that both have; as table or json
     #[arg(long, conflicts_with = "merge")]
     diff: bool,
 
-    /// Write a file, not standard output
+    /// Write to this file instead of standard output; missing folders are made
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// List all methods that were left alone, as far as the profile has them
+    /// Show which classes have methods that were not instrumented, and why; with
+    /// -o FILE list each method. Needs a profile made with run --explain
     #[arg(long)]
     explain: bool,
 }
@@ -79,26 +84,29 @@ impl ReportArgs {
             ("--thread", self.thread.is_some(), all_but_pprof),
             ("--show", self.show.is_some(), weighed),
             ("--sort", self.sort.is_some(), &[Table, Json, Html]),
-            ("--top", self.top.is_some(), &[Table, Json, Hprof]),
-            // What is no table holds all notes or none.
+            (
+                "--top",
+                self.top.is_some(),
+                &[Table, Tree, Json, Html, Hprof],
+            ),
             ("--explain", self.explain, &[Table]),
         ] {
             if is_given && !formats.contains(&self.format) {
                 let formats: Vec<&str> = formats.iter().map(|format| format.as_str()).collect();
                 bail!(
-                    "{option} has no effect on --format {}, only on {}",
+                    "{option} has no effect on --format {}; it works with {}",
                     self.format.as_str(),
                     formats.join(", ")
                 );
             }
         }
         if self.explain && self.diff {
-            bail!("--explain has no effect on --diff");
+            bail!("--explain has no effect on --diff; give one profile, without --diff");
         }
         Ok(())
     }
 
-    /// What to weigh by, which all profiles have to tell.
+    /// The measure to show. Refuses one that a profile does not have.
     fn measure(&self, profiles: &[Profile]) -> Result<Option<Measure>> {
         let is_in_all = |measure: &Measure| profiles.iter().all(|profile| measure.is_in(profile));
         let (measure, option) = match (self.show, self.format) {
@@ -116,13 +124,24 @@ impl ReportArgs {
         };
         let mut pairs = self.files.iter().zip(profiles);
         if let Some((file, _)) = pairs.find(|(_, profile)| !measure.is_in(profile)) {
-            bail!("{}: {option}: the profile does not tell it", file.display());
+            bail!("{}: {option}: {}", file.display(), lacking(measure));
         }
         Ok(self.show)
     }
 
-    /// Refuses to sort allocations by what calls alone have.
+    /// Refuses to sort allocations by what only calls have, and calls by what only allocations have.
     fn can_sort(&self, measure: Option<Measure>, profiles: &[Profile]) -> Result<()> {
+        let Some(SortWord { sort, word }) = &self.sort else {
+            return Ok(());
+        };
+        if matches!(word.as_str(), "bytes" | "objects") {
+            if !profiles.iter().any(|profile| profile.allocations.is_some()) {
+                bail!("--sort {word}: {}", lacking(Measure::Allocated));
+            }
+            if measure == Some(Measure::Time) {
+                bail!("--sort {word}: only allocations have {word}; add --show allocated");
+            }
+        }
         let has_times = match (self.format, measure) {
             // A page has bytes in the place of times.
             (Format::Html, _) => true,
@@ -135,16 +154,13 @@ impl ReportArgs {
                 measures.any(|measure| measure == Measure::Time)
             }
         };
-        match self.sort {
-            Some(sort @ (Sort::Total | Sort::Mean)) if !has_times => bail!(
-                "--sort {}: allocations are sorted by bytes, objects or name",
-                sort.as_str()
-            ),
-            _ => Ok(()),
+        if matches!(sort, Sort::Total | Sort::Mean) && !has_times {
+            bail!("--sort {word}: allocations can be sorted by bytes, objects or name");
         }
+        Ok(())
     }
 
-    /// What each profile tells, where none tells what the others do.
+    /// Names the measure of each profile, where none is in all.
     fn nothing_common(&self, profiles: &[Profile]) -> String {
         let told = |(file, profile): (&PathBuf, &Profile)| {
             let what = match profile.allocations {
@@ -154,7 +170,28 @@ impl ReportArgs {
             format!("{} has {what} only", file.display())
         };
         let told: Vec<String> = self.files.iter().zip(profiles).map(told).collect();
-        format!("nothing to compare: {}", told.join(", "))
+        format!(
+            "nothing to compare: {}; profile both with the same --timing and --alloc",
+            told.join(", ")
+        )
+    }
+
+    /// Says which options find nothing in these profiles.
+    fn warn(&self, profiles: &[Profile], options: &Options<'_>) {
+        let mut methods = profiles.iter().flat_map(|profile| &profile.methods);
+        if options.focus.is_some_and(|focus| !methods.any(focus)) {
+            say!(
+                "warning: --focus matches no method that was called; classes are named as in com.example.Service, nested classes as in Map$Entry"
+            );
+        }
+        let mut headers = profiles.iter().map(|profile| &profile.header);
+        let is_unnamed =
+            |header: &Header| header.explained.is_empty() && !header.left_alone.is_empty();
+        if self.explain && headers.all(is_unnamed) {
+            say!(
+                "warning: --explain: this profile does not name the methods that were not instrumented; run again with --explain"
+            );
+        }
     }
 
     /// Says of which programs only a part is compared; other reports have it below their numbers.
@@ -175,7 +212,7 @@ impl ReportArgs {
             && self.files.iter().any(|file| is_one_file(file, output))
         {
             bail!(
-                "{}: the report would replace a profile that it is made of",
+                "{}: the report would replace the profile that it is made from; give -o another name",
                 output.display()
             );
         }
@@ -188,13 +225,13 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let focus = Focus::parse(&args.focus)?;
     if args.diff {
         if args.files.len() != 2 {
-            bail!("--diff compares two profiles");
+            bail!("--diff compares two profiles: --diff A B");
         }
         if !matches!(args.format, Format::Table | Format::Json) {
-            bail!("--diff writes a table or json");
+            bail!("--diff writes --format table or json only");
         }
     } else if args.files.len() > 1 && !args.merge {
-        bail!("several profiles: --merge adds them up, --diff compares two");
+        bail!("several profiles: add --merge to sum them, or --diff to compare two");
     }
     args.fit_the_format()?;
     args.keep_the_profiles()?;
@@ -205,9 +242,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let has_text = |name: &str| name.contains(text) || name.contains(&group);
     let measure = args.measure(&profiles)?;
     args.can_sort(measure, &profiles)?;
+    if let Some(name) = &args.thread {
+        check_thread(name, &profiles, has_text)?;
+    }
     let options = Options {
         measure,
-        sort: args.sort.unwrap_or_default(),
+        sort: args.sort.as_ref().map(|word| word.sort).unwrap_or_default(),
         top: args.top,
         focus: (!args.focus.is_empty()).then_some(&names as &dyn Fn(&Method) -> bool),
         thread: args
@@ -215,10 +255,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
             .is_some()
             .then_some(&has_text as &dyn Fn(&str) -> bool),
         width: columns(io::stdout(), COLUMNS),
-        explain: args.explain,
+        explain: match (args.explain, &args.output) {
+            (false, _) => Explain::No,
+            (true, None) => Explain::Classes,
+            (true, Some(_)) => Explain::Methods,
+        },
         ..Options::default()
     };
-    warn(&profiles, &options);
+    args.warn(&profiles, &options);
     if args.diff {
         args.warn_of_parts(&profiles);
     }
@@ -273,24 +317,52 @@ fn compare(
     Ok(())
 }
 
-/// Says what was asked for in vain.
-fn warn(profiles: &[Profile], options: &Options<'_>) {
-    if let Some(focus) = options.focus {
-        let mut methods = profiles.iter().flat_map(|profile| &profile.methods);
-        if !methods.any(focus) {
-            say!("warning: --focus names no method that was called");
+/// Refuses a name that is in none of the threads' names.
+fn check_thread(name: &str, profiles: &[Profile], is_it: impl Fn(&str) -> bool) -> Result<()> {
+    let threads = profiles.iter().flat_map(|profile| &profile.threads);
+    let names: BTreeSet<&str> = threads.map(|thread| &*thread.name).collect();
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    if names.iter().any(|name| is_it(name)) {
+        return Ok(());
+    }
+    match names.is_empty() {
+        true => bail!(
+            "--thread {name}: no such thread; no thread of this profile ran instrumented code"
+        ),
+        false => bail!(
+            "--thread {name}: no such thread. Threads: {}",
+            listed(&names)
+        ),
+    }
+}
+
+/// What a profile without a measure needs to have it.
+fn lacking(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Time => "this profile has no calls; run again with --timing adaptive",
+        Measure::Allocated => {
+            "this profile has no allocation data; run again with --alloc exact or sampled"
+        }
+        Measure::Live => {
+            "this profile does not say what is still alive; run again with --alloc live"
         }
     }
-    if let Some(thread) = options.thread {
-        let threads = profiles.iter().flat_map(|profile| &profile.threads);
-        let names: BTreeSet<&str> = threads.map(|thread| &*thread.name).collect();
-        if !names.iter().any(|name| thread(name)) {
-            let names: Vec<_> = names.into_iter().take(20).map(printable).collect();
-            say!(
-                "warning: --thread names none of the threads, as {}",
-                names.join(", ")
-            );
-        }
+}
+
+/// A word of `--sort`: `bytes` and `self` are one order, but not of the same things.
+#[derive(Clone, Debug)]
+struct SortWord {
+    word: String,
+    sort: Sort,
+}
+
+impl FromStr for SortWord {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<SortWord, UnknownWord> {
+        let sort = word.parse()?;
+        let word = word.to_owned();
+        Ok(SortWord { word, sort })
     }
 }
 
@@ -321,7 +393,7 @@ impl Focus {
             let fault = PatternError {
                 pattern: annotation.text().to_owned(),
                 at: 0,
-                message: "a profile holds no annotations",
+                message: "a profile has no annotations; give the names of classes or methods",
             };
             return Err(fault).context("--focus");
         }
@@ -348,13 +420,28 @@ pub(crate) fn read(file: &Path) -> Result<Profile> {
     let outcome = loadhook_heap::histogram(&bytes[..]).1;
     if outcome.map_or_else(|error| error.is_truncated(), |()| true) {
         bail!(
-            "{}: a heap dump, not a profile: loadhook heap {}",
+            "{}: a heap dump, not a profile; to show it: loadhook heap {}",
             name(),
             word(file)
         );
     }
     source.read_to_end(&mut bytes).with_context(name)?;
-    pprof::read(&bytes[..]).with_context(name)
+    match pprof::read(&bytes[..]) {
+        Err(ReadError::NotPprof) if starts_with(&bytes, b"{") => bail!(
+            "{}: JSON, not a profile; give the .pb.gz file that it was made from",
+            name()
+        ),
+        Err(ReadError::NotPprof) if starts_with(&bytes, b"<") => bail!(
+            "{}: a page, not a profile; give the .pb.gz file that it was made from",
+            name()
+        ),
+        read => read.with_context(name),
+    }
+}
+
+/// Whether a text begins so, after blanks.
+fn starts_with(text: &[u8], start: &[u8]) -> bool {
+    text.trim_ascii_start().starts_with(start)
 }
 
 /// Columns of a table that goes to no terminal.

@@ -74,20 +74,47 @@ fn reads_archives() {
     }
     for (entry, fault) in [
         ("a/Bad.class", "bad constant tag 21 at 0xa (constant #1)"),
-        ("a/None.class", "no such entry in the archive"),
+        (
+            "a/None.class",
+            &format!(
+                "no such entry in the archive; name one of its classes, for example {jar}!a/Trivial.class"
+            ),
+        ),
+        (
+            "a.Trivial",
+            &format!("no such entry in the archive; did you mean {jar}!a/Trivial.class"),
+        ),
+        (
+            "Trivial",
+            &format!("no such entry in the archive; did you mean {jar}!a/Trivial.class"),
+        ),
     ] {
         let name = format!("{jar}!{entry}");
         let output = inspect(&[&name]);
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(text(&output.stderr), format!("error: {name}: {fault}\n"));
     }
+    let whole = inspect(&[jar]);
+    assert_eq!(whole.status.code(), Some(1));
+    let said = format!(
+        "error: {jar}: an archive; name one of its classes, for example {jar}!a/Trivial.class\n"
+    );
+    assert_eq!(text(&whole.stderr), said);
+    let folder = inspect(&[env!("CARGO_TARGET_TMPDIR")]);
+    assert!(text(&folder.stderr).ends_with(": a folder; name a class file in it\n"));
 }
 
 #[test]
 fn says_what_is_wrong() {
+    let empty = file(
+        "empty.jar",
+        b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+    );
+    let output = inspect(&[empty.to_str().unwrap()]);
+    assert!(text(&output.stderr).contains("an archive; it holds no classes"));
     let output = inspect(&[TRIVIAL, "missing"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).ends_with("Trivial.class: no method missing\n"));
+    assert!(text(&output.stderr).contains("Trivial.class: no method missing; it has <init>"));
     let missing = inspect(&["no/such.class"]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(text(&missing.stderr).starts_with("error: no/such.class: "));

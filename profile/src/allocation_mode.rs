@@ -2,7 +2,7 @@
 
 /// What [`AllocationMode::read`] takes, for messages.
 pub const ALLOCATION_MODES: &str = "exact, sampled, sampled=BYTES, live, live=BYTES or live=exact \
-    (BYTES from 1 to 2147483647, as 64k or 2m)";
+    (BYTES from 1 to 2147483647, for example 64k or 2m)";
 
 /// Which allocations to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

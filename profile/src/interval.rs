@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// What [`interval`] takes, for messages.
-pub const INTERVAL: &str = "a time of at least 100ms, as 500ms, 10s, 5m";
+pub const INTERVAL: &str = "a time of at least 100ms, for example 500ms, 10s or 5m";
 
 /// Reads a time between snapshots: a whole number with its unit, `ms`, `s` or
 /// `m`, of 100 ms at least.

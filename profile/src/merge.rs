@@ -16,13 +16,17 @@ use crate::paths::Paths;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum MergeError {
     /// Wall time and processor time.
-    #[error("one profile holds wall time, another CPU time")]
+    #[error("one profile has wall time, another CPU time; profile both with the same --clock")]
     Clocks,
     /// Some calls have times and some have none.
-    #[error("one profile counts calls only, another times them")]
+    #[error(
+        "one profile only counts calls, another times them; profile both with the same --timing"
+    )]
     Timings,
     /// Exact and adaptive timing, whose probes cost different things.
-    #[error("one profile times every call (exact), another a sample (adaptive)")]
+    #[error(
+        "one profile times every call (exact), another a sample (adaptive); profile both with the same --timing"
+    )]
     Modes,
     /// Those of instrumented classes, all, and samples of all.
     #[error(
@@ -136,7 +140,7 @@ fn without_live(profiles: &[&Profile]) -> Option<String> {
     let lacking = allocations().count() - live;
     (live > 0 && lacking > 0).then(|| {
         format!(
-            "what is alive is left out: {lacking} of {} profiles of allocations did not follow it",
+            "what is still alive is not shown: {lacking} of {} profiles did not record it (--alloc live)",
             live + lacking
         )
     })
@@ -287,6 +291,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
         Sort::Parts => distinct(profiles, |header| &header.notes),
         Sort::Runs => notes::of_runs(profiles),
     };
+    merged.explained = distinct(profiles, |header| &header.explained);
     if sort == Sort::Parts {
         let start = u128::try_from(merged.start_epoch_millis).unwrap_or(0) * 1_000_000;
         merged.duration_ns = u64::try_from(last_end.saturating_sub(start)).unwrap_or(u64::MAX);

@@ -81,10 +81,14 @@ pub struct Header {
     pub not_ended: bool,
     /// Anything else the user should know, one sentence each.
     pub notes: Vec<String>,
+    /// The methods that were not instrumented, if their names were kept:
+    /// `reason: class.method descriptor`, without the blank. A last line may say
+    /// how many more there are.
+    pub explained: Vec<String>,
 }
 
 /// What [`Header::not_ended`] says.
-pub const NOT_ENDED: &str = "the program had not ended when its profile was written";
+pub const NOT_ENDED: &str = "the program was still running when this profile was written";
 
 /// What one probe pair costs, in picoseconds.
 ///

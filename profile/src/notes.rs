@@ -107,26 +107,26 @@ mod tests {
 
     #[test]
     fn numbers_add_up_and_what_is_the_same_is_said_once() {
-        let plain = "virtual threads have no CPU time: their calls are counted, not timed";
+        let plain = "virtual threads have no CPU clock, so their calls are counted but not timed";
         let one = [
             plain,
-            "677 of the objects were made by the VM itself",
+            "677 of the objects were made by the JVM itself",
             "a.A2.run()V: native",
-            "7 more methods left alone are not listed",
+            "7 more methods not instrumented are not listed",
         ];
         let other = [
-            "1,677 of the objects were made by the VM itself",
-            "5 objects were not followed: there was no room for more",
+            "1,677 of the objects were made by the JVM itself",
+            "5 objects were not followed, since the table of objects was full",
             "a.A2.run()V: native",
             plain,
-            "7 more methods left alone are not listed",
+            "7 more methods not instrumented are not listed",
         ];
         let expected = [
             plain,
-            "2,354 of the objects were made by the VM itself",
+            "2,354 of the objects were made by the JVM itself",
             "a.A2.run()V: native",
-            "7 more methods left alone are not listed",
-            "5 objects were not followed: there was no room for more",
+            "7 more methods not instrumented are not listed",
+            "5 objects were not followed, since the table of objects was full",
         ];
         let both = [profile("A", &one), profile("B", &other)];
         assert_eq!(merged(&both), expected);

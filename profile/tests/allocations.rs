@@ -150,8 +150,8 @@ fn everything_is_counted() {
 /// where two profiles have them at one site.
 #[test]
 fn objects_of_unknown_size_are_in_no_total() {
-    let few = "\n7 objects are of unknown size: their classes are gone, or the heap was full\n\
-        ≥ at least, without the bytes of these; % is of the known bytes\n";
+    let few = "\n7 objects have unknown sizes: their classes were unloaded, or the heap was full\n\
+        ≥ lower bound: without the bytes of these; % is of the known bytes\n";
     let profile = alone(allocations());
     let table = text(Format::Table, &profile, &Options::default());
     assert!(
@@ -176,7 +176,10 @@ fn objects_of_unknown_size_are_in_no_total() {
         let table = text(Format::Table, &both, &Options::default());
         let row = table.lines().find(|line| line.contains("  int[]  "));
         assert!(row.is_some_and(|row| row.contains(" ≥156.7 ")), "{table}");
-        assert!(table.contains("\n1,014 objects are of"), "{table}");
+        assert!(
+            table.contains("\n1,014 objects have unknown sizes"),
+            "{table}"
+        );
         let again = merge(&[both.clone(), both]).expect("alike");
         assert_eq!(again.allocations.expect("some").sites.len(), 6);
     }
@@ -210,7 +213,7 @@ fn trace_events_of_allocations_are_refused() {
         let written = Format::Chrome.write(profile, &options, &mut out);
         let error = written.expect_err("they have no times");
         assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
-        assert!(error.to_string().contains("cannot stand for bytes"));
+        assert!(error.to_string().contains("times only, no bytes"));
         assert!(out.is_empty());
     }
     assert!(text(Format::Chrome, &both, &Options::default()).contains("traceEvents"));
@@ -328,7 +331,7 @@ fn what_a_merge_leaves_out_is_told() {
     let allocations = without.allocations.as_mut().expect("some");
     allocations.live = false;
     let both = merge(&[live.clone(), without.clone()]).expect("samples both");
-    let note = "what is alive is left out: 1 of 2 profiles of allocations did not follow it";
+    let note = "what is still alive is not shown: 1 of 2 profiles did not record it (--alloc live)";
     assert_eq!(both.header.notes[0], note);
     let table = text(Format::Table, &both, &Options::default());
     assert!(

@@ -87,10 +87,10 @@ fn branches_with_heavy_totals_are_shown() {
     let tree = text(Format::Tree, &profile, &Options::default());
     let line = |name: &str| tree.lines().find(|line| line.ends_with(name));
     let b = line("X.b").expect("shown");
-    assert!(b.trim_start().starts_with("99.8%"), "{tree}");
+    assert!(b.trim_start().starts_with("99.8 %"), "{tree}");
     assert_eq!(line("X.c"), None, "{tree}");
     assert!(
-        tree.ends_with("branches below 0.5 % left out: 1\n"),
+        tree.ends_with("1 node below 0.5 % omitted (--top N shows the N heaviest)\n"),
         "{tree}"
     );
 }
@@ -306,7 +306,7 @@ fn totals_of_what_may_have_run_inside_itself_are_bounds() {
         "{table}"
     );
     assert!(line("X.c").is_some_and(|c| !c.contains('≤')), "{table}");
-    assert!(table.contains("\n≤ at most: "), "{table}");
+    assert!(table.contains("\n≤ upper bound: "), "{table}");
     let options = Options {
         sort: Sort::Total,
         ..Options::default()
@@ -433,7 +433,7 @@ fn words_choose() {
         assert_eq!(sort.as_str().parse(), Ok(sort));
     }
     let error = "xml".parse::<Format>().expect_err("no format");
-    insta::assert_snapshot!(error, @"unknown word `xml`; choose one of table, tree, collapsed, pprof, json, html, speedscope, chrome, hprof");
+    insta::assert_snapshot!(error, @"unknown word `xml`; expected one of table, tree, collapsed, pprof, json, html, speedscope, chrome, hprof");
 }
 
 #[test]

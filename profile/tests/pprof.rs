@@ -212,7 +212,10 @@ fn comments_are_few() {
     assert_eq!(comments.len(), 13, "{comments:?}");
     assert_eq!(comments[2], NOT_ENDED);
     assert_eq!(comments[3], "note 0");
-    assert_eq!(comments[12], "4991 more, see loadhook report --explain");
+    assert_eq!(
+        comments[12],
+        "4991 more notes: loadhook report PROFILE --explain"
+    );
     assert_eq!(read(&file).expect("ours").header, profile.header);
 }
 
@@ -241,9 +244,9 @@ const FOREIGN: &[u8] = &[
 fn others_are_refused_with_a_reason() {
     let reason = |bytes: &[u8]| read(bytes).expect_err("not ours").to_string();
     insta::assert_snapshot!(reason(FOREIGN), @"a pprof file, but not Loadhook's (it holds samples); `go tool pprof` can show it");
-    insta::assert_snapshot!(reason(b"plain text, no profile\n"), @"not a pprof file");
-    insta::assert_snapshot!(reason(b""), @"not a pprof file");
-    insta::assert_snapshot!(reason(&written(&small())[..500]), @"damaged gzip data");
+    insta::assert_snapshot!(reason(b"plain text, no profile\n"), @"not a profile; loadhook report reads the .pb.gz files that loadhook run writes");
+    insta::assert_snapshot!(reason(b""), @"the file is empty; a profile is written when the JVM ends");
+    insta::assert_snapshot!(reason(&written(&small())[..500]), @"the file is cut off (its gzip data is not complete); copy it again, or profile again");
     // What a tool keeps that knows the public schema only.
     let mut bytes = unpacked(&written(&small()));
     schema::drop_unknown(&mut bytes);

@@ -48,15 +48,15 @@ fn what_one_profile_lacks_is_not_compared() {
     for (arguments, said) in [
         (
             &["live.pb.gz", "sampled.pb.gz", "--show=live"][..],
-            "error: sampled.pb.gz: --show live: the profile does not tell it\n",
+            "error: sampled.pb.gz: --show live: this profile does not say what is still alive; run again with --alloc live\n",
         ),
         (
             &["made.pb.gz", "fewer.pb.gz", "--show=time"],
-            "error: made.pb.gz: --show time: the profile does not tell it\n",
+            "error: made.pb.gz: --show time: this profile has no calls; run again with --timing adaptive\n",
         ),
         (
             &["live.pb.gz", "a.pb.gz"],
-            "error: nothing to compare: live.pb.gz has allocations only, a.pb.gz has times only\n",
+            "error: nothing to compare: live.pb.gz has allocations only, a.pb.gz has times only; profile both with the same --timing and --alloc\n",
         ),
         (
             &["made.pb.gz", "sampled.pb.gz"],
@@ -99,7 +99,7 @@ fn allocations_sort_by_what_they_have() {
     assert_eq!(places(&["--sort=bytes"]), places(&[]));
     for sort in ["total", "mean"] {
         let said =
-            format!("error: --sort {sort}: allocations are sorted by bytes, objects or name\n");
+            format!("error: --sort {sort}: allocations can be sorted by bytes, objects or name\n");
         for arguments in [
             &["made.pb.gz"][..],
             &["made.pb.gz", "--format=json"],
@@ -129,7 +129,7 @@ fn bytes_are_no_times() {
         &["made.pb.gz", "--show=allocated"],
     ] {
         let chrome = report(&[arguments, &["--format=chrome", "-o", "chrome.json"]].concat());
-        let said = "error: --format chrome: trace events have times, which cannot stand for bytes";
+        let said = "error: --format chrome: trace events have times only, no bytes; use --format speedscope or html for allocations";
         chrome.expect(1, "", &[said]);
         assert!(!profiles().path().join("chrome.json").exists());
         let other = text(&[arguments, &["--format=speedscope"]].concat());

@@ -6,7 +6,7 @@ use loadhook_profile::ThreadKind;
 use loadhook_profile::format::pprof;
 use serde_json::Value;
 
-use crate::common::read;
+use crate::common::{done, loadhook, read};
 use crate::{CASH, ORDER, json, methods, profiles, report, text};
 
 #[test]
@@ -40,7 +40,7 @@ fn tables_sort_by_every_key() {
     let name = |row: &Value| format!("{}.{}", row["class"].as_str().unwrap(), row["method"]);
     assert!(names.is_sorted_by_key(name));
     let wrong = report(&["a.pb.gz", "--sort", "cost"]);
-    wrong.expect(2, "", &["choose one of self, total, calls, mean, name"]);
+    wrong.expect(2, "", &["expected one of self, total, calls, mean, name"]);
 }
 
 #[test]
@@ -59,19 +59,14 @@ fn focus_takes_patterns() {
     assert!(!focused("Gone,**::<init>").contains_key(&format!("{CASH}.合計する")));
 
     let annotation = report(&["a.pb.gz", "--focus", "Gone,@shop.Timed"]);
-    let fault =
-        "error: --focus: bad pattern: a profile holds no annotations\n    @shop.Timed\n    ^\n";
+    let fault = "error: --focus: bad pattern: a profile has no annotations; give the names of classes or methods\n    @shop.Timed\n    ^\n";
     assert_eq!(annotation.expect(1, "", &[]).err, fault);
     let nothing = report(&["a.pb.gz", "--focus", "Order"]);
     assert_eq!(
         nothing.err,
-        "warning: --focus names no method that was called\n"
+        "warning: --focus matches no method that was called; classes are named as in com.example.Service, nested classes as in Map$Entry\n"
     );
-    assert!(
-        nothing
-            .out
-            .contains("no method is left by --focus and --thread")
-    );
+    assert!(nothing.out.contains("No methods match these filters"));
 }
 
 #[test]
@@ -93,11 +88,11 @@ fn threads_are_chosen_by_name() {
     assert_eq!(methods(&night)[&format!("{ORDER}.<init>")], 500);
     assert_eq!(night["threads"][0]["name"], "night-#-#");
 
-    let nobody = report(&["a.pb.gz", "--thread", "day"]);
-    assert_eq!(
-        nobody.err,
-        "warning: --thread names none of the threads, as main, night-shift\n"
-    );
+    for format in ["table", "html", "json"] {
+        let nobody = report(&["a.pb.gz", "--thread", "day", "--format", format]);
+        let said = "error: --thread day: no such thread. Threads: main, night-shift\n";
+        assert_eq!(nobody.expect(1, "", &[]).err, said);
+    }
 }
 
 #[test]
@@ -111,7 +106,7 @@ fn options_without_effect_are_refused() {
         ),
         (
             &["--top", "3"],
-            &["tree", "collapsed", "pprof", "html", "speedscope", "chrome"],
+            &["collapsed", "pprof", "speedscope", "chrome"],
         ),
         (
             &["--explain"],
@@ -144,7 +139,7 @@ fn options_without_effect_are_refused() {
                 false => assert_eq!((result.code, &*result.err), (Some(0), ""), "{arguments:?}"),
                 true => {
                     let said = format!(
-                        "error: {} has no effect on --format {format}, only on table",
+                        "error: {} has no effect on --format {format}; it works with table",
                         option[0]
                     );
                     result.expect(1, "", &[&said]);
@@ -156,15 +151,15 @@ fn options_without_effect_are_refused() {
     for (option, said) in [
         (
             "--sort=self",
-            "error: --sort has no effect on --format hprof, only on table",
+            "error: --sort has no effect on --format hprof; it works with table",
         ),
         (
             "--show=allocated",
-            "error: --show has no effect on --format hprof, only on table",
+            "error: --show has no effect on --format hprof; it works with table",
         ),
         (
             "--top=1",
-            "error: a.pb.gz: --format hprof: the profile does not tell it\n",
+            "error: a.pb.gz: --format hprof: this profile has no allocation data; run again with --alloc exact or sampled\n",
         ),
     ] {
         report(&["a.pb.gz", "--format", "hprof", option]).expect(1, "", &[said]);
@@ -174,4 +169,56 @@ fn options_without_effect_are_refused() {
         "",
         &["--explain has no effect on --diff"],
     );
+}
+
+/// The word says what is meant: bytes, where there may be times only.
+#[test]
+fn what_a_profile_lacks_is_no_order() {
+    let no_data = "this profile has no allocation data; run again with --alloc exact or sampled\n";
+    for word in ["bytes", "objects"] {
+        for format in ["table", "json", "html"] {
+            let arguments = ["a.pb.gz", "--sort", word, "--format", format];
+            let said = format!("error: --sort {word}: {no_data}");
+            assert_eq!(report(&arguments).expect(1, "", &[]).err, said);
+        }
+        text(&["made.pb.gz", "--sort", word]);
+    }
+    report(&["--diff", "a.pb.gz", "b.pb.gz", "--sort", "bytes"]).expect(1, "", &[no_data]);
+}
+
+#[test]
+fn trees_are_cut_to_their_heaviest_nodes() {
+    let tree = |options: &[&str]| text(&[&["a.pb.gz", "--format", "tree"], options].concat());
+    let all = tree(&["--top", "1000"]);
+    let nodes = all.lines().count() - 1;
+    assert!(nodes > 6, "{all}");
+    let cut = tree(&["--top", "3"]);
+    let said = format!("{} lighter nodes omitted (--top 3)", nodes - 3);
+    assert_eq!(cut.lines().count(), 5, "{cut}");
+    assert_eq!(cut.lines().last(), Some(&*said));
+    // The roots are what is heaviest.
+    assert!(cut.contains("  shop.Shop.main"), "{cut}");
+
+    let page = text(&["a.pb.gz", "--format", "html", "--top", "3"]);
+    assert!(page.contains(&format!("\"leftOut\":{}", nodes - 3)));
+}
+
+/// As the table does: packages go where the terminal has no room for them.
+#[test]
+fn trees_fit_the_terminal() {
+    for columns in ["60", "80", "120"] {
+        for options in [&["a.pb.gz"][..], &["counts.pb.gz"], &["made.pb.gz"]] {
+            let arguments = [&["report", "--format", "tree"], options].concat();
+            let mut command = loadhook(profiles().path(), &arguments);
+            let result = done(command.env("COLUMNS", columns));
+            assert_eq!((result.code, &*result.err), (Some(0), ""));
+            // Two columns each.
+            let width = |line: &str| line.chars().map(|c| 1 + usize::from(c > '\u{2fff}')).sum();
+            let is_row = |line: &&str| !line.contains("omitted (--top N");
+            let rows = result.out.lines().take_while(is_row);
+            let widest: usize = rows.map(width).max().unwrap_or(0);
+            let columns = columns.parse().expect("a number");
+            assert!(widest <= columns, "{widest} of {columns}: {}", result.out);
+        }
+    }
 }

@@ -50,6 +50,7 @@ fn the_json_is_as_documented() {
             ("clock", &|v| v == "wall"),
             ("start_epoch_millis", &is_number),
             ("duration_ns", &is_number),
+            ("explained", &is_list),
             ("tracker_bytes", &is_number),
             ("overflowed_calls", &|v| v == 0),
             ("probe", &is_object),

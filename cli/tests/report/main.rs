@@ -28,7 +28,11 @@ fn profiles() -> &'static TempDir {
         let folder = folder();
         let excluding = ["--exclude", "shop.Gone"];
         for (file, options, program) in [
-            ("a.pb.gz", &["--timing=exact"][..], &["serve"][..]),
+            (
+                "a.pb.gz",
+                &["--timing=exact", "--explain"][..],
+                &["serve"][..],
+            ),
             ("b.pb.gz", &["--timing=exact"], &["exit", "0"]),
             ("counts.pb.gz", &["--timing=count"], &["serve"]),
             ("made.pb.gz", &["--alloc=exact"], &["serve"]),
@@ -105,9 +109,13 @@ fn profiles_are_merged() {
     mixed.expect(
         1,
         "",
-        &["one profile counts calls only, another times them"],
+        &["one profile only counts calls, another times them; profile both with the same --timing"],
     );
-    report(&["a.pb.gz", "b.pb.gz"]).expect(1, "", &["--merge adds them up, --diff compares two"]);
+    report(&["a.pb.gz", "b.pb.gz"]).expect(
+        1,
+        "",
+        &["error: several profiles: add --merge to sum them, or --diff to compare two\n"],
+    );
 }
 
 #[test]
@@ -154,14 +162,14 @@ fn profiles_are_compared() {
 
     report(&["--diff", "a.pb.gz"]).expect(1, "", &["--diff compares two profiles"]);
     let page = report(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "html"]);
-    page.expect(1, "", &["--diff writes a table or json"]);
+    page.expect(1, "", &["--diff writes --format table or json only"]);
 }
 
 /// What a killed program left is a part of its run.
 #[test]
 fn parts_of_runs_are_told() {
     let mut part = read(&profiles().path().join("a.pb.gz"));
-    let note = "the program had not ended when its profile was written";
+    let note = "the program was still running when this profile was written";
     part.header.not_ended = true;
     let mut bytes = Vec::new();
     pprof::write(&part, &mut bytes).expect("a vector takes all");
@@ -175,7 +183,6 @@ fn parts_of_runs_are_told() {
 fn reports_go_to_files() {
     let place = profiles().path();
     let file = place.join("new folder/x.json");
-    fs::create_dir(place.join("new folder")).expect("ours");
     let name = "new folder/x.json";
     for format in ["html", "json"] {
         report(&["a.pb.gz", "--format", format, "-o", name]).expect(0, "", &[]);
@@ -197,6 +204,14 @@ fn files_that_are_no_profiles_are_told() {
     let place = profiles().path();
     let whole = fs::read(place.join("a.pb.gz")).expect("written");
     fs::write(place.join("cut.gz"), &whole[..whole.len() / 2]).expect("ours");
+    let mut damaged = whole.clone();
+    // The first block, of a kind that there is not.
+    damaged[10] |= 0b110;
+    fs::write(place.join("damaged.gz"), damaged).expect("ours");
+    for report in ["report.json", "report.html"] {
+        let (_, format) = report.split_once('.').expect("it has a dot");
+        text(&["a.pb.gz", "--format", format, "-o", report]);
+    }
     fs::write(place.join("text"), "no profile\n").expect("ours");
     fs::write(place.join("empty"), "").expect("ours");
     for (file, said) in [
@@ -204,17 +219,35 @@ fn files_that_are_no_profiles_are_told() {
         (".", "error: .: Is a directory"),
         (
             "cut.gz",
-            "error: cut.gz: damaged gzip data: incomplete deflate stream\n",
+            "error: cut.gz: the file is cut off (its gzip data is not complete); copy it again, or profile again\n",
         ),
-        ("text", "error: text: not a pprof file"),
-        ("empty", "error: empty: "),
+        (
+            "damaged.gz",
+            "error: damaged.gz: damaged gzip data; copy the file again, or profile again: ",
+        ),
+        (
+            "text",
+            "error: text: not a profile; loadhook report reads the .pb.gz files that loadhook run writes\n",
+        ),
+        (
+            "empty",
+            "error: empty: the file is empty; a profile is written when the JVM ends\n",
+        ),
+        (
+            "report.json",
+            "error: report.json: JSON, not a profile; give the .pb.gz file that it was made from\n",
+        ),
+        (
+            "report.html",
+            "error: report.html: a page, not a profile; give the .pb.gz file that it was made from\n",
+        ),
     ] {
         report(&[file]).expect(1, "", &[said]);
     }
     report(&["a.pb.gz", "--format", "pdf"]).expect(
         2,
         "",
-        &["choose one of table, tree, collapsed"],
+        &["expected one of table, tree, collapsed"],
     );
     report(&[]).expect(2, "", &["<FILES>"]);
 }
@@ -247,8 +280,9 @@ fn a_profile_is_not_replaced_by_its_report() {
         (&["--diff", "a.pb.gz", "link"], "b.pb.gz"),
     ] {
         let result = report(&[arguments, &["-o", output]].concat());
-        let said =
-            format!("error: {output}: the report would replace a profile that it is made of\n");
+        let said = format!(
+            "error: {output}: the report would replace the profile that it is made from; give -o another name\n"
+        );
         assert_eq!(result.expect(1, "", &[]).err, said);
         assert!(
             fs::read(path("a.pb.gz")).expect("there") == a,

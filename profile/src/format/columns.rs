@@ -66,6 +66,11 @@ fn leaving(room: usize, mut columns: Vec<Column>, width: usize) -> Vec<Column> {
     columns
 }
 
+/// What the columns leave for the names behind them.
+pub(crate) fn name_width(columns: &[Column], width: usize) -> usize {
+    width.saturating_sub(taken(columns)).max(NARROWEST_NAME)
+}
+
 /// The columns for which there is room beside the names.
 pub(crate) fn fitted(columns: Vec<Column>, names: &[impl AsRef<str>], width: usize) -> Vec<Column> {
     leaving(longest(names).min(NARROW_NAME), columns, width)
@@ -79,7 +84,7 @@ pub(crate) fn text_table(
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let left = width.saturating_sub(taken(columns)).max(NARROWEST_NAME);
+    let left = name_width(columns, width);
     let widths: Vec<usize> = columns.iter().map(Column::width).collect();
     let line = |cell: &dyn Fn(&Column) -> String, name: &str| {
         let mut line = String::new();

@@ -24,9 +24,9 @@ const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// Writes the page. Of trees with more than 200,000 nodes the heaviest are
-/// kept, and the page says so; its method table and who calls whom are always
-/// whole, whatever [`Options::top`].
+/// Writes the page. Of trees with more nodes than 200,000, or [`Options::top`],
+/// the heaviest are kept, and the page says so; its method table and who calls
+/// whom are always whole.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -96,7 +96,8 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
     let methods = &view.profile.methods;
     let rows = view.rows(options.sort);
     let edges = edges(view);
-    let mut heaviest = Heaviest::of(view);
+    let most = options.top.unwrap_or(MOST_NODES).min(MOST_NODES);
+    let mut heaviest = Heaviest::of(view, most);
     let nodes: usize = view.trees.iter().map(|tree| tree.entries.len()).sum();
     let threads: Vec<_> = view
         .trees
@@ -109,7 +110,12 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
         .sum();
     let header = &view.profile.header;
     let header = Header {
-        notes: header.all_notes().map(str::to_owned).collect(),
+        notes: header
+            .all_notes()
+            .map(str::to_owned)
+            .chain(header.explained.iter().cloned())
+            .collect(),
+        explained: Vec::new(),
         ..header.clone()
     };
     json!({
@@ -165,20 +171,19 @@ struct Heaviest {
 }
 
 impl Heaviest {
-    fn of(view: &View<'_>) -> Heaviest {
+    fn of(view: &View<'_>, most: usize) -> Heaviest {
         let entries = view.trees.iter().flat_map(|tree| &tree.entries);
         let mut weights: Vec<f64> = entries.map(|entry| entry.below).collect();
-        if weights.len() <= MOST_NODES {
+        if weights.len() <= most {
             let (weight, equal) = (f64::NEG_INFINITY, 0);
             return Heaviest { weight, equal };
         }
-        let (heavier, weight, _) =
-            weights.select_nth_unstable_by(MOST_NODES, |a, b| b.total_cmp(a));
+        let (heavier, weight, _) = weights.select_nth_unstable_by(most, |a, b| b.total_cmp(a));
         let weight = *weight;
         let heavier = heavier.iter().filter(|other| **other > weight).count();
         Heaviest {
             weight,
-            equal: MOST_NODES - heavier,
+            equal: most - heavier,
         }
     }
 

@@ -11,6 +11,7 @@ use crate::model::{Method, Profile};
 pub(crate) mod chrome;
 pub(crate) mod collapsed;
 pub(crate) mod columns;
+mod explained;
 mod hprof;
 mod html;
 pub(crate) mod json;
@@ -28,8 +29,8 @@ pub use html::fill as fill_page;
 const FEW_NOTES: usize = 10;
 
 /// Why there is no picture of allocations.
-const NO_BYTES: &str = "trace events have times, which cannot stand for bytes; \
-    speedscope and html show allocations";
+const NO_BYTES: &str = "trace events have times only, no bytes; \
+    use --format speedscope or html for allocations";
 
 /// Which part of a profile to write, and in what order.
 pub struct Options<'a> {
@@ -37,7 +38,7 @@ pub struct Options<'a> {
     pub measure: Option<Measure>,
     /// The order of method tables.
     pub sort: Sort,
-    /// At most this many methods in a table; `None` for all.
+    /// At most this many methods in a table, or nodes in a tree; `None` for all.
     pub top: Option<usize>,
     /// Keep only what runs in a method for which this is true, and the way there.
     pub focus: Option<&'a dyn Fn(&Method) -> bool>,
@@ -48,8 +49,20 @@ pub struct Options<'a> {
     /// Leave branches of the text tree out that are below this share of the
     /// whole, in percent.
     pub min_percent: f64,
-    /// Write all notes below a table, however many.
-    pub explain: bool,
+    /// Which methods were not instrumented, below a table, and all notes however many.
+    pub explain: Explain,
+}
+
+/// How much to say about the methods that were not instrumented, if the profile names them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Explain {
+    /// Only their number.
+    #[default]
+    No,
+    /// The classes that have most of them, with a number for each reason.
+    Classes,
+    /// Each method.
+    Methods,
 }
 
 impl Default for Options<'_> {
@@ -63,7 +76,7 @@ impl Default for Options<'_> {
             thread: None,
             width: 100,
             min_percent: 0.5,
-            explain: false,
+            explain: Explain::No,
         }
     }
 }
@@ -178,7 +191,10 @@ impl Format {
             ..*wanted
         };
         match self {
-            Format::Table => tables(profile, wanted, out),
+            Format::Table => {
+                tables(profile, wanted, out)?;
+                explained::write(&profile.header, wanted, out)
+            }
             Format::Tree => tree::write(profile, options, out),
             Format::Collapsed => collapsed::write(profile, options, out),
             Format::Pprof => pprof::write(profile, out),
@@ -215,7 +231,12 @@ fn tables(profile: &Profile, options: &Options<'_>, out: &mut dyn Write) -> io::
     sites::write(profile, allocations, measure, options, out)?;
     match has_times {
         true => Ok(()),
-        false => table::remarks(&profile.header, [false; 4], options.explain, out),
+        false => table::remarks(
+            &profile.header,
+            [false; 4],
+            options.explain != Explain::No,
+            out,
+        ),
     }
 }
 
@@ -283,7 +304,7 @@ fn choose<T: Copy>(word: &str, all: &[T], as_str: fn(T) -> &'static str) -> Resu
 impl fmt::Display for UnknownWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let choices = self.choices.join(", ");
-        write!(f, "unknown word `{}`; choose one of {choices}", self.word)
+        write!(f, "unknown word `{}`; expected one of {choices}", self.word)
     }
 }
 

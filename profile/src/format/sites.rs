@@ -56,7 +56,7 @@ pub(super) fn write(
     let all = rows.len();
     head(allocations, &rows, options, out)?;
     if rows.is_empty() {
-        return writeln!(out, "nothing was allocated there");
+        return writeln!(out, "No allocations match these filters");
     }
     let whole: f64 = rows.iter().map(|row| weight(row, measure)).sum();
     let (_, unsized_objects) = total(&rows, Measure::Allocated);

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::columns::{Column, NARROWEST_NAME, fitted, text_table};
 use super::units::{self, Quantity, Unit};
-use super::{FEW_NOTES, Options};
+use super::{Explain, FEW_NOTES, Options, explained};
 use crate::model::{Header, Profile, Timing};
 use crate::names::{clipped, printable};
 use crate::view::{Row, View};
@@ -61,18 +61,18 @@ pub(super) fn write(
         .iter()
         .any(|row| row.is_partial() && row.whole_ns().is_some());
     let marks = [estimated, has_errors, has_bounds, has_partial];
-    remarks(&profile.header, marks, options.explain, out)
+    remarks(&profile.header, marks, options.explain != Explain::No, out)
 }
 
 /// Why there is no row.
-fn nothing(profile: &Profile, options: &Options<'_>) -> &'static str {
+pub(super) fn nothing(profile: &Profile, options: &Options<'_>) -> &'static str {
     let called = profile
         .threads
         .iter()
         .any(|thread| !thread.nodes.is_empty());
     match called && (options.focus.is_some() || options.thread.is_some()) {
-        true => "no method is left by --focus and --thread",
-        false => "no instrumented method was called",
+        true => "No methods match these filters",
+        false => "No instrumented method was called",
     }
 }
 
@@ -115,6 +115,11 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
             if calls == 1 { "call" } else { "calls" },
         ),
     ];
+    // Each thread adds the time of its own calls, waiting included.
+    let several = view.trees.len() > 1 && header.duration_ns > 0;
+    if several && !view.counts_only() && view.whole > header.duration_ns as f64 {
+        facts.push(format!("times are summed over {threads}"));
+    }
     // Where nothing is instrumented there is none.
     if header.tracker_bytes > 0 {
         facts.push(format!("tracker {}", units::bytes(header.tracker_bytes)));
@@ -231,29 +236,20 @@ pub(super) fn remarks(
         remarks.push(ERRORS.to_owned());
     }
     if has_bounds {
-        remarks.push(
-            "≤ at most: in a recursion calls of the method may have run inside each other"
-                .to_owned(),
-        );
+        remarks.push("≤ upper bound: recursive calls may be counted twice".to_owned());
     }
     if has_partial {
         remarks.push(
-            "≥ at least: times of some calls are unknown; means are of the others".to_owned(),
+            "≥ lower bound: some calls have no known time; means are of the others".to_owned(),
         );
     }
     if header.overflowed_calls > 0 {
         remarks.push(format!(
-            "no room for the whole call tree (--max-nodes, the heap, or calls a million deep): {} calls are counted as (tree full)",
+            "{} calls are counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep",
             units::count(header.overflowed_calls)
         ));
     }
-    if !header.left_alone.is_empty() {
-        let reasons = header.left_alone.iter();
-        let reasons: Vec<String> = reasons
-            .map(|(reason, methods)| format!("{} {reason}", units::count(*methods)))
-            .collect();
-        remarks.push(format!("methods left alone: {}", reasons.join(", ")));
-    }
+    remarks.extend(explained::reasons(header));
     for pattern in &header.unmatched {
         let what = match pattern.contains("::") {
             true => "method",
@@ -266,7 +262,7 @@ pub(super) fn remarks(
     remarks.extend(header.all_notes().take(shown).map(str::to_owned));
     if shown < all {
         remarks.push(format!(
-            "{} more, see --explain",
+            "{} more notes: loadhook report PROFILE --explain",
             units::count((all - shown) as u64)
         ));
     }

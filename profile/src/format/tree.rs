@@ -1,16 +1,20 @@
 //! The calling-context tree as text.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::units::{self, UNKNOWN, Unit};
-use super::{FEW_NOTES, Options};
-use crate::model::Profile;
-use crate::names::printable;
-use crate::places::unsized_remarks;
-use crate::view::{Entry, Step, View, mark};
+use unicode_width::UnicodeWidthStr;
 
-/// Writes the tree of all chosen threads together. Branches below
-/// [`Options::min_percent`] are left out and counted at the end.
+use super::columns::{Column, NARROWEST_NAME, fitted, name_width, text_table};
+use super::units::{self, UNKNOWN, Unit};
+use super::{FEW_NOTES, Options, table};
+use crate::model::Profile;
+use crate::names::{printable, shorten};
+use crate::places::unsized_remarks;
+use crate::view::{Entry, Step, Tree, View, mark};
+
+/// Writes the tree of all chosen threads together: the [`Options::top`] heaviest nodes, or without that
+/// those from [`Options::min_percent`] on. The number of the others stands at the end.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -18,42 +22,38 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let view = View::new(profile, options);
     let tree = view.merged();
-    let columns = Columns::new(&view, &tree.entries);
-    let heaviest = heaviest(&view, &tree.entries);
-    let shown = |at: &u32| heaviest[*at as usize] >= options.min_percent;
-    let last = |of: Option<u32>| tree.children(of).filter(shown).last();
-    columns.head(out)?;
-    // The last shown root, then the last shown callee of each node entered.
-    let mut lasts = vec![last(None)];
-    let mut open: Vec<bool> = Vec::new();
-    let mut left_out = 0;
-    let mut written = Ok(());
-    tree.walk(|step| {
-        match step {
-            Step::Enter(at) if !shown(&at) => {
-                left_out += 1;
-                lasts.push(None);
-                open.push(false);
-                return false;
-            }
-            Step::Enter(at) => {
-                open.push(lasts.last() != Some(&Some(at)));
-                lasts.push(last(Some(at)));
-                if written.is_ok() {
-                    written = columns.line(&tree.entries[at as usize], &branch(&open), out);
-                }
-            }
-            Step::Leave(_) => {
-                lasts.pop();
-                open.pop();
-            }
+    let shown = shown(&heaviest(&view, &tree.entries), options);
+    let lines = lines(&tree, &shown);
+    if lines.is_empty() {
+        writeln!(out, "{}", table::nothing(profile, options))?;
+    } else {
+        let full: Vec<String> = lines
+            .iter()
+            .map(|line| line.branch.clone() + line.name(&view))
+            .collect();
+        let columns = fitted(columns(&view, &lines), &full, options.width);
+        let room = name_width(&columns, options.width);
+        let names: Vec<String> = lines.iter().map(|line| line.fitted(&view, room)).collect();
+        text_table(&columns, "method", &names, options.width, out)?;
+        if lines.iter().any(|line| line.is_too_deep(&view, room)) {
+            writeln!(
+                out,
+                "N… stands for the N levels above a call that are too many to draw"
+            )?;
         }
-        true
-    });
-    written?;
-    if left_out > 0 {
-        let (branches, percent) = (units::count(left_out), options.min_percent);
-        writeln!(out, "branches below {percent} % left out: {branches}")?;
+    }
+    let omitted = tree.entries.len() - lines.len();
+    if omitted > 0 {
+        let nodes = if omitted == 1 { "node" } else { "nodes" };
+        let omitted = units::count(omitted as u64);
+        match options.top {
+            Some(top) => writeln!(out, "{omitted} lighter {nodes} omitted (--top {top})")?,
+            None => writeln!(
+                out,
+                "{omitted} {nodes} below {} % omitted (--top N shows the N heaviest)",
+                options.min_percent
+            )?,
+        }
     }
     for remark in unsized_remarks(view.unsized_objects()) {
         writeln!(out, "{remark}")?;
@@ -63,6 +63,87 @@ pub(super) fn write(
     notes
         .map(printable)
         .try_for_each(|note| writeln!(out, "{note}"))
+}
+
+/// By entry whether it is shown. No entry is heavier than its caller, which comes before it: the callers
+/// of what is shown are shown.
+fn shown(heaviest: &[f64], options: &Options<'_>) -> Vec<bool> {
+    let Some(top) = options.top else {
+        let is_heavy = |weight: &f64| *weight >= options.min_percent;
+        return heaviest.iter().map(is_heavy).collect();
+    };
+    let mut order: Vec<usize> = (0..heaviest.len()).collect();
+    // Stable: a caller stays before a callee that is as heavy.
+    order.sort_by(|a, b| heaviest[*b].total_cmp(&heaviest[*a]));
+    let mut shown = vec![false; heaviest.len()];
+    for at in order.into_iter().take(top) {
+        shown[at] = true;
+    }
+    shown
+}
+
+/// A line of the tree.
+struct Line<'t> {
+    entry: &'t Entry,
+    /// What stands before the name: the lines that lead from the caller to it.
+    branch: String,
+    depth: usize,
+}
+
+impl Line<'_> {
+    fn name<'v>(&self, view: &'v View<'_>) -> &'v str {
+        &view.names[self.entry.method as usize]
+    }
+
+    /// Whether the branch leaves too little of `room` columns for the name.
+    fn is_too_deep(&self, view: &View<'_>, room: usize) -> bool {
+        self.branch.width() + self.name(view).width().min(NARROWEST_NAME) > room
+    }
+
+    /// Branch and name in `room` columns. A branch that leaves too little for the name is replaced by the
+    /// number of its levels.
+    fn fitted(&self, view: &View<'_>, room: usize) -> String {
+        let branch = match self.is_too_deep(view, room) {
+            true => Cow::Owned(format!("{}… ", self.depth - 1)),
+            false => Cow::Borrowed(&*self.branch),
+        };
+        let left = room.saturating_sub(branch.width());
+        format!("{branch}{}", shorten(self.name(view), left))
+    }
+}
+
+/// The lines of the shown entries, callers before callees.
+fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
+    let is_shown = |at: &u32| shown[*at as usize];
+    let last = |of: Option<u32>| tree.children(of).filter(is_shown).last();
+    let mut lines = Vec::new();
+    // The last shown root, then the last shown callee of each node entered.
+    let mut lasts = vec![last(None)];
+    let mut open: Vec<bool> = Vec::new();
+    tree.walk(|step| {
+        match step {
+            Step::Enter(at) if !is_shown(&at) => {
+                lasts.push(None);
+                open.push(false);
+                return false;
+            }
+            Step::Enter(at) => {
+                open.push(lasts.last() != Some(&Some(at)));
+                lasts.push(last(Some(at)));
+                lines.push(Line {
+                    entry: &tree.entries[at as usize],
+                    branch: branch(&open),
+                    depth: open.len(),
+                });
+            }
+            Step::Leave(_) => {
+                lasts.pop();
+                open.pop();
+            }
+        }
+        true
+    });
+    lines
 }
 
 /// By entry what decides whether it is shown: the most of what its line and
@@ -98,46 +179,39 @@ fn branch(open: &[bool]) -> String {
     text
 }
 
-/// The numbers before the tree.
-struct Columns<'v, 'p> {
-    view: &'v View<'p>,
-    unit: Unit,
-}
-
-impl<'v, 'p> Columns<'v, 'p> {
-    fn new(view: &'v View<'p>, entries: &[Entry]) -> Self {
-        let totals = entries.iter().map(|entry| entry.figure.total_ns);
-        let unit = Unit::for_largest(totals.fold(0.0, f64::max), view.quantity());
-        Columns { view, unit }
+/// The numbers before the tree. Where there is no room, the totals go first: shares say the same.
+fn columns(view: &View<'_>, lines: &[Line<'_>]) -> Vec<Column> {
+    let cells = |cell: &dyn Fn(&Entry) -> String| {
+        let cells = lines.iter().map(|line| cell(line.entry));
+        cells.collect::<Vec<_>>()
+    };
+    let calls = cells(&|entry| units::count(entry.calls));
+    if view.counts_only() {
+        let share = |entry: &Entry| format!("{:.1} %", view.percent(entry.below));
+        return vec![
+            Column::new("calls %", 0, cells(&share)),
+            Column::new("calls", 0, calls),
+        ];
     }
-
-    fn head(&self, out: &mut dyn Write) -> io::Result<()> {
-        if self.view.counts_only() {
-            return writeln!(out, "{:>7} {:>15}  method", "calls %", "calls");
-        }
-        let [total, own] = ["total", "self"].map(|title| format!("{title}, {}", self.unit.name));
-        let (share, calls) = ("total %", self.view.calls_word());
-        writeln!(out, "{share:>7} {total:>12} {own:>12} {calls:>15}  method")
-    }
-
-    fn line(&self, entry: &Entry, branch: &str, out: &mut dyn Write) -> io::Result<()> {
-        let name = &self.view.names[entry.method as usize];
-        let calls = units::count(entry.calls);
-        if self.view.counts_only() {
-            let share = self.view.percent(entry.below);
-            return writeln!(out, "{share:>6.1}% {calls:>15}  {branch}{name}");
-        }
+    let totals = lines.iter().map(|line| line.entry.figure.total_ns);
+    let unit = Unit::for_largest(totals.fold(0.0, f64::max), view.quantity());
+    let time = |entry: &Entry, time: Option<f64>| {
         let least = mark(false, entry.is_partial());
         let estimated = if entry.figure.estimated { "~" } else { "" };
-        let whole = entry.figure.whole_ns();
-        let number = |ns| format!("{least}{estimated}{}", self.unit.number(ns));
-        let [total, own] =
-            [whole, entry.figure.own_ns()].map(|ns| ns.map_or(UNKNOWN.to_owned(), number));
-        let share = |ns| format!("{:.1}%", self.view.percent(ns));
-        let share = whole.map_or(UNKNOWN.to_owned(), share);
-        writeln!(
-            out,
-            "{share:>7} {total:>12} {own:>12} {calls:>15}  {branch}{name}"
-        )
-    }
+        let number = |ns| format!("{least}{estimated}{}", unit.number(ns));
+        time.map_or(UNKNOWN.to_owned(), number)
+    };
+    let share = |entry: &Entry| {
+        let share = |ns| format!("{:.1} %", view.percent(ns));
+        entry.figure.whole_ns().map_or(UNKNOWN.to_owned(), share)
+    };
+    let total = |entry: &Entry| time(entry, entry.figure.whole_ns());
+    let own = |entry: &Entry| time(entry, entry.figure.own_ns());
+    let title = |title: &str| format!("{title}, {}", unit.name);
+    vec![
+        Column::new("total %", 0, cells(&share)),
+        Column::new(&title("total"), 2, cells(&total)),
+        Column::new(&title("self"), 1, cells(&own)),
+        Column::new(view.calls_word(), 0, calls),
+    ]
 }

@@ -139,6 +139,7 @@ pub(crate) fn small() -> Profile {
             unmatched: vec!["com.exmaple.**".to_owned()],
             not_ended: false,
             notes: vec!["virtual threads have no CPU time".to_owned()],
+            explained: Vec::new(),
         },
         methods,
         threads: vec![

@@ -1,6 +1,6 @@
 //! Reading back the pprof that we wrote.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
@@ -24,20 +24,28 @@ const FIELD: u64 = 48;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ReadError {
+    /// There is nothing in the file.
+    #[error("the file is empty; a profile is written when the JVM ends")]
+    Empty,
+    /// The gzip data ends too early.
+    #[error("the file is cut off (its gzip data is not complete); copy it again, or profile again")]
+    Cut,
     /// The gzip data is damaged.
-    #[error("damaged gzip data")]
-    Gzip(#[source] std::io::Error),
+    #[error("damaged gzip data; copy the file again, or profile again")]
+    Gzip(#[source] io::Error),
     /// The profile takes more than 1 GiB.
-    #[error("the profile takes more than 1 GiB unpacked")]
+    #[error("the profile takes more than 1 GiB unpacked; profile again with fewer --max-nodes")]
     TooLarge,
     /// The bytes are no protobuf.
-    #[error("not a pprof file")]
+    #[error("not a profile; loadhook report reads the .pb.gz files that loadhook run writes")]
     NotPprof,
     /// A pprof file with another origin, with its sample types.
     #[error("a pprof file, but not Loadhook's (it holds {0}); `go tool pprof` can show it")]
     Foreign(String),
     /// A profile of ours without our own fields.
-    #[error("another tool has rewritten this profile and dropped what Loadhook needs of it")]
+    #[error(
+        "another tool has rewritten this profile and dropped what Loadhook needs; use the original file"
+    )]
     Rewritten,
     /// A profile of ours that contradicts itself.
     #[error("damaged profile: {0}")]
@@ -53,6 +61,9 @@ impl From<Malformed> for ReadError {
 impl From<StreamError> for ReadError {
     fn from(error: StreamError) -> ReadError {
         match error {
+            StreamError::Read(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                ReadError::Cut
+            }
             StreamError::Read(error) => ReadError::Gzip(error),
             StreamError::Malformed => ReadError::NotPprof,
         }
@@ -69,6 +80,9 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
 }
 
 fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
+    if bytes.is_empty() {
+        return Err(ReadError::Empty);
+    }
     let parts = match bytes.starts_with(&[0x1f, 0x8b]) {
         true => Parts::gather(BufReader::new(MultiGzDecoder::new(bytes)), most)?,
         false => Parts::gather(bytes, most)?,

@@ -319,14 +319,16 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
     let version = format!("{COMMENT} {}", header.version);
     let full = (header.overflowed_calls > 0).then(|| {
         let calls = header.overflowed_calls;
-        format!("no room for the whole call tree: {calls} calls are counted as (tree full)")
+        format!(
+            "{calls} calls are counted as (tree full), since the call tree had no room for them"
+        )
     });
     let first = format!("{}: {measured}", version.trim_end());
     // Tools print all of them before anything else. Our own field has the rest.
     let notes = header.all_notes().count();
     let more = (notes > FEW_NOTES).then(|| {
         let more = notes - FEW_NOTES;
-        format!("{more} more, see loadhook report --explain")
+        format!("{more} more notes: loadhook report PROFILE --explain")
     });
     std::iter::once(first)
         .chain(full)
