@@ -74,7 +74,7 @@ pub(crate) enum NoSnapshot {
     Failed,
     #[error("the heap is full")]
     Full,
-    #[error("a thread does not give the tracker's lock back")]
+    #[error("a thread holds the tracker's lock (is it suspended by a debugger?)")]
     Locked,
     #[error("given up")]
     GivenUp,

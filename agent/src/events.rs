@@ -1,6 +1,7 @@
 //! What the agent does at each event of the VM's life.
 
 use std::cell::Cell;
+use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime};
 
@@ -17,7 +18,7 @@ use crate::retransform;
 use crate::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability, event};
 use crate::{file, manifest, tell, tracker};
 
-const NOT_OF_THE_VM: &str = "objects that the VM makes are not counted";
+const NOT_OF_THE_VM: &str = "allocations that the JVM makes itself are not counted";
 
 thread_local! {
     /// Whether this thread is the one that the JVM began in.
@@ -37,12 +38,12 @@ pub(crate) enum Refusal {
 pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
     let request = options::parse(text, std::process::id()).map_err(Refusal::Options)?;
     let options = match request {
-        Request::Help => {
-            eprint!("{}", options::HELP);
-            return Err(Refusal::Options("no program was run".to_owned()));
-        }
+        Request::Help => print_help(),
         Request::Run(options) => *options,
     };
+    if options.alloc_drops_timing && !options.quiet {
+        tell::line("alloc= turns call timing off; for both, add timing=adaptive");
+    }
     if options.rewrites() {
         let needed = [
             capability::CAN_GENERATE_ALL_CLASS_HOOK_EVENTS,
@@ -52,7 +53,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         jvmti
             .add_capabilities(Capabilities::of(&needed))
             .map_err(|error| {
-                Refusal::Vm(format!("this VM cannot retransform classes ({error})"))
+                Refusal::Vm(format!("this JVM cannot retransform classes ({error})"))
             })?;
     }
     if options.clock == Clock::Cpu {
@@ -60,7 +61,9 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         jvmti
             .add_capabilities(Capabilities::of(&cpu_time))
             .map_err(|error| {
-                Refusal::Options(format!("clock=cpu: this VM has no such clock ({error})"))
+                Refusal::Options(format!(
+                    "clock=cpu: this JVM has no CPU clock for threads ({error}); use clock=wall"
+                ))
             })?;
     }
     // From JDK 21 on; before, there are no virtual threads.
@@ -89,7 +92,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
     }
     if let Err(error) = file::check(&options.file) {
         tell::line(&format!(
-            "{}: {error}; the program runs, and the profile is tried again when it ends",
+            "{}: {error}; the program runs, and writing the profile is tried again when it ends",
             options.file.display()
         ));
     }
@@ -106,12 +109,20 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
     })
 }
 
+/// Prints the options and ends the process, as the JDK's own agents do: a refusal would have the VM add
+/// that its initialization failed.
+fn print_help() -> ! {
+    // A closed standard output is no reason for another end.
+    let _ = std::io::stdout().lock().write_all(options::HELP.as_bytes());
+    std::process::exit(0)
+}
+
 fn why_not(error: jvmti::Error) -> String {
     match error {
         jvmti::Error(JVMTI_ERROR_NOT_AVAILABLE) => {
-            format!("another agent does that, and only one can ({error})")
+            format!("another agent already samples them, and a JVM allows only one ({error})")
         }
-        error => format!("this VM cannot ({error})"),
+        error => format!("this JVM does not support it ({error})"),
     }
 }
 
@@ -129,7 +140,9 @@ pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
     });
     match defined {
         Some(Ok(tracker)) => drop(agent.tracker.set(tracker)),
-        _ => tell::once("the tracker cannot be defined; nothing is instrumented"),
+        _ => tell::once(
+            "internal error: the tracker class cannot be defined; nothing is instrumented",
+        ),
     }
 }
 
@@ -150,7 +163,7 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         options.max_nodes,
     );
     if configured.is_err() {
-        tell::once("the tracker cannot be configured; nothing is instrumented");
+        tell::once("internal error: the tracker cannot be configured; nothing is instrumented");
         return;
     }
     if options.counts_allocations() {
@@ -176,7 +189,7 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     }
     if let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
         tell::once(&format!(
-            "the VM offers no class-load hook ({error}); nothing is instrumented"
+            "the JVM offers no class-load hook ({error}); nothing is instrumented"
         ));
         return;
     }
@@ -252,6 +265,6 @@ pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
     if agent.turns.last() {
         exit::write_profile(agent, jni, tracker);
     } else {
-        tell::line("no profile of the end: a snapshot under way does not end");
+        tell::line("no profile at the end: a snapshot that had begun does not finish");
     }
 }

@@ -18,7 +18,8 @@ enum Place {
     Device(PathBuf),
 }
 
-/// Says now, before the program runs, if a profile could not be written.
+/// Says now, before the program runs, if a profile could not be written. Makes the folders that are
+/// missing.
 pub(crate) fn check(file: &Path) -> io::Result<()> {
     let Place::File(target) = place(file)? else {
         return Ok(());
@@ -125,6 +126,10 @@ fn behind_links(file: &Path) -> PathBuf {
 /// followed and nothing shared that lies there.
 fn create(path: &Path) -> io::Result<(File, Written)> {
     let _ = fs::remove_file(path);
+    // Programs that clean their output folder may have removed it since the start.
+    if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
+        fs::create_dir_all(folder)?;
+    }
     let out = OpenOptions::new()
         .write(true)
         .create_new(true)

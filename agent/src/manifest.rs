@@ -93,7 +93,7 @@ fn open(manifest: &Path) -> io::Result<File> {
 fn told(manifest: &Path, error: &io::Error) {
     let manifest = manifest.display();
     tell::line(&format!(
-        "{manifest}: {error}; profiles are not noted there"
+        "{manifest}: {error}; loadhook run will not find this profile"
     ));
 }
 

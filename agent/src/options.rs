@@ -10,33 +10,44 @@ use loadhook_rewrite::{Filter, PatternError, list};
 pub(crate) const HELP: &str = "\
 loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
 
-  include=PATTERN,PATTERN   instrument only these: com.example.*, com.example.**,
+  include=PATTERN,PATTERN   instrument only what these patterns name:
+                            com.example.*, com.example.**,
                             com.example.Service::handle*, @com.example.Timed
                             (default: every class that is not the JDK's)
-  exclude=PATTERN,PATTERN   leave these out
-  include-file=FILE         patterns to include, one a line, # begins a comment
-  all=true                  instrument trivial methods too
-  timing=adaptive|exact|count|none   how calls are timed (default adaptive;
-                            none with alloc=)
-  clock=wall|cpu            what time they are charged (default wall)
-  alloc=exact               count what instrumented methods allocate
-  alloc=sampled[=BYTES]     sample what anybody allocates, once in so many bytes
-                            on average (default 512k)
-  alloc=live[=BYTES]        the same, and follow which of the samples are alive
-  alloc=live=exact          all of them, not samples: every allocation, and what of
-                            it is alive
-  alloc-context=true        with alloc=exact: from where it was called
-  max-nodes=N               most nodes of the call tree (default 1000000)
-  file=FILE                 the profile; %p in its name is the process id
-                            (default loadhook-%p.pb.gz)
-  snapshot-every=TIME       write the profile every 500ms, 10s, 5m too, so that a
-                            killed JVM leaves the last one (at least 100ms)
-  explain=true              keep the names of the methods left alone
-  quiet=true                do not name the profile at exit
-  manifest=FILE             note the profile's name there, with a zero byte behind;
-                            if it is there, take another: x.2.pb.gz
+  exclude=PATTERN,PATTERN   do not instrument what these patterns name
+  include-file=FILE         read patterns to include from FILE, one a line;
+                            # begins a comment
+  all=true                  also instrument trivial methods: at most 24
+                            instructions, no call, no loop
+  timing=adaptive           count every call; time short hot calls on a random
+                            sample, all others exactly (default without alloc=)
+  timing=exact              count and time every call
+  timing=count              count every call, time none
+  timing=none               do not count calls (default with alloc=)
+  clock=wall|cpu            time calls by elapsed time (wall, default) or by
+                            processor time of the thread (cpu)
+  alloc=exact               count every allocation of the instrumented classes
+  alloc=sampled[=BYTES]     sample the allocations of all classes, one in BYTES
+                            bytes on average (default 512k)
+  alloc=live[=BYTES]        sample them, and find out which sampled objects are
+                            still alive
+  alloc=live=exact          record every allocation of all classes, and find out
+                            which objects are still alive
+  alloc-context=true        also record the calls that led to each allocation
+                            (only with alloc=exact)
+  max-nodes=N               maximum number of call-tree nodes (default 1000000)
+  file=FILE                 write the profile to FILE; %p in its name is the
+                            process id (default loadhook-%p.pb.gz)
+  snapshot-every=TIME       also write the profile at this interval, for example
+                            500ms, 10s or 5m (at least 100ms); if the JVM is
+                            killed, the last one remains
+  explain=true              keep the names of the methods not instrumented
+  quiet=true                do not print the name of the profile at exit
+  manifest=FILE             append the name of the profile and a zero byte to
+                            FILE; if FILE lists that name already, write
+                            x.2.pb.gz instead
 
-In paths and patterns \\, is a comma and \\\\ a backslash.
+In paths and patterns, write \\, for a comma and \\\\ for a backslash.
 ";
 
 /// How calls are timed; the numbers are the tracker's.
@@ -47,7 +58,7 @@ pub(crate) enum Timing {
     Count = 2,
 }
 
-/// What time calls are charged; the numbers are the tracker's.
+/// Clock used to time calls; the numbers are the tracker's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clock {
     Wall = 0,
@@ -63,6 +74,8 @@ pub(crate) struct Options {
     pub(crate) all: bool,
     /// None if calls are not looked at.
     pub(crate) timing: Option<Timing>,
+    /// Whether calls are not timed only because allocations were asked for.
+    pub(crate) alloc_drops_timing: bool,
     pub(crate) alloc: Option<AllocationMode>,
     /// Whether allocations of [`AllocationMode::Exact`] are told by calling context.
     pub(crate) alloc_context: bool,
@@ -109,6 +122,7 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
         includes: false,
         all: false,
         timing: Some(Timing::Adaptive),
+        alloc_drops_timing: false,
         alloc: None,
         alloc_context: false,
         clock: Clock::Wall,
@@ -126,11 +140,17 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
             (Some((key, value)), _) => (key, value),
             (None, Some(key)) => (key, item),
             (None, None) if item == "help" => return Ok(Request::Help),
-            (None, None) => return Err(format!("the option {item} has no value (try help)")),
+            (None, None) => {
+                return Err(format!(
+                    "the option {item} has no value (=help lists the options)"
+                ));
+            }
         };
         open = None;
         if value.is_empty() {
-            return Err(format!("the option {key} has no value (try help)"));
+            return Err(format!(
+                "the option {key} has no value (=help lists the options)"
+            ));
         }
         match key {
             "include" => {
@@ -182,22 +202,25 @@ pub(crate) fn parse(text: &str, process: u32) -> Result<Request, String> {
             }
             "manifest" => options.manifest = Some(PathBuf::from(list::unescaped(value))),
             "file" => options.file = PathBuf::from(expand(&list::unescaped(value), process)),
-            _ => return Err(format!("unknown option {key} (try help)")),
+            _ => return Err(format!("unknown option {key} (=help lists the options)")),
         }
     }
     match (timing, options.alloc) {
         (Some(timing), _) => options.timing = timing,
-        (None, Some(_)) => options.timing = None,
+        (None, Some(_)) => {
+            options.timing = None;
+            options.alloc_drops_timing = true;
+        }
         (None, None) => {}
     }
     if options.timing.is_none() && options.alloc.is_none() {
-        return Err("timing=none: there is nothing to do without alloc=".to_owned());
+        return Err("timing=none measures nothing unless alloc= is given".to_owned());
     }
     if options.alloc_context {
         options.timing = options.timing.or(Some(Timing::Count));
     }
     if options.alloc_context && options.alloc != Some(AllocationMode::Exact) {
-        return Err("alloc-context=true goes with alloc=exact".to_owned());
+        return Err("alloc-context=true needs alloc=exact".to_owned());
     }
     Ok(Request::Run(Box::new(options)))
 }
@@ -209,7 +232,7 @@ fn include_file(path: &str, filter: &mut Filter) -> Result<(), String> {
         .map_err(|(line, error)| format!("{path}:{line}: {error}"))?;
     // Without a pattern everything would be included, the JDK too.
     match found {
-        0 => Err(format!("{path}: there is no pattern in it")),
+        0 => Err(format!("{path}: the file holds no pattern")),
         _ => Ok(()),
     }
 }
@@ -219,7 +242,7 @@ fn told(error: PatternError) -> String {
 }
 
 fn wrong(key: &str, value: &str, expected: &str) -> String {
-    format!("{key}={value}: {expected} expected")
+    format!("{key}={value}: expected {expected}")
 }
 
 fn boolean(key: &str, value: &str) -> Result<bool, String> {
@@ -289,6 +312,9 @@ mod tests {
         assert_eq!(parsed.timing, Some(Timing::Count));
         let parsed = options("alloc=exact,alloc-context=true,timing=exact");
         assert_eq!(parsed.timing, Some(Timing::Exact));
+        let is_dropped = |text| options(text).alloc_drops_timing;
+        assert!(is_dropped("alloc=live") && is_dropped("alloc=exact,alloc-context=true"));
+        assert!(!is_dropped("alloc=live,timing=none") && !is_dropped("timing=count"));
         let parsed = options("alloc=sampled=64k,timing=count");
         let interval = 64 << 10;
         assert_eq!(parsed.alloc, Some(AllocationMode::Sampled { interval }));
@@ -311,7 +337,7 @@ mod tests {
         ] {
             let fault = parse(wrong, 7).map(|_| ()).unwrap_err();
             assert!(
-                fault.ends_with(" (BYTES from 1 to 2147483647, as 64k or 2m) expected"),
+                fault.ends_with(" (BYTES from 1 to 2147483647, for example 64k or 2m)"),
                 "{fault}"
             );
         }
@@ -339,7 +365,7 @@ mod tests {
         }
         let empty = tempfile::NamedTempFile::new().expect("a file");
         let fault = fault(&format!("include-file={}", empty.path().display()));
-        assert!(fault.ends_with("there is no pattern in it"), "{fault}");
+        assert!(fault.ends_with("the file holds no pattern"), "{fault}");
         assert!(matches!(parse("help", 7), Ok(Request::Help)));
     }
 }

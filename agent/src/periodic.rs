@@ -111,7 +111,9 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>) {
             .map_err(|_| Thrown::default())
     });
     if !matches!(started, Some(Ok(()))) {
-        tell::once("snapshot-every: the thread cannot be started; the profile is written at exit");
+        tell::once(
+            "snapshot-every: the snapshot thread cannot be started; the profile is written only at exit",
+        );
     }
 }
 
@@ -127,11 +129,13 @@ fn run(agent: &'static Agent, jni: Jni<'_>) {
             return;
         };
         if agent.hook.options().rewrites() && !tracker.heap.can_spare(jni) {
-            tell::once("a snapshot is left out: the heap is nearly full");
+            tell::once("a snapshot is skipped: the heap is nearly full");
             continue;
         }
         if let Err(error) = exit::write_snapshot(agent, jni, tracker) {
-            tell::once(&format!("no snapshot, tried again later: {error}"));
+            tell::once(&format!(
+                "a snapshot failed, and is tried again later: {error}"
+            ));
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn loaded_classes(agent: &Agent, jni: Jni<'_>) {
             Ok(classes) => classes,
             Err(error) => {
                 tell::once(&format!(
-                    "classes loaded so far are not instrumented: {error}"
+                    "classes loaded before the agent are not instrumented: {error}"
                 ));
                 return 0;
             }
@@ -30,7 +30,7 @@ pub(crate) fn loaded_classes(agent: &Agent, jni: Jni<'_>) {
     });
     if let Some(refused) = refused.filter(|&refused| refused != 0) {
         tell::once(&format!(
-            "the VM refused to retransform {refused} classes; they stay as they were"
+            "the JVM refused to change {refused} loaded classes; they are not instrumented"
         ));
     }
 }

@@ -219,7 +219,8 @@ fn full_at_the_end(feature: u32) -> Result<()> {
             ensure!(
                 file.is_file()
                     || options != "alloc=live"
-                        && stderr == "loadhook: no profile: the heap is full\n",
+                        && stderr
+                            == "loadhook: no profile: the heap is full; give the JVM more heap (-Xmx)\n",
                 "JDK {feature}, {collector}, {options}: {stderr}"
             );
             let _ = std::fs::remove_file(&file);

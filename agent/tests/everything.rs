@@ -208,7 +208,7 @@ fn made_by_the_vm(feature: u32) -> Result<()> {
             }
         }
         let note = format!(
-            "{} of the objects were made by the VM itself",
+            "{} of the objects were made by the JVM itself",
             count(made as u64)
         );
         let notes = &run.profile.header.notes;

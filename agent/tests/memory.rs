@@ -75,7 +75,8 @@ fn full_inside(feature: u32) -> Result<()> {
     ensure!(
         output.status.success()
             && output.stdout == b"works\n"
-            && output.stderr == b"loadhook: no profile: the heap is full\n",
+            && output.stderr
+                == b"loadhook: no profile: the heap is full; give the JVM more heap (-Xmx)\n",
         "JDK {feature}: {output:?}"
     );
     Ok(())

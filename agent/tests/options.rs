@@ -13,10 +13,13 @@ fn wrong_options_stop_the_jvm() -> Result<()> {
     for (options, message) in [
         (
             "timing=fast",
-            "timing=fast: adaptive, exact, count or none expected",
+            "timing=fast: expected adaptive, exact, count or none",
         ),
         ("include=a/b", "packages are separated by dots here"),
-        ("snapshot-every=10", "snapshot-every=10: a time of at least"),
+        (
+            "snapshot-every=10",
+            "snapshot-every=10: expected a time of at least",
+        ),
         ("file=", "the option file has no value"),
         ("manifest=", "the option manifest has no value"),
     ] {

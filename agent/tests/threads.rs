@@ -104,7 +104,7 @@ fn virtual_threads(feature: u32) -> Result<()> {
         let is_virtual = thread.name.ends_with("(virtual)");
         ensure!(timed != is_virtual, "{}", thread.name);
     }
-    let note = "virtual threads have no CPU time: their calls are counted, not timed";
+    let note = "virtual threads have no CPU clock, so their calls are counted but not timed";
     ensure!(
         run.profile.header.notes == [note],
         "{:?}",

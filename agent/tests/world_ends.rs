@@ -286,7 +286,9 @@ fn a_full_heap_is_told() -> Result<()> {
             "{observed}"
         );
         // A collection may find some more.
-        let told = observed.stderr.contains("no profile: the heap is full");
+        let told = observed
+            .stderr
+            .contains("no profile: the heap is full; give the JVM more heap (-Xmx)");
         ensure!(told || program.profile().is_ok(), "{observed}");
     }
     Ok(())

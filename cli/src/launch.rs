@@ -18,13 +18,13 @@ const AGENT: &str = "libloadhook_agent.so";
 
 /// The agent's library: beside this program, or in `../lib`.
 pub(crate) fn agent_path() -> Result<PathBuf> {
-    let program = env::current_exe().context("where is this program?")?;
+    let program = env::current_exe().context("cannot find the folder of loadhook itself")?;
     let folder = program.parent().unwrap_or(Path::new("."));
     let places = [folder.join(AGENT), folder.join("../lib").join(AGENT)];
     match places.iter().find(|place| place.is_file()) {
         Some(found) => Ok(found.canonicalize()?),
         None => bail!(
-            "{AGENT} lies neither in {} nor in {}",
+            "{AGENT}, the agent, is neither in {} nor in {}: build it (cargo build -p loadhook-agent) or copy it there",
             folder.display(),
             folder.join("../lib").display()
         ),
@@ -70,11 +70,13 @@ impl Launch<'_> {
         let is_java = is_java(self.command);
         let name = program.display();
         if let Some(refused) = java_options::refused(is_java.then_some(arguments)) {
-            bail!("{refused}: the JVM takes no agent with this option");
+            bail!("{refused}: this option cannot be combined with a Java agent; run without it");
         }
         let agent = utf8(self.agent)?;
         if agent.contains('=') {
-            bail!("{agent}: the JVM takes no agent from a path with an equals sign");
+            bail!(
+                "{agent}: a JVM cannot load an agent from a path with an equals sign; move loadhook to another folder"
+            );
         }
         let option = format!("-agentpath:{agent}={}", self.options);
         let mut command = Command::new(program);
@@ -83,7 +85,7 @@ impl Launch<'_> {
         if let Some(place) = &other {
             command.args(arguments);
             say!(
-                "loadhook: {place} has the agent already: its options hold, and the profile goes where they say"
+                "loadhook: {place} already loads the agent; the options given there apply, those of this loadhook run are ignored"
             );
         } else if is_java {
             command.arg(option).args(arguments);
@@ -98,7 +100,7 @@ impl Launch<'_> {
                 .args(arguments)
                 .env("JAVA_TOOL_OPTIONS", tool_options);
             say!(
-                "loadhook: {name} is not java: the agent goes by JAVA_TOOL_OPTIONS into every JVM it starts"
+                "loadhook: {name} is not the java launcher; every JVM that it starts will be profiled (through JAVA_TOOL_OPTIONS)"
             );
         }
         let held = Held::new()?;
@@ -126,6 +128,10 @@ impl Launch<'_> {
 
 /// A path as the agent's options can hold it.
 pub(crate) fn utf8(path: &Path) -> Result<&str> {
-    path.to_str()
-        .with_context(|| format!("{}: not a name in UTF-8", path.display()))
+    path.to_str().with_context(|| {
+        format!(
+            "{}: the name is not UTF-8; give the file another one",
+            path.display()
+        )
+    })
 }

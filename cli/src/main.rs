@@ -21,7 +21,7 @@ use clap::{Parser, Subcommand};
 
 use crate::output::say;
 
-/// Instruments Java classes for exact profiles.
+/// Profiles Java programs by counting and timing every call.
 #[derive(Debug, Parser)]
 #[command(name = "loadhook", version, arg_required_else_help = true)]
 struct CommandLine {
@@ -31,17 +31,17 @@ struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a Java program and show where its time goes, call by call
+    /// Run a Java program, then show which methods took the time
     Run(run::RunArgs),
-    /// Show a profile: table, tree, page, or another tool's format
+    /// Show a profile as a table, tree or page, or convert it for another tool
     Report(report::ReportArgs),
-    /// Print the path of the agent's library
+    /// Print the path of the agent, for -agentpath
     AgentPath,
-    /// Print a class as text, or two side by side
+    /// Print a class file as text, or compare two
     Inspect(inspect::InspectArgs),
-    /// Insert probes into class files, folders and archives
+    /// Instrument class files, folders and archives on disk
     Rewrite(rewrite::RewriteArgs),
-    /// Show what a heap dump holds, or dump the heap of a running JVM
+    /// Dump the heap of a running JVM, or show what a heap dump contains
     Heap(heap::HeapArgs),
 }
 

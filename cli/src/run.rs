@@ -19,20 +19,20 @@ use crate::output::{check_writable, is_same, say};
 /// How calls are timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Timing {
-    /// Every call counted, short ones timed at random
+    /// Count every call; time short hot calls on a random sample, all others exactly
     Adaptive,
-    /// Every call counted and timed
+    /// Count and time every call
     Exact,
-    /// Every call counted, none timed
+    /// Count every call, time none
     Count,
-    /// None counted, with --alloc
+    /// Do not count calls (only with --alloc)
     None,
 }
 
-/// What time calls are charged.
+/// Clock used to time calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Clock {
-    /// Time on the clock
+    /// Elapsed time, waiting included
     Wall,
     /// Processor time of the thread
     Cpu,
@@ -42,66 +42,77 @@ enum Clock {
 #[derive(Debug, Args)]
 #[command(override_usage = "loadhook run [OPTIONS] [--] <COMMAND>...")]
 pub(crate) struct RunArgs {
-    /// Instrument only what these patterns name, as com.example.** or
-    /// com.example.Service::handle* (default: all that is not the JDK's)
+    /// Instrument only the classes and methods that match, for example
+    /// com.example.** or com.example.Service::handle* (default: every class
+    /// that is not the JDK's)
     #[arg(long, value_name = "PATTERNS")]
     pub(crate) include: Vec<String>,
 
-    /// Leave out what these patterns name
+    /// Do not instrument the classes and methods that match
     #[arg(long, value_name = "PATTERNS")]
     exclude: Vec<String>,
 
-    /// Patterns to include, one a line; # begins a comment
+    /// Read patterns to include from a file, one a line; # begins a comment
     #[arg(long, value_name = "FILE")]
     pub(crate) include_file: Vec<PathBuf>,
 
-    /// Instrument trivial methods too: at most 24 instructions, no call, no
+    /// Also instrument trivial methods: at most 24 instructions, no call, no
     /// loop
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// How calls are timed (default: adaptive, with --alloc none)
+    /// How calls are timed (default: adaptive; none if --alloc is given)
     #[arg(long, value_enum)]
     timing: Option<Timing>,
 
-    /// What time calls are charged
+    /// Clock used to time calls
     #[arg(long, value_enum, default_value = "wall")]
     clock: Clock,
 
-    /// Who allocates what: exact (what the instrumented methods make), sampled,
-    /// sampled=BYTES (what anybody makes, one sample in so many bytes, 512k
-    /// unless told), live, live=BYTES (the same, and what of the samples is
-    /// still alive), live=exact (all that anybody makes, and what of it is)
+    /// Record allocations, by place and type: exact, sampled[=BYTES],
+    /// live[=BYTES] or live=exact
+    ///
+    /// exact counts every allocation of the instrumented classes. sampled
+    /// samples the allocations of all classes, one in BYTES bytes on average
+    /// (default 512k). live does the same and finds out which sampled objects
+    /// are still alive. live=exact records every allocation of all classes, and
+    /// which objects are still alive. Calls are then not timed, unless --timing
+    /// is given.
     #[arg(long, value_name = "MODE", value_parser = alloc)]
     pub(crate) alloc: Option<String>,
 
-    /// With --alloc exact: allocations by calling context
+    /// Also record the calls that led to each allocation (only with --alloc
+    /// exact)
     #[arg(long, requires = "alloc")]
     alloc_context: bool,
 
-    /// Most nodes of the call tree (default: 1000000)
+    /// Maximum number of call-tree nodes (default: 1000000)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     max_nodes: Option<u32>,
 
-    /// The profile to write; %p in its name is the process id. A name without %p holds
-    /// all profiles of a command that starts several JVMs, beside one of each
+    /// Write the profile to this file; %p in its name is the process id
+    ///
+    /// If the command is not java itself, it may start several JVMs. A name
+    /// without %p then holds the profiles of all JVMs together, and each JVM
+    /// also writes its own file beside it, x-PID.pb.gz. Missing folders are made.
     #[arg(short, long, value_name = "FILE", default_value = "loadhook-%p.pb.gz")]
     output: PathBuf,
 
-    /// Write a page with flame graph, table and tree too
+    /// Also write an HTML page with flame graph, method table and call tree
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 
-    /// Write the profile so often too, as 500ms, 10s or 5m, 100ms at least: a
-    /// killed JVM leaves the last one
+    /// Also write the profile at this interval, for example 500ms, 10s or 5m
+    /// (at least 100ms); if the JVM is killed, the last one remains
     #[arg(long, value_name = "TIME", value_parser = time)]
     snapshot_every: Option<Duration>,
 
-    /// List the methods that were left alone
+    /// Show which classes have methods that were not instrumented, and why;
+    /// loadhook report --explain -o FILE lists the methods
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// Rows of the table
+    /// Maximum number of rows of the table
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
 
@@ -112,13 +123,13 @@ pub(crate) struct RunArgs {
 
 /// A time between snapshots.
 fn time(text: &str) -> Result<Duration, String> {
-    interval(text).ok_or_else(|| format!("{INTERVAL}, is expected"))
+    interval(text).ok_or_else(|| format!("expected {INTERVAL}"))
 }
 
 fn alloc(text: &str) -> Result<String, String> {
     match AllocationMode::read(text) {
         Some(_) => Ok(text.to_owned()),
-        None => Err(format!("{ALLOCATION_MODES} is expected")),
+        None => Err(format!("expected {ALLOCATION_MODES}")),
     }
 }
 
@@ -210,8 +221,11 @@ impl RunArgs {
         self.alloc.as_deref().and_then(AllocationMode::read)
     }
 
-    /// Says which options have nothing to choose from.
+    /// Says what the options turn off, and which of them have no effect.
     fn warn(&self) {
+        if self.alloc.is_some() && self.timing.is_none() {
+            say!("loadhook: --alloc turns call timing off; for both, add --timing adaptive");
+        }
         let given = [
             ("--include", !self.include.is_empty()),
             ("--include-file", !self.include_file.is_empty()),
@@ -222,7 +236,7 @@ impl RunArgs {
         if let Some(mode) = self.alloc.as_deref().filter(|_| !self.changes_classes()) {
             for (option, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
                 say!(
-                    "loadhook: {option} has no effect without --timing: --alloc {mode} is of all classes"
+                    "loadhook: {option} has no effect: --alloc {mode} covers all classes; to choose which calls are timed, add --timing"
                 );
             }
         }
@@ -231,7 +245,9 @@ impl RunArgs {
             Some(timing) => matches!(timing, Timing::Count | Timing::None),
         };
         if self.clock == Clock::Cpu && times_none {
-            say!("loadhook: --clock has no effect without --timing adaptive or exact");
+            say!(
+                "loadhook: --clock has no effect: calls are not timed; add --timing adaptive or exact"
+            );
         }
     }
 
@@ -266,7 +282,7 @@ impl IncludeFile {
             .include_lines(&text)
             .map_err(|(line, error)| anyhow::Error::new(error).context(format!("{name}:{line}")))?;
         if found == 0 {
-            bail!("{name}: there is no pattern in it");
+            bail!("{name}: the file holds no pattern");
         }
         if fs::metadata(file).is_ok_and(|file| file.is_file()) {
             return Ok(IncludeFile::Named(std::path::absolute(file)?));
@@ -290,7 +306,8 @@ impl Target {
         let file = std::path::absolute(output)?;
         utf8(&file)?;
         let name = file.file_name().and_then(|name| name.to_str());
-        let name = name.context("--output: a file is expected")?;
+        let name = name
+            .with_context(|| format!("--output: {}: not the name of a file", output.display()))?;
         // In folders it stands for itself.
         if is_java || name.contains("%p") {
             return Ok(Target { file, whole: None });
@@ -308,7 +325,7 @@ impl Target {
 /// Runs the command; its exit code is ours.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if args.alloc.is_none() && args.timing == Some(Timing::None) {
-        bail!("--timing none needs --alloc");
+        bail!("--timing none measures nothing without --alloc");
     }
     if args.alloc_context && args.alloc_mode() != Some(AllocationMode::Exact) {
         bail!("--alloc-context needs --alloc exact");
@@ -324,12 +341,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         && is_same(html, target.whole.as_ref().unwrap_or(&target.file))
     {
         bail!(
-            "{}: the profile and the page cannot be one file",
+            "{}: the profile and the page cannot be the same file; give -o or --html another name",
             html.display()
         );
     }
     args.warn();
-    let scratch = tempfile::tempdir().context("no temporary folder")?;
+    let scratch = tempfile::tempdir()
+        .context("cannot make a temporary folder (set TMPDIR to a folder with room)")?;
     let manifest = scratch.path().join("profiles");
     let launch = Launch {
         command: &args.command,

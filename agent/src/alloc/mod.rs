@@ -464,10 +464,10 @@ mod tests {
             location: 0,
         }];
         for (source, sample) in [
-            (Source::All, "samples of allocations"),
+            (Source::All, "samples"),
             (
                 Source::Vm { callers: false },
-                "objects that the VM made itself",
+                "objects that the JVM made itself",
             ),
         ] {
             let samples = Samples::new(source, Followed::Nothing);
@@ -491,7 +491,7 @@ mod tests {
             let lacks = state.lacks(source);
             assert_eq!(lacks.len(), 2, "{lacks:?}");
             assert!(lacks[0].starts_with(&format!("3 {sample} have (other methods)")));
-            assert!(lacks[1].starts_with("2 samples of allocations are of (other types)"));
+            assert!(lacks[1].starts_with("2 samples are shown as (other types)"));
         }
     }
 }

@@ -24,8 +24,9 @@ const LEAST_GROWTH: f64 = 5e4;
 
 /// What this version lacks: with an object that does not fit into a thread's
 /// buffer it forgets that the buffer was to end at the next one.
-const BEHIND_LARGE: &str = "JDK 11 does not show what a thread allocates behind an object too large \
-    for its buffer, until the buffer is full: with -XX:-UseTLAB, and G1 or ZGC, nothing is missing";
+const BEHIND_LARGE: &str = "JDK 11 does not report what a thread allocates after an object too \
+    large for its allocation buffer (TLAB), until the next buffer; run with -XX:-UseTLAB and G1 or ZGC \
+    to count all";
 
 /// From so many bytes on, an object may be too large for a thread's buffer.
 const LARGE: f64 = 32_768.0;
@@ -35,17 +36,18 @@ const MANY_LARGE: f64 = 0.05;
 
 /// Measured with 400 KB and 24 KB of small objects in turn: of these 2.6 times
 /// as many are estimated as there are on JDK 17 and 21, two thirds on JDK 11.
-const AROUND_LARGE: &str = "estimates may be wrong by more than their errors: with an object too large for \
-    a thread's buffer, as there are many of, this VM (before JDK 25) loses count of the thread's bytes; \
-    with -XX:-UseTLAB, and G1 or ZGC, they are right, on JDK 11 to an eighth";
+const AROUND_LARGE: &str = "estimates may be wrong by more than their errors: the program makes many objects too large for \
+    a thread's allocation buffer (TLAB), and JVMs before JDK 25 then lose count of the thread's bytes; \
+    run with -XX:-UseTLAB and G1 or ZGC for right estimates (on JDK 11, up to an eighth too low)";
 
 /// Where in the code, without its callers, and which type.
 type Leaf = (Option<Place>, u32);
 
-const AT_LAST_COLLECTION: &str = "what is alive is what was so at the last collection of the whole \
-    heap, without what was made since: this collector cannot be asked for one while the VM ends";
+const AT_LAST_COLLECTION: &str = "objects shown as alive were so at the last collection of the whole \
+    heap; newer ones are missing, since this garbage collector cannot run while the JVM ends";
 
-const NOT_LOOKED: &str = "what is alive may be gone: a suspended thread keeps others from looking";
+const NOT_LOOKED: &str =
+    "objects shown as alive may be gone, since a suspended thread prevented a check";
 
 /// What was alive at the first snapshot, to be compared with what is later.
 #[derive(Debug)]
@@ -151,7 +153,7 @@ impl Samples {
         let mut notes = picture.lacks.clone();
         if matches!(self.source, Source::Vm { .. }) && all.objects > 0.0 {
             notes.push(format!(
-                "{} of the objects were made by the VM itself",
+                "{} of the objects were made by the JVM itself",
                 count(all.objects as u64)
             ));
         }
@@ -255,7 +257,7 @@ impl Samples {
                 false => String::new(),
             };
             format!(
-                "more is alive than at the first snapshot: {}{error} of {}",
+                "growing: {}{error} more alive than at the first snapshot, of {}",
                 size(bytes),
                 picture.describe(leaf)
             )
@@ -269,21 +271,20 @@ impl State {
         let stacks = &self.stacks;
         let cut = match source {
             Source::Vm { .. } => format!(
-                "objects that the VM made itself have callers beyond the {DEPTH} innermost: they are below \
-                 (deeper); so are those without an instrumented class among the {DEPTH}, which may be others'"
+                "objects that the JVM made itself have stacks deeper than {DEPTH} frames; outer callers, \
+                 and objects without an instrumented class among these frames, are shown as (deeper)"
             ),
             _ => format!(
-                "samples of allocations have callers beyond the {DEPTH} innermost: they are below (deeper)"
+                "samples have stacks deeper than {DEPTH} frames; their outer callers are shown as (deeper)"
             ),
         };
         let unnamed = match source {
             Source::Vm { .. } => {
-                "objects that the VM made itself have (other methods) in their stacks, instrumented \
-                 or not: there was no room for more"
+                "objects that the JVM made itself have (other methods) in their stacks, since the table \
+                 of methods was full"
             }
             _ => {
-                "samples of allocations have (other methods) in their stacks: there was no room \
-                 for more"
+                "samples have (other methods) in their stacks, since the table of methods was full"
             }
         };
         let lacks = [
@@ -291,22 +292,19 @@ impl State {
             (stacks.unnamed, unnamed.to_owned()),
             (
                 stacks.without_callers,
-                "samples of allocations lack their callers: there was no room for more stacks"
-                    .to_owned(),
+                "samples have no callers, since the table of stacks was full".to_owned(),
             ),
             (
                 self.without_site,
-                "samples of allocations lack site and type: there was no room for more sites"
-                    .to_owned(),
+                "samples have neither place nor type, since the table of sites was full".to_owned(),
             ),
             (
                 self.without_type,
-                "samples of allocations are of (other types): there was no room for more"
-                    .to_owned(),
+                "samples are shown as (other types), since the table of types was full".to_owned(),
             ),
             (
                 self.missed,
-                "objects were not followed: there was no room for more".to_owned(),
+                "objects were not followed, since the table of objects was full".to_owned(),
             ),
         ];
         let told = lacks.into_iter().filter(|(number, _)| *number > 0);

@@ -46,10 +46,10 @@ pub unsafe extern "system" fn Agent_OnLoad(
         let options = unsafe { text(options) };
         // SAFETY: `vm` is the running VM's.
         let Some(jvmti) = (unsafe { environment(vm) }) else {
-            return Err(Refusal::Vm("this VM has no JVM TI 11".to_owned()));
+            return Err(Refusal::Vm("this JVM has no JVM TI version 11".to_owned()));
         };
         if AGENT.get().is_some() {
-            tell::line("loaded twice; the first one's options hold");
+            tell::line("the agent is loaded twice; the options of the first one apply");
             return Ok(());
         }
         let agent = events::load(jvmti, &options)?;

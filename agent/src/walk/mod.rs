@@ -62,12 +62,12 @@ impl std::fmt::Display for Fault {
         match self {
             Fault::Changed => write!(
                 f,
-                "classes are loaded faster than they can be looked at ({ATTEMPTS} attempts)"
+                "classes are loaded faster than they can be read ({ATTEMPTS} attempts); try again"
             ),
             Fault::Odd(what) => f.write_str(what),
             Fault::Vm(error) => write!(f, "{error}"),
             Fault::Io(error) => write!(f, "{error}"),
-            Fault::Panicked => write!(f, "internal error, told on the program's standard error"),
+            Fault::Panicked => write!(f, "internal error; see the standard error of the program"),
         }
     }
 }
@@ -101,10 +101,10 @@ impl Options {
                 Some(("heap-dump", name)) => file = Some(list::unescaped(name).into()),
                 Some(("max-memory", bytes)) => {
                     let bytes = bytes.parse();
-                    max_memory = Some(bytes.map_err(|_| format!("{item}: a number is expected"))?);
+                    max_memory = Some(bytes.map_err(|_| format!("{item}: expected a number"))?);
                 }
                 _ => {
-                    return Err("to a JVM that runs, it is attached for heap dumps only".to_owned());
+                    return Err("the agent can be attached to a running JVM for heap dumps only; to profile, start the program with loadhook run".to_owned());
                 }
             }
         }
@@ -157,7 +157,7 @@ struct Environment(Jvmti);
 
 impl Environment {
     fn new(environment: impl Fn() -> Option<Jvmti>) -> Result<Environment, Fault> {
-        let jvmti = environment().ok_or(Fault::Odd("this VM has no JVM TI 11"))?;
+        let jvmti = environment().ok_or(Fault::Odd("this JVM has no JVM TI version 11"))?;
         let environment = Environment(jvmti);
         jvmti.add_capabilities(Capabilities::of(&[
             capability::CAN_TAG_OBJECTS,
@@ -271,7 +271,10 @@ mod tests {
             ("", "only"),
             ("max-memory=1", "heap-dump=FILE"),
             ("heap-dump=a", "max-memory=BYTES"),
-            ("heap-dump=a,max-memory=-1", "max-memory=-1: a number"),
+            (
+                "heap-dump=a,max-memory=-1",
+                "max-memory=-1: expected a number",
+            ),
             ("heap-dump=a,alloc=exact", "only"),
         ] {
             let error = read(text).expect_err("wrong");

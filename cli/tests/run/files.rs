@@ -10,16 +10,14 @@ use crate::jvms::script;
 fn files_that_cannot_be_written_are_told_before_the_start() {
     let folder = folder();
     fs::create_dir_all(folder.path().join("a,b")).expect("ours");
+    fs::write(folder.path().join("text"), "").expect("ours");
     for (options, said) in [
-        (
-            ["-o", "none/x.pb.gz"],
-            "none/x.pb.gz: No such file or directory",
-        ),
+        (["-o", "text/x.pb.gz"], "/text is not a folder\n"),
         (["-o", "a,b"], "a,b: not a file"),
         (["-o", "/dev/full"], "/dev/full: not a file"),
         (
-            ["--html", "none/x.html"],
-            "none/x.html: No such file or directory",
+            ["--html", "text/x.html"],
+            "text/x.html: text is not a folder\n",
         ),
         (["--html", "a,b"], "a,b: not a file"),
         (
@@ -31,6 +29,52 @@ fn files_that_cannot_be_written_are_told_before_the_start() {
         result.expect(1, "", &["error: ", said]);
         assert!(profiles(folder.path()).is_empty());
     }
+}
+
+/// By every command that writes, and by the agent alone, also where the program removes them.
+#[test]
+fn missing_folders_are_made() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    let options = ["-o", "a/b/x.pb.gz", "--html", "c/x.html"];
+    done(&mut run(folder.path(), &options, &["serve"])).expect(
+        0,
+        SERVED,
+        &["profile: a/b/x.pb.gz"],
+    );
+    let classes = classes();
+    let whole = classes.display().to_string();
+    let class = classes.join("shop/Shop.class").display().to_string();
+    for arguments in [
+        &["report", "a/b/x.pb.gz", "-o", "d/e/table"][..],
+        &["rewrite", &class, "-o", "f/g/Shop.class"],
+        &[
+            "rewrite",
+            &whole,
+            "-o",
+            "m/n",
+            "--tracker",
+            "jar:h/i/tracker.jar",
+        ],
+    ] {
+        let result = done(&mut loadhook(folder.path(), arguments));
+        assert_eq!(result.code, Some(0), "{arguments:?}: {}", result.err);
+    }
+    for file in [
+        "a/b/x.pb.gz",
+        "c/x.html",
+        "d/e/table",
+        "f/g/Shop.class",
+        "m/n/shop/Shop.class",
+        "h/i/tracker.jar",
+    ] {
+        assert!(path(file).is_file(), "{file}");
+    }
+    // As `mvn clean` does.
+    let script = "rm -r k; exec java -cp \"$0\" shop.Shop serve";
+    let mut command = loadhook(folder.path(), &["run", "-o", "k/l/x-%p.pb.gz", "--"]);
+    command.args(["sh", "-c", script]).arg(&classes);
+    done(&mut command).expect(0, SERVED, &["profile: k/l/x-"]);
 }
 
 #[test]
@@ -60,10 +104,18 @@ fn the_page_does_not_replace_the_profile() {
             &["-o", "one", "--html", html],
             &["serve"],
         ));
-        result.expect(1, "", &["the profile and the page cannot be one file"]);
+        result.expect(
+            1,
+            "",
+            &["the profile and the page cannot be the same file; give -o or --html another name"],
+        );
         let options = ["run", "-o", "one", "--html", html, "--", "./no-java"];
         let result = done(&mut loadhook(folder.path(), &options));
-        result.expect(1, "", &["the profile and the page cannot be one file"]);
+        result.expect(
+            1,
+            "",
+            &["the profile and the page cannot be the same file; give -o or --html another name"],
+        );
     }
 }
 
@@ -136,7 +188,7 @@ fn a_link_stays_one_behind_a_script() {
     let options = ["run", "-o", "x.pb.gz", "--", "sh", "-c", &command];
     for _ in ["dangling", "not"] {
         let result = done(&mut loadhook(folder.path(), &options));
-        result.expect(0, SERVED, &["profile: x.pb.gz (a picture: "]);
+        result.expect(0, SERVED, &["profile: x.pb.gz (as a page: "]);
         assert!(fs::read_link(path("x.pb.gz")).is_ok());
         assert_eq!(mode(&path("kept/all.pb.gz")), 0o600);
         assert_eq!(profiles(folder.path()), ["x.pb.gz"]);

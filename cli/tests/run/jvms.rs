@@ -24,7 +24,7 @@ pub(crate) fn script(folder: &Path) {
 fn each_jvm_of_a_script_has_its_own_profile() {
     let folder = folder();
     script(folder.path());
-    let said = "./twice is not java: the agent goes by JAVA_TOOL_OPTIONS into every JVM it starts";
+    let said = "./twice is not the java launcher; every JVM that it starts will be profiled (through JAVA_TOOL_OPTIONS)";
     let mut command = loadhook(folder.path(), &["run", "--", "./twice"]);
     command.env("JAVA_TOOL_OPTIONS", "-Dgreeting=,hello");
     let result = done(&mut command);
@@ -82,7 +82,7 @@ fn each_jvm_of_a_script_has_its_own_profile() {
     let command = format!("exec java -cp '{}' shop.Shop serve", classes().display());
     let options = ["run", "-o", "one.pb.gz", "--", "sh", "-c", &command];
     let result = done(&mut loadhook(folder.path(), &options));
-    result.expect(0, SERVED, &["profile: one.pb.gz (a picture: "]);
+    result.expect(0, SERVED, &["profile: one.pb.gz (as a page: "]);
     assert_eq!(profiles(folder.path()).len(), 4);
 }
 
@@ -124,7 +124,7 @@ fn what_is_lost_hides_nothing_else() {
     let told = [
         "shop.Shop serve\n",
         "loadhook: page.html: ",
-        "\nprofile: x.pb.gz (a picture: ",
+        "\nprofile: x.pb.gz (as a page: ",
     ];
     result.expect(0, SERVED, &told);
     assert_eq!(profiles(folder.path()), ["x.pb.gz"]);
@@ -177,7 +177,7 @@ fn children_inherit_what_is_in_the_environment_only() {
         SERVED,
         &[
             "profiles of 2 JVMs",
-            "a picture: loadhook report --merge x-",
+            "as a page: loadhook report --merge x-",
         ],
     );
     assert_eq!(profiles(folder.path()).len(), 3);
@@ -206,7 +206,7 @@ fn one_run_inside_another_is_told() {
     let inner = run(folder.path(), &["-o", "inner.pb.gz"], &["serve"]);
     let mut outer = loadhook(folder.path(), &["run", "-o", "outer.pb.gz", "--"]);
     outer.arg(inner.get_program()).args(inner.get_args());
-    let told = "loadhook: JAVA_TOOL_OPTIONS has the agent already";
+    let told = "loadhook: JAVA_TOOL_OPTIONS already loads the agent; the options given there apply";
     let result = done(&mut outer);
     result.expect(
         0,
@@ -222,7 +222,7 @@ fn one_run_inside_another_is_told() {
     let mut command = loadhook(folder.path(), &["run", "--", "java", &option, "-cp"]);
     command.arg(classes()).args(["shop.Shop", "exit", "3"]);
     let told = [
-        "loadhook: the command has the agent already",
+        "loadhook: the command already loads the agent; the options given there apply",
         "profile written to own.pb.gz",
     ];
     done(&mut command).expect(3, "", &told);

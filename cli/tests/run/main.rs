@@ -13,6 +13,7 @@ use std::path::Path;
 use common::{
     agent, calls, classes, done, folder, in_environment, loadhook, mode, profiles, read, run,
 };
+use loadhook_tests::jdk::Jdk;
 use unicode_width::UnicodeWidthStr;
 
 const SERVED: &str = "served 77461611\n";
@@ -30,7 +31,7 @@ fn the_program_is_untouched_and_a_table_follows() {
     let html = file.replace(".pb.gz", ".html");
     assert_eq!(
         last,
-        format!("profile: {file} (a picture: loadhook report {file} --format html -o {html})")
+        format!("profile: {file} (as a page: loadhook report {file} --format html -o {html})")
     );
     let title = result.err.lines().find(|line| line.contains("self %"));
     let columns = [
@@ -46,9 +47,9 @@ fn the_program_is_untouched_and_a_table_follows() {
     let row = |end: &str| result.err.lines().find(|line| line.ends_with(end));
     assert!(row("shop.Shop$Order.<init>").is_some_and(|row| row.contains(" 1,500 ")));
     assert!(
-        result
-            .err
-            .contains("methods left alone: 1 empty-finalize, 1 trivial"),
+        result.err.contains(
+            "2 methods not instrumented: 1 empty-finalize, 1 trivial (--all instruments them)"
+        ),
         "{}",
         result.err
     );
@@ -75,7 +76,7 @@ fn exit_codes_are_the_programs() {
         folder.path(),
         &["run", "--", "sh", "-c", "kill -9 $$"],
     ));
-    killed.expect(137, "", &["no profile was written"]);
+    killed.expect(137, "", &["loadhook: no profile. Possible causes: "]);
 }
 
 /// No option reaches the JVM as another one, or as one that stops it.
@@ -95,7 +96,14 @@ fn options_are_whole_when_they_reach_the_agent() {
     for time in wrong {
         let options = ["--snapshot-every", time];
         let result = done(&mut run(folder.path(), &options, &["serve"]));
-        result.expect(2, "", &["--snapshot-every", "a time of at least 100ms, as"]);
+        result.expect(
+            2,
+            "",
+            &[
+                "--snapshot-every",
+                "expected a time of at least 100ms, for example 500ms, 10s or 5m",
+            ],
+        );
     }
     let options = ["--snapshot-every", "100ms", "-o", "x.pb.gz"];
     done(&mut run(folder.path(), &options, &["serve"])).expect(0, SERVED, &["profile: x.pb.gz"]);
@@ -183,7 +191,9 @@ fn options_that_take_no_agent_are_refused_before_the_start() {
         let result = done(&mut command);
         match said {
             Some(said) => {
-                let line = format!("error: {said}: the JVM takes no agent with this option\n");
+                let line = format!(
+                    "error: {said}: this option cannot be combined with a Java agent; run without it\n"
+                );
                 result.expect(1, "", &[]);
                 assert_eq!(result.err, line);
             }
@@ -240,7 +250,7 @@ fn what_cannot_start_is_told() {
     let mut command = loadhook(folder.path(), &["run", "--", "java", "Main"]);
     let result = done(command.env("PATH", folder.path()));
     result.expect(127, "", &["error: cannot start java: No such file"]);
-    let no_profile = "loadhook: no profile was written: no JVM was started, none has ended by itself, or the agent said above why not\n";
+    let no_profile = "loadhook: no profile. Possible causes: no JVM started, it was killed, or see the message above\n";
     let result = start(&["java", "-XX:Nonsense", "Main"]);
     result.expect(1, "", &["Unrecognized VM option 'Nonsense'", no_profile]);
     assert_eq!(result.err.matches("loadhook").count(), 1);
@@ -253,11 +263,17 @@ fn the_agent_is_found_and_tells_its_options() {
     let path = agent().canonicalize().expect("installed");
     let result = done(&mut loadhook(folder.path(), &["agent-path"]));
     result.expect(0, &format!("{}\n", path.display()), &[]);
-    let mut java = in_environment(Path::new("java"), folder.path());
-    let result = done(
-        java.arg(format!("-agentpath:{}=help", path.display()))
-            .arg("-version"),
-    );
+    let mut helps = Vec::new();
+    for feature in [11, 17, 21, 25] {
+        let mut java = Jdk::find(feature).expect("a JDK").java();
+        java.arg(format!("-agentpath:{}=help", path.display()));
+        let help = done(java.arg("-version").env_remove("JAVA_TOOL_OPTIONS"));
+        assert_eq!((help.code, &*help.err), (Some(0), ""), "JDK {feature}");
+        helps.push(help.out);
+    }
+    assert!(helps.iter().all(|help| *help == helps[0]), "{helps:?}");
+    let widest = helps[0].lines().map(str::len).max();
+    assert!(widest <= Some(80), "{}", helps[0]);
     for option in [
         "include=",
         "exclude=",
@@ -267,6 +283,6 @@ fn the_agent_is_found_and_tells_its_options() {
         "max-nodes=",
         "file=",
     ] {
-        assert!(result.err.contains(option), "{option}: {}", result.err);
+        assert!(helps[0].contains(option), "{option}: {}", helps[0]);
     }
 }

@@ -87,7 +87,10 @@ fn faults_in_patterns_are_pointed_at() {
             "com..Foo",
             "a package name is missing\n    com..Foo\n        ^",
         ),
-        ("a.***", "no more than two stars\n    a.***\n        ^"),
+        (
+            "a.***",
+            "at most two stars can stand together\n    a.***\n        ^",
+        ),
         (
             "Foo::",
             "a method name, or *, is missing\n    Foo::\n         ^",
@@ -96,10 +99,10 @@ fn faults_in_patterns_are_pointed_at() {
             "Foo::bar(I",
             "the descriptor's ) is missing\n    Foo::bar(I\n              ^",
         ),
-        ("店::買う::", "no character of a method name"),
+        ("店::買う::", "this character cannot be in a method name"),
         (
             "Foo::bar(String[])",
-            "as in (I[Ljava/lang/String;)\n    Foo::bar(String[])\n             ^",
+            "for example (I[Ljava/lang/String;)\n    Foo::bar(String[])\n             ^",
         ),
         ("", "a pattern is missing\n    ok.**,\n          ^"),
     ] {
@@ -141,7 +144,7 @@ fn patterns_without_effect_are_told() {
     let alloc = ["--alloc", "sampled=4k", "--all", "--include", "shop.Order"];
     let said = |option: &str| {
         format!(
-            "loadhook: {option} has no effect without --timing: --alloc sampled=4k is of all classes\n"
+            "loadhook: {option} has no effect: --alloc sampled=4k covers all classes; to choose which calls are timed, add --timing\n"
         )
     };
     let result = done(&mut run(folder.path(), &alloc, &["serve"]));
@@ -150,7 +153,8 @@ fn patterns_without_effect_are_told() {
     let explained = [&alloc[..2], &["--explain"]].concat();
     let result = done(&mut run(folder.path(), &explained, &["serve"]));
     result.expect(0, SERVED, &[&said("--explain")]);
-    let no_clock = "loadhook: --clock has no effect without --timing adaptive or exact\n";
+    let no_clock =
+        "loadhook: --clock has no effect: calls are not timed; add --timing adaptive or exact\n";
     for (options, is_told) in [
         (&["--alloc=exact"][..], true),
         (&["--timing=count"], true),
@@ -165,7 +169,7 @@ fn patterns_without_effect_are_told() {
     for (bytes, fault) in [("8g", true), ("0", true), ("2147483647", false)] {
         let mode = format!("--alloc=sampled={bytes}");
         let result = done(&mut run(folder.path(), &[&mode], &["serve"]));
-        let bounds = "(BYTES from 1 to 2147483647, as 64k or 2m) is expected";
+        let bounds = "expected exact, sampled, sampled=BYTES, live, live=BYTES or live=exact (BYTES from 1 to 2147483647, for example 64k or 2m)";
         assert_eq!(result.err.contains(bounds), fault, "{}", result.err);
     }
     for timed in [&["--timing=count"], &["--alloc=exact"]] {
@@ -182,7 +186,7 @@ fn patterns_without_effect_are_told() {
     for (options, said) in [
         (
             &["--timing=none"][..],
-            "error: --timing none needs --alloc\n",
+            "error: --timing none measures nothing without --alloc\n",
         ),
         (
             &["--alloc=sampled", "--alloc-context"],
@@ -211,7 +215,7 @@ fn what_matched_nothing_is_named() {
     );
     assert!(!result.err.contains("`shop.**`"));
 
-    let nothing = "no instrumented method was called";
+    let nothing = "No instrumented method was called";
     let options = ["--include", "shop.Order"];
     done(&mut run(folder.path(), &options, &["serve"])).expect(
         0,
@@ -228,13 +232,17 @@ fn what_matched_nothing_is_named() {
         SERVED,
         &[
             nothing,
-            "methods left alone: 1 trivial",
-            "--all instruments trivial",
+            "1 trivial method not instrumented (--all instruments them)",
+            "--all also instruments trivial methods",
         ],
     );
     let version = ["run", "--", "java", "-version"];
     let result = done(&mut loadhook(folder.path(), &version));
-    result.expect(0, "", &[nothing, "the JDK's own classes are left out"]);
+    result.expect(
+        0,
+        "",
+        &[nothing, "the JDK's own classes are not instrumented"],
+    );
     let empty = folder.path().join("empty");
     fs::write(&empty, "# nothing\n\n").expect("ours");
     done(&mut run(
@@ -242,33 +250,94 @@ fn what_matched_nothing_is_named() {
         &["--include-file", "empty"],
         &["serve"],
     ))
-    .expect(1, "", &["empty: there is no pattern in it"]);
+    .expect(1, "", &["empty: the file holds no pattern"]);
 }
 
 #[test]
-fn methods_left_alone_are_listed_when_asked_for() {
+fn methods_not_instrumented_are_told_by_class() {
     let folder = folder();
     let options = ["--all", "-o", "x.pb.gz"];
-    let left_alone = "methods left alone: 1 empty-finalize";
+    let number = "1 empty-finalize method not instrumented\n";
     let name = "empty-finalize: shop.Shop$Order.finalize()V";
+    let by_class = "Methods not instrumented, by class:";
     let result = done(&mut run(folder.path(), &options, &["serve"]));
-    assert!(
-        result.err.contains(left_alone) && !result.err.contains(name),
-        "{}",
-        result.err
-    );
+    result.expect(0, SERVED, &[number]);
+    assert!(!result.err.contains(by_class), "{}", result.err);
+
     let options = [&options[..], &["--explain"]].concat();
     let result = done(&mut run(folder.path(), &options, &["serve"]));
-    result.expect(0, SERVED, &[left_alone, name]);
-    assert_eq!(result.err.matches(name).count(), 1);
+    let table = "methods  empty-finalize  class\n      1               1  shop.Shop$Order\n";
+    result.expect(0, SERVED, &[number, by_class, table]);
+    assert!(!result.err.contains(name), "{}", result.err);
     assert!(!result.err.contains("trivial"), "{}", result.err);
+
     let trivial = ["-o", "y.pb.gz", "--explain"];
     let result = done(&mut run(folder.path(), &trivial, &["serve"]));
-    let told = [name, "1 trivial", "\ntrivial: shop.Shop$Order.first()I\n"];
+    let told = [
+        "2 methods not instrumented: 1 empty-finalize, 1 trivial (--all instruments them)\n",
+        "methods  empty-finalize  trivial  class\n      2               1        1  shop.Shop$Order\n",
+    ];
     result.expect(0, SERVED, &told);
-    let report = ["report", "x.pb.gz", "--explain"];
-    let result = done(&mut loadhook(folder.path(), &report));
-    assert!(result.out.contains(name), "{}", result.out);
+
+    let report = |arguments: &[&str]| {
+        let arguments = [&["report", "y.pb.gz"], arguments].concat();
+        done(&mut loadhook(folder.path(), &arguments))
+    };
+    let plain = report(&[]);
+    assert!(!plain.out.contains(by_class) && !plain.out.contains(name));
+    let explained = report(&["--explain"]);
+    assert!(explained.out.contains(told[1]), "{}", explained.out);
+    report(&["--explain", "-o", "list"]).expect(0, "", &[]);
+    let list = fs::read_to_string(folder.path().join("list")).expect("written");
+    let methods = [name, "trivial: shop.Shop$Order.first()I"];
+    let methods = format!("\nMethods not instrumented:\n{}\n", methods.join("\n"));
+    assert!(list.ends_with(&methods), "{list}");
+
+    done(&mut run(folder.path(), &["-o", "z.pb.gz"], &["serve"])).expect(0, SERVED, &[]);
+    let unnamed = done(&mut loadhook(
+        folder.path(),
+        &["report", "z.pb.gz", "--explain"],
+    ));
+    let said = "warning: --explain: this profile does not name the methods that were not instrumented; run again with --explain\n";
+    assert_eq!(unnamed.err, said);
+}
+
+/// Without a word, times would be missed where they were expected.
+#[test]
+fn what_allocations_turn_off_is_told() {
+    let folder = folder();
+    let line = "loadhook: --alloc turns call timing off; for both, add --timing adaptive\n";
+    for (options, is_told) in [
+        (&["--alloc=exact"][..], true),
+        (&["--alloc=exact", "--alloc-context"], true),
+        (&["--alloc=live"], true),
+        (&["--alloc=exact", "--timing=adaptive"], false),
+        (&["--alloc=exact", "--timing=none"], false),
+        (&[], false),
+    ] {
+        let result = done(&mut run(folder.path(), options, &["serve"]));
+        result.expect(0, SERVED, &[]);
+        assert_eq!(
+            result.err.contains(line),
+            is_told,
+            "{options:?}: {}",
+            result.err
+        );
+    }
+    // The agent alone says so, too.
+    for (options, is_told) in [("alloc=exact", true), ("alloc=exact,timing=count", false)] {
+        let mut java = in_environment(Path::new("java"), folder.path());
+        java.arg(format!("-agentpath:{}={options}", agent().display()));
+        java.arg("-cp").arg(classes()).args(["shop.Shop", "serve"]);
+        let line = "loadhook: alloc= turns call timing off; for both, add timing=adaptive\n";
+        let result = done(&mut java);
+        assert_eq!(
+            result.err.contains(line),
+            is_told,
+            "{options}: {}",
+            result.err
+        );
+    }
 }
 
 /// It would hold the comma that divides the agent's options.

@@ -82,7 +82,7 @@ final class Pprof {
         long[] words = new long[4096];
         boolean first = true;
         if (!Tracker.beginSnapshot()) {
-            throw new IOException("a thread does not give the tracker's lock back");
+            throw new IOException("a thread holds the tracker's lock (is it suspended by a debugger?)");
         }
         try {
             for (int end = Tracker.snapshot(words); end != 0; end = Tracker.snapshot(words)) {
