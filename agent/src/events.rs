@@ -66,6 +66,8 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
                 ))
             })?;
     }
+    // Without it nobody knows which threads only waited.
+    let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_GET_THREAD_CPU_TIME]));
     // From JDK 21 on; before, there are no virtual threads.
     let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]));
     let samples = match options

@@ -64,6 +64,7 @@ const JVMTI: &[(&str, usize)] = &[
         "GetCurrentThreadCpuTime",
         jvmti::GET_CURRENT_THREAD_CPU_TIME,
     ),
+    ("GetThreadCpuTime", jvmti::GET_THREAD_CPU_TIME),
     ("AddCapabilities", jvmti::ADD_CAPABILITIES),
     ("RetransformClasses", jvmti::RETRANSFORM_CLASSES),
     ("SetHeapSamplingInterval", jvmti::SET_HEAP_SAMPLING_INTERVAL),
@@ -153,6 +154,10 @@ const CAPABILITIES: &[(&str, usize)] = &[
     (
         "can_get_current_thread_cpu_time",
         capability::CAN_GET_CURRENT_THREAD_CPU_TIME,
+    ),
+    (
+        "can_get_thread_cpu_time",
+        capability::CAN_GET_THREAD_CPU_TIME,
     ),
     (
         "can_generate_all_class_hook_events",

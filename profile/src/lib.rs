@@ -63,6 +63,7 @@ mod sites;
 pub mod snapshot;
 mod symbols;
 mod view;
+mod waiting;
 
 pub use allocation::{Allocations, Amount, Frame, Seen, Site};
 pub use allocation_mode::{ALLOCATION_MODES, AllocationMode};

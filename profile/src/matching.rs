@@ -79,6 +79,7 @@ mod tests {
                 name: "main".into(),
                 id: Some(1),
                 kind: ThreadKind::Platform,
+                cpu_ns: None,
                 nodes,
             }],
             methods,

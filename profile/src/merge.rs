@@ -1,5 +1,6 @@
 //! Several profiles as one.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::slice;
@@ -51,6 +52,17 @@ pub enum MergeError {
 ///
 /// Clocks or timing modes that cannot be added.
 pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
+    let all = runs(profiles)?;
+    if let [only] = &all[..] {
+        return Ok(only.clone().into_owned());
+    }
+    let all: Vec<&Profile> = all.iter().map(Cow::as_ref).collect();
+    let matching = Matching::of(all.iter().copied());
+    add(&all, |method| matching.key(method), Sort::Runs)
+}
+
+/// The runs that profiles are of: those of one process are parts of one run.
+pub(crate) fn runs(profiles: &[Profile]) -> Result<Vec<Cow<'_, Profile>>, MergeError> {
     let mut processes: Vec<Vec<&Profile>> = Vec::new();
     for profile in profiles {
         let process = &profile.header.process;
@@ -62,18 +74,16 @@ pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
             None => processes.push(vec![profile]),
         }
     }
-    let whole: Vec<Profile> = processes
-        .iter()
-        .filter(|parts| parts.len() > 1)
-        .map(|parts| add(parts, Method::key, Sort::Parts))
-        .collect::<Result<_, _>>()?;
-    let alone = processes.iter().filter(|parts| parts.len() == 1).flatten();
-    let all: Vec<&Profile> = alone.copied().chain(&whole).collect();
-    if let [only] = all[..] {
-        return Ok(only.clone());
+    // Whole ones first.
+    processes.sort_by_key(|parts| parts.len() > 1);
+    let mut runs = Vec::with_capacity(processes.len());
+    for parts in processes {
+        runs.push(match parts[..] {
+            [only] => Cow::Borrowed(only),
+            _ => Cow::Owned(add(&parts, Method::key, Sort::Parts)?),
+        });
     }
-    let matching = Matching::of(all.iter().copied());
-    add(&all, |method| matching.key(method), Sort::Runs)
+    Ok(runs)
 }
 
 /// What profiles are to each other.
@@ -111,6 +121,7 @@ fn add<'p>(
                 .entry((thread.kind, &thread.name))
                 .or_insert_with(|| {
                     merged.threads.push(ThreadTree {
+                        cpu_ns: Some(0),
                         nodes: Vec::new(),
                         ..thread.clone()
                     });
@@ -120,6 +131,8 @@ fn add<'p>(
             if into.id != thread.id {
                 into.id = None;
             }
+            let cpu_ns = into.cpu_ns.zip(thread.cpu_ns);
+            into.cpu_ns = cpu_ns.map(|(sum, more)| sum.saturating_add(more));
             places.push(*at as u32);
             add_tree(&mut into.nodes, &thread.nodes, paths, &indexes);
         }
@@ -383,6 +396,7 @@ mod tests {
                 name: "main".into(),
                 id: Some(1),
                 kind: ThreadKind::Platform,
+                cpu_ns: Some(7),
                 nodes: vec![Node {
                     calls: seconds,
                     ..Node::default()
@@ -404,6 +418,7 @@ mod tests {
         assert_eq!(header.notes.len(), 1);
         assert!(header.not_ended, "as one of them");
         assert_eq!(whole.threads[0].id, Some(1));
+        assert_eq!(whole.threads[0].cpu_ns, Some(14));
         // The ordinal tells loaders of a process apart, and the class is in both.
         let loaders: Vec<&str> = whole.methods.iter().map(|m| &*m.loader).collect();
         assert_eq!(loaders, ["l", "l#2"]);

@@ -135,6 +135,9 @@ pub struct ThreadTree {
     pub id: Option<u64>,
     /// Which threads these are.
     pub kind: ThreadKind,
+    /// Processor time from the first call on, in nanoseconds. `None` where it is unknown:
+    /// of virtual threads, without an agent, and with the CPU clock, which times by it.
+    pub cpu_ns: Option<u64>,
     /// The calling-context tree; parents come before their children.
     pub nodes: Vec<Node>,
 }

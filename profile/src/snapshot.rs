@@ -4,6 +4,7 @@
 //! |---|---|
 //! | header | 1, version 1, timing (0 adaptive, 1 exact, 2 count), clock (0 wall, 1 cpu), start in epoch ms, wall ns since, tracker bytes, overflowed calls, inside ps, outside ps, clock read ps |
 //! | thread | 2, thread id or -1, kind (0 live platform thread, 1 live virtual threads merged, 2 ended group), bytes of name, name in UTF-8, eight bytes a word, first byte highest, padded with zeros |
+//! | processor time | 5, what the thread before it took, in ns; absent where it is unknown |
 //! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double` |
 //! | end | 4 |
 //!
@@ -26,6 +27,7 @@ const HEADER: i64 = 1;
 const THREAD: i64 = 2;
 const NODE: i64 = 3;
 const END: i64 = 4;
+const CPU: i64 = 5;
 
 /// A decoded snapshot: a profile whose [`Node::method`] still holds the
 /// tracker's ids. [`crate::Symbols::profile`] gives them names.
@@ -161,6 +163,12 @@ impl Decoder {
                 let node = node(record, thread.nodes.len())?;
                 thread.nodes.push(node);
             }
+            CPU => {
+                let Some(thread) = self.snapshot.threads.last_mut() else {
+                    return Err(Stop::Bad("a processor time before any thread"));
+                };
+                thread.cpu_ns = Some(record.natural("a negative processor time")?);
+            }
             END => self.ended = true,
             _ => return Err(Stop::Bad("an unknown record tag")),
         }
@@ -245,6 +253,7 @@ fn thread(record: &mut Record<'_>) -> Result<ThreadTree, Stop> {
         name: String::from_utf8_lossy(&bytes[..len]).into(),
         id,
         kind,
+        cpu_ns: None,
         nodes: Vec::new(),
     })
 }

@@ -155,6 +155,7 @@ mod tests {
             name: "main".into(),
             id: Some(1),
             kind: Default::default(),
+            cpu_ns: None,
             nodes,
         };
         let profile = symbols.profile(Snapshot {
@@ -208,6 +209,7 @@ mod tests {
                 name: "main".into(),
                 id: Some(1),
                 kind: Default::default(),
+                cpu_ns: None,
                 nodes: [9, 7, 9, OVERFLOW].map(call).to_vec(),
             }],
         };

@@ -10,6 +10,7 @@ use crate::measure::Measure;
 use crate::model::{Profile, ThreadKind, ThreadTree, Timing};
 use crate::names::{names, printable};
 use crate::paths::Paths;
+use crate::waiting::{Waiting, only_waited};
 
 /// A profile seen through [`Options`].
 pub(crate) struct View<'p> {
@@ -23,6 +24,8 @@ pub(crate) struct View<'p> {
     /// What the chosen threads cost in all, before focusing; the 100 %.
     /// Nanoseconds, or calls where nothing was timed.
     pub(crate) whole: f64,
+    /// The threads that are left out since they only waited.
+    pub(crate) waiting: Waiting,
 }
 
 /// A thread's tree, or several laid over each other.
@@ -31,6 +34,8 @@ pub(crate) struct Tree {
     /// `None` for several threads.
     pub(crate) id: Option<u64>,
     pub(crate) kind: ThreadKind,
+    pub(crate) cpu_ns: Option<u64>,
+    pub(crate) only_waited: bool,
     /// Parents come before their children.
     pub(crate) entries: Vec<Entry>,
     first: Option<u32>,
@@ -83,7 +88,21 @@ pub(crate) enum Step {
 }
 
 impl<'p> View<'p> {
+    /// Without the threads that only waited, if none is asked for by name.
+    pub(crate) fn of_working_threads(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
+        let (waiting, left_out) = Waiting::of(profile, options);
+        let mut view = View::of(profile, options, &left_out);
+        view.waiting = waiting;
+        view
+    }
+
+    /// Of all threads that the options name.
     pub(crate) fn new(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
+        View::of(profile, options, &vec![false; profile.threads.len()])
+    }
+
+    /// Without the threads at the places marked.
+    pub(crate) fn of(profile: &'p Profile, options: &Options<'_>, left_out: &[bool]) -> View<'p> {
         let focused: Option<Vec<bool>> = options
             .focus
             .map(|focus| profile.methods.iter().map(focus).collect());
@@ -96,9 +115,11 @@ impl<'p> View<'p> {
                 .collect(),
             trees: Vec::new(),
             whole: 0.0,
+            waiting: Waiting::default(),
         };
-        for thread in &profile.threads {
-            if options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
+        let waited = only_waited(profile);
+        for (at, thread) in profile.threads.iter().enumerate() {
+            if left_out[at] || options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
                 continue;
             }
             let entries = entries(thread, profile);
@@ -112,6 +133,8 @@ impl<'p> View<'p> {
                 let mut tree = Tree::new(thread.name.to_string(), entries, view.counts_only());
                 tree.id = thread.id;
                 tree.kind = thread.kind;
+                tree.cpu_ns = thread.cpu_ns;
+                tree.only_waited = waited[at];
                 view.trees.push(tree);
             }
         }
@@ -440,6 +463,8 @@ impl Tree {
             name,
             id: None,
             kind: ThreadKind::default(),
+            cpu_ns: None,
+            only_waited: false,
             entries,
             first,
             links,

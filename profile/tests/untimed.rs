@@ -28,6 +28,7 @@ fn profile() -> Profile {
         name: "(virtual threads)".into(),
         id: None,
         kind: ThreadKind::Virtual,
+        cpu_ns: None,
         nodes: vec![untimed(None, 2, 7), untimed(Some(0), 1, 700)],
     });
     profile
@@ -140,6 +141,7 @@ fn means_are_of_timed_calls() {
         name: "daemon".into(),
         id: Some(2),
         kind: ThreadKind::Platform,
+        cpu_ns: None,
         nodes: vec![under_way, node(Some(0), 2, 1, [800, 800, 0])],
     });
     let table = text_of(&profile, Format::Table);
@@ -189,6 +191,7 @@ fn means_in_recursions_are_of_timed_calls() {
         name: "daemon".into(),
         id: Some(2),
         kind: ThreadKind::Platform,
+        cpu_ns: None,
         nodes: vec![under_way, node(Some(0), 2, 1, [700, 700, 0])],
     });
     let table = text_of(&profile, Format::Table);

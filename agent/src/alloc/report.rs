@@ -434,6 +434,7 @@ impl<'p> Builder<'p> {
                 name: owner.name.clone(),
                 id: owner.id,
                 kind: owner.kind,
+                cpu_ns: None,
                 nodes: Vec::new(),
             });
             threads.len() - 1

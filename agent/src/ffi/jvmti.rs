@@ -498,6 +498,19 @@ impl Jvmti {
             unsafe { self.function::<F>(jvmti::GET_CURRENT_THREAD_CPU_TIME)(self.env, &mut nanos) };
         if error == 0 { nanos } else { -1 }
     }
+
+    /// The processor time of a platform thread, in nanoseconds; −1 when the VM
+    /// cannot tell.
+    pub(crate) fn thread_cpu_time(self, thread: Reference) -> Long {
+        type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
+        let mut nanos: Long = -1;
+        // SAFETY: the thread is a reference of this thread's, and `nanos` is written
+        // before success is reported.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_THREAD_CPU_TIME)(self.env, thread.0, &mut nanos)
+        };
+        if error == 0 { nanos } else { -1 }
+    }
 }
 
 /// Memory of the VM that a class goes into; given back unless taken.

@@ -342,6 +342,21 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadCpuNanos(
         .map_or(-1, |agent| agent.jvmti.current_thread_cpu_time())
 }
 
+/// A thread's processor time, at its beginning, its end and at snapshots.
+///
+/// # Safety
+/// Called by the VM for `java.lang.$Loadhook.cpuNanos(Thread)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_cpuNanos(
+    _env: *mut c_void,
+    _class: Object,
+    thread: Object,
+) -> Long {
+    AGENT
+        .get()
+        .map_or(-1, |agent| agent.jvmti.thread_cpu_time(Reference(thread)))
+}
+
 /// Where the tracker reads ticks; it asks once.
 ///
 /// # Safety

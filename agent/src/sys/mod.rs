@@ -123,6 +123,7 @@ pub mod jvmti {
     pub const DISPOSE_ENVIRONMENT: usize = 126;
     pub const GET_SYSTEM_PROPERTY: usize = 130;
     pub const GET_CURRENT_THREAD_CPU_TIME: usize = 134;
+    pub const GET_THREAD_CPU_TIME: usize = 136;
     pub const ADD_CAPABILITIES: usize = 141;
     pub const RETRANSFORM_CLASSES: usize = 151;
     pub const GET_OBJECT_SIZE: usize = 153;
@@ -138,6 +139,7 @@ pub mod capability {
     pub const CAN_GET_SOURCE_FILE_NAME: usize = 11;
     pub const CAN_GET_LINE_NUMBERS: usize = 12;
     pub const CAN_GET_CURRENT_THREAD_CPU_TIME: usize = 22;
+    pub const CAN_GET_THREAD_CPU_TIME: usize = 23;
     pub const CAN_GENERATE_ALL_CLASS_HOOK_EVENTS: usize = 26;
     pub const CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS: usize = 29;
     pub const CAN_GENERATE_GARBAGE_COLLECTION_EVENTS: usize = 31;

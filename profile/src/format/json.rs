@@ -146,6 +146,8 @@ struct JsonThread<'a> {
     name: &'a str,
     id: Option<u64>,
     kind: ThreadKind,
+    cpu_ns: Option<u64>,
+    only_waited: bool,
 }
 
 #[derive(Serialize)]
@@ -192,6 +194,8 @@ impl Serialize for Threads<'_, '_> {
             name: &tree.name,
             id: tree.id,
             kind: tree.kind,
+            cpu_ns: tree.cpu_ns,
+            only_waited: tree.only_waited,
         }))
     }
 }

@@ -7,9 +7,10 @@ use unicode_width::UnicodeWidthStr;
 use super::columns::{Column, NARROWEST_NAME, fitted, text_table};
 use super::units::{self, Quantity, Unit};
 use super::{Explain, FEW_NOTES, Options, explained};
-use crate::model::{Header, Profile, Timing};
+use crate::model::{Clock, Header, Profile, Timing};
 use crate::names::{clipped, printable};
 use crate::view::{Row, View};
+use crate::waiting::mostly_waiting;
 
 /// Errors from this share of a time on are shown, in percent.
 const NOTABLE_ERROR: f64 = 5.0;
@@ -25,7 +26,7 @@ pub(super) fn write(
     options: &Options<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let view = View::new(profile, options);
+    let view = View::of_working_threads(profile, options);
     let mut rows = view.rows(options.sort);
     let all = rows.len();
     rows.truncate(options.top.unwrap_or(all));
@@ -54,6 +55,12 @@ pub(super) fn write(
                 },
             )?;
         }
+    }
+    if let Some(line) = view.waiting.line() {
+        writeln!(out, "{:>4}  {line}", "")?;
+    }
+    if let Some(line) = mostly_waiting(&view, &rows) {
+        writeln!(out, "{:>4}  {line}", "")?;
     }
     let estimated = rows.iter().any(|row| row.estimated);
     let has_bounds = rows.iter().any(|row| row.total_is_bound);
@@ -115,16 +122,42 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
             if calls == 1 { "call" } else { "calls" },
         ),
     ];
-    // Each thread adds the time of its own calls, waiting included.
-    let several = view.trees.len() > 1 && header.duration_ns > 0;
-    if several && !view.counts_only() && view.whole > header.duration_ns as f64 {
-        facts.push(format!("times are summed over {threads}"));
-    }
     // Where nothing is instrumented there is none.
     if header.tracker_bytes > 0 {
         facts.push(format!("tracker {}", units::bytes(header.tracker_bytes)));
     }
-    writeln!(out, "{}\n", lines(&facts, options.width))
+    writeln!(out, "{}", lines(&facts, options.width))?;
+    if let Some(line) = sum_over_threads(view, options.width) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out)
+}
+
+/// How to read times that several threads took at once.
+fn sum_over_threads(view: &View<'_>, width: usize) -> Option<String> {
+    let header = &view.profile.header;
+    if view.counts_only() || view.trees.len() < 2 {
+        return None;
+    }
+    let mut facts = vec![format!(
+        "Times are summed over {}: {} in {} elapsed",
+        view.threads(),
+        units::time(view.whole),
+        units::time(header.duration_ns as f64),
+    )];
+    if header.clock == Clock::Wall {
+        let cpu: Option<u64> = view.trees.iter().map(|tree| tree.cpu_ns).sum();
+        facts.push(match cpu {
+            // Code without probes may take some beside these calls.
+            Some(ns) => format!(
+                "{} on a processor, the rest waited",
+                units::time(view.whole.min(ns as f64))
+            ),
+            None => "waiting included".to_owned(),
+        });
+    }
+    facts.push("% is of that sum".to_owned());
+    Some(lines(&facts, width))
 }
 
 /// Facts beside each other, as many a line as fit into `width` columns.

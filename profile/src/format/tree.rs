@@ -20,7 +20,7 @@ pub(super) fn write(
     options: &Options<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let view = View::new(profile, options);
+    let view = View::of_working_threads(profile, options);
     let tree = view.merged();
     let shown = shown(&heaviest(&view, &tree.entries), options);
     let lines = lines(&tree, &shown);
@@ -54,6 +54,9 @@ pub(super) fn write(
                 options.min_percent
             )?,
         }
+    }
+    if let Some(line) = view.waiting.line() {
+        writeln!(out, "{line}")?;
     }
     for remark in unsized_remarks(view.unsized_objects()) {
         writeln!(out, "{remark}")?;

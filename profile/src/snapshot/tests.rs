@@ -11,6 +11,7 @@ fn stream() -> Vec<i64> {
     words.extend([3, -1, 4, 10, 10, 900, 800, 700, 0]);
     words.extend([3, 0, -1, 7, 2, 70, 70, 0, 2.5f64.to_bits().cast_signed()]);
     words.extend([3, 1, 4, 1, 1, 1, 1, 0, 0]);
+    words.extend([5, 1_234]);
     words.push(4);
     words
 }
@@ -43,6 +44,7 @@ fn every_field_arrives() {
     };
     assert_eq!((&*ended.name, ended.id), ("", None));
     assert_eq!(ended.kind, ThreadKind::Ended);
+    assert_eq!((ended.cpu_ns, worker.cpu_ns), (None, Some(1_234)));
     assert_eq!((&*worker.name, worker.id), ("worker-31", Some(17)));
     assert_eq!(worker.kind, ThreadKind::Platform);
     assert_eq!(
@@ -107,6 +109,8 @@ fn bad_words_are_placed() {
         (29, f64::NAN.to_bits().cast_signed()),
         (29, (-1.0f64).to_bits().cast_signed()),
         (31, 1), // a later node as parent
+        (11, 5), // processor time before a thread
+        (49, -1),
     ];
     for (position, value) in cases {
         let mut words = stream();
@@ -123,7 +127,7 @@ fn bad_words_are_placed() {
     words.push(4);
     let error = decode(&words).expect_err("after the end");
     assert_eq!(error.position, words.len() as u64 - 1);
-    insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 49 (value 4)");
+    insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 51 (value 4)");
 }
 
 proptest! {
@@ -147,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_word_never_panics(at in 0usize..49, value: i64) {
+    fn one_changed_word_never_panics(at in 0usize..51, value: i64) {
         let mut words = stream();
         words[at] = value;
         let _ = decode(&words);

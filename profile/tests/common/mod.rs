@@ -114,6 +114,7 @@ pub(crate) fn small() -> Profile {
         name: name.into(),
         id,
         kind,
+        cpu_ns: None,
         nodes,
     };
     Profile {
@@ -275,6 +276,7 @@ pub(crate) fn tree_of(methods: &[&str], nodes: Vec<Node>) -> Profile {
             name: "main".into(),
             id: None,
             kind: Default::default(),
+            cpu_ns: None,
             nodes,
         }],
         ..Profile::default()
@@ -359,6 +361,7 @@ pub(crate) fn large(size: u32) -> Profile {
             name: "main".into(),
             id: Some(1),
             kind: ThreadKind::Platform,
+            cpu_ns: None,
             nodes,
         }],
         allocations: None,
@@ -377,4 +380,9 @@ impl Random {
             .wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % u64::from(limit)) as u32
     }
+}
+
+/// Single runs, as sides of a comparison.
+pub(crate) fn pair<'p>(before: &'p Profile, after: &'p Profile) -> [&'p [Profile]; 2] {
+    [before, after].map(std::slice::from_ref)
 }

@@ -45,6 +45,9 @@ final class Groups {
             // Its own stay taken for it.
             Budget.giveBack(path.taken() - addition.made());
         }
+        long cpu = CpuTime.sum(addition.sum.cpu, path.cpuSpent);
+        // Neither call nor jump, or it is added twice.
+        addition.sum.cpu = cpu;
         Groups.addition = null;
     }
 

@@ -39,6 +39,10 @@ class Path extends AllocatingTree {
     String name;
     long id;
     boolean virtual;
+    /** The thread's {@link CpuTime} when it got the path. */
+    long cpuBegan;
+    /** What it took since, once it has ended. */
+    long cpuSpent;
     /** Of a virtual thread's: the bytes that the budget knows of. */
     private long told;
     /** The next one in the registry's chain, or in the pool. */
@@ -544,6 +548,6 @@ class Path extends AllocatingTree {
     @Override
     long bytes() {
         int[] marks = this.marks;
-        return super.bytes() + 200 + 8L * back.length + 8L * stamps.length + (marks == null ? 0 : 4L * marks.length);
+        return super.bytes() + 216 + 8L * back.length + 8L * stamps.length + (marks == null ? 0 : 4L * marks.length);
     }
 }

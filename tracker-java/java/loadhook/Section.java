@@ -12,12 +12,15 @@ final class Section {
     final long id;
     final String name;
     final Tree tree;
+    /** Its {@link CpuTime}. */
+    final long cpu;
 
-    Section(int kind, long id, String name, Tree tree) {
+    Section(int kind, long id, String name, Tree tree, long cpu) {
         this.kind = kind;
         this.id = id;
         this.name = name;
         this.tree = tree;
+        this.cpu = cpu;
     }
 
     Reading read() {

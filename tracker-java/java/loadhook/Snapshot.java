@@ -6,6 +6,7 @@ final class Snapshot {
     static final int THREAD = 2;
     static final int NODE = 3;
     private static final int END = 4;
+    private static final int CPU = 5;
     private static final int VERSION = 1;
     private static final int HEADER_WORDS = 11;
     private static final int NODE_WORDS = 9;
@@ -43,16 +44,16 @@ final class Snapshot {
                 new Addition(virtual, reading, Groups.mapFor(reading)).run();
             } else {
                 long id = Ids.areKnown() ? path.id : -1;
-                sections[count++] = new Section(Section.LIVE, id, path.name(), path);
+                sections[count++] = new Section(Section.LIVE, id, path.name(), path, cpu(path));
             }
         }
         if (anyVirtual) {
-            sections[count++] = new Section(Section.VIRTUAL, -1, "(virtual threads)", virtual);
+            sections[count++] = new Section(Section.VIRTUAL, -1, "(virtual threads)", virtual, CpuTime.UNKNOWN);
         }
         for (int at = 0; at < Groups.count; at++) {
-            Tree tree = Groups.TREES[at];
+            Sum tree = Groups.TREES[at];
             bytes += tree.bytes();
-            sections[count++] = new Section(Section.ENDED, -1, Groups.NAMES[at], tree);
+            sections[count++] = new Section(Section.ENDED, -1, Groups.NAMES[at], tree, tree.cpu);
         }
         long overflowed = Threads.untracked();
         long lost = Threads.lost();
@@ -79,7 +80,7 @@ final class Snapshot {
         }
         while (section < sections.length) {
             if (reading == null) {
-                int words = 4 + (name.length + 7) / 8;
+                int words = 6 + (name.length + 7) / 8;
                 if (at + words > buffer.length) {
                     return at;
                 }
@@ -102,6 +103,11 @@ final class Snapshot {
             ended = true;
         }
         return at;
+    }
+
+    /** Of a path whose thread may have ended. */
+    private static long cpu(Path path) {
+        return path.cpuSpent >= 0 ? path.cpuSpent : CpuTime.between(path.cpuBegan, CpuTime.of(path.thread()));
     }
 
     private int header(long[] buffer) {
@@ -132,6 +138,10 @@ final class Snapshot {
                 packed = packed << 8 | (of < length ? name[of] & 0xFF : 0);
             }
             buffer[at++] = packed;
+        }
+        if (section.cpu >= 0) {
+            buffer[at++] = CPU;
+            buffer[at++] = section.cpu;
         }
         return at;
     }

@@ -2,6 +2,9 @@ package loadhook;
 
 /** The sum of other trees. It has no more nodes than they, who have taken theirs of the limit. */
 final class Sum extends Tree {
+    /** The {@link CpuTime} of the threads that were added; unknown if that of one is. */
+    long cpu;
+
     Sum() {
         super(Timing.COUNT, 32);
     }

@@ -131,6 +131,9 @@ final class Threads {
                 path = register(thread, made);
             }
         }
+        if (path != null) {
+            path.cpuBegan = CpuTime.of(thread);
+        }
         return path;
     }
 
@@ -214,6 +217,8 @@ final class Threads {
         path.thread = weakly;
         path.held = Ids.areKnown() ? null : thread;
         path.name = name;
+        path.cpuBegan = CpuTime.UNKNOWN;
+        path.cpuSpent = CpuTime.UNKNOWN;
         path.owner = owner;
         path.next = chains[chain];
         chains[chain] = path;
@@ -239,6 +244,7 @@ final class Threads {
     /** A thread's end, told by itself or by the JVM; without the lock the next look at the threads finds it. */
     static void end(Thread thread) {
         Thread current = Thread.currentThread();
+        long cpu = thread == current ? CpuTime.of(current) : CpuTime.UNKNOWN;
         long ticket = 0;
         try {
             ticket = Lock.take(current);
@@ -247,6 +253,7 @@ final class Threads {
                 if (thread == current) {
                     path.finish();
                 }
+                path.cpuSpent = CpuTime.between(path.cpuBegan, cpu);
                 end(path);
             }
         } finally {

@@ -129,12 +129,16 @@ public final class Tracker {
         Clock.kind = clock;
         startMillis = System.currentTimeMillis();
         startNanos = System.nanoTime();
+        CpuTime.find();
         Calibration.rehearse();
         Budget.limit(maxNodes);
     }
 
     /** The current thread's processor time; the agent's. */
     static native long threadCpuNanos();
+
+    /** A thread's processor time, -1 if the VM cannot tell; the agent's. */
+    static native long cpuNanos(Thread thread);
 
     /** A thread is about to end, or has ended: its tree is merged with those of its like. */
     public static void threadEnd(Thread thread) {
@@ -163,8 +167,14 @@ public final class Tracker {
         Path own = Threads.leave();
         try {
             endSnapshot();
+            long cpu = own == null ? CpuTime.UNKNOWN : CpuTime.of(Thread.currentThread());
             // A tenth of what the program has run, since the loop has to be compiled; of a program of a moment nothing.
             Calibration.run(Math.min((System.nanoTime() - startNanos) / 10 - 20000000, 200000000));
+            if (own != null) {
+                // The program did not spend it.
+                long spent = CpuTime.between(cpu, CpuTime.of(Thread.currentThread()));
+                own.cpuBegan = CpuTime.sum(own.cpuBegan, spent);
+            }
             snapshot = begun();
             return snapshot != null;
         } finally {

@@ -224,6 +224,9 @@ impl Strings {
     fn thread(&self, bytes: &[u8], methods: usize) -> Result<ThreadTree, ReadError> {
         let message: Message<'_, 11> = Message::read(bytes)?;
         let [name, id, kind, ..] = message.numbers;
+        // Behind the columns, whose rows end where they do.
+        let with_cpu: Message<'_, 12> = Message::read(bytes)?;
+        let [.., cpu] = with_cpu.numbers;
         let node = |(at, row): (usize, Result<[u64; 11], ReadError>)| {
             let [
                 _,
@@ -265,6 +268,7 @@ impl Strings {
                 2 => ThreadKind::Ended,
                 _ => return Err(ReadError::Damaged("an unknown kind of thread")),
             },
+            cpu_ns: cpu.checked_sub(1),
             nodes: message
                 .rows(4)
                 .enumerate()

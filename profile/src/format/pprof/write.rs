@@ -248,6 +248,7 @@ impl<W: Write> File<W> {
             own.packed(9, nodes().map(|n| n.outermost_ns));
             own.packed(10, nodes().map(|n| n.child_ns));
             own.packed(11, nodes().map(|n| n.variance.to_bits()));
+            own.number(12, thread.cpu_ns.map_or(0, |ns| ns.saturating_add(1)));
         });
     }
 
