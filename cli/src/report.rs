@@ -24,6 +24,10 @@ pub(crate) struct ReportArgs {
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
+    /// With --diff: the profiles to compare with those before the --
+    #[arg(last = true, value_name = "AFTER")]
+    after: Vec<PathBuf>,
+
     /// Output format: table, tree, collapsed, pprof, json, html, speedscope,
     /// chrome or hprof
     #[arg(long, default_value = "table")]
@@ -58,8 +62,9 @@ pub(crate) struct ReportArgs {
     #[arg(long)]
     merge: bool,
 
-    /// Compare the second profile with the first: --diff A B. By --show, else by
-    /// a measure that both have; as table or json
+    /// Compare two profiles, --diff A B, or several runs of each side, which tells
+    /// change from noise: --diff A1 A2 A3… -- B1 B2 B3…; as table or json. By
+    /// --show, else by a measure that all have
     #[arg(long, conflicts_with = "merge")]
     diff: bool,
 
@@ -74,6 +79,35 @@ pub(crate) struct ReportArgs {
 }
 
 impl ReportArgs {
+    /// The profiles of both sides.
+    fn all_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.files.iter().chain(&self.after)
+    }
+
+    /// Refuses options that stand where only profiles can.
+    fn no_options_at_the_end(&self) -> Result<()> {
+        let is_option = |file: &&PathBuf| file.to_string_lossy().starts_with('-') && !file.exists();
+        match self.after.iter().find(is_option) {
+            Some(option) => bail!(
+                "{}: options stand before the --, behind it profiles only",
+                option.display()
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// How many of the profiles are those of the first side.
+    fn first_side(&self) -> Result<usize> {
+        match (self.files.len(), self.after.len()) {
+            (2, 0) => Ok(1),
+            (_, 0) => bail!(
+                "--diff compares two profiles, or several of each side with -- between them: \
+                 --diff A1 A2 A3 -- B1 B2 B3"
+            ),
+            (before, _) => Ok(before),
+        }
+    }
+
     /// Refuses what would be without effect.
     fn fit_the_format(&self) -> Result<()> {
         use Format::{Chrome, Collapsed, Hprof, Html, Json, Speedscope, Table, Tree};
@@ -122,11 +156,17 @@ impl ReportArgs {
             }
             (None, _) => return Ok(None),
         };
-        let mut pairs = self.files.iter().zip(profiles);
+        let mut pairs = self.all_files().zip(profiles);
         if let Some((file, _)) = pairs.find(|(_, profile)| !measure.is_in(profile)) {
             bail!("{}: {option}: {}", file.display(), lacking(measure));
         }
         Ok(self.show)
+    }
+
+    /// Whether calls decide the order, since single runs tell nothing sure about times.
+    fn is_exact_first(&self, measure: Option<Measure>) -> bool {
+        let is_single = self.files.len() == 1 || self.after.len() < 2;
+        measure == Some(Measure::Time) && is_single
     }
 
     /// Refuses to sort allocations by what only calls have, and calls by what only allocations have.
@@ -169,7 +209,7 @@ impl ReportArgs {
             };
             format!("{} has {what} only", file.display())
         };
-        let told: Vec<String> = self.files.iter().zip(profiles).map(told).collect();
+        let told: Vec<String> = self.all_files().zip(profiles).map(told).collect();
         format!(
             "nothing to compare: {}; profile both with the same --timing and --alloc",
             told.join(", ")
@@ -196,7 +236,7 @@ impl ReportArgs {
 
     /// Says of which programs only a part is compared; other reports have it below their numbers.
     fn warn_of_parts(&self, profiles: &[Profile]) {
-        for (file, profile) in self.files.iter().zip(profiles) {
+        for (file, profile) in self.all_files().zip(profiles) {
             if profile.header.not_ended {
                 say!("warning: {}: {NOT_ENDED}", file.display());
             }
@@ -209,7 +249,7 @@ impl ReportArgs {
             .output
             .as_ref()
             .filter(|_| self.format != Format::Pprof)
-            && self.files.iter().any(|file| is_one_file(file, output))
+            && self.all_files().any(|file| is_one_file(file, output))
         {
             bail!(
                 "{}: the report would replace the profile that it is made from; give -o another name",
@@ -224,18 +264,17 @@ impl ReportArgs {
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let focus = Focus::parse(&args.focus)?;
     if args.diff {
-        if args.files.len() != 2 {
-            bail!("--diff compares two profiles: --diff A B");
-        }
+        args.first_side()?;
         if !matches!(args.format, Format::Table | Format::Json) {
             bail!("--diff writes --format table or json only");
         }
-    } else if args.files.len() > 1 && !args.merge {
-        bail!("several profiles: add --merge to sum them, or --diff to compare two");
+    } else if args.all_files().count() > 1 && !args.merge {
+        bail!("several profiles: add --merge to sum them, or --diff to compare them");
     }
+    args.no_options_at_the_end()?;
     args.fit_the_format()?;
     args.keep_the_profiles()?;
-    let profiles: Vec<Profile> = args.files.iter().map(|f| read(f)).collect::<Result<_>>()?;
+    let profiles: Vec<Profile> = args.all_files().map(|f| read(f)).collect::<Result<_>>()?;
     let names = |method: &Method| focus.names(method);
     let text = args.thread.as_deref().unwrap_or_default();
     let group = without_numbers(text);
@@ -247,7 +286,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
     let options = Options {
         measure,
-        sort: args.sort.as_ref().map(|word| word.sort).unwrap_or_default(),
+        sort: match &args.sort {
+            Some(word) => word.sort,
+            None if args.diff && args.is_exact_first(measure) => Sort::Calls,
+            None => Sort::default(),
+        },
         top: args.top,
         focus: (!args.focus.is_empty()).then_some(&names as &dyn Fn(&Method) -> bool),
         thread: args
@@ -270,8 +313,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     // A vector takes all: what fails is refused.
     let refused = || format!("--format {}", args.format.as_str());
     match &profiles[..] {
-        [before, after] if args.diff => {
-            compare([before, after], args.format, &options, &mut bytes)?;
+        all if args.diff => {
+            let sides = all.split_at(args.first_side()?);
+            compare(sides.into(), args.format, &options, &mut bytes)?;
         }
         [profile] => {
             let written = args.format.write(profile, &options, &mut bytes);
@@ -293,25 +337,24 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     }
 }
 
-/// Writes what the second profile has more or less of.
+/// Writes what the second side has more or less of.
 fn compare(
-    pair: [&Profile; 2],
+    sides: [&[Profile]; 2],
     format: Format,
     options: &Options<'_>,
     out: &mut dyn Write,
 ) -> Result<()> {
-    let [before, after] = pair;
     if options.measure == Some(Measure::Time) {
-        let changes = diff::diff(before, after, options)?;
+        let compared = diff::diff(sides, options)?;
         match format {
-            Format::Json => diff::write_json(&changes, pair, out)?,
-            _ => diff::write(&changes, before.header.timing, options, out)?,
+            Format::Json => diff::write_json(&compared, options, out)?,
+            _ => diff::write(&compared, options, out)?,
         }
     } else {
-        let changes = allocations::diff(before, after, options)?;
+        let compared = allocations::diff(sides, options)?;
         match format {
-            Format::Json => allocations::write_json(&changes, pair, options, out)?,
-            _ => allocations::write(&changes, pair, options, out)?,
+            Format::Json => allocations::write_json(&compared, options, out)?,
+            _ => allocations::write(&compared, options, out)?,
         }
     }
     Ok(())

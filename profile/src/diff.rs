@@ -1,35 +1,61 @@
-//! Two profiles side by side.
+//! Profiles of two sides, one run or several of each, compared.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{self, Write};
 
-use serde_json::json;
-
-use crate::format::columns::{Column, fitted, text_table};
-use crate::format::units::{self, UNKNOWN, Unit};
 use crate::format::{Options, Sort};
 use crate::matching::{Key, Matching};
-use crate::model::{Method, Timing};
+use crate::merge::runs;
+use crate::model::{Header, Method, Timing};
 use crate::names::{names, printable};
 use crate::view::{Row, View, mark};
+use crate::waiting::Waiting;
 use crate::{MergeError, Profile};
 
 pub mod allocations;
+mod groups;
+mod judge;
+mod table;
+mod told;
+
+pub use crate::statistics::Ratio;
+pub use judge::{Judgement, Plan, Verdict};
+use judge::{Values, judge, judge_alone};
+pub use table::{write, write_json};
+
+/// The methods of two sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Those that changed first, then those of one side only, then the others; in each of these groups
+    /// the largest difference of what [`Options::sort`] names.
+    pub changes: Vec<Change>,
+    /// What so many runs can tell.
+    pub plan: Plan,
+    /// All methods together: their self time, or their calls.
+    pub whole: Judgement,
+    /// Of the runs of each side.
+    pub headers: [Vec<Header>; 2],
+    quantity: Quantity,
+    /// The line about threads that are left out.
+    waiting: Option<String>,
+}
 
 /// A method before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The method; file and line as in the later profile that has it.
+    /// The method; file and line as in the latest profile that has it.
     pub method: Method,
     /// Its name on screen, without control characters.
     pub name: String,
-    /// In the first profile; zeros if it was not called.
-    pub before: Cost,
-    /// In the second profile; zeros if it was not called.
-    pub after: Cost,
+    /// By run of the first side; zeros where it was not called.
+    pub before: Vec<Cost>,
+    /// By run of the second side; zeros where it was not called.
+    pub after: Vec<Cost>,
+    /// What the runs say together.
+    pub judgement: Judgement,
 }
 
-/// What a method cost in one profile.
+/// What a method cost in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Exact.
@@ -68,76 +94,179 @@ impl Default for Cost {
 }
 
 impl Change {
-    /// What calls grew by; negative where they shrank.
+    /// What calls grew by, the median run of each side; negative where they shrank.
     pub fn calls(&self) -> i128 {
-        i128::from(self.after.calls) - i128::from(self.before.calls)
+        let median = |side: &[Cost]| {
+            let mut calls: Vec<u64> = side.iter().map(|cost| cost.calls).collect();
+            calls.sort_unstable();
+            calls
+                .get(calls.len() / 2)
+                .map_or(0, |calls| i128::from(*calls))
+        };
+        median(&self.after) - median(&self.before)
+    }
+
+    /// One value in all runs.
+    fn values(&self, quantity: Quantity) -> Values {
+        let of = |side: &[Cost]| {
+            let value = |cost: &Cost| (cost.calls > 0, quantity.value(cost));
+            side.iter().map(value).collect()
+        };
+        Values {
+            sides: [of(&self.before), of(&self.after)],
+        }
     }
 }
 
-/// Compares two profiles method by method; they match as in
-/// [`merge`](crate::merge). The largest
-/// change of what [`Options::sort`] names comes first; of calls, where nothing
-/// was timed.
+/// Compares runs of two sides method by method; they match as in [`merge`](crate::merge).
+/// Profiles of one process are one run. Threads that only waited in all runs are left out. What
+/// [`Options::sort`] names is compared; calls, where nothing was timed.
 ///
 /// # Errors
 ///
-/// Clocks or timing modes that cannot be compared.
-pub fn diff(
-    before: &Profile,
-    after: &Profile,
-    options: &Options<'_>,
-) -> Result<Vec<Change>, MergeError> {
-    let [a, b] = [before, after].map(|profile| &profile.header);
-    if a.clock != b.clock {
-        return Err(MergeError::Clocks);
-    }
-    if (a.timing == Timing::Count) != (b.timing == Timing::Count) {
-        return Err(MergeError::Timings);
-    }
+/// Clocks or timing modes that cannot be compared, and modes that differ on one side.
+pub fn diff(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparison, MergeError> {
+    let [before, after] = sides;
+    let sides = [runs(before)?, runs(after)?];
+    let all = || sides.iter().flatten().map(Cow::as_ref);
+    let timing = alike(&sides)?;
+    let matching = Matching::of(all());
+    let (waiting, left_out) = Waiting::in_all(&sides, options);
     let mut changes: Vec<Change> = Vec::new();
-    let matching = Matching::of([before, after].into_iter());
     let mut places: HashMap<Key<'_>, usize> = HashMap::new();
-    // The later profile first, for its files and lines.
-    for (profile, later) in [(after, true), (before, false)] {
-        for row in View::new(profile, options).rows(Sort::SelfTime) {
-            let method = &profile.methods[row.method as usize];
-            let place = *places.entry(matching.key(method)).or_insert_with(|| {
-                changes.push(Change {
-                    method: method.clone(),
-                    name: String::new(),
-                    before: Cost::default(),
-                    after: Cost::default(),
+    let none = |side: usize| vec![Cost::default(); sides[side].len()];
+    // The later side first, for its files and lines.
+    for side in [1, 0] {
+        for (run, profile) in sides[side].iter().enumerate().rev() {
+            for row in View::of(profile, options, &left_out[side][run]).rows(Sort::SelfTime) {
+                let method = &profile.methods[row.method as usize];
+                let place = *places.entry(matching.key(method)).or_insert_with(|| {
+                    changes.push(Change {
+                        method: method.clone(),
+                        name: String::new(),
+                        before: none(0),
+                        after: none(1),
+                        judgement: judge_alone(&Values::default(), [0, 0]),
+                    });
+                    changes.len() - 1
                 });
-                changes.len() - 1
-            });
-            let change = &mut changes[place];
-            *(if later {
-                &mut change.after
-            } else {
-                &mut change.before
-            }) = cost(&row);
+                let change = &mut changes[place];
+                let costs = match side {
+                    0 => &mut change.before,
+                    _ => &mut change.after,
+                };
+                costs[run] = cost(&row);
+            }
         }
     }
     let methods: Vec<Method> = changes.iter().map(|change| change.method.clone()).collect();
     for (change, name) in changes.iter_mut().zip(names(&methods)) {
         change.name = printable(&name).into_owned();
     }
-    let quantity = Quantity::of(options.sort, a.timing);
-    changes.sort_by(|a, b| {
-        let sizes = [a, b].map(|change| quantity.growth(change).size.unwrap_or(0.0).abs());
-        let sizes = match options.sort {
-            Sort::Name => std::cmp::Ordering::Equal,
-            _ => sizes[1].total_cmp(&sizes[0]),
-        };
-        let calls = || b.calls().abs().cmp(&a.calls().abs());
-        let by_name = a.name.cmp(&b.name);
-        match options.sort {
-            Sort::Name => by_name,
-            _ => sizes.then_with(calls).then(by_name),
+    let quantity = Quantity::of(options.sort, timing);
+    let runs = [sides[0].len(), sides[1].len()];
+    let values: Vec<Values> = changes
+        .iter()
+        .map(|change| change.values(quantity))
+        .collect();
+    let (judgements, mut plan) = judge(&values, runs);
+    if !plan.is_tested() && timing != Timing::Count {
+        // It is times that several runs are needed for.
+        let times = changes
+            .iter()
+            .map(|change| change.values(Quantity::SelfTime));
+        plan = judge(&times.collect::<Vec<_>>(), runs).1;
+    }
+    for (change, judgement) in changes.iter_mut().zip(judgements) {
+        change.judgement = judgement;
+    }
+    let whole = whole(&changes, quantity, runs);
+    let headers = sides
+        .each_ref()
+        .map(|side| side.iter().map(|p| p.header.clone()).collect());
+    sort(&mut changes, options.sort, &plan);
+    Ok(Comparison {
+        changes,
+        plan,
+        whole,
+        headers,
+        quantity,
+        waiting,
+    })
+}
+
+/// How all were timed, as far as it matters to a comparison.
+fn alike(sides: &[Vec<Cow<'_, Profile>>; 2]) -> Result<Timing, MergeError> {
+    let mut headers = sides.iter().flatten().map(|profile| &profile.header);
+    let Some(first) = headers.next() else {
+        return Ok(Timing::default());
+    };
+    for header in headers {
+        if header.clock != first.clock {
+            return Err(MergeError::Clocks);
         }
+        if (header.timing == Timing::Count) != (first.timing == Timing::Count) {
+            return Err(MergeError::Timings);
+        }
+    }
+    // Their probes cost different things: not a spread, but two sides.
+    let is_mixed = |side: &Vec<Cow<'_, Profile>>| {
+        side.windows(2)
+            .any(|pair| pair[0].header.timing != pair[1].header.timing)
+    };
+    match sides.iter().any(is_mixed) {
+        true => Err(MergeError::Modes),
+        false => Ok(first.timing),
+    }
+}
+
+fn whole(changes: &[Change], quantity: Quantity, runs: [usize; 2]) -> Judgement {
+    let quantity = match quantity {
+        Quantity::Calls => Quantity::Calls,
+        _ => Quantity::SelfTime,
+    };
+    let sums = |side: fn(&Change) -> &[Cost], runs: usize| {
+        let of = |run: usize| {
+            let values = changes
+                .iter()
+                .map(|change| quantity.value(&side(change)[run]));
+            (true, Some(values.flatten().sum()))
+        };
+        (0..runs).map(of).collect()
+    };
+    let values = Values {
+        sides: [
+            sums(|change| &change.before, runs[0]),
+            sums(|change| &change.after, runs[1]),
+        ],
+    };
+    judge_alone(&values, runs)
+}
+
+/// Into the groups of a table where several runs can tell them apart; then the largest first.
+fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
+    let group = |change: &Change| match plan.is_tested() {
+        true => groups::group(change.judgement.verdict),
+        false => 0,
+    };
+    changes.sort_by(|a, b| {
+        let sizes = b.judgement.size().total_cmp(&a.judgement.size());
+        let times = |change: &Change| {
+            let pair =
+                [&change.before, &change.after].map(|side| side.first().and_then(|c| c.self_ns));
+            (pair[0].unwrap_or(0.0) - pair[1].unwrap_or(0.0)).abs()
+        };
+        let order = match sort {
+            Sort::Name => std::cmp::Ordering::Equal,
+            // Calls are the same in many programs.
+            Sort::Calls => sizes.then_with(|| times(b).total_cmp(&times(a))),
+            _ => sizes.then_with(|| b.calls().abs().cmp(&a.calls().abs())),
+        };
+        group(a)
+            .cmp(&group(b))
+            .then(order)
+            .then_with(|| a.name.cmp(&b.name))
     });
-    changes.truncate(options.top.unwrap_or(usize::MAX));
-    Ok(changes)
 }
 
 fn cost(row: &Row) -> Cost {
@@ -154,7 +283,7 @@ fn cost(row: &Row) -> Cost {
 }
 
 /// What is compared.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Quantity {
     SelfTime,
     Total,
@@ -187,7 +316,8 @@ impl Quantity {
             Quantity::SelfTime => cost.self_ns,
             Quantity::Total => cost.total_ns,
             Quantity::Calls => Some(cost.calls as f64),
-            Quantity::Mean => cost.mean_ns,
+            // What is not called has none.
+            Quantity::Mean => cost.mean_ns.filter(|_| cost.calls > 0),
         }
     }
 
@@ -210,167 +340,5 @@ impl Quantity {
             Quantity::Calls => "",
             Quantity::Mean => mark(cost.total_is_bound, false),
         }
-    }
-
-    fn growth(self, change: &Change) -> Growth {
-        let of = |cost: &Cost| (self.value(cost), self.error(cost));
-        Growth::of(of(&change.before), of(&change.after))
-    }
-}
-
-/// What a value grew by.
-#[derive(Clone, Copy)]
-struct Growth {
-    before: Option<f64>,
-    /// `None` if one of the values is unknown.
-    size: Option<f64>,
-    /// Standard error of `size`.
-    error: f64,
-}
-
-impl Growth {
-    /// Of values and their standard errors.
-    fn of(before: (Option<f64>, f64), after: (Option<f64>, f64)) -> Growth {
-        Growth {
-            before: before.0,
-            size: after.0.zip(before.0).map(|(after, before)| after - before),
-            error: before.1.hypot(after.1),
-        }
-    }
-
-    /// With its sign, and `~` within twice the standard error; `number` writes a size.
-    fn told(self, number: impl Fn(f64) -> String) -> String {
-        let Some(size) = self.size else {
-            return UNKNOWN.to_owned();
-        };
-        let is_noise = size != 0.0 && size.abs() <= 2.0 * self.error;
-        let mark = if is_noise { "~" } else { "" };
-        format!("{mark}{}", signed(size, number(size.abs())))
-    }
-
-    /// In percent of what it was.
-    fn percent(self) -> String {
-        let Some((size, before)) = self.size.zip(self.before) else {
-            return String::new();
-        };
-        match 100.0 * size / before {
-            percent if percent.is_finite() => format!("{percent:+.1}"),
-            _ if size > 0.0 => "new".to_owned(),
-            _ => String::new(),
-        }
-    }
-}
-
-/// Writes changes as a table of what [`Options::sort`] names, of self time for
-/// `name`, of calls where `timing` says that nothing was timed; `~` marks
-/// changes within sampling error.
-///
-/// # Errors
-///
-/// Those of `out`.
-pub fn write(
-    changes: &[Change],
-    timing: Timing,
-    options: &Options<'_>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let quantity = Quantity::of(options.sort, timing);
-    let values = |c: &Change| [quantity.value(&c.before), quantity.value(&c.after)];
-    let known = changes.iter().flat_map(values).flatten();
-    let unit = Unit::for_largest(known.fold(0.0, f64::max), units::Quantity::Time);
-    let counts = quantity == Quantity::Calls;
-    let number = |value: f64| match counts {
-        true => units::decimal(value, 0),
-        false => unit.number(value),
-    };
-    if changes.is_empty() {
-        return writeln!(out, "No instrumented method was called in either profile");
-    }
-    let title = |what: &str| match counts {
-        true => what.to_owned(),
-        false => format!("{what}, {}", unit.name),
-    };
-    let cells = |cell: &dyn Fn(&Change) -> String| changes.iter().map(cell).collect::<Vec<_>>();
-    let cost = |cost: &Cost| {
-        let number = |value| format!("{}{}", quantity.mark(cost), number(value));
-        quantity.value(cost).map_or(UNKNOWN.to_owned(), number)
-    };
-    let grown = |change: &Change| quantity.growth(change).told(number);
-    let calls = |change: &Change| {
-        let calls = change.calls();
-        let digits = units::count(u64::try_from(calls.unsigned_abs()).unwrap_or(u64::MAX));
-        signed(calls as f64, digits)
-    };
-    let what = quantity.title();
-    let mut columns = vec![
-        Column::new(
-            &title(&format!("{what} before")),
-            0,
-            cells(&|c| cost(&c.before)),
-        ),
-        Column::new(
-            &title(&format!("{what} after")),
-            0,
-            cells(&|c| cost(&c.after)),
-        ),
-        Column::new(&title("change"), 0, cells(&grown)),
-        Column::new("%", 1, cells(&|c| quantity.growth(c).percent())),
-    ];
-    if !counts {
-        columns.push(Column::new("change of calls", 2, cells(&calls)));
-    }
-    let names: Vec<&str> = changes.iter().map(|change| &*change.name).collect();
-    let columns = fitted(columns, &names, options.width);
-    text_table(&columns, "method", &names, options.width, out)
-}
-
-/// Writes changes as JSON, version 1: see `docs/profile.md`.
-///
-/// # Errors
-///
-/// Those of `out`.
-pub fn write_json(
-    changes: &[Change],
-    [before, after]: [&Profile; 2],
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let whole = |ns: f64| ns.round() as u64;
-    let cost = |cost: &Cost| {
-        json!({
-            "calls": cost.calls,
-            "self_ns": cost.self_ns.map(whole),
-            "total_ns": cost.total_ns.map(whole),
-            "timed_calls": cost.timed_calls,
-            "mean_ns": cost.mean_ns.map(whole),
-            "self_error_ns": cost.self_ns.map(|_| whole(cost.self_error_ns)),
-            "total_error_ns": cost.total_ns.map(|_| whole(cost.total_error_ns)),
-            "total_is_bound": cost.total_is_bound,
-        })
-    };
-    let method = |change: &Change| {
-        json!({
-            "class": &*change.method.class,
-            "method": &*change.method.name,
-            "descriptor": &*change.method.descriptor,
-            "loader": &*change.method.loader,
-            "before": cost(&change.before),
-            "after": cost(&change.after),
-        })
-    };
-    let file = json!({
-        "version": 1,
-        "before": before.header,
-        "after": after.header,
-        "measure": "time",
-        "methods": changes.iter().map(method).collect::<Vec<_>>(),
-    });
-    writeln!(out, "{file}")
-}
-
-fn signed(value: f64, digits: String) -> String {
-    match value {
-        0.0 => digits,
-        ..0.0 => format!("-{digits}"),
-        _ => format!("+{digits}"),
     }
 }

@@ -61,6 +61,7 @@ mod paths;
 mod places;
 mod sites;
 pub mod snapshot;
+mod statistics;
 mod symbols;
 mod view;
 mod waiting;

@@ -116,7 +116,11 @@ mod tests {
         let b = profile(&[("plugins#2", "a.A"), ("plugins", "b.B")]);
         let both = [a, b];
         expect(&both, &[("a.A", "plugins", 2), ("b.B", "plugins#2", 4)]);
-        let changes = diff(&both[0], &both[1], &Options::default()).expect("of one kind");
+        let [a, b] = &both;
+        let sides = [a, b].map(std::slice::from_ref);
+        let changes = diff(sides, &Options::default())
+            .expect("of one kind")
+            .changes;
         let changed: Vec<&str> = changes
             .iter()
             .filter(|change| change.calls() != 0)

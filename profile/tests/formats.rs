@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{large, node, recursion_by_two_ways, small, text, tree_of};
+use common::{large, node, pair, recursion_by_two_ways, small, text, tree_of};
 use loadhook_profile::format::{Format, Options, Sort, pprof};
 use loadhook_profile::{Header, Method, NOT_ENDED, Profile, Timing, diff, merge};
 
@@ -165,15 +165,9 @@ fn no_text_moves_the_cursor() {
         method.class = format!("{}\u{1b}]0;title\u{7}", method.class).into();
         method.loader = format!("{}\u{1b}c", method.loader).into();
     }
-    let changes = diff::diff(&profile, &profile, &Options::default()).expect("same clock");
+    let changes = diff::diff(pair(&profile, &profile), &Options::default()).expect("same clock");
     let mut differences = Vec::new();
-    diff::write(
-        &changes,
-        Timing::Adaptive,
-        &Options::default(),
-        &mut differences,
-    )
-    .expect("a vector takes all");
+    diff::write(&changes, &Options::default(), &mut differences).expect("a vector takes all");
     let mut texts = vec![String::from_utf8(differences).expect("UTF-8")];
     for format in [Format::Table, Format::Tree, Format::Collapsed] {
         let lines = text(format, &small(), &Options::default()).lines().count();
@@ -230,16 +224,25 @@ fn differences() {
     nodes[7].timed = 400;
     nodes[3].all_ns += 40 * common::MS;
     nodes[2].child_ns += 40 * common::MS;
-    let changes = diff::diff(&before, &after, &Options::default()).expect("same clock");
-    let mut out = Vec::new();
-    let options = Options {
+    let calls_first = Options {
+        sort: Sort::Calls,
         width: 110,
         ..Options::default()
     };
-    diff::write(&changes, Timing::Adaptive, &options, &mut out).expect("a vector takes all");
-    insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
+    let compared = |options: &Options<'_>| {
+        let changes = diff::diff(pair(&before, &after), options).expect("same clock");
+        let mut out = Vec::new();
+        diff::write(&changes, options, &mut out).expect("a vector takes all");
+        String::from_utf8(out).expect("UTF-8")
+    };
+    insta::assert_snapshot!(compared(&calls_first));
+    let by_time = Options {
+        sort: Sort::SelfTime,
+        ..calls_first
+    };
+    insta::assert_snapshot!(compared(&by_time));
 
-    let counted = diff::diff(&before, &counted(), &Options::default());
+    let counted = diff::diff(pair(&before, &counted()), &Options::default());
     assert_eq!(counted, Err(loadhook_profile::MergeError::Timings));
 }
 
@@ -311,12 +314,15 @@ fn totals_of_what_may_have_run_inside_itself_are_bounds() {
         sort: Sort::Total,
         ..Options::default()
     };
-    let changes = diff::diff(&profile, &profile, &options).expect("same clock");
-    let bounds: Vec<_> = changes.iter().filter(|c| c.after.total_is_bound).collect();
+    let changes = diff::diff(pair(&profile, &profile), &options).expect("same clock");
+    let bounds: Vec<_> = changes
+        .changes
+        .iter()
+        .filter(|c| c.after[0].total_is_bound)
+        .collect();
     assert!(bounds.len() == 1 && bounds[0].name == "X.b", "{changes:?}");
     let mut differences = Vec::new();
-    diff::write(&changes, Timing::Adaptive, &options, &mut differences)
-        .expect("a vector takes all");
+    diff::write(&changes, &options, &mut differences).expect("a vector takes all");
     let differences = String::from_utf8(differences).expect("UTF-8");
     assert_eq!(differences.matches("≤1,000 ").count(), 2, "{differences}");
 
@@ -420,7 +426,7 @@ fn clocks_do_not_mix() {
     }
     assert!(merge(&[exact.clone(), exact.clone()]).is_ok_and(|m| m.header.timing == Timing::Exact));
     // Corrected by what its own probes cost, each can be compared.
-    assert!(diff::diff(&small(), &exact, &Options::default()).is_ok());
+    assert!(diff::diff(pair(&small(), &exact), &Options::default()).is_ok());
     assert_eq!(merge(&[]), Ok(Profile::default()));
 }
 

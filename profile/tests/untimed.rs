@@ -165,9 +165,11 @@ fn means_are_of_timed_calls() {
         sort: Sort::Mean,
         ..Options::default()
     };
-    let changes = diff(&profile, &profile, &options).expect("one clock");
+    let changes = diff(common::pair(&profile, &profile), &options)
+        .expect("one clock")
+        .changes;
     let change = changes.iter().find(|change| change.name == "X.serve");
-    assert_eq!(change.expect("it is there").after.mean_ns, Some(20.0));
+    assert_eq!(change.expect("it is there").after[0].mean_ns, Some(20.0));
     // Laid over each other, too.
     profile.threads[1].nodes[0].parent = None;
     profile.threads[0].nodes.rotate_left(1);
@@ -211,26 +213,31 @@ fn differences_have_dashes() {
         sort: Sort::SelfTime,
         ..Options::default()
     };
-    let changes = diff(&before, &after, &options).expect("one clock");
+    let changes = diff(common::pair(&before, &after), &options).expect("one clock");
     let mut table = Vec::new();
-    write(&changes, Timing::Exact, &options, &mut table).expect("a vector takes all");
+    write(&changes, &options, &mut table).expect("a vector takes all");
     let table = String::from_utf8(table).expect("UTF-8");
-    assert_eq!(cells(&table, "X.serve"), ["600", "–", "–", "0", "X.serve"]);
+    assert_eq!(
+        cells(&table, "X.serve"),
+        ["7", "7", "0", "+0.0", "600", "–", "–", "X.serve"]
+    );
     let mut json = Vec::new();
-    write_json(&changes, [&before, &after], &mut json).expect("a vector takes all");
+    write_json(&changes, &options, &mut json).expect("a vector takes all");
     let json: Value = serde_json::from_slice(&json).expect("JSON");
     let serve = json["methods"].as_array().expect("a list").iter();
     let serve = serve.clone().find(|one| one["method"] == "serve");
     let serve = serve.expect("it is there");
-    assert_eq!(serve["before"]["self_ns"], 600);
-    assert_eq!(serve["after"]["self_ns"], Value::Null);
+    assert_eq!(serve["before"][0]["self_ns"], 600);
+    assert_eq!(serve["after"][0]["self_ns"], Value::Null);
     // Not called is not unknown.
     let gone = Method::new("X", "serve", "()V");
     let mut without = profile();
     without.threads.pop();
-    let changes = diff(&without, &profile(), &options).expect("one clock");
+    let changes = diff(common::pair(&without, &profile()), &options)
+        .expect("one clock")
+        .changes;
     let serve = changes.iter().find(|c| c.method.name == gone.name);
-    assert_eq!(serve.expect("it is there").before.self_ns, Some(0.0));
+    assert_eq!(serve.expect("it is there").before[0].self_ns, Some(0.0));
 }
 
 /// A count has no times at all, as its header says.

@@ -14,7 +14,7 @@ fn allocations_are_compared() {
     let sites = compared["sites"].as_array().expect("an array");
     let objects = |type_name: &str, when: &str| -> u64 {
         let of = sites.iter().filter(|site| site["type"] == type_name);
-        of.map(|site| site[when]["objects"].as_u64().expect("a number"))
+        of.map(|site| site[when][0]["objects"].as_u64().expect("a number"))
             .sum()
     };
     for type_name in [ORDER, "int[]"] {
@@ -25,7 +25,7 @@ fn allocations_are_compared() {
     let arrays = arrays.expect("they are made in a constructor");
     let place = (&arrays["class"], &arrays["method"], &arrays["line"]);
     assert_eq!(place, (&ORDER.into(), &"<init>".into(), &17.into()));
-    assert_eq!(arrays["before"]["bytes_error"], Value::Null);
+    assert_eq!(arrays["before"][0]["bytes_error"], Value::Null);
 
     let alive = json(&["--diff", "live.pb.gz", "live.pb.gz"]);
     assert_eq!(alive["measure"], "live");
@@ -39,7 +39,7 @@ fn allocations_are_compared() {
     let default = json(&shown[..3]);
     assert_eq!(default["measure"], "allocated");
     assert_eq!(json(&shown), default);
-    assert!(default["sites"][0]["before"]["bytes_error"].is_u64());
+    assert!(default["sites"][0]["before"][0]["bytes_error"].is_u64());
     assert_eq!(json(&["--diff", "a.pb.gz", "b.pb.gz"])["measure"], "time");
 }
 

@@ -114,7 +114,7 @@ fn profiles_are_merged() {
     report(&["a.pb.gz", "b.pb.gz"]).expect(
         1,
         "",
-        &["error: several profiles: add --merge to sum them, or --diff to compare two\n"],
+        &["error: several profiles: add --merge to sum them, or --diff to compare them\n"],
     );
 }
 
@@ -124,45 +124,90 @@ fn profiles_are_compared() {
         let text = text(&[&["--diff"], arguments].concat());
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
+    let title = |lines: &[String]| {
+        let is_title = |line: &&String| line.ends_with("  method");
+        lines.iter().find(is_title).expect("a table").clone()
+    };
+    // Calls are exact and come first.
     let table = lines(&["a.pb.gz", "b.pb.gz"]);
-    assert!(table[0].contains("self before, ") && table[0].ends_with("change of calls  method"));
-    let order = table
+    assert!(title(&table).trim_start().starts_with("calls before"));
+    let order = |table: &[String]| {
+        let name = format!("{ORDER}.<init>");
+        let row = table.iter().find(|line| line.ends_with(&name));
+        row.expect("it was called").clone()
+    };
+    assert!(order(&table).contains(" -1,490  -99.3 "), "{table:#?}");
+    let told = table.last().expect("lines");
+    assert!(
+        told.starts_with("One run of each side cannot tell noise from change. "),
+        "{told}"
+    );
+    let one = lines(&["a.pb.gz", "b.pb.gz", "--sort", "calls", "--top", "1"]);
+    let at = one
         .iter()
-        .find(|line| line.ends_with(&format!("{ORDER}.<init>")));
+        .position(|line| *line == title(&one))
+        .expect("there");
     assert!(
-        order.is_some_and(|line| line.contains(" -1,490 ")),
-        "{table:#?}"
+        one[at + 1].contains(" 1,500 ") && one[at + 2].ends_with(" more methods"),
+        "{one:#?}"
     );
-    let counts = lines(&["a.pb.gz", "b.pb.gz", "--sort", "calls", "--top", "1"]);
-    assert_eq!(counts.len(), 2);
-    assert!(
-        counts[1].contains(" 1,500 ") && counts[1].contains(" -99.3 "),
-        "{counts:#?}"
-    );
-    for sort in ["total", "mean"] {
-        assert!(
-            lines(&["a.pb.gz", "b.pb.gz", "--sort", sort])[0].contains(&format!("{sort} after, "))
-        );
+    for sort in ["self", "total", "mean"] {
+        let table = lines(&["a.pb.gz", "b.pb.gz", "--sort", sort]);
+        assert!(title(&table).contains(&format!(" {sort}, ")), "{table:#?}");
     }
     let counted = lines(&["counts.pb.gz", "counts.pb.gz"]);
-    assert!(counted[0].contains("calls before"), "{counted:#?}");
+    assert!(!title(&counted).contains("self"), "{counted:#?}");
 
-    let json = json(&["--diff", "a.pb.gz", "b.pb.gz", "--sort", "calls"]);
-    assert_eq!(json["version"], 1);
-    assert_eq!(json["before"]["command"], "shop.Shop serve");
-    assert_eq!(json["after"]["command"], "shop.Shop exit 0");
+    let json = json(&["--diff", "a.pb.gz", "b.pb.gz"]);
+    assert_eq!(
+        (&json["version"], &json["compared"]),
+        (&2.into(), &"calls".into())
+    );
+    assert_eq!(json["before"][0]["command"], "shop.Shop serve");
+    assert_eq!(json["after"][0]["command"], "shop.Shop exit 0");
     let method = &json["methods"][0];
     assert_eq!(
-        (&method["before"]["calls"], &method["after"]["calls"]),
+        (&method["before"][0]["calls"], &method["after"][0]["calls"]),
         (&1500.into(), &10.into())
     );
     for key in ["self_ns", "total_ns", "self_error_ns", "total_error_ns"] {
-        assert!(method["before"][key].is_u64(), "{key}: {method}");
+        assert!(method["before"][0][key].is_u64(), "{key}: {method}");
     }
 
-    report(&["--diff", "a.pb.gz"]).expect(1, "", &["--diff compares two profiles"]);
+    let said = "--diff compares two profiles, or several of each side with -- between them";
+    report(&["--diff", "a.pb.gz"]).expect(1, "", &[said]);
+    report(&["--diff", "a.pb.gz", "a.pb.gz", "b.pb.gz"]).expect(1, "", &[said]);
     let page = report(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "html"]);
     page.expect(1, "", &["--diff writes --format table or json only"]);
+}
+
+#[test]
+fn several_runs_of_two_sides_are_compared() {
+    let [a, b] = ["a.pb.gz", "b.pb.gz"].map(|file| [file; 4]);
+    let sides = [&["--diff"][..], &a, &["--"], &b].concat();
+    let table = text(&[&sides[..1], &["--sort", "calls"], &sides[1..]].concat());
+    assert!(
+        table.starts_with("before 4 runs · after 4 runs · "),
+        "{table}"
+    );
+    assert!(table.contains("\nchanged:\n"), "{table}");
+    assert_eq!(
+        text(&["--diff", "a.pb.gz", "--", "b.pb.gz"]),
+        text(&["--diff", "a.pb.gz", "b.pb.gz"])
+    );
+    let options = ["--format", "json"];
+    let written = text(&[&options[..], &sides].concat());
+    let json: Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!(json["compared"], "self");
+    assert_eq!(json["after"].as_array().map(Vec::len), Some(4));
+    let late = report(&["--diff", "a.pb.gz", "--", "b.pb.gz", "--top", "1"]);
+    late.expect(
+        1,
+        "",
+        &["--top: options stand before the --, behind it profiles only"],
+    );
+    let without = report(&["a.pb.gz", "--", "b.pb.gz"]);
+    without.expect(1, "", &["add --merge to sum them, or --diff to compare them"]);
 }
 
 /// What a killed program left is a part of its run.

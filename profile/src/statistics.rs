@@ -1,0 +1,231 @@
+//! Statistics for the comparison of several runs with several others.
+//!
+//! Times of runs are skewed and have outliers, so nothing here assumes a distribution:
+//!
+//! - [`mann_whitney`], the rank test: how often would runs that differ by chance only be ranked
+//!   as one-sidedly as these? Exact up to [`MOST_EXACT`] runs, ties included: they get their
+//!   mean rank, and the distribution is that of these very ranks.
+//! - [`ratio`], the Hodges–Lehmann estimate on logarithms: the median of the ratios of all pairs of
+//!   runs. Its interval holds the ratios that the rank test does not reject.
+//! - [`adjusted`], the correction of Benjamini and Hochberg: of the methods it lets pass at 5 %, one in
+//!   twenty is expected to be none. It holds for tests that are positively correlated, as those of methods
+//!   that a slow run slows together. A correction like Bonferroni's, which allows no false one at
+//!   all, finds less.
+
+/// Of so many runs together, ranks are counted; of more, their sum is taken for normal.
+const MOST_EXACT: usize = 40;
+
+/// What intervals leave out, and the rate of false discoveries.
+pub(crate) const LEVEL: f64 = 0.05;
+
+/// The 97.5 % quantile of the normal distribution.
+const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
+
+/// A ratio with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// The median of the ratios of all pairs; infinite where most of the first values are 0.
+    pub estimate: f64,
+    /// The lower end of the interval.
+    pub low: f64,
+    /// The upper end; may be infinite.
+    pub high: f64,
+}
+
+/// Two-sided p-value of the rank test of Mann and Whitney (Wilcoxon's rank-sum test).
+pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
+    let ranks = doubled_ranks(a, b);
+    let total = ranks.len();
+    if a.is_empty() || b.is_empty() {
+        return 1.0;
+    }
+    // By the smaller group: there are fewer sums.
+    let (own, size) = match a.len() <= b.len() {
+        true => (&ranks[..a.len()], a.len()),
+        false => (&ranks[a.len()..], b.len()),
+    };
+    let observed: usize = own.iter().sum();
+    let mean = size * (total + 1);
+    let distance = observed.abs_diff(mean);
+    if total > MOST_EXACT {
+        return normal_p(&ranks, size, distance);
+    }
+    let ways = ways_by_sum(&ranks, size);
+    let as_far = ways.iter().enumerate();
+    let as_far = as_far.filter(|(sum, _)| sum.abs_diff(mean) >= distance);
+    let as_far: f64 = as_far.map(|(_, ways)| ways).sum();
+    (as_far / ways.iter().sum::<f64>()).min(1.0)
+}
+
+/// Twice the rank of each value of `a` and then `b` among all, from 1 on; equal values share their mean.
+fn doubled_ranks(a: &[f64], b: &[f64]) -> Vec<usize> {
+    let values: Vec<f64> = a.iter().chain(b).copied().collect();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|x, y| values[*x].total_cmp(&values[*y]));
+    let mut ranks = vec![0; values.len()];
+    let mut first = 0;
+    while first < order.len() {
+        let is_equal = |at: &&usize| values[**at] == values[order[first]];
+        let equal = order[first..].iter().take_while(is_equal).count().max(1);
+        for at in &order[first..first + equal] {
+            ranks[*at] = 2 * first + equal + 1;
+        }
+        first += equal;
+    }
+    ranks
+}
+
+/// By sum: in how many ways `size` of the ranks can be chosen that add up to it.
+fn ways_by_sum(ranks: &[usize], size: usize) -> Vec<f64> {
+    let most: usize = ranks.iter().sum();
+    // By the number of ranks chosen, then by their sum.
+    let mut ways = vec![vec![0.0; most + 1]; size + 1];
+    ways[0][0] = 1.0;
+    for rank in ranks {
+        for chosen in (1..=size).rev() {
+            for sum in *rank..=most {
+                ways[chosen][sum] += ways[chosen - 1][sum - rank];
+            }
+        }
+    }
+    ways.swap_remove(size)
+}
+
+/// With the variance that ties leave, and half a rank taken off, since ranks are whole numbers.
+fn normal_p(doubled_ranks: &[usize], size: usize, distance: usize) -> f64 {
+    let total = doubled_ranks.len() as f64;
+    let size = size as f64;
+    let mean = total + 1.0;
+    let squares = doubled_ranks
+        .iter()
+        .map(|rank| (*rank as f64 - mean).powi(2));
+    let variance = squares.sum::<f64>() * size * (total - size) / (total * (total - 1.0));
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    let z = (distance as f64 - 1.0).max(0.0) / variance.sqrt();
+    (2.0 * upper_tail(z)).min(1.0)
+}
+
+/// The probability of a standard normal value above `z` ≥ 0.
+fn upper_tail(z: f64) -> f64 {
+    let density = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    if z > 5.0 {
+        // Laplace's continued fraction, from the inside out.
+        let below = (1..=30)
+            .rev()
+            .fold(z, |below, at| z + f64::from(at) / below);
+        return density / below;
+    }
+    // z + z³/3 + z⁵/(3·5) + …
+    let mut term = z;
+    let mut sum = z;
+    let mut odd = 3.0;
+    while term > 1e-17 {
+        term *= z * z / odd;
+        sum += term;
+        odd += 2.0;
+    }
+    (0.5 - density * sum).max(0.0)
+}
+
+/// The smallest p-value that so many runs of each side can have: all of one side are above all of the other.
+pub(crate) fn smallest_p(before: usize, after: usize) -> f64 {
+    let mut ways = 1.0;
+    for at in 1..=before {
+        ways *= (after + at) as f64 / at as f64;
+    }
+    (2.0 / ways).min(1.0)
+}
+
+/// How many methods can be tested so that a single one that changed passes the correction.
+pub(crate) fn most_tests(before: usize, after: usize) -> usize {
+    // 0.05 over 0.05/6 is 6, whatever the last bit says.
+    (LEVEL / smallest_p(before, after) + 1e-9) as usize
+}
+
+/// How many runs of each side let so many methods be tested.
+pub(crate) fn runs_needed(tests: usize) -> usize {
+    (1..)
+        .find(|runs| most_tests(*runs, *runs) >= tests)
+        .unwrap_or(usize::MAX)
+}
+
+/// The ratio of `after` to `before`, and its interval; `None` without values. Pairs of two zeros have
+/// a ratio of 1.
+pub(crate) fn ratio(before: &[f64], after: &[f64]) -> Option<Ratio> {
+    let mut ratios: Vec<f64> = Vec::with_capacity(before.len() * after.len());
+    for b in before {
+        ratios.extend(after.iter().map(|a| if a == b { 1.0 } else { a / b }));
+    }
+    ratios.sort_by(f64::total_cmp);
+    let last = ratios.len().checked_sub(1)?;
+    let [lower, upper] = [ratios[last / 2], ratios[last.div_ceil(2)]];
+    let outside = outside(before.len(), after.len()).0;
+    Some(Ratio {
+        estimate: if lower == upper {
+            lower
+        } else {
+            (lower * upper).sqrt()
+        },
+        low: ratios[outside],
+        high: ratios[last - outside],
+    })
+}
+
+/// How sure an interval is of so many runs: 0.95 at the least, or what they allow.
+pub(crate) fn confidence(before: usize, after: usize) -> f64 {
+    outside(before, after).1
+}
+
+/// How many of the ratios at each end lie outside of the interval, and how sure that is.
+fn outside(before: usize, after: usize) -> (usize, f64) {
+    let pairs = before * after;
+    if before + after > MOST_EXACT {
+        let deviation = (pairs as f64 * (before + after + 1) as f64 / 12.0).sqrt();
+        let outside = pairs as f64 / 2.0 - NORMAL_QUANTILE * deviation;
+        return (outside.max(0.0) as usize, 1.0 - LEVEL);
+    }
+    let ranks: Vec<usize> = (1..=before + after).collect();
+    let ways = ways_by_sum(&ranks, before);
+    let all: f64 = ways.iter().sum();
+    // Sums of ranks begin at that of the lowest ones.
+    let lowest = before * (before + 1) / 2;
+    let mut below = 0.0;
+    let mut outside = 0;
+    let mut confidence = 0.0;
+    for (at, ways) in ways[lowest..].iter().enumerate() {
+        below += ways / all;
+        if at > 0 && 2.0 * below > LEVEL {
+            break;
+        }
+        outside = at;
+        confidence = (1.0 - 2.0 * below).max(0.0);
+    }
+    (outside, confidence)
+}
+
+/// The q-values of p-values: the rate of false discoveries at which each passes the correction of Benjamini
+/// and Hochberg.
+pub(crate) fn adjusted(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let mut adjusted = vec![1.0; p.len()];
+    let mut least = 1.0f64;
+    for (rank, at) in order.iter().enumerate().rev() {
+        least = least.min(p[*at] * p.len() as f64 / (rank + 1) as f64);
+        adjusted[*at] = least;
+    }
+    adjusted
+}
+
+/// The middle value, or the mean of the middle two.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let last = sorted.len().checked_sub(1)?;
+    Some((sorted[last / 2] + sorted[last.div_ceil(2)]) / 2.0)
+}
+
+#[cfg(test)]
+mod tests;
