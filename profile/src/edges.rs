@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::view::{Folded, Tree, View, mark};
+use crate::view::{Folded, Tree};
 
-/// The calls of one method by another, in all chosen threads.
+/// The calls of one method by another.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     /// `None` where a thread starts.
@@ -13,17 +13,13 @@ pub(crate) struct Edge {
     pub(crate) calls: u64,
     pub(crate) total_ns: f64,
     /// As of [`Row`](crate::view::Row).
-    total_is_bound: bool,
-    partial: bool,
+    pub(crate) total_is_bound: bool,
+    /// Times of some of the calls are unknown.
+    pub(crate) partial: bool,
     untimed: bool,
 }
 
 impl Edge {
-    /// What `total_ns` is of the true one.
-    pub(crate) fn total_mark(&self) -> &'static str {
-        mark(self.total_is_bound, self.partial)
-    }
-
     /// `total_ns` where anything is known of it.
     pub(crate) fn whole_ns(&self) -> Option<f64> {
         (!self.untimed || self.total_ns > 0.0).then_some(self.total_ns)
@@ -32,21 +28,14 @@ impl Edge {
 
 type Ends = (Option<u32>, u32);
 
-/// All edges, by caller and callee.
-pub(crate) fn edges(view: &View<'_>) -> Vec<Edge> {
+/// A tree's edges, by caller and callee. Those of several trees add up.
+pub(crate) fn edges(tree: &Tree) -> Vec<Edge> {
     let mut edges = BTreeMap::new();
-    for tree in &view.trees {
-        add(tree, &mut edges);
-    }
-    edges.into_values().collect()
-}
-
-fn add(tree: &Tree, edges: &mut BTreeMap<Ends, Edge>) {
     let mut folded: BTreeMap<(u32, Ends), Folded> = BTreeMap::new(); // by recursion
     for entry in &tree.entries {
         let caller = entry.parent.map(|at| tree.entries[at as usize].method);
         let ends = (caller, entry.method);
-        let edge = edges.entry(ends).or_insert(Edge {
+        let edge: &mut Edge = edges.entry(ends).or_insert(Edge {
             caller,
             callee: entry.method,
             calls: 0,
@@ -73,4 +62,5 @@ fn add(tree: &Tree, edges: &mut BTreeMap<Ends, Edge>) {
             edge.total_is_bound |= folded.is_bound();
         }
     }
+    edges.into_values().collect()
 }

@@ -36,6 +36,8 @@ pub(crate) struct Tree {
     pub(crate) kind: ThreadKind,
     pub(crate) cpu_ns: Option<u64>,
     pub(crate) only_waited: bool,
+    /// What the thread cost in all, before focusing.
+    pub(crate) whole: f64,
     /// Parents come before their children.
     pub(crate) entries: Vec<Entry>,
     first: Option<u32>,
@@ -64,7 +66,7 @@ pub(crate) struct Row {
     pub(crate) self_ns: f64,
     pub(crate) total_ns: f64,
     /// The part of `total_ns` that the timed calls took.
-    timed_ns: f64,
+    pub(crate) timed_ns: f64,
     self_variance: f64,
     total_variance: f64,
     pub(crate) estimated: bool,
@@ -124,7 +126,8 @@ impl<'p> View<'p> {
             }
             let entries = entries(thread, profile);
             let weight = |entry: &Entry| entry.weight(view.counts_only());
-            view.whole += entries.iter().map(weight).sum::<f64>();
+            let whole = entries.iter().map(weight).sum::<f64>();
+            view.whole += whole;
             let entries = match &focused {
                 Some(focused) => focus(entries, focused),
                 None => entries,
@@ -135,6 +138,7 @@ impl<'p> View<'p> {
                 tree.kind = thread.kind;
                 tree.cpu_ns = thread.cpu_ns;
                 tree.only_waited = waited[at];
+                tree.whole = whole;
                 view.trees.push(tree);
             }
         }
@@ -244,18 +248,41 @@ impl<'p> View<'p> {
 
     /// The methods called, in all their contexts.
     pub(crate) fn rows(&self, sort: Sort) -> Vec<Row> {
-        let mut rows: Vec<Row> = (0..self.profile.methods.len())
-            .map(|method| Row {
-                method: method as u32,
-                ..Row::default()
-            })
-            .collect();
+        let mut rows = self.empty_rows();
         for tree in &self.trees {
             tree.add_to(&mut rows);
         }
         rows.retain(|row| row.calls > 0);
         self.sort(&mut rows, sort);
         rows
+    }
+
+    /// The methods called by each of [`View::trees`], in the order of their numbers.
+    pub(crate) fn rows_by_tree(&self) -> Vec<Vec<Row>> {
+        let mut rows = self.empty_rows();
+        let of_tree = |tree: &Tree| {
+            tree.add_to(&mut rows);
+            let mut methods: Vec<u32> = tree.entries.iter().map(|entry| entry.method).collect();
+            methods.sort_unstable();
+            methods.dedup();
+            let taken = methods.into_iter().map(|method| {
+                let empty = Row {
+                    method,
+                    ..Row::default()
+                };
+                std::mem::replace(&mut rows[method as usize], empty)
+            });
+            taken.filter(|row| row.calls > 0).collect()
+        };
+        self.trees.iter().map(of_tree).collect()
+    }
+
+    fn empty_rows(&self) -> Vec<Row> {
+        let empty = |method| Row {
+            method: method as u32,
+            ..Row::default()
+        };
+        (0..self.profile.methods.len()).map(empty).collect()
     }
 
     fn sort(&self, rows: &mut [Row], sort: Sort) {
@@ -465,6 +492,7 @@ impl Tree {
             kind: ThreadKind::default(),
             cpu_ns: None,
             only_waited: false,
+            whole: 0.0,
             entries,
             first,
             links,

@@ -11,6 +11,16 @@ use std::process::Command;
 /// Where there is no `chromium`, or it shows no page.
 #[must_use]
 pub fn run(page: &str, script: &str) -> String {
+    run_wide(page, script, 1200)
+}
+
+/// The same in a window of another width, at least 500 pixels.
+///
+/// # Panics
+///
+/// As [`run`].
+#[must_use]
+pub fn run_wide(page: &str, script: &str, width: u32) -> String {
     let errors = "<script>addEventListener('error', (e) => { \
         document.documentElement.dataset.result ??= 'error: ' + e.message; });</script>";
     let driver = format!(
@@ -23,7 +33,7 @@ pub fn run(page: &str, script: &str) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("report.html");
     std::fs::write(&file, page).expect("the folder is ours");
-    let dom = chromium(&file, folder.path());
+    let dom = chromium(&file, folder.path(), width);
     let (_, result) = dom
         .split_once("data-result=\"")
         .unwrap_or_else(|| panic!("no result: {dom:.2000}"));
@@ -35,7 +45,7 @@ pub fn run(page: &str, script: &str) -> String {
         .replace("&amp;", "&")
 }
 
-fn chromium(file: &Path, folder: &Path) -> String {
+fn chromium(file: &Path, folder: &Path, width: u32) -> String {
     let output = Command::new("chromium")
         .args([
             "--headless",
@@ -46,9 +56,9 @@ fn chromium(file: &Path, folder: &Path) -> String {
             "--disable-background-networking",
             "--disable-component-update",
             "--disable-sync",
-            "--window-size=1200,800",
             "--dump-dom",
         ])
+        .arg(format!("--window-size={width},800"))
         .arg(format!(
             "--user-data-dir={}",
             folder.join("browser").display()

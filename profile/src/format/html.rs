@@ -1,32 +1,59 @@
 //! One self-contained page: flame graph, method table, call tree.
 //!
 //! The page holds no name of a server and loads nothing; its own files are in
-//! `page/`. Data goes in as JSON in columns, one array a field, once for each
-//! measure that the profile tells.
+//! `page/`. Data goes in as JSON, once for each measure that the profile tells: trees and
+//! tables in the compact form of `encode.rs`, all else as it is.
 
 use std::io::{self, Write};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use self::lanes::{Heaviest, Lane};
 use super::Options;
 use crate::allocated::as_calls;
-use crate::edges::{Edge, edges};
-use crate::figures::Figure;
 use crate::measure::Measure;
-use crate::model::{Header, Profile};
+use crate::model::{Header, Method, Profile};
 use crate::places::unsized_remarks;
-use crate::view::{Entry, Row, Tree, View};
+use crate::view::View;
 
-/// The most tree nodes a page gets: some 10 MB, which browsers take.
-const MOST_NODES: usize = 200_000;
+mod difference;
+mod encode;
+mod lanes;
+
+pub use difference::differences;
+
+/// The most tree nodes that a page gets: some 30 MB, which browsers take.
+const MOST_NODES: usize = 2_000_000;
 
 const PAGE: &str = include_str!("page/page.html");
+/// The style of all pages.
 const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+/// The style of profiles' pages.
+const GRAPH_STYLE: &str = include_str!("page/graph.css");
 
-/// Writes the page. Of trees with more nodes than 200,000, or [`Options::top`],
-/// the heaviest are kept, and the page says so; its method table and who calls
-/// whom are always whole.
+/// The script, one subject a file. They share one scope and run in this order: a view is a file
+/// that calls `addView`, and comes before the last.
+const SCRIPTS: [&str; 15] = [
+    include_str!("page/data.js"),
+    include_str!("page/numbers.js"),
+    include_str!("page/names.js"),
+    include_str!("page/tree-model.js"),
+    include_str!("page/colours.js"),
+    include_str!("page/layout.js"),
+    include_str!("page/views.js"),
+    include_str!("page/flame.js"),
+    include_str!("page/methods.js"),
+    include_str!("page/call-tree.js"),
+    include_str!("page/details.js"),
+    include_str!("page/export.js"),
+    include_str!("page/search.js"),
+    include_str!("page/state.js"),
+    include_str!("page/start.js"),
+];
+
+/// Writes the page. Of trees with more nodes than two million, or
+/// [`Options::top`], the heaviest are kept, and the page says so; its method
+/// table and who calls whom are always whole.
 pub(super) fn write(
     profile: &Profile,
     options: &Options<'_>,
@@ -44,7 +71,13 @@ pub(super) fn write(
         .into_iter()
         .map(|measure| weighed(profile, measure, options))
         .collect();
-    fill(PAGE, SCRIPT, &json!(data), out)
+    fill_own(&json!(data), out)
+}
+
+/// Writes a page of profiles.
+fn fill_own(data: &Value, out: &mut dyn Write) -> io::Result<()> {
+    let style = format!("{STYLE}\n{GRAPH_STYLE}");
+    put(PAGE, &style, &SCRIPTS.concat(), data, out)
 }
 
 /// Writes a page: what is ours, `page` with places for the style of all pages,
@@ -53,19 +86,18 @@ pub(super) fn write(
 /// # Errors
 ///
 /// Those of `out`.
-pub fn fill(
-    page: &str,
-    script: &str,
-    data: &serde_json::Value,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub fn fill(page: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
+    put(page, STYLE, script, data, out)
+}
+
+fn put(page: &str, style: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
     // Inside a script element only its own end tag, or a comment's start, could
     // end the data; neither has a place in JSON outside of strings.
     let data = data.to_string().replace('<', "\\u003c");
     // Each piece is looked for in our own file only, never in data.
     let mut rest = page;
     for (place, piece) in [
-        ("/*STYLE*/", STYLE),
+        ("/*STYLE*/", style),
         ("/*DATA*/", &data),
         ("/*SCRIPT*/", script),
     ] {
@@ -78,7 +110,7 @@ pub fn fill(
 }
 
 /// The data of one measure.
-fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> serde_json::Value {
+fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> Value {
     let options = Options {
         measure: Some(measure),
         ..*options
@@ -92,24 +124,43 @@ fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> serde_
     }
 }
 
-fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
-    let methods = &view.profile.methods;
-    let rows = view.rows(options.sort);
-    let edges = edges(view);
-    let most = options.top.unwrap_or(MOST_NODES).min(MOST_NODES);
-    let mut heaviest = Heaviest::of(view, most);
-    let nodes: usize = view.trees.iter().map(|tree| tree.entries.len()).sum();
-    let threads: Vec<_> = view
-        .trees
+fn data(view: &View<'_>, options: &Options<'_>) -> Value {
+    let lanes = Lane::all(view);
+    let (threads, left_out) = threads(&lanes, view.counts_only(), false, options.top);
+    json!({
+        "header": header(view.profile),
+        "counts": view.counts_only(),
+        "measure": view.measure.as_str(),
+        "sort": options.sort.as_str(),
+        "whole": view.whole.round(),
+        "leftOut": left_out,
+        "unsized": unsized_remarks(view.unsized_objects()),
+        "methods": methods(&view.profile.methods, &view.names),
+        "threads": threads,
+        "threadsText": view.threads(),
+    })
+}
+
+/// The threads, and how many nodes they lack.
+fn threads(
+    lanes: &[Lane],
+    counts: bool,
+    is_diff: bool,
+    top: Option<usize>,
+) -> (Vec<Value>, usize) {
+    let most = top.unwrap_or(MOST_NODES).min(MOST_NODES);
+    let mut heaviest = Heaviest::of(lanes, most);
+    let threads = lanes
         .iter()
-        .map(|tree| thread(tree, &mut heaviest))
+        .map(|lane| lane.write(&mut heaviest, is_diff, counts))
         .collect();
-    let kept: usize = threads
-        .iter()
-        .map(|thread| thread["method"].as_array().map_or(0, Vec::len))
-        .sum();
-    let header = &view.profile.header;
-    let header = Header {
+    let nodes: usize = lanes.iter().map(Lane::size).sum();
+    (threads, nodes.saturating_sub(most))
+}
+
+fn header(profile: &Profile) -> Header {
+    let header = &profile.header;
+    Header {
         notes: header
             .all_notes()
             .map(str::to_owned)
@@ -117,123 +168,16 @@ fn data(view: &View<'_>, options: &Options<'_>) -> serde_json::Value {
             .collect(),
         explained: Vec::new(),
         ..header.clone()
-    };
+    }
+}
+
+fn methods(methods: &[Method], names: &[String]) -> Value {
     json!({
-        "header": header,
-        "counts": view.counts_only(),
-        "measure": view.measure.as_str(),
-        "whole": view.whole.round(),
-        "leftOut": nodes - kept,
-        "unsized": unsized_remarks(view.unsized_objects()),
-        "methods": {
-            "name": view.names,
-            "class": methods.iter().map(|m| &*m.class).collect::<Vec<_>>(),
-            "descriptor": methods.iter().map(|m| &*m.descriptor).collect::<Vec<_>>(),
-            "loader": methods.iter().map(|m| &*m.loader).collect::<Vec<_>>(),
-            "file": methods.iter().map(|m| m.file.as_deref()).collect::<Vec<_>>(),
-            "line": methods.iter().map(|m| m.line).collect::<Vec<_>>(),
-        },
-        "rows": {
-            "method": rows.iter().map(|row| row.method).collect::<Vec<_>>(),
-            "calls": rows.iter().map(|row| row.calls).collect::<Vec<_>>(),
-            "self": rows.iter().map(|row| whole(row.own_ns())).collect::<Vec<_>>(),
-            "total": rows.iter().map(|row| whole(row.whole_ns())).collect::<Vec<_>>(),
-            "error": rows.iter().map(|row| row.self_error_ns().round() as u64).collect::<Vec<_>>(),
-            "estimated": rows.iter().map(|row| u8::from(row.estimated)).collect::<Vec<_>>(),
-            "selfMark": rows.iter().map(Row::self_mark).collect::<Vec<_>>(),
-            "totalMark": rows.iter().map(Row::total_mark).collect::<Vec<_>>(),
-            "meanMark": rows.iter().map(Row::mean_mark).collect::<Vec<_>>(),
-            "mean": rows.iter().map(|row| whole(row.mean_ns())).collect::<Vec<_>>(),
-        },
-        "edges": {
-            "caller": edges.iter().map(|edge| edge.caller.map_or(-1, i64::from)).collect::<Vec<_>>(),
-            "callee": edges.iter().map(|edge| edge.callee).collect::<Vec<_>>(),
-            "calls": edges.iter().map(|edge| edge.calls).collect::<Vec<_>>(),
-            "total": edges.iter().map(|edge| whole(edge.whole_ns())).collect::<Vec<_>>(),
-            "mark": edges.iter().map(Edge::total_mark).collect::<Vec<_>>(),
-        },
-        "threads": threads,
-        "threadsText": view.threads(),
-    })
-}
-
-/// Whole nanoseconds, or null.
-fn whole(ns: Option<f64>) -> Option<u64> {
-    ns.map(|ns| ns.round() as u64)
-}
-
-/// The nodes that stay.
-struct Heaviest {
-    /// All that are heavier than this,
-    weight: f64,
-    /// and so many as heavy, which may be very many: of weight 0.
-    equal: usize,
-}
-
-impl Heaviest {
-    fn of(view: &View<'_>, most: usize) -> Heaviest {
-        let entries = view.trees.iter().flat_map(|tree| &tree.entries);
-        let mut weights: Vec<f64> = entries.map(|entry| entry.below).collect();
-        if weights.len() <= most {
-            let (weight, equal) = (f64::NEG_INFINITY, 0);
-            return Heaviest { weight, equal };
-        }
-        let (heavier, weight, _) = weights.select_nth_unstable_by(most, |a, b| b.total_cmp(a));
-        let weight = *weight;
-        let heavier = heavier.iter().filter(|other| **other > weight).count();
-        Heaviest {
-            weight,
-            equal: most - heavier,
-        }
-    }
-
-    /// Whether the next node stays. No node weighs more than its caller, which
-    /// comes before it: callers stay wherever callees do.
-    fn keep(&mut self, weight: f64) -> bool {
-        if weight == self.weight && self.equal > 0 {
-            self.equal -= 1;
-            return true;
-        }
-        weight > self.weight
-    }
-}
-
-/// A tree's columns; parents are indexes, -1 for roots.
-fn thread(tree: &Tree, heaviest: &mut Heaviest) -> serde_json::Value {
-    let mut places = vec![-1i64; tree.entries.len()];
-    let mut kept = Vec::new();
-    for (at, entry) in tree.entries.iter().enumerate() {
-        if heaviest.keep(entry.below) {
-            places[at] = kept.len() as i64;
-            kept.push(entry);
-        }
-    }
-    // Nearly always all of its calls are timed, or none.
-    let part = |(at, entry): (usize, &&Entry)| {
-        let Figure {
-            timed_calls,
-            timed_ns,
-            ..
-        } = entry.figure;
-        let is_part = 0 < timed_calls && timed_calls < entry.calls;
-        is_part.then(|| {
-            (
-                at.to_string(),
-                json!([timed_calls, timed_ns.round() as u64]),
-            )
-        })
-    };
-    let parts: serde_json::Map<_, _> = kept.iter().enumerate().filter_map(part).collect();
-    let parent = |parent: Option<u32>| parent.map_or(-1, |parent| places[parent as usize]);
-    json!({
-        "name": tree.name,
-        "parent": kept.iter().map(|entry| parent(entry.parent)).collect::<Vec<_>>(),
-        "method": kept.iter().map(|entry| entry.method).collect::<Vec<_>>(),
-        "calls": kept.iter().map(|entry| entry.calls).collect::<Vec<_>>(),
-        "parts": parts,
-        "self": kept.iter().map(|entry| whole(entry.figure.own_ns())).collect::<Vec<_>>(),
-        "total": kept.iter().map(|entry| whole(entry.figure.whole_ns())).collect::<Vec<_>>(),
-        "below": kept.iter().map(|entry| entry.below.round() as u64).collect::<Vec<_>>(),
-        "estimated": kept.iter().map(|entry| u8::from(entry.figure.estimated)).collect::<Vec<_>>(),
+        "name": names,
+        "class": methods.iter().map(|m| &*m.class).collect::<Vec<_>>(),
+        "descriptor": methods.iter().map(|m| &*m.descriptor).collect::<Vec<_>>(),
+        "loader": methods.iter().map(|m| &*m.loader).collect::<Vec<_>>(),
+        "file": methods.iter().map(|m| m.file.as_deref()).collect::<Vec<_>>(),
+        "line": methods.iter().map(|m| m.line).collect::<Vec<_>>(),
     })
 }

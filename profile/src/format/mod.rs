@@ -23,7 +23,7 @@ pub(crate) mod table;
 pub(crate) mod tree;
 pub(crate) mod units;
 
-pub use html::fill as fill_page;
+pub use html::{differences as difference_page, fill as fill_page};
 
 /// Notes that are written where not all are asked for.
 const FEW_NOTES: usize = 10;

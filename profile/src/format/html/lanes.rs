@@ -1,0 +1,448 @@
+//! A thread as the page gets it: its tree, its methods, and who calls whom.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use super::encode::Numbers;
+use crate::edges::{Edge, edges};
+use crate::model::ThreadKind;
+use crate::paths::Paths;
+use crate::view::{Entry, Row, Tree, View};
+
+/// A thread's part of the page. In a page of differences it has the nodes of both sides.
+pub(super) struct Lane {
+    pub(super) name: String,
+    kind: ThreadKind,
+    whole: f64,
+    nodes: Vec<Node>,
+    rows: Vec<(u32, Sides)>,
+    edges: Vec<(Ends, Sides)>,
+}
+
+/// Caller, unless the thread starts there, and callee.
+type Ends = (Option<u32>, u32);
+
+#[derive(Clone, Copy)]
+struct Node {
+    parent: Option<u32>,
+    method: u32,
+    sides: Sides,
+    /// Weight of this node and all below, of both sides together.
+    below: f64,
+}
+
+/// The cost now, and before in a page of differences.
+#[derive(Clone, Copy)]
+struct Sides {
+    now: Cost,
+    before: Option<Cost>,
+}
+
+/// What a node, a method or an edge cost.
+#[derive(Clone, Copy)]
+struct Cost {
+    calls: f64,
+    timed_calls: f64,
+    /// Nanoseconds or bytes; `None` where it is unknown. Edges have none.
+    own: Option<f64>,
+    /// As `own`, callees included.
+    total: Option<f64>,
+    /// The part of `total` that the timed calls took.
+    timed: f64,
+    own_error: f64,
+    total_error: f64,
+    estimated: bool,
+    total_is_bound: bool,
+    partial: bool,
+}
+
+impl Cost {
+    /// Not called at all.
+    const NONE: Cost = Cost {
+        calls: 0.0,
+        timed_calls: 0.0,
+        own: Some(0.0),
+        total: Some(0.0),
+        timed: 0.0,
+        own_error: 0.0,
+        total_error: 0.0,
+        estimated: false,
+        total_is_bound: false,
+        partial: false,
+    };
+
+    fn of_entry(entry: &Entry) -> Cost {
+        let figure = &entry.figure;
+        Cost {
+            calls: entry.calls as f64,
+            timed_calls: figure.timed_calls as f64,
+            own: figure.own_ns(),
+            total: figure.whole_ns(),
+            timed: figure.timed_ns,
+            own_error: figure.self_variance.sqrt(),
+            total_error: figure.total_variance.sqrt(),
+            estimated: figure.estimated,
+            total_is_bound: false,
+            partial: entry.is_partial(),
+        }
+    }
+
+    fn of_row(row: &Row) -> Cost {
+        Cost {
+            calls: row.calls as f64,
+            timed_calls: row.timed_calls as f64,
+            own: row.own_ns(),
+            total: row.whole_ns(),
+            timed: row.timed_ns,
+            own_error: row.self_error_ns(),
+            total_error: row.total_error_ns(),
+            estimated: row.estimated,
+            total_is_bound: row.total_is_bound,
+            partial: row.is_partial(),
+        }
+    }
+
+    fn of_edge(edge: &Edge) -> Cost {
+        Cost {
+            calls: edge.calls as f64,
+            timed_calls: edge.calls as f64,
+            total: edge.whole_ns(),
+            timed: edge.total_ns,
+            total_is_bound: edge.total_is_bound,
+            partial: edge.partial,
+            ..Cost::NONE
+        }
+    }
+
+    /// What makes a node wide.
+    fn weight(&self, counts: bool) -> f64 {
+        match counts {
+            true => self.calls,
+            false => self.own.unwrap_or(0.0),
+        }
+    }
+
+    fn add(&mut self, other: &Cost) {
+        if self.calls == 0.0 {
+            *self = *other;
+            return;
+        }
+        let sum = |a: Option<f64>, b: Option<f64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a + b),
+            (known, None) | (None, known) => known,
+        };
+        *self = Cost {
+            calls: self.calls + other.calls,
+            timed_calls: self.timed_calls + other.timed_calls,
+            own: sum(self.own, other.own),
+            total: sum(self.total, other.total),
+            timed: self.timed + other.timed,
+            own_error: self.own_error.hypot(other.own_error),
+            total_error: self.total_error.hypot(other.total_error),
+            estimated: self.estimated || other.estimated,
+            total_is_bound: self.total_is_bound || other.total_is_bound,
+            partial: self.partial || other.partial,
+        };
+    }
+
+    fn scaled(self, factor: f64) -> Cost {
+        Cost {
+            calls: self.calls * factor,
+            timed_calls: self.timed_calls * factor,
+            own: self.own.map(|own| own * factor),
+            total: self.total.map(|total| total * factor),
+            timed: self.timed * factor,
+            own_error: self.own_error * factor,
+            total_error: self.total_error * factor,
+            ..self
+        }
+    }
+
+    /// Writes it; a total that is `expected` takes no room.
+    fn write(&self, expected: Option<f64>, out: &mut Numbers) {
+        let is_expected = |total: f64| {
+            expected.is_some_and(|expected| (total - expected).abs() <= 2.0 + total * 1e-5)
+        };
+        let total = self.total.filter(|total| !is_expected(*total));
+        let timed = 0.0 < self.timed_calls && self.timed_calls < self.calls;
+        let errors = self.own_error.max(self.total_error) >= 0.5;
+        let flags = [
+            self.estimated,
+            self.own.is_none(),
+            self.total.is_none(),
+            timed,
+            total.is_some(),
+            errors,
+            self.total_is_bound,
+            self.partial,
+        ];
+        let bits = flags.iter().enumerate();
+        out.push(bits.fold(0, |sum, (bit, is_set)| sum | u64::from(*is_set) << bit));
+        out.push_rounded(self.calls);
+        let given = [
+            (self.own.is_some(), self.own.unwrap_or(0.0)),
+            (total.is_some(), total.unwrap_or(0.0)),
+            (timed, self.timed_calls),
+            (timed, self.timed),
+            (errors, self.own_error),
+            (errors, self.total_error),
+        ];
+        for (is_given, value) in given {
+            if is_given {
+                out.push_rounded(value);
+            }
+        }
+    }
+}
+
+impl Default for Sides {
+    fn default() -> Sides {
+        Sides::now(Cost::NONE)
+    }
+}
+
+impl Sides {
+    fn now(now: Cost) -> Sides {
+        Sides { now, before: None }
+    }
+
+    fn add(&mut self, cost: &Cost, is_now: bool) {
+        match is_now {
+            true => self.now.add(cost),
+            false => self.before.get_or_insert(Cost::NONE).add(cost),
+        }
+    }
+
+    fn write(&self, expected: Option<f64>, is_diff: bool, out: &mut Numbers) {
+        self.now.write(expected, out);
+        if is_diff {
+            self.before.unwrap_or(Cost::NONE).write(None, out);
+        }
+    }
+}
+
+impl Lane {
+    /// The threads of a view, one lane each.
+    pub(super) fn all(view: &View<'_>) -> Vec<Lane> {
+        let rows = view.rows_by_tree();
+        let trees = view.trees.iter().zip(rows);
+        let lane = |(tree, rows): (&Tree, Vec<Row>)| Lane {
+            name: tree.name.clone(),
+            kind: tree.kind,
+            whole: tree.whole,
+            nodes: tree.entries.iter().map(Node::of).collect(),
+            rows: rows
+                .iter()
+                .map(|row| (row.method, Sides::now(Cost::of_row(row))))
+                .collect(),
+            edges: edges(tree)
+                .iter()
+                .map(|edge| ((edge.caller, edge.callee), Sides::now(Cost::of_edge(edge))))
+                .collect(),
+        };
+        trees.map(lane).collect()
+    }
+
+    /// The number of its nodes.
+    pub(super) fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Divides all by a number of runs and gives the methods other numbers.
+    pub(super) fn share(&mut self, runs: usize, methods: &[u32]) {
+        let factor = 1.0 / runs as f64;
+        let number = |method: u32| methods[method as usize];
+        let share = |sides: &mut Sides| sides.now = sides.now.scaled(factor);
+        self.whole *= factor;
+        for node in &mut self.nodes {
+            node.method = number(node.method);
+            node.below *= factor;
+            share(&mut node.sides);
+        }
+        for (method, sides) in &mut self.rows {
+            *method = number(*method);
+            share(sides);
+        }
+        for ((caller, callee), sides) in &mut self.edges {
+            *caller = caller.map(number);
+            *callee = number(*callee);
+            share(sides);
+        }
+    }
+
+    /// The tree's columns, the methods and the edges. `keep` says which nodes stay.
+    pub(super) fn write(&self, keep: &mut Heaviest, is_diff: bool, counts: bool) -> Value {
+        let kept = self.kept(keep);
+        let mut places = vec![0u64; self.nodes.len()];
+        let mut expected = vec![0.0; self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate().rev() {
+            if kept[at] {
+                expected[at] += node.sides.now.weight(counts).round();
+                if let Some(parent) = node.parent {
+                    expected[parent as usize] += expected[at];
+                }
+            }
+        }
+        let mut count = 0;
+        let mut nodes = Numbers::default();
+        for (at, node) in self.nodes.iter().enumerate().filter(|(at, _)| kept[*at]) {
+            places[at] = count;
+            // The distance to the caller, which comes before.
+            nodes.push(
+                node.parent
+                    .map_or(0, |parent| count - places[parent as usize]),
+            );
+            nodes.push(node.method.into());
+            node.sides.write(Some(expected[at]), is_diff, &mut nodes);
+            count += 1;
+        }
+        let mut rows = Numbers::default();
+        for (method, sides) in &self.rows {
+            rows.push((*method).into());
+            sides.write(None, is_diff, &mut rows);
+        }
+        let mut edges = Numbers::default();
+        for ((caller, callee), sides) in &self.edges {
+            edges.push(caller.map_or(0, |caller| u64::from(caller) + 1));
+            edges.push((*callee).into());
+            sides.write(None, is_diff, &mut edges);
+        }
+        let column = |numbers: &Numbers, count: usize| json!({ "count": count, "numbers": numbers.base64() });
+        json!({
+            "name": self.name,
+            "kind": self.kind.as_str(),
+            "whole": self.whole.round(),
+            "nodes": column(&nodes, count as usize),
+            "rows": column(&rows, self.rows.len()),
+            "edges": column(&edges, self.edges.len()),
+        })
+    }
+
+    fn kept(&self, keep: &mut Heaviest) -> Vec<bool> {
+        self.nodes
+            .iter()
+            .map(|node| keep.keep(node.below))
+            .collect()
+    }
+}
+
+impl Node {
+    fn of(entry: &Entry) -> Node {
+        Node {
+            parent: entry.parent,
+            method: entry.method,
+            sides: Sides::now(Cost::of_entry(entry)),
+            below: entry.below,
+        }
+    }
+}
+
+/// Lays what was before over what is now: threads of one name and kind, path over path.
+pub(super) fn overlay(before: &[Lane], now: &[Lane]) -> Vec<Lane> {
+    let mut sums: Vec<Sum<'_>> = Vec::new();
+    let mut places: HashMap<(ThreadKind, &str), usize> = HashMap::new();
+    for (side, is_now) in [(now, true), (before, false)] {
+        for lane in side {
+            let place = *places.entry((lane.kind, &lane.name)).or_insert_with(|| {
+                sums.push(Sum::default());
+                sums.len() - 1
+            });
+            sums[place].add(lane, is_now);
+        }
+    }
+    sums.into_iter().map(Sum::lane).collect()
+}
+
+/// Lanes added up.
+#[derive(Default)]
+struct Sum<'l> {
+    first: Option<&'l Lane>,
+    whole: f64,
+    paths: Paths,
+    nodes: Vec<Node>,
+    rows: BTreeMap<u32, Sides>,
+    edges: BTreeMap<Ends, Sides>,
+}
+
+impl<'l> Sum<'l> {
+    fn add(&mut self, lane: &'l Lane, is_now: bool) {
+        self.first.get_or_insert(lane);
+        if is_now {
+            self.whole += lane.whole;
+        }
+        let mut places: Vec<u32> = Vec::with_capacity(lane.nodes.len());
+        for node in &lane.nodes {
+            let parent = node.parent.map(|parent| places[parent as usize]);
+            let place = self.paths.number(parent, node.method);
+            places.push(place);
+            if place as usize == self.nodes.len() {
+                self.nodes.push(Node {
+                    parent,
+                    sides: Sides::default(),
+                    below: 0.0,
+                    ..*node
+                });
+            }
+            let sum = &mut self.nodes[place as usize];
+            sum.below += node.below;
+            sum.sides.add(&node.sides.now, is_now);
+        }
+        for (method, sides) in &lane.rows {
+            let sum = self.rows.entry(*method).or_default();
+            sum.add(&sides.now, is_now);
+        }
+        for (ends, sides) in &lane.edges {
+            let sum = self.edges.entry(*ends).or_default();
+            sum.add(&sides.now, is_now);
+        }
+    }
+
+    fn lane(self) -> Lane {
+        Lane {
+            name: self.first.map_or(String::new(), |lane| lane.name.clone()),
+            kind: self.first.map_or(ThreadKind::default(), |lane| lane.kind),
+            whole: self.whole,
+            nodes: self.nodes,
+            rows: self.rows.into_iter().collect(),
+            edges: self.edges.into_iter().collect(),
+        }
+    }
+}
+
+/// The nodes that a page has room for.
+pub(super) struct Heaviest {
+    /// All that are heavier than this stay,
+    weight: f64,
+    /// and so many as heavy, which may be very many: of weight 0.
+    equal: usize,
+}
+
+impl Heaviest {
+    /// At most `most` nodes of all lanes together.
+    pub(super) fn of(lanes: &[Lane], most: usize) -> Heaviest {
+        let nodes = lanes.iter().flat_map(|lane| &lane.nodes);
+        let mut weights: Vec<f64> = nodes.map(|node| node.below).collect();
+        if weights.len() <= most {
+            let (weight, equal) = (f64::NEG_INFINITY, 0);
+            return Heaviest { weight, equal };
+        }
+        let (heavier, weight, _) = weights.select_nth_unstable_by(most, |a, b| b.total_cmp(a));
+        let weight = *weight;
+        let heavier = heavier.iter().filter(|other| **other > weight).count();
+        Heaviest {
+            weight,
+            equal: most - heavier,
+        }
+    }
+
+    /// Whether the next node stays. No node weighs more than its caller, which
+    /// comes before it: callers stay wherever callees do.
+    fn keep(&mut self, weight: f64) -> bool {
+        if weight == self.weight && self.equal > 0 {
+            self.equal -= 1;
+            return true;
+        }
+        weight > self.weight
+    }
+}

@@ -1,0 +1,195 @@
+"use strict";
+// The page's data: one entry a measure. Trees and tables are in the compact form of
+// html/encode.rs; a thread's are read when they are first needed.
+
+const $ = (id) => document.getElementById(id);
+const measures = JSON.parse($("data").textContent);
+const linked = (location.hash.slice(1).split("?")[0] || "").split("/");
+const data = measures.find(({ measure }) => measure === linked[0]) ?? measures[0];
+const { methods, counts, difference } = data;
+
+// Flags of a cost, as html/lanes.rs writes them.
+const ESTIMATED = 1;
+const NO_OWN = 2;
+const NO_TOTAL = 4;
+const TIMED = 8;
+const TOTAL = 16;
+const ERRORS = 32;
+const BOUND = 64;
+const PARTIAL = 128;
+
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
+}
+
+/** Numbers of 7 bits a byte, the lowest first. */
+class Reader {
+  constructor(base64) {
+    this.bytes = bytesOf(base64);
+    this.at = 0;
+  }
+
+  next() {
+    let byte = this.bytes[this.at++];
+    if (byte < 128) return byte;
+    let value = byte & 127;
+    let scale = 128;
+    do {
+      byte = this.bytes[this.at++];
+      value += (byte & 127) * scale;
+      scale *= 128;
+    } while (byte > 127);
+    return value;
+  }
+}
+
+/** Columns of costs. Unknown times are NaN. */
+function columns(count) {
+  return {
+    flags: new Uint8Array(count),
+    calls: new Float64Array(count),
+    own: new Float64Array(count),
+    total: new Float64Array(count),
+    ownError: new Float32Array(count),
+    totalError: new Float32Array(count),
+    timed: new Map(), // calls with known times and what they took, where those are not all
+  };
+}
+
+/** Reads one cost. A total that is not told is what the callees make it: -1 till they are read. */
+function readCost(reader, into, at) {
+  const flags = reader.next();
+  into.flags[at] = flags;
+  into.calls[at] = reader.next();
+  into.own[at] = flags & NO_OWN ? NaN : reader.next();
+  into.total[at] = flags & TOTAL ? reader.next() : flags & NO_TOTAL ? NaN : -1;
+  if (flags & TIMED) into.timed.set(at, [reader.next(), reader.next()]);
+  if (flags & ERRORS) {
+    into.ownError[at] = reader.next();
+    into.totalError[at] = reader.next();
+  }
+}
+
+/** A table's entries: `keys` numbers each, then the cost now and that before. */
+function readTable({ count, numbers }, keys) {
+  const reader = new Reader(numbers);
+  const table = { keys: keys.map(() => new Int32Array(count)), now: columns(count), before: difference ? columns(count) : null };
+  for (let at = 0; at < count; at++) {
+    for (const key of table.keys) key[at] = reader.next();
+    readCost(reader, table.now, at);
+    if (table.before) readCost(reader, table.before, at);
+  }
+  return table;
+}
+
+/** Reads what `name` tells of a thread once: its nodes, rows or edges. */
+function part(thread, name, keys) {
+  const memo = `${name}Read`;
+  thread[memo] ??= readTable(thread[name], keys);
+  return thread[memo];
+}
+
+const nodesOf = (thread) => part(thread, "nodes", ["distance", "method"]);
+const rowsOf = (thread) => part(thread, "rows", ["method"]);
+const edgesOf = (thread) => part(thread, "edges", ["caller", "callee"]);
+
+// ---- One cost ----
+
+const noCost = () => ({ calls: 0, own: 0, total: 0, timed: 0, timedTotal: 0, ownError: 0, totalError: 0, estimated: false, bound: false, partial: false });
+
+const known = (value) => (Number.isNaN(value) ? null : value);
+
+function costAt(table, at) {
+  const flags = table.flags[at];
+  const all = flags & NO_OWN ? [0, 0] : [table.calls[at], table.total[at]];
+  const [timed, timedTotal] = table.timed.get(at) ?? all;
+  return {
+    calls: table.calls[at],
+    own: known(table.own[at]),
+    total: known(table.total[at]),
+    timed,
+    timedTotal,
+    ownError: table.ownError[at],
+    totalError: table.totalError[at],
+    estimated: Boolean(flags & ESTIMATED),
+    bound: Boolean(flags & BOUND),
+    partial: Boolean(flags & PARTIAL),
+  };
+}
+
+/** Adds `other`; what is unknown of one is known of the other. */
+function addCost(sum, other) {
+  if (!sum.calls) return Object.assign(sum, other);
+  const added = (a, b) => (a === null ? b : b === null ? a : a + b);
+  sum.calls += other.calls;
+  sum.own = added(sum.own, other.own);
+  sum.total = added(sum.total, other.total);
+  sum.timed += other.timed;
+  sum.timedTotal += other.timedTotal;
+  sum.ownError = Math.hypot(sum.ownError, other.ownError);
+  sum.totalError = Math.hypot(sum.totalError, other.totalError);
+  sum.estimated ||= other.estimated;
+  sum.bound ||= other.bound;
+  sum.partial ||= other.partial;
+  return sum;
+}
+
+// ---- What is chosen ----
+
+const SIDE_BY_SIDE = -1;
+const LAID_OVER = -2;
+let threadChosen = SIDE_BY_SIDE;
+
+const chosenThreads = () => (threadChosen < 0 ? data.threads : [data.threads[threadChosen]]);
+/** The 100 %: of one thread its own, so that shares are those of `report --thread`. */
+const whole = () => (threadChosen < 0 ? data.whole : data.threads[threadChosen].whole);
+
+let tableMemo = { thread: null };
+
+/** The methods called in the chosen threads. */
+function methodRows() {
+  if (tableMemo.thread === threadChosen) return tableMemo.rows;
+  const rows = new Map();
+  for (const thread of chosenThreads()) {
+    const { keys: [method], now, before } = rowsOf(thread);
+    for (let at = 0; at < method.length; at++) {
+      let row = rows.get(method[at]);
+      if (!row) rows.set(method[at], row = { method: method[at], now: noCost(), before: difference ? noCost() : null });
+      if (now.calls[at]) addCost(row.now, costAt(now, at));
+      if (before?.calls[at]) addCost(row.before, costAt(before, at));
+    }
+  }
+  tableMemo = { thread: threadChosen, rows: [...rows.values()], byMethod: rows };
+  return tableMemo.rows;
+}
+
+function rowOf(method) {
+  methodRows();
+  return tableMemo.byMethod.get(method);
+}
+
+/** Callers and callees of a method in the chosen threads, by the method at the other end (-1: thread start). */
+function neighbours(method) {
+  const callers = new Map();
+  const callees = new Map();
+  for (const thread of chosenThreads()) {
+    const { keys: [caller, callee], now, before } = edgesOf(thread);
+    for (let at = 0; at < callee.length; at++) {
+      // Callers are numbered from 1 on.
+      const ends = [];
+      if (callee[at] === method) ends.push([callers, caller[at] - 1]);
+      if (caller[at] - 1 === method) ends.push([callees, callee[at]]);
+      for (const [side, other] of ends) {
+        let edge = side.get(other);
+        if (!edge) side.set(other, edge = { method: other, now: noCost(), before: difference ? noCost() : null });
+        if (now.calls[at]) addCost(edge.now, costAt(now, at));
+        if (before?.calls[at]) addCost(edge.before, costAt(before, at));
+      }
+    }
+  }
+  return { callers: [...callers.values()], callees: [...callees.values()] };
+}

@@ -1,0 +1,97 @@
+// ---- Details: a method, its callers and callees in the chosen threads, and the frame it was opened from ----
+
+let detailed = -1;
+
+const FIGURES = [
+  ...(counts ? [] : [
+    { title: "total", value: (cost) => cost.total, text: totalText, error: (cost) => errorPercent(cost.totalError, cost.total), isPart: true },
+    { title: "self", value: (cost) => cost.own, text: ownText, error: ownErrorPercent, isPart: true },
+    { title: "mean", value: meanOf, text: meanText, error: () => 0 },
+  ]),
+  { title: COUNTED, value: (cost) => cost.calls, text: (cost) => grouped.format(cost.calls), error: () => 0, isCount: true },
+];
+
+/** A figure with its error and its part of the whole. */
+function figure({ value, text, error, isPart }, cost) {
+  const off = errorText(error(cost));
+  const cell = element("td", unsureClass(error(cost)), `${text(cost)}${off ? ` ± ${off}` : ""}`);
+  if (isPart && value(cost) !== null) cell.append(element("span", { class: "part", text: `  ${percent(value(cost))}` }));
+  return cell;
+}
+
+function change({ value, isCount }, now, before) {
+  const [a, b] = [value(before), value(now)];
+  return element("td", { text: `${isCount ? countChange(b, a) : changeText(b, a)} ${changePercent(b, a)}` });
+}
+
+/** A line for each figure, a column for each cost: { title, now, before }. Of differences a table each. */
+function figures(costs) {
+  const table = (heads, cells) => element("table", { class: "figures" },
+    element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col", text })))),
+    element("tbody", {}, ...FIGURES.map((one) => element("tr", {}, element("th", { scope: "row", text: one.title }), ...cells(one)))));
+  if (!difference) return [table(["", ...costs.map(({ title }) => title)], (one) => costs.map(({ now }) => figure(one, now)))];
+  return costs.map(({ title, now, before }) =>
+    table([title, "before", "after", "change"], (one) => [figure({ ...one, isPart: false }, before), figure({ ...one, isPart: false }, now), change(one, now, before)]));
+}
+
+function details(method, node = -1) {
+  detailed = method;
+  const wasHidden = $("details").hidden;
+  $("details").hidden = false;
+  $("details-name").replaceChildren(nameOf(method));
+  const facts = [];
+  if (data.threads.length > 1) facts.push(threadChosen < 0 ? "all threads" : `thread ${threadName(threadChosen)}`);
+  if (methods.file[method]) facts.push(methods.file[method] + (methods.line[method] ? `:${methods.line[method]}` : ""));
+  if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
+  $("details-facts").textContent = facts.join(" · ");
+  const row = rowOf(method);
+  const lines = row ? [{ title: "in all", now: row.now, before: row.before }] : [];
+  if (node !== -1 && !graph.isCallers) {
+    lines.unshift({ title: "this frame", now: graph.cost(node), before: difference ? graph.costBefore(node) : null });
+  }
+  $("details-figures").replaceChildren(...figures(lines));
+  $("zoom-here").hidden = node === -1;
+  $("zoom-here").onclick = () => { if (view !== "flame") show("flame"); zoomTo(node); };
+  $("callers-graph").onclick = () => showCallers(method);
+  $("find-all").onclick = () => { $("search").value = methods.name[method]; search(methods.name[method]); remember(); };
+  const { callers, callees } = neighbours(method);
+  list("callers", callers);
+  list("callees", callees);
+  if (wasHidden) draw();
+  if (view === "methods") markRow();
+}
+
+function list(id, edges) {
+  const weightOf = ({ now }) => (counts ? now.calls : now.total ?? 0);
+  edges.sort((a, b) => weightOf(b) - weightOf(a));
+  const made = edges.map((edge) => {
+    const { method, now, before } = edge;
+    const row = element("tr", { tabindex: method < 0 ? -1 : 0 }, share(counts ? now.calls : now.total));
+    if (!counts && !difference) row.append(element("td", { text: totalText(now) }));
+    row.append(element("td", { text: `${grouped.format(now.calls)} ×` }));
+    if (before) row.append(element("td", { text: counts ? countChange(now.calls, before.calls) : changeText(now.total, before.total) }));
+    row.append(element("td", {}, method < 0 ? "(thread start)" : nameOf(method)));
+    if (method >= 0) {
+      row.addEventListener("click", () => details(method));
+      row.addEventListener("keydown", (event) => { if (event.key === "Enter") details(method); });
+    }
+    return row;
+  });
+  $(id).replaceChildren(...(made.length ? made : [element("tr", {}, element("td", { text: "none" }))]));
+}
+
+function markRow() {
+  $("rows").querySelector(".chosen")?.classList.remove("chosen");
+  const at = inOrder().findIndex(({ method }) => method === detailed);
+  $("rows").children[at]?.classList.add("chosen");
+}
+
+function closeDetails() {
+  if ($("details").hidden) return;
+  $("details").hidden = true;
+  detailed = -1;
+  refresh();
+}
+
+$("close").addEventListener("click", closeDetails);
+$("details").addEventListener("keydown", (event) => { if (event.key === "Escape") closeDetails(); });

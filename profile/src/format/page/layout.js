@@ -1,0 +1,47 @@
+// ---- Flame graph: where each box lies ----
+
+const ROW = 20;
+// Narrower boxes are not drawn, nor is anything below them.
+const LEAST = 0.5;
+
+/**
+ * Boxes { node, x, level, width } by level, from left to right. The way to the zoomed node takes the
+ * whole width.
+ */
+function layout(tree, zoomed, width) {
+  const path = pathTo(tree, zoomed);
+  const levels = path.map((node, level) => [{ node, x: 0, level, width }]);
+  const all = zoomed === -1 ? tree.whole : tree.below[zoomed];
+  if (!all) return levels;
+  let rows = [{ node: zoomed, x: 0 }];
+  // Level by level, so that each is in order.
+  for (let level = path.length; rows.length; level++) {
+    const made = [];
+    for (const { node: parent, x: start } of rows) {
+      let x = start;
+      for (const node of tree.calleesOf(parent)) {
+        const wide = (tree.below[node] / all) * width;
+        if (wide < LEAST) break; // sorted: the rest is narrower
+        made.push({ node, x, level, width: wide });
+        x += wide;
+      }
+    }
+    if (made.length) levels.push(made);
+    rows = made;
+  }
+  return levels;
+}
+
+/** The box of a level that holds `x`. */
+function boxAt(levels, level, x) {
+  const boxes = levels[level] ?? [];
+  let [low, high] = [0, boxes.length - 1];
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const box = boxes[middle];
+    if (x < box.x) high = middle - 1;
+    else if (x >= box.x + box.width) low = middle + 1;
+    else return box;
+  }
+  return null;
+}

@@ -1,0 +1,60 @@
+// ---- Names, and elements that show them ----
+
+/** An element with attributes, listeners, text and children. */
+function element(tag, options = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(options)) {
+    if (key === "text") made.textContent = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+const threadName = (at) => data.threads[at].name || "(no name)";
+// In a tree of several threads each has a node, whose method is -1 for the first, -2 for the second.
+const isThread = (method) => method < 0;
+const threadOf = (method) => -1 - method;
+const fullName = (method) => (isThread(method) ? `thread ${threadName(threadOf(method))}` : methods.name[method]);
+const packageEnd = (method) => Math.max(0, methods.class[method].lastIndexOf(".") + 1);
+
+/** Class and method without package. */
+const shortName = (method) => (isThread(method) ? threadName(threadOf(method)) : methods.name[method].slice(packageEnd(method)));
+
+/** The method alone. */
+const bareName = (method) => {
+  const named = !isThread(method) && methods.class[method].length < methods.name[method].length;
+  return named ? methods.name[method].slice(methods.class[method].length + 1) : shortName(method);
+};
+
+let lowered;
+/** Names in small letters, made for the first search. */
+const lower = () => (lowered ??= methods.name.map((name) => name.toLowerCase()));
+
+/** A method's name, its package faint, what was searched marked. Where there is no room it loses its front. */
+function nameOf(method) {
+  const name = fullName(method);
+  const title = isThread(method) || name.includes("(") ? name : name + methods.descriptor[method];
+  const label = element("bdi", { title, dir: "ltr" });
+  const cut = isThread(method) ? 0 : packageEnd(method);
+  const at = sought && !isThread(method) ? lower()[method].indexOf(sought) : -1;
+  let offset = 0;
+  for (const [kind, text] of [["package", name.slice(0, cut)], [isThread(method) ? "thread-name" : "", name.slice(cut)]]) {
+    const span = element("span", { class: kind });
+    const [from, to] = [at - offset, at - offset + sought.length].map((i) => Math.min(Math.max(i, 0), text.length));
+    if (at >= 0 && from < to) span.append(text.slice(0, from), element("mark", { text: text.slice(from, to) }), text.slice(to));
+    else span.textContent = text;
+    // The place to break a line where lines break.
+    label.append(span, element("wbr"));
+    offset += text.length;
+  }
+  return label;
+}
+
+/** A cell with a bar behind its percentage. */
+function share(part) {
+  const cell = element("td", { class: "share", text: percent(part) });
+  cell.style.setProperty("--part", `${Math.min(100, 100 * ratio(part ?? 0))}%`);
+  return cell;
+}

@@ -1,0 +1,75 @@
+// ---- Numbers as text ----
+
+const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+// By decimals.
+const fixed = [0, 1, 2].map((digits) =>
+  new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+// Of allocations bytes stand in the place of times, and objects in that of calls.
+const ofBytes = data.measure !== "time";
+const COUNTED = ofBytes ? "objects" : "calls";
+const WEIGHED = counts ? COUNTED : ofBytes ? "bytes" : "time";
+const callsText = (calls) => `${grouped.format(calls)} ${calls === 1 ? COUNTED.slice(0, -1) : COUNTED}`;
+const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
+
+/** A time, or bytes; of null, which is what nobody timed, a dash. */
+function amount(value) {
+  if (value === null) return "–";
+  return ofBytes ? bytes(value) : time(value);
+}
+
+function time(ns) {
+  const [name, size] = UNITS.find(([, size]) => ns >= 0.9995 * size) ?? UNITS[3];
+  const value = ns / size;
+  const digits = size === 1 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return `${fixed[digits].format(value)} ${name}`;
+}
+
+/** As the text reports have it. */
+function utc(millis) {
+  const date = new Date(millis);
+  return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+
+/** In powers of 1024. */
+function bytes(size) {
+  if (size < 1023.5) return `${grouped.format(size)} ${Math.round(size) === 1 ? "byte" : "bytes"}`;
+  const [name, unit] = size < 1048576 ? ["KB", 1024] : size < 1073741824 ? ["MB", 1048576] : ["GB", 1073741824];
+  return `${fixed[1].format(size / unit)} ${name}`;
+}
+
+const ratio = (part) => (whole() ? part / whole() : 0);
+const percent = (part) => (part === null ? "–" : `${(100 * ratio(part)).toFixed(1)} %`);
+const weightText = (value) => (counts ? callsText(value) : amount(value));
+/** With a mark (at most, at least) and that of estimates. */
+const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated ? "~" : "")) + amount(ns);
+
+// A method makes nothing itself, its callees do, which are types: that it is none is certain.
+const isGuess = (cost) => cost.estimated && !(ofBytes && !cost.own);
+const least = (cost) => (cost.partial && !counts ? "≥" : "");
+const ownText = (cost) => marked(least(cost), isGuess(cost), cost.own);
+const totalText = (cost) => marked(cost.bound ? "≤" : least(cost), cost.estimated, cost.total);
+const meanOf = (cost) => (cost.timed ? cost.timedTotal / cost.timed : null);
+const meanText = (cost) => marked(cost.bound ? "≤" : "", false, meanOf(cost));
+
+/** A standard error in percent of its value. */
+const errorPercent = (error, value) => (error ? (100 * error) / Math.max(value ?? 0, 1) : 0);
+const ownErrorPercent = (cost) => (isGuess(cost) ? errorPercent(cost.ownError, cost.own) : 0);
+const errorText = (percent) => (percent <= 5 ? "" : percent > 999 ? ">999 %" : `${Math.round(percent)} %`);
+/** Mostly error: hatched in graphs, faint in tables. */
+const UNSURE = 50;
+
+// ---- What changed ----
+
+const signed = (value, text) => (value > 0 ? `+${text}` : value < 0 ? `−${text}` : text);
+const changeText = (now, before) => {
+  if (now === null || before === null) return "–";
+  return signed(now - before, amount(Math.abs(now - before)));
+};
+const countChange = (now, before) => signed(now - before, grouped.format(Math.abs(now - before)));
+const changePercent = (now, before) => {
+  if (now === null || before === null || now === before) return "";
+  if (!before) return "new";
+  if (!now) return "gone";
+  const percent = (100 * (now - before)) / before;
+  return signed(percent, `${fixed[1].format(Math.abs(percent))} %`);
+};

@@ -1,0 +1,57 @@
+// ---- Search ----
+
+let sought = "";
+let hits = new Uint8Array(0); // by method
+
+const isFound = (method) => sought !== "" && !isThread(method) && hits[method] === 1;
+
+/** Marks the methods whose names contain a text, and says what runs in them. */
+function search(text) {
+  sought = text.trim().toLowerCase();
+  shownRows = STEP;
+  $("found").textContent = "";
+  if (sought) {
+    hits = Uint8Array.from(lower(), (name) => (name.includes(sought) ? 1 : 0));
+    const found = methodRows().filter(({ method }) => hits[method]).length;
+    $("found").textContent = `${grouped.format(found)} found`;
+    if (found && !counts) $("found").textContent += `, ${percent(weightOfFound())} of the ${WEIGHED}`;
+  }
+  refresh();
+}
+
+/** What runs in the methods found, counted once where they call each other. */
+function weightOfFound() {
+  const { parent, method, below } = tree;
+  const inside = new Uint8Array(method.length);
+  let sum = 0;
+  for (let node = 0; node < method.length; node++) {
+    const above = parent[node] >= 0 && inside[parent[node]];
+    const hit = isFound(method[node]);
+    if (hit && !above) sum += below[node];
+    inside[node] = above || hit ? 1 : 0;
+  }
+  return sum;
+}
+
+let typing;
+$("search").addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => { search($("search").value); remember(true); }, 120);
+});
+$("search").addEventListener("keydown", (event) => {
+  if (event.key !== "Escape" && event.key !== "Enter") return;
+  if (event.key === "Escape") {
+    $("search").value = "";
+    search("");
+    remember(true);
+  }
+  (view === "flame" ? canvas : $(`tab-${view}`)).focus();
+  event.preventDefault();
+});
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest?.("input, select, textarea");
+  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  $("search").focus();
+  $("search").select();
+  event.preventDefault();
+});

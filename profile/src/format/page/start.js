@@ -1,0 +1,115 @@
+// ---- Start: the head of the page ----
+
+const MOST_CHIPS = 8;
+
+function warnings() {
+  const { header } = data;
+  const made = [];
+  if (header.overflowed_calls) made.push(`${grouped.format(header.overflowed_calls)} calls are counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep`);
+  for (const pattern of header.unmatched) made.push(`No ${pattern.includes("::") ? "method" : "class"} matched ${pattern}`);
+  if (header.not_ended) made.push(header.notes[0]);
+  if (data.leftOut) made.push(`${grouped.format(data.leftOut)} of the lightest tree nodes omitted from this page`);
+  if (difference && Math.min(...difference.runs) < 2) made.push("One run of a side: noise between runs cannot be told from change");
+  return made;
+}
+
+function remarks() {
+  const { header } = data;
+  const rows = methodRows();
+  const some = (test) => rows.some(({ now }) => test(now));
+  const made = [];
+  if (difference && some((cost) => !cost.calls)) made.push("What is gone has no width: the table of methods has it");
+  if (!rows.length) made.push(ofBytes ? "Nothing was allocated" : "No instrumented method was called");
+  if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : "~ estimated from a random sample of the calls; counts are exact");
+  if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
+  if (some((cost) => cost.bound)) made.push("≤ upper bound: recursive calls may be counted twice");
+  made.push(...data.unsized);
+  if (!ofBytes && !counts && some((cost) => cost.partial && cost.total !== null)) made.push("≥ lower bound: some calls have no known time; means are of the others");
+  const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
+  if (alone.length) made.push(`Methods not instrumented: ${alone.join(", ")}`);
+  return made;
+}
+
+/** One quiet line, which unfolds: what colours mean, notes, and warnings, which alone are coloured. */
+function notesLine() {
+  const { header } = data;
+  const notes = header.not_ended ? header.notes.slice(1) : header.notes;
+  const warned = warnings();
+  const colours = legend();
+  const chip = ({ colour, text }) => {
+    const square = element("i");
+    square.style.background = colour;
+    return element("span", { class: "chip" }, square, text);
+  };
+  const items = (id, texts) => $(id).replaceChildren(...texts.map((text) => element("li", { text })));
+  items("warnings", warned);
+  items("remarks", remarks());
+  items("notes-list", notes);
+  $("legend").replaceChildren(...colours.map(chip));
+  $("legend-title").textContent = difference
+    ? "Width: what it takes now. Colour: red grew, blue shrank"
+    : `Colours: a hue for each package, a shade for each class; JDK, native code${ofBytes ? " and types" : ""} apart`;
+  const said = [
+    warned.length && element("span", { class: "warned", text: warned.length > 1 ? `${warned.length} warnings: ${warned[0]}` : warned[0] }),
+    element("span", { class: "counted", text: `Legend${notes.length ? ` and ${grouped.format(notes.length)} ${notes.length === 1 ? "note" : "notes"}` : ""}` }),
+    ...colours.slice(0, MOST_CHIPS).map(chip),
+  ];
+  $("notes-title").replaceChildren(...said.filter(Boolean));
+  $("notes").addEventListener("toggle", draw);
+}
+
+function facts() {
+  const { header } = data;
+  const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : counts ? "calls counted, not timed" : `${header.clock} clock, ${header.timing} timing`;
+  // Of objects, those of a method are its callers' too.
+  const outermost = [...tree.calleesOf(-1)].flatMap((node) => (isThread(tree.method[node]) ? [...tree.calleesOf(node)] : [node]));
+  const calls = ofBytes ? outermost.reduce((sum, node) => sum + tree.now.calls[node], 0) : methodRows().reduce((sum, { now }) => sum + now.calls, 0);
+  const estimated = ofBytes && methodRows().some(({ now }) => now.estimated);
+  const runsText = (count) => `${count} ${count === 1 ? "run" : "runs"}`;
+  const runs = difference && `${runsText(difference.runs[1])}, compared with ${runsText(difference.runs[0])} before`;
+  return [
+    header.start_epoch_millis ? utc(header.start_epoch_millis) : "",
+    time(header.duration_ns),
+    runs,
+    measured,
+    (estimated ? "~" : "") + callsText(calls),
+    data.threadsText,
+    header.tracker_bytes && `tracker ${bytes(header.tracker_bytes)}`,
+    header.jvm,
+  ].filter(Boolean).join(" · ");
+}
+
+function start() {
+  const { header } = data;
+  const command = header.command || "Java program";
+  document.title = `${command.slice(0, 80)} – Loadhook`;
+  $("command").textContent = command;
+  const names = [...data.threads.keys()].sort((a, b) => (data.threads[a].name < data.threads[b].name ? -1 : 1));
+  $("thread").replaceChildren(
+    element("option", { value: SIDE_BY_SIDE, text: "All threads, side by side" }),
+    element("option", { value: LAID_OVER, text: "All threads, laid over each other" }),
+    ...names.map((at) => element("option", { value: at, text: threadName(at) })),
+  );
+  $("thread").hidden = data.threads.length < 2;
+  const words = { time: "Time", allocated: "Allocated bytes", live: "Live bytes" };
+  $("measure").replaceChildren(...measures.map(({ measure }) => element("option", { value: measure, text: words[measure] })));
+  $("measure").value = data.measure;
+  $("measure").hidden = measures.length < 2;
+  $("measure").addEventListener("change", () => {
+    location.hash = `${$("measure").value}/${view}`;
+    location.reload();
+  });
+  order = orderOfReport();
+  makeTabs();
+  setThread(SIDE_BY_SIDE);
+  graph = tree;
+  $("facts").textContent = facts();
+  notesLine();
+  restore();
+  addEventListener("resize", draw);
+  dark.addEventListener("change", () => { notesLine(); draw(); });
+  performance.mark("flame graph drawn");
+  document.documentElement.dataset.ready = "true";
+}
+
+start();

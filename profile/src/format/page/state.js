@@ -1,0 +1,102 @@
+// ---- The address holds what is shown, so that a link opens it and the way back leads there ----
+//
+// #measure/view?thread=1&callers=all&zoom=0.3f&find=text&sort=total.up&root=foot
+
+let written = "";
+let isRestoring = false;
+
+/** A node by the methods on the way to it, which are the same each time the page is opened. */
+const pathWord = (node) => pathTo(graph, node).map((at) => graph.method[at].toString(36)).join(".");
+
+function nodeOfWord(word) {
+  let node = -1;
+  for (const step of word.split(".")) {
+    const method = parseInt(step, 36);
+    const next = graph.calleesOf(node).find((callee) => graph.method[callee] === method);
+    if (next === undefined) break;
+    node = next;
+  }
+  return node;
+}
+
+function linkOfState() {
+  const query = new URLSearchParams();
+  if (threadChosen !== SIDE_BY_SIDE) query.set("thread", threadChosen === LAID_OVER ? "over" : threadChosen);
+  if (graph.isCallers) query.set("callers", ofMethod < 0 ? "all" : ofMethod);
+  if (zoomed !== -1) query.set("zoom", pathWord(zoomed));
+  if (sought) query.set("find", sought);
+  const first = orderOfReport();
+  if (order.column !== first.column || order.down !== first.down) query.set("sort", `${order.column.title}${order.down ? "" : ".up"}`);
+  if (upright) query.set("root", "foot");
+  const words = [...(measures.length > 1 ? [data.measure] : []), view].join("/");
+  return query.size ? `${words}?${query}` : words;
+}
+
+/** Writes the state into the address: as a step that back undoes, or in place of the last one. */
+function remember(isSameStep = false) {
+  if (isRestoring) return;
+  const link = linkOfState();
+  if (link === written) return;
+  written = link;
+  if (isSameStep) location.replace(`#${link}`);
+  else location.hash = link;
+}
+
+/** Shows what the address says. */
+function restore() {
+  isRestoring = true;
+  const text = location.hash.slice(1);
+  written = text;
+  const [path, queryText = ""] = text.split("?");
+  const words = path.split("/");
+  const query = new URLSearchParams(queryText);
+  const number = (name, limit) => {
+    const value = Number(query.get(name) ?? NaN);
+    return Number.isInteger(value) && value >= 0 && value < limit ? value : null;
+  };
+  const thread = query.get("thread") === "over" ? LAID_OVER : number("thread", data.threads.length) ?? SIDE_BY_SIDE;
+  if (!tree || thread !== threadChosen) setThread(thread);
+  const of = query.get("callers") === "all" ? -1 : number("callers", methods.name.length);
+  showCallers(of, true);
+  if (query.get("zoom")) zoomed = nodeOfWord(query.get("zoom"));
+  const [title, up] = (query.get("sort") ?? "").split(".");
+  const column = columnOf(title);
+  order = column ? { column, down: up !== "up" } : orderOfReport();
+  upright = query.get("root") === "foot";
+  const named = words.find((word) => views.some(({ name }) => name === word));
+  $("search").value = query.get("find") ?? "";
+  search($("search").value);
+  show(named ?? "flame");
+  crumbs();
+  flip(upright);
+  if (detailed >= 0) details(detailed);
+  isRestoring = false;
+}
+
+addEventListener("hashchange", () => {
+  const text = location.hash.slice(1);
+  if (text === written) return;
+  const measure = text.split("?")[0].split("/").find((word) => measures.some((one) => one.measure === word));
+  if ((measure ?? measures[0].measure) !== data.measure) location.reload();
+  else restore();
+});
+
+// ---- Threads ----
+
+function setThread(at) {
+  threadChosen = at;
+  $("thread").value = at;
+  tree = buildTree();
+}
+
+function chooseThread(at) {
+  setThread(at);
+  const of = graph.isCallers ? ofMethod : null;
+  showCallers(of, true);
+  crumbs();
+  search($("search").value);
+  if (detailed >= 0) details(detailed);
+  remember();
+}
+
+$("thread").addEventListener("change", () => chooseThread(Number($("thread").value)));

@@ -1,0 +1,29 @@
+//! How long a page of a million nodes takes to open.
+//!
+//! Needs `chromium` on the path (`apt-get install chromium`).
+
+mod common;
+
+use loadhook_profile::format::{Format, Options};
+use loadhook_tests::browser::run;
+
+/// From navigation to the first picture; the bound is 3 s on a machine that does nothing else,
+/// and a test machine may do much else.
+#[test]
+fn a_million_nodes_open() {
+    let page = common::text(Format::Html, &common::large(1_000_000), &Options::default());
+    let script = "const [mark] = performance.getEntriesByName('flame graph drawn'); \
+        return `${nodesOf(data.threads[0]).now.calls.length} ${data.leftOut} ${Math.round(mark.startTime)}`";
+    let told = run(&page, script);
+    let words: Vec<&str> = told.split(' ').collect();
+    let [nodes, left_out, millis] = words[..] else {
+        panic!("{told}")
+    };
+    println!(
+        "{:.1} MB, first picture after {millis} ms",
+        page.len() as f64 / 1e6
+    );
+    assert_eq!([nodes, left_out], ["1000000", "0"]);
+    let millis: f64 = millis.parse().expect("a number");
+    assert!(millis < 9_000.0, "{millis} ms");
+}
