@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use loadhook_profile::diff::allocations;
 use loadhook_profile::format::pprof::{self, ReadError};
-use loadhook_profile::format::{Explain, Format, Options, Sort, UnknownWord};
+use loadhook_profile::format::{Explain, Format, Options, Sort, UnknownWord, difference_page};
 use loadhook_profile::{Header, Measure, Method, NOT_ENDED, Profile, diff};
 use loadhook_rewrite::symbol::modified_utf8;
 use loadhook_rewrite::{Pattern, PatternError};
@@ -63,7 +63,7 @@ pub(crate) struct ReportArgs {
     merge: bool,
 
     /// Compare two profiles, --diff A B, or several runs of each side, which tells
-    /// change from noise: --diff A1 A2 A3… -- B1 B2 B3…; as table or json. By
+    /// change from noise: --diff A1 A2 A3… -- B1 B2 B3…; as table, json or html. By
     /// --show, else by a measure that all have
     #[arg(long, conflicts_with = "merge")]
     diff: bool,
@@ -265,8 +265,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let focus = Focus::parse(&args.focus)?;
     if args.diff {
         args.first_side()?;
-        if !matches!(args.format, Format::Table | Format::Json) {
-            bail!("--diff writes --format table or json only");
+        if !matches!(args.format, Format::Table | Format::Json | Format::Html) {
+            bail!("--diff writes --format table, json or html only");
         }
     } else if args.all_files().count() > 1 && !args.merge {
         bail!("several profiles: add --merge to sum them, or --diff to compare them");
@@ -344,6 +344,11 @@ fn compare(
     options: &Options<'_>,
     out: &mut dyn Write,
 ) -> Result<()> {
+    if format == Format::Html {
+        let [before, after] = sides;
+        let page = difference_page(before, after, options)?;
+        return Ok(page.write(out)?);
+    }
     if options.measure == Some(Measure::Time) {
         let compared = diff::diff(sides, options)?;
         match format {

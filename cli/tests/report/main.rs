@@ -177,8 +177,8 @@ fn profiles_are_compared() {
     let said = "--diff compares two profiles, or several of each side with -- between them";
     report(&["--diff", "a.pb.gz"]).expect(1, "", &[said]);
     report(&["--diff", "a.pb.gz", "a.pb.gz", "b.pb.gz"]).expect(1, "", &[said]);
-    let page = report(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "html"]);
-    page.expect(1, "", &["--diff writes --format table or json only"]);
+    let tree = report(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "tree"]);
+    tree.expect(1, "", &["--diff writes --format table, json or html only"]);
 }
 
 #[test]
@@ -208,6 +208,18 @@ fn several_runs_of_two_sides_are_compared() {
     );
     let without = report(&["a.pb.gz", "--", "b.pb.gz"]);
     without.expect(1, "", &["add --merge to sum them, or --diff to compare them"]);
+}
+
+/// The page is the later profile's, coloured by the earlier one.
+#[test]
+fn differences_have_a_page() {
+    let page = text(&["--diff", "a.pb.gz", "b.pb.gz", "--format", "html"]);
+    let script = "const order = methods.name.findIndex((name) => name.includes('Shop$Order.<init>')); \
+        const { now, before } = rowOf(order); \
+        return [text('command'), before.calls, now.calls, difference.runs].join(' ');";
+    let script = format!("const text = (id) => document.getElementById(id).textContent; {script}");
+    let told = loadhook_tests::browser::run(&page, &script);
+    assert_eq!(told, "shop.Shop exit 0 1500 10 1,1");
 }
 
 /// What a killed program left is a part of its run.
