@@ -100,7 +100,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
     }
     Ok(Agent {
         jvmti,
-        hook: Hook::new(options, tracker::NAME),
+        hook: Hook::new(options),
         loaders: Loaders::default(),
         samples,
         tracker: OnceLock::new(),
@@ -171,6 +171,11 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     if options.counts_allocations() {
         tracker.sizes.measure_arrays(agent.jvmti, jni);
     }
+    let vm_info = agent.jvmti.system_property("java.vm.info");
+    agent.hook.set_owner(tracker::owner(
+        vm_info.as_deref().unwrap_or_default(),
+        options.clock,
+    ));
     agent.loaders.find(jni);
     if options.snapshot_every.is_some() {
         // Before anything has probes: its constructor is no call of the program's.

@@ -6,18 +6,18 @@
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{
     ClassFile, Filter, Outcome, Probes, Rewriter, Selector, Site, TRIVIAL, symbol,
 };
 
-use crate::below;
 use crate::options::Options;
 use crate::registry::{Entry, Registry, Symbol};
 use crate::sizes::{self, KIND_BITS};
 use crate::tell;
+use crate::{below, tracker};
 
 /// Names of methods left alone that are kept for `explain`.
 const MOST_EXPLAINED: usize = 100_000;
@@ -34,8 +34,8 @@ pub(crate) struct Origin {
 /// Instruments classes; used by many threads at once.
 pub(crate) struct Hook {
     options: Options,
-    /// The internal name of the class that probes call.
-    tracker: &'static str,
+    /// The internal name of the class that probes call, once it is known.
+    owner: OnceLock<&'static str>,
     pub(crate) registry: Registry,
     idle: Mutex<Vec<Worker>>,
     /// Patterns that have named nothing yet, on any thread.
@@ -88,18 +88,24 @@ impl Tally {
 }
 
 impl Hook {
-    pub(crate) fn new(options: Options, tracker: &'static str) -> Self {
+    pub(crate) fn new(options: Options) -> Self {
         let patterns = options.filter.unmatched().map(|p| p.text().to_owned());
         Hook {
             unmatched: Mutex::new(patterns.collect()),
             options,
-            tracker,
+            owner: OnceLock::new(),
             registry: Registry::new(),
             idle: Mutex::default(),
             tally: Mutex::default(),
             counted: Mutex::default(),
             hasher: RandomState::new(),
         }
+    }
+
+    /// Sets the class that probes call, before the first class comes; else
+    /// it is [`tracker::NAME`].
+    pub(crate) fn set_owner(&self, owner: &'static str) {
+        let _ = self.owner.set(owner);
     }
 
     pub(crate) fn options(&self) -> &Options {
@@ -145,7 +151,7 @@ impl Hook {
             .pop();
         idle.unwrap_or_else(|| Worker {
             rewriter: Rewriter::new(loadhook_rewrite::Options {
-                owner: self.tracker.to_owned(),
+                owner: (*self.owner.get_or_init(|| tracker::NAME)).to_owned(),
                 ..loadhook_rewrite::Options::default()
             }),
             filter: self.options.filter.clone(),
@@ -380,7 +386,7 @@ mod tests {
         let Ok(Request::Run(options)) = options::parse("file=unused", 1) else {
             panic!("an option");
         };
-        let hook = Hook::new(*options, crate::tracker::NAME);
+        let hook = Hook::new(*options);
         let greeter = include_bytes!("../../rewrite/doc/Greeter.class");
         let from = |loader| Origin {
             loader,
@@ -408,7 +414,7 @@ mod tests {
         let Ok(Request::Run(options)) = options::parse(text, 1) else {
             panic!("an option");
         };
-        let hook = Hook::new(*options, crate::tracker::NAME);
+        let hook = Hook::new(*options);
         let greeter = include_bytes!("../../rewrite/doc/Greeter.class");
         let origin = Origin {
             loader: 3,

@@ -1,8 +1,23 @@
 //! The tracker's classes, under the names they have in the boot loader: every
 //! module reads `java.base`, and every loader finds `java.*`.
 
+use crate::options::Clock;
+
 /// The internal name of the class that probes call.
 pub(crate) const NAME: &str = "java/lang/$Loadhook";
+
+/// The class that probes call in a JVM without a compiler (`-Xint`).
+const INTERPRETED: &str = "java/lang/$LoadhookInterpreted";
+
+/// The internal name of the class that probes call, by the JVM's
+/// `java.vm.info`.
+pub(crate) fn owner(vm_info: &str, clock: Clock) -> &'static str {
+    if vm_info.starts_with("interpreted") && clock == Clock::Wall {
+        INTERPRETED
+    } else {
+        NAME
+    }
+}
 
 /// The internal name in the boot loader of a class that the tracker names.
 fn boot_name(name: &str) -> Option<String> {

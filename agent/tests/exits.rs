@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 mod support;
-use support::{Program, TIMINGS};
+use support::{Program, TIMINGS, compiled_and_interpreted};
 
 on_each_jdk!(methods constructors);
 
@@ -53,9 +53,10 @@ const METHODS: &str = "
 ";
 
 fn methods(feature: u32) -> Result<()> {
-    for timing in TIMINGS {
+    for (timing, compiler) in compiled_and_interpreted() {
         let options = format!("timing={timing},exclude=Exits$Outside");
-        let run = Program::new(feature, "Exits").options(&options).run()?;
+        let program = Program::new(feature, "Exits").options(&options);
+        let run = program.jvm(&[compiler]).run()?;
         run.printed("60000 caught, 245000 leaves\n", 0)?
             .calls("Exits", METHODS)?
             .sound(1)?;
@@ -127,11 +128,11 @@ const CONSTRUCTORS: &str = "
 /// A million constructors whose `super(…)` throws, from an instrumented caller and from another one, leave
 /// nothing behind.
 fn constructors(feature: u32) -> Result<()> {
-    for timing in TIMINGS {
+    let modes = TIMINGS.map(|timing| (timing, "-Xmixed"));
+    for (timing, compiler) in modes.into_iter().chain([("exact", "-Xint")]) {
         let options = format!("timing={timing},exclude=Constructors$Outside*");
-        let run = Program::new(feature, "Constructors")
-            .options(&options)
-            .run()?;
+        let program = Program::new(feature, "Constructors").options(&options);
+        let run = program.jvm(&[compiler]).run()?;
         run.printed("80000 made, 1000000 and 1000000 caught\n", 0)?
             .calls("Constructors", CONSTRUCTORS)?
             .sound(1)?;

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 mod support;
-use support::{Program, TIMINGS, edges};
+use support::{Program, compiled_and_interpreted, edges};
 
 on_each_jdk!(recursion overflows);
 
@@ -32,12 +32,18 @@ const RECURSION: &str = "
 ";
 
 fn recursion(feature: u32) -> Result<()> {
-    for timing in TIMINGS {
+    for (timing, compiler) in compiled_and_interpreted() {
         let options = format!("timing={timing}");
-        let run = Program::new(feature, "Recursion").options(&options).run()?;
+        let program = Program::new(feature, "Recursion").options(&options);
+        let run = program.jvm(&[compiler]).run()?;
         run.printed("6765\n1034001\n", 0)?
             .calls("Recursion", RECURSION)?
             .sound(1)?;
+        if compiler == "-Xint" && timing != "count" {
+            let nodes = run.profile.threads.iter().flat_map(|t| &t.nodes);
+            let sampled = nodes.filter(|n| n.timed != n.calls).count();
+            ensure!(sampled == 0, "{}: {sampled} nodes not timed", run.name);
+        }
     }
     Ok(())
 }

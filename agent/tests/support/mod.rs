@@ -22,6 +22,15 @@ pub(crate) mod marks;
 /// How calls can be timed.
 pub(crate) const TIMINGS: [&str; 3] = ["adaptive", "exact", "count"];
 
+/// Each of [`TIMINGS`] with an option of the JVM: with compilers, and without,
+/// where other probes run.
+pub(crate) fn compiled_and_interpreted() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let both = ["-Xmixed", "-Xint"];
+    TIMINGS
+        .into_iter()
+        .flat_map(move |timing| both.map(|compiler| (timing, compiler)))
+}
+
 /// A test for each JDK: `on_each_jdk!(counts_are_exact)` makes tests of `fn counts_are_exact(feature: u32)`.
 #[macro_export]
 macro_rules! on_each_jdk {

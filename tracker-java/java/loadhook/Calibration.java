@@ -23,6 +23,8 @@ final class Calibration {
     private static final int WORK = 2;
     /** Around the work. */
     static final int PROBES = 3;
+    /** The same by those probes that a JVM without a compiler runs. */
+    static final int INTERPRETED_PROBES = 4;
 
     /** What of a timed call's probes lies between its two readings of the clock. */
     static long insidePicos;
@@ -32,8 +34,6 @@ final class Calibration {
 
     /** Whether these are of compiled rounds. */
     private static boolean compiled;
-    /** Asked at the start: later the program may have put properties of its own making there. */
-    private static boolean interpreted;
 
     private static long result;
 
@@ -62,7 +62,7 @@ final class Calibration {
             // Nothing but the last compiler makes two calls vanish.
             if (8 * nothing < clock && Ids.areKnown()) {
                 best.round(clock);
-            } else if (more || interpreted) {
+            } else if (more || Timing.interpreted) {
                 all.round(clock);
             }
         }
@@ -74,7 +74,7 @@ final class Calibration {
                 clockPicos = 0;
             }
             best.keep();
-        } else if (!compiled && interpreted) {
+        } else if (!compiled && Timing.interpreted) {
             all.keep();
         } else if (!compiled) {
             all.guess();
@@ -114,7 +114,7 @@ final class Calibration {
         if (Timing.mode != Timing.COUNT) {
             insidePicos = least(insidePicos, inside - work);
         }
-        long outside = Timing.mode == Timing.EXACT ? timed - inside : untimed - work;
+        long outside = Timing.paths == Timing.EXACT ? timed - inside : untimed - work;
         outsidePicos = least(outsidePicos, outside);
     }
 
@@ -123,7 +123,6 @@ final class Calibration {
      * ends, nor where the heap does.
      */
     static void rehearse() {
-        interpreted = System.getProperty("java.vm.info", "").startsWith("interpreted");
         Path path = new Path(Timing.EXACT, 2, 1, 1);
         for (int method = 0; method < 20; method++) {
             path.enter(method);
@@ -165,7 +164,7 @@ final class Calibration {
         if (Timing.mode != Timing.COUNT) {
             insidePicos = clockPicos;
         }
-        outsidePicos = Timing.mode == Timing.EXACT ? clockPicos + clockPicos / 2 : clockPicos / 6;
+        outsidePicos = Timing.paths == Timing.EXACT ? clockPicos + clockPicos / 2 : clockPicos / 6;
     }
 
     private static long least(long before, long batch) {
@@ -184,6 +183,10 @@ final class Calibration {
                     Tracker.enter(0);
                     x = work(x);
                     Tracker.exit(0);
+                } else if (kind == INTERPRETED_PROBES) {
+                    Interpreted.enter(0);
+                    x = work(x);
+                    Interpreted.exit(0);
                 } else if (kind == WORK) {
                     x = work(x);
                 } else if (kind == CLOCK) {

@@ -24,7 +24,7 @@ final class Groups {
         if (!path.isEmpty()) {
             String name = withoutNumbers(path.name());
             // Calls that have no times, where others of that name would have them.
-            boolean untimed = path.mode != Timing.mode;
+            boolean untimed = path.mode != Timing.paths;
             Sum sum = TREES[find(untimed ? name.concat(" (virtual)") : name)];
             Reading reading = new Reading(path);
             addition = new Addition(sum, reading, mapFor(reading));

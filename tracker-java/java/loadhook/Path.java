@@ -33,7 +33,8 @@ class Path extends AllocatingTree {
 
     /** Weak, since nobody may tell us of its end: what hangs on a thread is not to live as long as its calls. */
     WeakReference<Thread> thread;
-    /** The thread, where its id does not tell it from others; else null. A reference cannot be asked on the way to a path. */
+    /** The thread, where its id does not tell it from others or takes too long to be read; else null. A weak reference cannot
+     * be asked on the way to a path. */
     Thread held;
     /** What it was called when it was seen last. */
     String name;
@@ -93,7 +94,7 @@ class Path extends AllocatingTree {
         long[] back = this.back;
         int[] rows = this.rows;
         int depth = this.depth;
-        int from = node(back[depth]);
+        int from = (int) (back[depth] >> 32);
         int node = rows[from + LAST];
         if (rows[node + METHOD] != method) {
             // Callees follow each other as they did the last time: a method's code, the rounds of a loop.
@@ -123,12 +124,12 @@ class Path extends AllocatingTree {
     final void exit(int method) {
         int depth = this.depth;
         long frame = back[depth];
-        int node = node(frame);
+        int node = (int) (frame >> 32);
         int[] rows = this.rows;
         if (rows[node + METHOD] != method) {
             heal(method, true);
-        } else if ((int) frame != Ticker.last()) {
-            end(Clock.now());
+        } else if ((frame & 1) != 0 || (int) frame != Ticker.last()) {
+            end(Clock.kind == Clock.WALL ? System.nanoTime() : Clock.now());
         } else {
             rows[node + WORK] -= CALL;
             this.depth = depth - 1;
@@ -261,6 +262,10 @@ class Path extends AllocatingTree {
     }
 
     private void enterTimed(int node) {
+        if (mode == Timing.EXACT && 2 * stamped < stamps.length) {
+            enterExactly(node);
+            return;
+        }
         if (mode == Timing.COUNT || 2 * stamped == stamps.length && !moreStamps()) {
             enterUntimed(node);
             return;
@@ -277,6 +282,21 @@ class Path extends AllocatingTree {
         stamps[at + 1] = signed;
         back[depth + 1] = frame;
         depth++;
+    }
+
+    /** A call of a path that times each: no draw, and no tick. */
+    private void enterExactly(int node) {
+        int depth = this.depth;
+        int at = 2 * stamped;
+        long signed = rows[node + WORK] < CALL ? 1 : -1;
+        long start = Clock.kind == Clock.WALL ? System.nanoTime() : Clock.now();
+        grant(node, 0);
+        // No call from here on.
+        stamps[at] = start;
+        stamps[at + 1] = signed;
+        stamped = at / 2 + 1;
+        back[depth + 1] = (long) node << 32 | 1;
+        this.depth = depth + 1;
     }
 
     /** A call whose turn it was to be timed; in count mode that comes every 256 calls. */
@@ -320,13 +340,15 @@ class Path extends AllocatingTree {
     private void end(long now) {
         int depth = this.depth;
         long frame = back[depth];
-        int node = node(frame);
-        int from = node(back[depth - 1]);
+        int node = (int) (frame >> 32);
+        int from = (int) (back[depth - 1] >> 32);
         int stamps = stamped;
-        if (isOdd(frame)) {
+        if ((frame & 1) != 0) {
             int at = 2 * --stamps;
             long weight = this.stamps[at + 1];
-            if (weight != 0) {
+            if (weight == 1 || weight == -1) {
+                book(node, from, now - this.stamps[at], weight == 1);
+            } else if (weight != 0) {
                 book(node, from, now - this.stamps[at], weight, began(frame), now);
             }
         } else {

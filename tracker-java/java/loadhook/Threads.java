@@ -45,7 +45,7 @@ final class Threads {
     /** So that two threads that begin at once draw differently, and a test draws the same. */
     static long seed;
 
-    private static final Path NOBODYS = new Path(Timing.COUNT, 2, 1, 1);
+    static final Path NOBODYS = new Path(Timing.COUNT, 2, 1, 1);
     /** Before the first one of a chain, while one is taken out of it. */
     private static final Path HEAD = new Path(Timing.COUNT, 2, 1, 1);
 
@@ -168,7 +168,7 @@ final class Threads {
         }
         long seed = System.nanoTime() ^ Threads.seed;
         try {
-            return virtual ? new Path(Timing.mode, 5, 3, seed) : new PaddedPath(Timing.mode, 32, 64, seed);
+            return virtual ? new Path(Timing.paths, 5, 3, seed) : new PaddedPath(Timing.paths, 32, 64, seed);
         } catch (OutOfMemoryError error) {
             return null;
         }
@@ -210,12 +210,12 @@ final class Threads {
             pooled--;
         }
         path.virtual = virtual;
-        path.mode = virtual && Clock.kind == Clock.CPU ? Timing.COUNT : Timing.mode;
+        path.mode = virtual && Clock.kind == Clock.CPU ? Timing.COUNT : Timing.paths;
         path.misses = 0;
         seed += 0x9E3779B97F4A7C15L;
         path.id = id;
         path.thread = weakly;
-        path.held = Ids.areKnown() ? null : thread;
+        path.held = Interpreted.isUsed() && !virtual || !Ids.areKnown() ? thread : null;
         path.name = name;
         path.cpuBegan = CpuTime.UNKNOWN;
         path.cpuSpent = CpuTime.UNKNOWN;
@@ -317,10 +317,20 @@ final class Threads {
         int slot = slot(Ids.of(thread));
         CACHE[slot] = scratch;
         try {
-            return Calibration.batch(Calibration.PROBES);
+            return Interpreted.isUsed() ? interpretedProbes(scratch, thread) : Calibration.batch(Calibration.PROBES);
         } finally {
             // What was there may have ended.
             CACHE[slot] = NOBODYS;
+        }
+    }
+
+    private static long interpretedProbes(Path scratch, Thread thread) {
+        scratch.held = thread;
+        Interpreted.meet(scratch);
+        try {
+            return Calibration.batch(Calibration.INTERPRETED_PROBES);
+        } finally {
+            Interpreted.meet(NOBODYS);
         }
     }
 

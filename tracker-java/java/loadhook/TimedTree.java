@@ -39,6 +39,24 @@ class TimedTree extends Tree {
         return (int) (shuffled >>> 32) & period - 1;
     }
 
+    /** Books a call that stands for itself alone. */
+    final void book(int node, int from, long nanos, boolean outermost) {
+        long[] times = this.times;
+        int at = 2 * node;
+        // A thread's clock may fail.
+        long sample = nanos < 0 ? 0 : nanos;
+        long timed = times[at + TIMED];
+        long recent = times[at + RECENT];
+        // No call from here on.
+        times[at + ALL] += sample;
+        if (outermost) {
+            times[at + OUTERMOST] += sample;
+        }
+        times[2 * from + CHILD] += sample;
+        times[at + RECENT] = timed == 0 ? sample : recent + (sample - recent >> 4);
+        times[at + TIMED] = timed + 1;
+    }
+
     /** Books a timed call; negative is the weight of one inside another call of its node. */
     final void book(int node, int from, long nanos, long signed, int began, long now) {
         long[] times = this.times;

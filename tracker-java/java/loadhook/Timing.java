@@ -24,10 +24,20 @@ final class Timing {
     static final int EXACT = 1;
     static final int COUNT = 2;
 
-    /** Set once, before the first call. */
+    /** What was asked for. Set once, before the first call. */
     static int mode = ADAPTIVE;
+    /** What paths do: without a compiler a reading of the wall clock costs less than the choice of calls to be timed. */
+    static int paths = ADAPTIVE;
+    /** Whether the JVM has no compiler. Asked at the start: later the program may have put properties of its own there. */
+    static boolean interpreted;
 
     private Timing() {
+    }
+
+    static void configure(int asked) {
+        interpreted = System.getProperty("java.vm.info", "").startsWith("interpreted");
+        mode = asked;
+        paths = interpreted && asked == ADAPTIVE && Clock.kind == Clock.WALL ? EXACT : asked;
     }
 
     /**

@@ -6,20 +6,20 @@ package loadhook;
  * Nothing but a StackOverflowError comes out of a probe. Until a thread's path is found in the cache and the call is one
  * more of the kind before, a probe is a few instructions that HotSpot inlines; all else is in methods of its own.
  */
-public final class Tracker {
+public class Tracker {
     static long startMillis = System.currentTimeMillis();
     static long startNanos = System.nanoTime();
 
     private static Snapshot snapshot;
     private static long lostAllocations;
 
-    private Tracker() {
+    Tracker() {
     }
 
-    private static Path path() {
+    static Path path() {
         Thread thread = Thread.currentThread();
         long id = Ids.of(thread);
-        Path path = Threads.CACHE[Threads.slot(id)];
+        Path path = Threads.CACHE[(int) id & Threads.SLOTS - 1];
         return path.owner == id ? path : Threads.find(thread);
     }
 
@@ -125,8 +125,8 @@ public final class Tracker {
      * @param clock 0 wall, 1 the thread's processor time
      */
     public static void configure(int timing, int clock, int maxNodes) {
-        Timing.mode = timing;
         Clock.kind = clock;
+        Timing.configure(timing);
         startMillis = System.currentTimeMillis();
         startNanos = System.nanoTime();
         CpuTime.find();
