@@ -12,6 +12,7 @@ use crate::alloc::Samples;
 use crate::ffi::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
 use crate::ffi::jvmti::Jvmti;
 use crate::heap::Heap;
+use crate::hidden::Hidden;
 use crate::hook::Hook;
 use crate::loaders::Loaders;
 use crate::options::Clock;
@@ -23,6 +24,7 @@ pub(crate) struct Agent {
     pub(crate) jvmti: Jvmti,
     pub(crate) hook: Hook,
     pub(crate) loaders: Loaders,
+    pub(crate) hidden: Hidden,
     /// Of allocations, if they are asked for and no other agent has them.
     pub(crate) samples: Option<Samples>,
     pub(crate) tracker: OnceLock<Tracker>,
@@ -41,6 +43,7 @@ pub(crate) struct Tracker {
     begin_snapshot: StaticMethod,
     snapshot: StaticMethod,
     thread_end: StaticMethod,
+    bind: StaticMethod,
     /// Made at the start: when the program ends, its heap may have no room.
     buffer: Reference,
     out_of_memory_error: Reference,
@@ -91,6 +94,7 @@ impl Tracker {
             begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()Z")?,
             snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
             thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
+            bind: jni.static_method(class, c"bind", c"()V")?,
             buffer: jni.global(jni.new_long_array(BUFFER)?)?,
             out_of_memory_error: jni.global(jni.find_class(c"java/lang/OutOfMemoryError")?)?,
             lost_allocations: jni.static_method(class, c"lostAllocations", c"()J")?,
@@ -119,6 +123,13 @@ impl Tracker {
     pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: Reference) {
         // A tracker that fails keeps the tree with the dead thread's state.
         let _ = jni.call_void(self.thread_end, &[Argument::Object(thread)]);
+    }
+
+    /// Has the native that defines hidden classes bound again, by code of the
+    /// boot loader.
+    pub(crate) fn bind(&self, jni: Jni<'_>) {
+        // Who fails is seen by what is bound.
+        let _ = jni.call_void(self.bind, &[]);
     }
 
     /// Fetches a snapshot and passes its words on, part by part, as long as

@@ -10,6 +10,7 @@ use crate::alloc::{Event, Samples};
 use crate::exit;
 use crate::ffi::jni::{Jni, Reference, Thrown};
 use crate::ffi::jvmti::{self, Jvmti, VmBuffer};
+use crate::hidden::{self, Hidden};
 use crate::hook::Hook;
 use crate::loaders::Loaders;
 use crate::options::{self, Clock, Request, Timing};
@@ -55,6 +56,11 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
             .map_err(|error| {
                 Refusal::Vm(format!("this JVM cannot retransform classes ({error})"))
             })?;
+    }
+    if options.rewrites() {
+        // Without them a note names the hidden classes.
+        let bind = [capability::CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS];
+        let _ = jvmti.add_capabilities(Capabilities::of(&bind));
     }
     if options.clock == Clock::Cpu {
         let cpu_time = [capability::CAN_GET_CURRENT_THREAD_CPU_TIME];
@@ -102,6 +108,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         jvmti,
         hook: Hook::new(options),
         loaders: Loaders::default(),
+        hidden: Hidden::default(),
         samples,
         tracker: OnceLock::new(),
         turns: Turns::default(),
@@ -202,6 +209,7 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     }
     // Without this event, the VM has no virtual threads.
     let _ = agent.jvmti.notify(event::VIRTUAL_THREAD_END, true);
+    agent.hidden.begin(agent.jvmti, jni, tracker);
     retransform::loaded_classes(agent, jni);
     // Of a class that is loaded it is known only now whether it is instrumented,
     // and whose a frame is, is asked once.
@@ -252,7 +260,9 @@ pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: R
 
 /// `SampledObjectAlloc` and `VMObjectAlloc`.
 pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Event) {
-    if let Some(samples) = &agent.samples {
+    if let Some(samples) = &agent.samples
+        && !hidden::allocates()
+    {
         samples.take(agent, jni, event);
     }
 }

@@ -132,6 +132,8 @@ fn profile(
         let note = "virtual threads have no CPU clock, so their calls are counted but not timed";
         profile.header.notes.insert(0, note.to_owned());
     }
+    let hidden = agent.hidden.notes(agent, jni);
+    profile.header.notes.splice(0..0, hidden);
     profile.header.not_ended = moment == Moment::Midst;
     if counts_allocations {
         profile.allocations.get_or_insert_default();

@@ -10,6 +10,9 @@ use crate::ffi::jvmti::Jvmti;
 /// What a snapshot allocates at once, in bytes and rounded up.
 const SNAPSHOT_BYTES: i64 = 128 << 10;
 
+/// What must be free beside an array of some kilobytes.
+const ARRAY_BYTES: i64 = 1 << 20;
+
 /// What is kept for the end, in bytes: as much as one of G1's regions has, at
 /// the least, and what the array's header takes of it. One of that size has a
 /// region of its own, which is free as a whole when the array is.
@@ -50,6 +53,15 @@ impl Heap {
     pub(crate) fn can_spare(&self, jni: Jni<'_>) -> bool {
         jni.call_boolean(self.has_room, &[Argument::Long(SNAPSHOT_BYTES)])
             .unwrap_or(false)
+    }
+
+    /// Whether the program can spare an array of so many bytes, which it has back
+    /// at once.
+    pub(crate) fn has_room_for(&self, jni: Jni<'_>, bytes: usize) -> bool {
+        // A heap in regions may not have it in one.
+        let needed = ARRAY_BYTES.saturating_add_unsigned(4 * bytes as u64);
+        jni.call_long(self.free, &[])
+            .is_ok_and(|free| free > needed)
     }
 
     /// Keeps room for the end of a program whose heap is full then.

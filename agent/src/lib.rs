@@ -13,6 +13,7 @@ mod exit;
 pub mod ffi;
 mod file;
 mod heap;
+mod hidden;
 mod hook;
 mod loaders;
 mod manifest;

@@ -32,7 +32,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   alloc=live[=BYTES]        sample them, and find out which sampled objects are
                             still alive
   alloc=live=exact          record every allocation of all classes, and find out
-                            which objects are still alive
+                            which objects are still alive; allocations that
+                            the JIT compiler removes are not seen
   alloc-context=true        also record the calls that led to each allocation
                             (only with alloc=exact)
   max-nodes=N               maximum number of call-tree nodes (default 1000000)

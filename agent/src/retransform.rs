@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::ffi::jni::{Jni, Reference};
-use crate::tell;
+use crate::{hidden, tell};
 
 /// Classes in one request: the VM stops all threads for each.
 const BATCH: usize = 512;
@@ -46,6 +46,12 @@ fn is_wanted(agent: &Agent, jni: Jni<'_>, class: Reference) -> bool {
     let Some(name) = name else {
         return false;
     };
+    if let Some(plain) = hidden::plain_name(name)
+        && !agent.jvmti.is_modifiable(class)
+    {
+        agent.hidden.was_early(agent, jni, class, plain);
+        return false;
+    }
     if !agent.hook.options().filter.class_name(name) {
         return false;
     }

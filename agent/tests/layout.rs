@@ -101,7 +101,12 @@ const JNI: &[(&str, usize)] = &[
     ("NewStringUTF", jni::NEW_STRING_UTF),
     ("GetStringUTFChars", jni::GET_STRING_UTF_CHARS),
     ("ReleaseStringUTFChars", jni::RELEASE_STRING_UTF_CHARS),
+    ("GetArrayLength", jni::GET_ARRAY_LENGTH),
+    ("NewByteArray", jni::NEW_BYTE_ARRAY),
     ("NewLongArray", jni::NEW_LONG_ARRAY),
+    ("GetByteArrayRegion", jni::GET_BYTE_ARRAY_REGION),
+    ("SetByteArrayRegion", jni::SET_BYTE_ARRAY_REGION),
+    ("RegisterNatives", jni::REGISTER_NATIVES),
     ("GetLongArrayRegion", jni::GET_LONG_ARRAY_REGION),
 ];
 
@@ -119,6 +124,11 @@ const EVENTS: &[(&str, i32, &str)] = &[
         "JVMTI_EVENT_GARBAGE_COLLECTION_FINISH",
         event::GARBAGE_COLLECTION_FINISH,
         "GarbageCollectionFinish",
+    ),
+    (
+        "JVMTI_EVENT_NATIVE_METHOD_BIND",
+        event::NATIVE_METHOD_BIND,
+        "NativeMethodBind",
     ),
     (
         "JVMTI_EVENT_VM_OBJECT_ALLOC",

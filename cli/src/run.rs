@@ -76,8 +76,8 @@ pub(crate) struct RunArgs {
     /// samples the allocations of all classes, one in BYTES bytes on average
     /// (default 512k). live does the same and finds out which sampled objects
     /// are still alive. live=exact records every allocation of all classes, and
-    /// which objects are still alive. Calls are then not timed, unless --timing
-    /// is given.
+    /// which objects are still alive; allocations that the JIT compiler removes
+    /// are not seen. Calls are then not timed, unless --timing is given.
     #[arg(long, value_name = "MODE", value_parser = alloc)]
     pub(crate) alloc: Option<String>,
 

@@ -85,6 +85,13 @@ impl Filter {
         self.include.is_empty() || include.any(|pattern| pattern.may_name(name))
     }
 
+    /// Whether a pattern that may include a class of this internal name has
+    /// `word` in it.
+    pub fn has_word(&self, name: &[u8], word: &str) -> bool {
+        let has = |pattern: &Pattern| pattern.text().contains(word) && pattern.may_name(name);
+        self.include.iter().any(has)
+    }
+
     /// Whether any method of `class` may pass.
     pub fn class(&mut self, class: &ClassFile<'_>) -> bool {
         let mut included = self.include.is_empty();

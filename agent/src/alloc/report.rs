@@ -28,6 +28,10 @@ const BEHIND_LARGE: &str = "JDK 11 does not report what a thread allocates after
     large for its allocation buffer (TLAB), until the next buffer; run with -XX:-UseTLAB and G1 or ZGC \
     to count all";
 
+/// The VM has nothing to show of them.
+const NOT_ALLOCATED: &str = "objects that the JIT compiler removes (scalar replacement) are not seen: \
+    they are never allocated";
+
 /// From so many bytes on, an object may be too large for a thread's buffer.
 const LARGE: f64 = 32_768.0;
 
@@ -162,6 +166,9 @@ impl Samples {
         // of the buffer for allocated, or on JDK 11 for seen.
         if is_sampled && self.is_before(25) && large > MANY_LARGE * all.bytes {
             notes.push(AROUND_LARGE.to_owned());
+        }
+        if self.source == Source::All {
+            notes.push(NOT_ALLOCATED.to_owned());
         }
         if self.source == Source::All && self.draws_as_11() {
             notes.push(BEHIND_LARGE.to_owned());

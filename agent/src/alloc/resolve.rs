@@ -6,6 +6,7 @@ use super::stacks::Symbol;
 use crate::agent::Agent;
 use crate::ffi::jni::Jni;
 use crate::ffi::jvmti::StackFrame;
+use crate::hidden::without_address;
 
 /// The method and line of a frame that is on the calling thread's stack.
 pub(super) fn frame(
@@ -26,7 +27,8 @@ pub(super) fn frame(
         let internal = internal.and_then(|name| name.strip_suffix(b";"));
         let symbol = Symbol {
             loader,
-            is_chosen: internal.is_some_and(|name| agent.hook.has_chosen(loader, name)),
+            is_chosen: internal
+                .is_some_and(|name| agent.hook.has_chosen(loader, without_address(name))),
             class: type_name(&signature).into(),
             name: text(&name).into(),
             descriptor: text(&descriptor).into(),
@@ -67,16 +69,6 @@ pub(super) fn type_name(descriptor: &[u8]) -> String {
         }
     };
     element + &"[]".repeat(dimensions)
-}
-
-/// A hidden class's internal name has an address behind a dot, with JDK 11 a
-/// slash: another one in every run.
-fn without_address(name: &[u8]) -> &[u8] {
-    let separator = name.iter().rposition(|byte| matches!(byte, b'.' | b'/'));
-    match separator.map(|at| name.split_at(at)) {
-        Some((class, [_, b'0', b'x', ..])) => class,
-        _ => name,
-    }
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ type Env = *mut sys::Table;
 /// A thread's JNI environment, for the length of a callback.
 #[derive(Clone, Copy)]
 pub(crate) struct Jni<'e> {
-    env: Env,
+    pub(super) env: Env,
     callback: PhantomData<&'e ()>,
 }
 
@@ -105,7 +105,7 @@ impl<'e> Jni<'e> {
     ///
     /// # Safety
     /// `F` must be the type of that function in `JNINativeInterface_`.
-    unsafe fn function<F: Copy>(self, place: usize) -> F {
+    pub(super) unsafe fn function<F: Copy>(self, place: usize) -> F {
         const { assert!(size_of::<F>() == size_of::<*const c_void>()) };
         // SAFETY: every place used exists in the tables of JDK 11 and later,
         // and the caller names the type.
@@ -127,7 +127,7 @@ impl<'e> Jni<'e> {
         }
     }
 
-    fn unless_thrown<T>(self, value: T) -> Result<T, Thrown> {
+    pub(super) fn unless_thrown<T>(self, value: T) -> Result<T, Thrown> {
         self.caught().map_or(Ok(value), Err)
     }
 
@@ -137,7 +137,7 @@ impl<'e> Jni<'e> {
         !thrown.0.is_null() && self.is_instance(thrown.0, class)
     }
 
-    fn reference(self, object: Object) -> Result<Reference, Thrown> {
+    pub(super) fn reference(self, object: Object) -> Result<Reference, Thrown> {
         let object = self.unless_thrown(Reference(object))?;
         if object.is_null() {
             Err(Thrown::default())

@@ -4,6 +4,7 @@
 #![allow(unsafe_code, non_snake_case)]
 
 pub(crate) mod heap;
+pub(crate) mod hidden;
 pub(crate) mod jni;
 pub(crate) mod jvmti;
 
@@ -58,6 +59,11 @@ pub unsafe extern "system" fn Agent_OnLoad(
         jvmti.set_callbacks(&callbacks()).map_err(refused)?;
         for event in [event::VM_START, event::VM_INIT, event::VM_DEATH] {
             jvmti.notify(event, true).map_err(refused)?;
+        }
+        if let Some(agent) = AGENT.get().filter(|agent| agent.hook.options().rewrites())
+            && jvmti.notify(event::NATIVE_METHOD_BIND, true).is_err()
+        {
+            agent.hidden.give_up();
         }
         Ok(())
     }));
@@ -181,6 +187,10 @@ fn callbacks() -> Callbacks {
     set(
         event::CLASS_FILE_LOAD_HOOK,
         class_file_load_hook as *const c_void,
+    );
+    set(
+        event::NATIVE_METHOD_BIND,
+        hidden::native_method_bind as *const c_void,
     );
     set(event::VM_OBJECT_ALLOC, object_alloc as *const c_void);
     set(event::SAMPLED_OBJECT_ALLOC, object_alloc as *const c_void);
@@ -386,4 +396,18 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_nap(
         ..100 => thread::yield_now(),
         _ => thread::sleep(Duration::from_millis(1)),
     }
+}
+
+/// Where the native that defines hidden classes is bound again: a method of the
+/// boot loader asks for it.
+///
+/// # Safety
+/// Called by the VM for `java.lang.$Loadhook.bindDefiner()`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_bindDefiner(
+    env: *mut c_void,
+    _class: Object,
+) {
+    // SAFETY: the VM passes this thread's environment.
+    unsafe { on_event(env, |agent, jni| agent.hidden.bind(jni)) }
 }

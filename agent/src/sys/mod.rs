@@ -5,7 +5,7 @@
 //! events at the end. `tests/layout.rs` holds these numbers against a JDK's
 //! `jvmti.h` and `jni.h`.
 
-use std::ffi::{c_int, c_uchar, c_void};
+use std::ffi::{c_char, c_int, c_uchar, c_void};
 
 /// `jint`.
 pub type Int = i32;
@@ -81,8 +81,13 @@ pub mod jni {
     pub const NEW_STRING_UTF: usize = 167;
     pub const GET_STRING_UTF_CHARS: usize = 169;
     pub const RELEASE_STRING_UTF_CHARS: usize = 170;
+    pub const GET_ARRAY_LENGTH: usize = 171;
+    pub const NEW_BYTE_ARRAY: usize = 176;
     pub const NEW_LONG_ARRAY: usize = 180;
+    pub const GET_BYTE_ARRAY_REGION: usize = 200;
     pub const GET_LONG_ARRAY_REGION: usize = 204;
+    pub const SET_BYTE_ARRAY_REGION: usize = 208;
+    pub const REGISTER_NATIVES: usize = 215;
     pub const NEW_WEAK_GLOBAL_REF: usize = 226;
     pub const DELETE_WEAK_GLOBAL_REF: usize = 227;
 }
@@ -142,6 +147,7 @@ pub mod capability {
     pub const CAN_GET_THREAD_CPU_TIME: usize = 23;
     pub const CAN_GENERATE_ALL_CLASS_HOOK_EVENTS: usize = 26;
     pub const CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS: usize = 29;
+    pub const CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS: usize = 30;
     pub const CAN_GENERATE_GARBAGE_COLLECTION_EVENTS: usize = 31;
     pub const CAN_RETRANSFORM_CLASSES: usize = 37;
     pub const CAN_RETRANSFORM_ANY_CLASS: usize = 38;
@@ -182,6 +188,7 @@ pub mod event {
     pub const THREAD_END: c_int = 53;
     pub const CLASS_FILE_LOAD_HOOK: c_int = 54;
     pub const VM_START: c_int = 57;
+    pub const NATIVE_METHOD_BIND: c_int = 67;
     pub const GARBAGE_COLLECTION_FINISH: c_int = 82;
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
@@ -299,6 +306,18 @@ pub struct HeapCallbacks {
     pub array_primitive_value: *const c_void,
     /// Strings' characters, and what is reserved.
     pub others: [*const c_void; 12],
+}
+
+/// `JNINativeMethod`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct NativeMethod {
+    /// Its name.
+    pub name: *const c_char,
+    /// Its descriptor.
+    pub signature: *const c_char,
+    /// What it is bound to.
+    pub function: *const c_void,
 }
 
 /// `jvalue`.

@@ -159,6 +159,16 @@ public class Tracker {
     static native void nap(int before);
 
     /**
+     * Has the agent's function bound to the JDK's native that defines hidden classes. A JVM prints a warning when a native of
+     * its own is bound again, unless a method of the boot loader asks for it.
+     */
+    static void bind() {
+        bindDefiner();
+    }
+
+    private static native void bindDefiner();
+
+    /**
      * Begins a snapshot; one that was not read to its end is given up.
      *
      * @return false if there is none, since the thread that has the registry's lock does not give it back

@@ -1,0 +1,233 @@
+//! Hidden classes: counted as the ordinary copies of their class are, and the
+//! program none the wiser.
+
+use anyhow::{Result, ensure};
+use loadhook_profile::Profile;
+
+use support::{Finished, Program, compiled, java_agent};
+
+mod support;
+
+/// The natives are bound before an agent can ask for their names.
+const EARLY_BOUND: [&str; 2] = ["--add-exports", "java.base/sun.nio=ALL-UNNAMED"];
+
+fn hidden(feature: u32, modes: &[&str]) -> Program {
+    let program = Program::new(feature, "Hidden").args(modes);
+    // Where there is no archive, JNI warns of the JDK's own code.
+    program.jvm(&["-Xcheck:jni"])
+}
+
+/// All calls of a method, and in how many rows they are.
+fn calls(profile: &Profile, class: &str, method: &str) -> (u64, usize) {
+    let is_it = |index: u32| {
+        let it = &profile.methods[index as usize];
+        &*it.class == class && &*it.name == method
+    };
+    let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
+    let calls = nodes.filter(|node| is_it(node.method)).map(|n| n.calls);
+    let rows = (0..profile.methods.len()).filter(|index| is_it(*index as u32));
+    (calls.sum(), rows.count())
+}
+
+fn counts(run: &Finished, expected: &[(&str, &str, u64)]) -> Result<()> {
+    for (class, method, expected) in expected {
+        let found = calls(&run.profile, class, method);
+        ensure!(
+            found == (*expected, usize::from(*expected > 0)),
+            "{}: {class}.{method}: {expected} expected in one row, {found:?} found",
+            run.name
+        );
+    }
+    Ok(())
+}
+
+/// Nothing that the JDK spins is in it.
+fn no_spun(run: &Finished) -> Result<()> {
+    let methods = run.profile.methods.iter();
+    let spun: Vec<_> = methods
+        .filter(|method| {
+            let simple = method.class.rsplit('.').next().unwrap_or_default();
+            ["$$", "LambdaForm$MH", "LambdaForm$DMH", "InjectedInvoker"]
+                .iter()
+                .any(|mark| simple.contains(mark))
+        })
+        .collect();
+    ensure!(spun.is_empty(), "{}: {spun:?}", run.name);
+    Ok(())
+}
+
+fn same_as_plain(program: &Program) -> Result<Finished> {
+    let (plain, run) = (program.plain()?, program.run()?);
+    ensure!(plain.status.code() == Some(0), "{plain:?}");
+    ensure!(
+        plain.stdout == run.output.stdout && plain.status == run.output.status,
+        "{}: {plain:?} expected: {:?}",
+        run.name,
+        run.output
+    );
+    Ok(run)
+}
+
+fn copies_are_counted(feature: u32) -> Result<()> {
+    let counted = [("Counted", "run", 630), ("Counted", "step", 630)];
+    for jvm in [&[][..], &EARLY_BOUND] {
+        let run = same_as_plain(&hidden(feature, &["copies"]).jvm(jvm))?;
+        counts(&run, &counted)?;
+        no_spun(&run)?;
+        ensure!(
+            run.profile.header.notes.is_empty(),
+            "{:?}",
+            run.profile.header.notes
+        );
+    }
+    // Chosen by name, and left out so.
+    let run = same_as_plain(&hidden(feature, &["copies"]).options("include=Counted::step"))?;
+    counts(&run, &[("Counted", "run", 0), ("Counted", "step", 630)])?;
+    let run = same_as_plain(&hidden(feature, &["copies"]).options("exclude=Counted"))?;
+    counts(&run, &[("Counted", "run", 0), ("Hidden", "copies", 1)])
+}
+
+fn everything_at_once(feature: u32) -> Result<()> {
+    let modes = ["copies", "lambdas", "exceptions"];
+    let run = same_as_plain(&hidden(feature, &modes).options("include=**"))?;
+    no_spun(&run)?;
+    let counted = [
+        ("Counted", "run", 630),
+        ("Counted", "step", 641),
+        ("Counted", "fail", 11),
+        ("Hidden", "twice", 100),
+    ];
+    counts(&run, &counted)
+}
+
+/// What is thrown in a hidden class, and what makes it none.
+fn exceptions_pass(feature: u32) -> Result<()> {
+    let run = same_as_plain(&hidden(feature, &["exceptions"]))?;
+    let counted = [
+        ("Counted", "fail", 11),
+        ("Counted", "step", 11),
+        ("Failing", "<clinit>", 1),
+    ];
+    // An anonymous class is not initialised where it is defined.
+    let counted = &counted[..if feature < 15 { 2 } else { 3 }];
+    counts(&run, counted)
+}
+
+fn lambdas_stay_out(feature: u32) -> Result<()> {
+    let run = same_as_plain(&hidden(feature, &["lambdas"]))?;
+    no_spun(&run)?;
+    counts(&run, &[("Hidden", "twice", 100), ("Hidden", "lambdas", 1)])
+}
+
+fn copies_are_unloaded(feature: u32) -> Result<()> {
+    let run = same_as_plain(&hidden(feature, &["unloading"]))?;
+    counts(&run, &[("Counted", "run", 2000), ("Counted", "step", 2000)])
+}
+
+fn options_hold(feature: u32) -> Result<()> {
+    let run = same_as_plain(&hidden(feature, &["options"]))?;
+    let counted = [
+        ("Hidden$Mate", "reach", 7),
+        ("Hidden", "secret", 7),
+        ("Counted", "step", 7),
+        ("Data", "length", 1),
+    ];
+    counts(&run, &counted)
+}
+
+on_each_jdk!(copies_are_counted everything_at_once exceptions_pass lambdas_stay_out copies_are_unloaded);
+// Before, there are anonymous classes, without options.
+on_jdks!(options_hold: on_17 17, on_21 21, on_25 25);
+
+#[test]
+fn every_collector() -> Result<()> {
+    for (feature, collectors) in [
+        (17, &["Serial", "Parallel", "G1", "Z", "Shenandoah"][..]),
+        (25, &["Serial", "Z", "Shenandoah"]),
+    ] {
+        for collector in collectors {
+            let option = format!("-XX:+Use{collector}GC");
+            let program = Program::new(feature, "Hidden").args(&["copies", "unloading"]);
+            let run = program
+                .jvm(&[&option, "-Xmx64m", "-XX:+ExitOnOutOfMemoryError"])
+                .run()?;
+            counts(&run, &[("Counted", "run", 2630)])?;
+        }
+    }
+    Ok(())
+}
+
+/// The VM retransforms no hidden class, so that the profile has to say it.
+fn early_ones_are_named(feature: u32) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let jar = java_agent("Hidden", folder.path())?;
+    let option = format!("-javaagent:{}", jar.display());
+    ensure!(compiled("Hidden")?.is_dir());
+    let run = Program::new(feature, "Hidden")
+        .jvm(&[&option])
+        .args(&["early"])
+        .run()?;
+    counts(&run, &[("Counted", "run", 30)])?;
+    let notes = &run.profile.header.notes;
+    let expected = "hidden classes of these names ran and are not counted, since they were \
+                    defined before the agent could act: Counted";
+    ensure!(notes.len() == 1 && notes[0] == expected, "{notes:?}");
+    Ok(())
+}
+
+on_each_jdk!(early_ones_are_named);
+
+/// Sites in hidden classes.
+fn allocations_are_counted(feature: u32) -> Result<()> {
+    let program = hidden(feature, &["allocations"]).options("alloc=exact");
+    let run = same_as_plain(&program)?;
+    let allocations = run.profile.allocations.as_ref().expect("they are counted");
+    let of = |class: &str, type_name: &str| {
+        let sites = allocations.sites.iter().filter(|site| {
+            let frame = site.frame.map(|at| allocations.frames[at as usize]);
+            let method = frame.map(|frame| &run.profile.methods[frame.method as usize]);
+            method.is_some_and(|method| &*method.class == class) && &*site.type_name == type_name
+        });
+        sites.map(|site| site.allocated.objects).sum::<f64>()
+    };
+    for (class, type_name, objects) in [
+        ("Making", "int[]", 60.0),
+        ("Making", "Making", 60.0),
+        ("Alone", "Alone", 30.0),
+    ] {
+        let found = of(class, type_name);
+        ensure!(
+            (found - objects).abs() < 0.1,
+            "{}: {class} makes {objects} {type_name}, not {found}",
+            run.name
+        );
+    }
+    Ok(())
+}
+
+on_each_jdk!(allocations_are_counted);
+
+/// The bytes of a rewritten class are in an array that is none of the program's.
+fn no_array_of_ours(feature: u32) -> Result<()> {
+    let program = hidden(feature, &["copies"]).options("timing=count,alloc=live=exact");
+    let run = program.run()?;
+    counts(&run, &[("Counted", "run", 630)])?;
+    let allocations = run.profile.allocations.as_ref().expect("they are followed");
+    let methods: Vec<_> = allocations
+        .sites
+        .iter()
+        .filter(|site| &*site.type_name == "byte[]")
+        .filter_map(|site| allocations.frames.get(site.frame? as usize))
+        .map(|frame| &*run.profile.methods[frame.method as usize].name)
+        .collect();
+    ensure!(!methods.is_empty(), "{}", run.name);
+    let ours = ["defineClass0", "defineAnonymousClass0"];
+    ensure!(
+        !methods.iter().any(|method| ours.contains(method)),
+        "{}: {methods:?}",
+        run.name
+    );
+    Ok(())
+}
+
+on_each_jdk!(no_array_of_ours);
