@@ -219,7 +219,7 @@ fn differences_have_dashes() {
     let table = String::from_utf8(table).expect("UTF-8");
     assert_eq!(
         cells(&table, "X.serve"),
-        ["7", "7", "0", "+0.0", "600", "–", "–", "X.serve"]
+        ["7", "7", "0", "600", "–", "–", "X.serve"]
     );
     let mut json = Vec::new();
     write_json(&changes, &options, &mut json).expect("a vector takes all");

@@ -71,6 +71,8 @@ fn the_json_is_as_documented() {
                 ("name", &is_text),
                 ("id", &is_number_or_null),
                 ("kind", &is_text),
+                ("cpu_ns", &is_number_or_null),
+                ("only_waited", &is_flag),
             ],
         );
     }

@@ -219,8 +219,8 @@ mod tests {
     /// first `changed` take twice as long on the second side.
     fn runs(chance: &mut Chance, methods: usize, runs: [usize; 2], changed: usize) -> Vec<Values> {
         let mut values = vec![Values::default(); methods];
-        for side in 0..2 {
-            for _ in 0..runs[side] {
+        for (side, runs) in runs.into_iter().enumerate() {
+            for _ in 0..runs {
                 let common = chance.noise();
                 for (at, value) in values.iter_mut().enumerate() {
                     let more = if side == 1 && at < changed { 4.0 } else { 1.0 };

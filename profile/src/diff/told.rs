@@ -31,10 +31,14 @@ pub(super) fn below(plan: &Plan, headers: &[Vec<Header>; 2], things: &str) -> Ve
             units::count(plan.worth_testing as u64),
         ));
     } else if plan.tested < plan.worth_testing {
+        let largest = match plan.tested {
+            1 => format!("the largest of the {things}"),
+            tested => format!("the {tested} largest {things}"),
+        };
         told.push(format!(
-            "With {before} + {after} runs only the {} largest {things} can be tested. \
+            "With {before} + {after} runs only {largest} can be tested. \
              Run each side {needed} times to test all {} of 0.1 % or more.",
-            plan.tested, plan.worth_testing
+            plan.worth_testing
         ));
     }
     if plan.tested > 0 {
