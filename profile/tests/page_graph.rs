@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::slice::from_ref;
+
 use loadhook_profile::format::{Format, Options, difference_page};
 use loadhook_profile::{Method, Profile};
 use loadhook_tests::browser::{run, run_wide};
@@ -249,10 +251,8 @@ fn what_is_shown_can_be_exported() {
     let expected = common::text(Format::Collapsed, &profile, &Options::default());
     let mut expected: Vec<&str> = expected.lines().collect();
     expected.sort_unstable();
-    let mut told: Vec<&str> = run(&page(&profile), "return collapsedText()")
-        .leak()
-        .lines()
-        .collect();
+    let told = run(&page(&profile), "return collapsedText()");
+    let mut told: Vec<&str> = told.lines().collect();
     told.sort_unstable();
     assert_eq!(told, expected);
 }
@@ -326,7 +326,7 @@ fn differences_have_a_graph() {
         seen.push(cells('columns'), cells('rows'), text('facts'), text('warnings'), text('remarks'));
         return seen.join('\n');
     "#;
-    let one = with_hands(&differences(&[before.clone()], &[after.clone()]), script);
+    let one = with_hands(&differences(from_ref(&before), from_ref(&after)), script);
     insta::assert_snapshot!(one);
     // Of several runs a side it is the mean: the same runs twice change nothing but the words.
     let twice = [before.clone(), before];
