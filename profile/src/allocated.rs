@@ -39,13 +39,13 @@ pub(crate) fn as_calls(profile: &Profile, measure: Measure) -> Profile {
             Measure::Live => site.live,
             Measure::Time | Measure::Allocated => site.allocated,
         };
+        let type_method = *types.entry(&site.type_name).or_insert_with(|| {
+            made.methods.push(Method::of_type(&site.type_name));
+            made.methods.len() as u32 - 1
+        });
         if amount.objects == 0.0 {
             continue;
         }
-        let type_method = *types.entry(&site.type_name).or_insert_with(|| {
-            made.methods.push(Method::new(&site.type_name, "", ""));
-            made.methods.len() as u32 - 1
-        });
         let thread = site.thread as usize;
         let nodes = &mut made.threads[thread].nodes;
         add(

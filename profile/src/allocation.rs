@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::format::{Options, units};
-use crate::model::Profile;
+use crate::model::{Method, Profile};
 
 /// The allocations of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +41,7 @@ impl Allocations {
             let is_focused = options.focus.is_none_or(|focus| {
                 let mut frames = self.path(site);
                 frames.any(|frame| focus(&profile.methods[frame.method as usize]))
+                    || focus(&Method::of_type(&site.type_name))
             });
             is_focused && options.thread.is_none_or(|wanted| wanted(thread))
         })

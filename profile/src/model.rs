@@ -195,6 +195,11 @@ impl Method {
         }
     }
 
+    /// Stands for a type that was allocated, where trees of calls have types as the innermost callees.
+    pub(crate) fn of_type(name: &str) -> Method {
+        Method::new(name, "", "")
+    }
+
     /// Stands for all methods called where the tree was full.
     pub fn overflow() -> Method {
         Method::new("(tree full)", "", "")

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::allocation::{Allocations, Amount};
+use crate::allocation::{Allocations, Amount, Site};
 use crate::format::{Options, units};
 use crate::measure::Measure;
 use crate::model::Profile;
@@ -16,8 +16,15 @@ pub(crate) struct Place<'p> {
     pub(crate) method: Option<u32>,
     pub(crate) line: Option<u32>,
     pub(crate) type_name: &'p str,
-    pub(crate) allocated: Amount,
-    pub(crate) live: Amount,
+    pub(crate) amounts: Amounts,
+}
+
+/// What several sites allocated, added up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Amounts {
+    allocated: Amount,
+    live: Amount,
+    /// The collections that what is alive has survived: the mean over its objects.
     pub(crate) live_age: f64,
     /// Objects of unknown size, which are not in the bytes: allocated, and alive.
     unsized_objects: [f64; 2],
@@ -29,9 +36,17 @@ pub(crate) fn places<'p>(
     allocations: &'p Allocations,
     options: &'p Options<'_>,
 ) -> Vec<Place<'p>> {
+    places_of(allocations, allocations.chosen(profile, options))
+}
+
+/// The places of some sites, in no particular order.
+pub(crate) fn places_of<'p>(
+    allocations: &'p Allocations,
+    sites: impl Iterator<Item = &'p Site>,
+) -> Vec<Place<'p>> {
     let mut known: HashMap<(Option<u32>, Option<u32>, &str), usize> = HashMap::new();
     let mut places: Vec<Place<'p>> = Vec::new();
-    for site in allocations.chosen(profile, options) {
+    for site in sites {
         let frame = site.frame.map(|frame| &allocations.frames[frame as usize]);
         let (method, line) = (frame.map(|f| f.method), frame.and_then(|f| f.line));
         let at = *known
@@ -41,33 +56,33 @@ pub(crate) fn places<'p>(
                     method,
                     line,
                     type_name: &site.type_name,
-                    allocated: Amount::default(),
-                    live: Amount::default(),
-                    live_age: 0.0,
-                    unsized_objects: [0.0; 2],
+                    amounts: Amounts::default(),
                 });
                 places.len() - 1
             });
-        let place = &mut places[at];
-        let amounts = [&site.allocated, &site.live];
-        for (sum, amount) in place.unsized_objects.iter_mut().zip(amounts) {
-            if amount.bytes.is_none() {
-                *sum += amount.objects;
-            }
-        }
-        let ages = place.live_age * place.live.objects + site.live_age * site.live.objects;
-        place.allocated.add(&site.allocated);
-        place.live.add(&site.live);
-        if place.live.objects > 0.0 {
-            place.live_age = ages / place.live.objects;
-        }
+        places[at].amounts.add(site);
     }
     places
 }
 
-impl Place<'_> {
-    /// What it is weighed by.
-    pub(crate) fn amount(&self, measure: Measure) -> Amount {
+impl Amounts {
+    pub(crate) fn add(&mut self, site: &Site) {
+        let amounts = [&site.allocated, &site.live];
+        for (sum, amount) in self.unsized_objects.iter_mut().zip(amounts) {
+            if amount.bytes.is_none() {
+                *sum += amount.objects;
+            }
+        }
+        let ages = self.live_age * self.live.objects + site.live_age * site.live.objects;
+        self.allocated.add(&site.allocated);
+        self.live.add(&site.live);
+        if self.live.objects > 0.0 {
+            self.live_age = ages / self.live.objects;
+        }
+    }
+
+    /// What was allocated, or with [`Measure::Live`] what of it is alive.
+    pub(crate) fn of(&self, measure: Measure) -> Amount {
         match measure {
             Measure::Live => self.live,
             Measure::Time | Measure::Allocated => self.allocated,
@@ -81,6 +96,18 @@ impl Place<'_> {
             Measure::Live => live,
             Measure::Time | Measure::Allocated => allocated,
         }
+    }
+}
+
+impl Place<'_> {
+    /// What it is weighed by.
+    pub(crate) fn amount(&self, measure: Measure) -> Amount {
+        self.amounts.of(measure)
+    }
+
+    /// How many of them are of unknown size.
+    pub(crate) fn unsized_objects(&self, measure: Measure) -> f64 {
+        self.amounts.unsized_objects(measure)
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct View<'p> {
 /// A thread's tree, or several laid over each other.
 pub(crate) struct Tree {
     pub(crate) name: String,
+    /// Index into [`Profile::threads`]; 0 for several threads.
+    pub(crate) thread: u32,
     /// `None` for several threads.
     pub(crate) id: Option<u64>,
     pub(crate) kind: ThreadKind,
@@ -120,7 +122,8 @@ impl<'p> View<'p> {
             waiting: Waiting::default(),
         };
         let waited = only_waited(profile);
-        for (at, thread) in profile.threads.iter().enumerate() {
+        for (index, thread) in (0_u32..).zip(&profile.threads) {
+            let at = index as usize;
             if left_out[at] || options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
                 continue;
             }
@@ -134,6 +137,7 @@ impl<'p> View<'p> {
             };
             if !entries.is_empty() {
                 let mut tree = Tree::new(thread.name.to_string(), entries, view.counts_only());
+                tree.thread = index;
                 tree.id = thread.id;
                 tree.kind = thread.kind;
                 tree.cpu_ns = thread.cpu_ns;
@@ -488,6 +492,7 @@ impl Tree {
         }
         Tree {
             name,
+            thread: 0,
             id: None,
             kind: ThreadKind::default(),
             cpu_ns: None,

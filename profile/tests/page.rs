@@ -99,53 +99,6 @@ fn counts_need_no_times() {
     insta::assert_snapshot!(run(&page(&profile), script));
 }
 
-/// Bytes take the place of times; both are there where both were looked at.
-#[test]
-fn allocations_have_a_page() {
-    let mut profile = common::small();
-    profile.allocations = Some(common::sampled());
-    let script = r#"
-        const text = (id) => document.getElementById(id).textContent;
-        const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
-        show('methods');
-        const head = cells(document.querySelector('#columns tr'));
-        const first = cells(document.querySelector('#rows tr'));
-        details(Math.max(0, methods.name.indexOf('int[]')));
-        const callers = cells(document.querySelector('#callers tr'));
-        const measure = document.getElementById('measure');
-        show('flame');
-        return [text('facts').split(' · ').slice(1).join(' · '), head, first, callers, measure.hidden, measure.options.length, describe(boxes[2][0].node)].join('\n');
-    "#;
-    let both = page(&profile);
-    insta::assert_snapshot!(run(&both, script));
-    let of_bytes = both.replace("location.hash.slice(1)", "'allocated'");
-    insta::assert_snapshot!(run(&of_bytes, script));
-    for thread in &mut profile.threads {
-        thread.nodes.clear();
-    }
-    let alone = page(&profile);
-    let options =
-        "return [...document.getElementById('measure').options].map((o) => o.value).join(' ')";
-    assert_eq!(run(&alone, options), "live allocated");
-    let remarks = "return [...document.querySelectorAll('#remarks li')].map((line) => line.textContent).join('\\n')";
-    let exact = page(&common::alone(common::allocations()));
-    let said = run(&exact, remarks);
-    assert!(
-        said.contains("7 objects have unknown sizes: ") && !said.contains("no known time"),
-        "{said}"
-    );
-    // Types are estimates; that methods make nothing themselves is certain.
-    let script = r#"
-        show('methods');
-        const date = document.getElementById('facts').textContent.split(' · ')[0];
-        const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
-        const named = (name) => [...document.querySelectorAll('#rows tr')].find((row) => row.lastChild.textContent.includes(name));
-        const rows = ['int[]', 'Server.handle', 'Gone'].map((name) => cells(named(name)));
-        return [data.measure, date, ...rows, describe(tree.method.findIndex((method) => fullName(method).includes('handle')))].join('\n');
-    "#;
-    insta::assert_snapshot!(run(&alone, script));
-}
-
 /// What the page leaves out does not change them.
 #[test]
 fn callers_and_callees_are_those_of_the_chosen_threads() {

@@ -16,6 +16,7 @@ use crate::model::{Header, Method, Profile};
 use crate::places::unsized_remarks;
 use crate::view::View;
 
+mod allocations;
 mod difference;
 mod encode;
 mod lanes;
@@ -33,15 +34,17 @@ const GRAPH_STYLE: &str = include_str!("page/graph.css");
 
 /// The script, one subject a file. They share one scope and run in this order: a view is a file
 /// that calls `addView`, and comes before the last.
-const SCRIPTS: [&str; 15] = [
+const SCRIPTS: [&str; 17] = [
     include_str!("page/data.js"),
     include_str!("page/numbers.js"),
     include_str!("page/names.js"),
     include_str!("page/tree-model.js"),
     include_str!("page/colours.js"),
+    include_str!("page/allocations.js"),
     include_str!("page/layout.js"),
     include_str!("page/views.js"),
     include_str!("page/flame.js"),
+    include_str!("page/allocation-tables.js"),
     include_str!("page/methods.js"),
     include_str!("page/call-tree.js"),
     include_str!("page/details.js"),
@@ -119,7 +122,12 @@ fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> Value 
         Measure::Time => data(&View::new(profile, &options), &options),
         Measure::Allocated | Measure::Live => {
             let weighed = as_calls(profile, measure);
-            data(&View::new(&weighed, &options), &options)
+            let view = View::new(&weighed, &options);
+            let mut data = data(&view, &options);
+            if let Some(allocations) = &profile.allocations {
+                data["allocations"] = allocations::data(profile, allocations, &view, &options);
+            }
+            data
         }
     }
 }

@@ -161,8 +161,8 @@ fn columns(
         return columns;
     }
     let live = |spare| amounts("live ", spare, Measure::Live);
-    let age = |row: &Place<'_>| match row.live.objects > 0.0 {
-        true => units::decimal(row.live_age, 1),
+    let age = |row: &Place<'_>| match row.amount(Measure::Live).objects > 0.0 {
+        true => units::decimal(row.amounts.live_age, 1),
         false => String::new(),
     };
     let age = Column::new("age", 4, cells(&age));

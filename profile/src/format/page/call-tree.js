@@ -19,7 +19,7 @@ function treeHead() {
 function treeRow(node, level) {
   const callees = graph.calleesOf(node);
   const row = element("tr", { "aria-level": level + 1, tabindex: 0 });
-  const cost = graph.cost(node);
+  const cost = costShown(graph, node);
   if (difference && !counts) {
     const before = graph.costBefore(node);
     row.append(element("td", { text: graph.isCallers && ofMethod < 0 ? changeText(cost.own, before.own) : changeText(cost.total, before.total) }));
@@ -30,7 +30,7 @@ function treeRow(node, level) {
   if (!counts) {
     row.append(
       element("td", unsureClass(errorPercent(cost.totalError, cost.total)), lane ? amount(graph.below[node]) : totalText(cost)),
-      lane ? element("td") : ownCell(cost),
+      lane || isType(graph.method[node]) ? element("td") : ownCell(cost),
     );
   }
   row.append(element("td", { text: lane ? "" : grouped.format(cost.calls) }));

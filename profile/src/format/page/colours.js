@@ -27,7 +27,7 @@ function hash(text) {
 }
 
 // Hue and saturation of what is no program's own; hues from 250 to 290 are native code's.
-const KINDS = { jdk: [212, 14], native: [272, 42], type: [46, 62], other: [0, 0] };
+const KINDS = { jdk: [212, 14], native: [272, 42], type: [312, 40], other: [0, 0] };
 
 /** `shade` from 0 to 1. */
 function hsl(hue, saturation, shade) {

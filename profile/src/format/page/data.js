@@ -168,6 +168,10 @@ function methodRows() {
 }
 
 function rowOf(method) {
+  if (allocations) {
+    const now = allocationCost(method);
+    return now && { method, now };
+  }
   methodRows();
   return tableMemo.byMethod.get(method);
 }

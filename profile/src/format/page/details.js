@@ -25,10 +25,12 @@ function change({ value, isCount }, now, before) {
 }
 
 /** A line for each figure, a column for each cost: { title, now, before }. Of differences a table each. */
-function figures(costs) {
+function figures(costs, ofType) {
+  // A type is what it is, all of it.
+  const shown = FIGURES.filter(({ title }) => title !== "self" || !ofType);
   const table = (heads, cells) => element("table", { class: "figures" },
     element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col", text })))),
-    element("tbody", {}, ...FIGURES.map((one) => element("tr", {}, element("th", { scope: "row", text: one.title }), ...cells(one)))));
+    element("tbody", {}, ...shown.map((one) => element("tr", {}, element("th", { scope: "row", text: one.title }), ...cells(one)))));
   if (!difference) return [table(["", ...costs.map(({ title }) => title)], (one) => costs.map(({ now }) => figure(one, now)))];
   return costs.map(({ title, now, before }) =>
     table([title, "before", "after", "change"], (one) => [figure({ ...one, isPart: false }, before), figure({ ...one, isPart: false }, now), change(one, now, before)]));
@@ -47,18 +49,21 @@ function details(method, node = -1) {
   const row = rowOf(method);
   const lines = row ? [{ title: "in all", now: row.now, before: row.before }] : [];
   if (node !== -1 && !graph.isCallers) {
-    lines.unshift({ title: "this frame", now: graph.cost(node), before: difference ? graph.costBefore(node) : null });
+    lines.unshift({ title: "this frame", now: costShown(graph, node), before: difference ? graph.costBefore(node) : null });
   }
-  $("details-figures").replaceChildren(...figures(lines));
+  $("details-figures").replaceChildren(...figures(lines, isType(method)));
   $("zoom-here").hidden = node === -1;
   $("zoom-here").onclick = () => { if (view !== "flame") show("flame"); zoomTo(node); };
   $("callers-graph").onclick = () => showCallers(method);
   $("find-all").onclick = () => { $("search").value = methods.name[method]; search(methods.name[method]); remember(); };
   const { callers, callees } = neighbours(method);
   list("callers", callers);
-  list("callees", callees);
+  // Types are in a list of their own, with their lines.
+  list("callees", callees.filter((edge) => !isType(edge.method)));
+  allocationDetails(method);
   if (wasHidden) draw();
-  if (view === "methods") markRow();
+  if (isAllocationTable(view)) allocationTable(view);
+  else if (view === "methods") markRow();
 }
 
 function list(id, edges) {

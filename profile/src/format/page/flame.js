@@ -165,7 +165,7 @@ function describe(node) {
     return [fullName(method), part, graph.isCallers ? "" : "click: this thread alone"].filter(Boolean).join("\n");
   }
   const lines = [fullName(method)];
-  const cost = graph.cost(node);
+  const cost = costShown(graph, node);
   if (graph.isCallers) {
     const path = pathTo(graph, node);
     const whose = `${shortName(graph.method[path[0]])}${path.length > 1 ? " by this way" : ""}`;
@@ -176,7 +176,7 @@ function describe(node) {
   } else {
     const error = (value, all) => (errorText(errorPercent(value, all)) ? ` ± ${errorText(errorPercent(value, all))}` : "");
     lines.push(`total ${totalText(cost)}${error(cost.totalError, cost.total)} (${percent(cost.total)})`);
-    lines.push(`self ${ownText(cost)}${isGuess(cost) ? error(cost.ownError, cost.own) : ""} (${percent(cost.own)})`);
+    if (!isType(method)) lines.push(`self ${ownText(cost)}${isGuess(cost) ? error(cost.ownError, cost.own) : ""} (${percent(cost.own)})`);
     lines.push(`${callsText(cost.calls)}, mean ${amount(meanOf(cost))}`);
   }
   if (difference) {

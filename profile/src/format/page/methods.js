@@ -98,4 +98,4 @@ function sortBy(column) {
 
 $("more").addEventListener("click", () => { shownRows += 5 * STEP; methodTable(); });
 
-addView({ name: "methods", title: "Methods", draw: methodTable });
+addView({ name: "methods", title: "Methods", draw: () => (allocations ? allocationTable("methods") : methodTable()) });

@@ -43,10 +43,10 @@ const weightText = (value) => (counts ? callsText(value) : amount(value));
 /** With a mark (at most, at least) and that of estimates. */
 const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated ? "~" : "")) + amount(ns);
 
-// A method makes nothing itself, its callees do, which are types: that it is none is certain.
+// That a method allocates nothing itself is certain.
 const isGuess = (cost) => cost.estimated && !(ofBytes && !cost.own);
 const least = (cost) => (cost.partial && !counts ? "≥" : "");
-const ownText = (cost) => marked(least(cost), isGuess(cost), cost.own);
+const ownText = (cost) => marked(least({ partial: cost.ownPartial ?? cost.partial }), isGuess(cost), cost.own);
 const totalText = (cost) => marked(cost.bound ? "≤" : least(cost), cost.estimated, cost.total);
 const meanOf = (cost) => (cost.timed ? cost.timedTotal / cost.timed : null);
 const meanText = (cost) => marked(cost.bound ? "≤" : "", false, meanOf(cost));

@@ -9,14 +9,16 @@ const isFound = (method) => sought !== "" && !isThread(method) && hits[method] =
 function search(text) {
   sought = text.trim().toLowerCase();
   shownRows = STEP;
-  $("found").textContent = "";
-  if (sought) {
-    hits = Uint8Array.from(lower(), (name) => (name.includes(sought) ? 1 : 0));
-    const found = methodRows().filter(({ method }) => hits[method]).length;
-    $("found").textContent = `${grouped.format(found)} found`;
-    if (found && !counts) $("found").textContent += `, ${percent(weightOfFound())} of the ${WEIGHED}`;
-  }
+  if (sought) hits = Uint8Array.from(lower(), (name) => (name.includes(sought) ? 1 : 0));
+  $("found").textContent = foundText();
   refresh();
+}
+
+function foundText() {
+  if (!sought) return "";
+  if (isAllocationTable(view)) return foundAllocations(view);
+  const found = methodRows().filter(({ method }) => hits[method]).length;
+  return `${grouped.format(found)} found${found && !counts ? `, ${percent(weightOfFound())} of the ${WEIGHED}` : ""}`;
 }
 
 /** What runs in the methods found, counted once where they call each other. */

@@ -10,6 +10,7 @@ function warnings() {
   if (header.not_ended) made.push(header.notes[0]);
   if (data.leftOut) made.push(`${grouped.format(data.leftOut)} of the lightest tree nodes omitted from this page`);
   if (difference && Math.min(...difference.runs) < 2) made.push("One run of a side: noise between runs cannot be told from change");
+  if (allocations) made.push(...allocationWarnings());
   return made;
 }
 
@@ -23,7 +24,7 @@ function remarks() {
   if (some((cost) => cost.estimated)) made.push(ofBytes ? "~ estimated from a random sample of the allocations" : "~ estimated from a random sample of the calls; counts are exact");
   if (some((cost) => cost.estimated)) made.push("± standard error; hatched in graphs and faint in tables: more than half of the value is error");
   if (some((cost) => cost.bound)) made.push("≤ upper bound: recursive calls may be counted twice");
-  made.push(...data.unsized);
+  made.push(...((allocations ?? data).unsized));
   if (!ofBytes && !counts && some((cost) => cost.partial && cost.total !== null)) made.push("≥ lower bound: some calls have no known time; means are of the others");
   const alone = Object.entries(header.left_alone).map(([reason, count]) => `${grouped.format(count)} ${reason}`);
   if (alone.length) made.push(`Methods not instrumented: ${alone.join(", ")}`);
@@ -71,8 +72,7 @@ function facts() {
     header.start_epoch_millis ? utc(header.start_epoch_millis) : "",
     time(header.duration_ns),
     runs,
-    measured,
-    (estimated ? "~" : "") + callsText(calls),
+    ...(allocations ? [amountFacts()] : [measured, (estimated ? "~" : "") + callsText(calls)]),
     data.threadsText,
     header.tracker_bytes && `tracker ${bytes(header.tracker_bytes)}`,
     header.jvm,
@@ -99,6 +99,7 @@ function start() {
     location.hash = `${$("measure").value}/${view}`;
     location.reload();
   });
+  if (allocations) $("search").setAttribute("aria-label", "Search methods and types");
   order = orderOfReport();
   makeTabs();
   setThread(SIDE_BY_SIDE);

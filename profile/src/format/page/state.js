@@ -26,7 +26,9 @@ function linkOfState() {
   if (zoomed !== -1) query.set("zoom", pathWord(zoomed));
   if (sought) query.set("find", sought);
   const first = orderOfReport();
-  if (order.column !== first.column || order.down !== first.down) query.set("sort", `${order.column.title}${order.down ? "" : ".up"}`);
+  if (isAllocationTable(view)) {
+    if (sortingWord(view)) query.set("sort", sortingWord(view));
+  } else if (order.column !== first.column || order.down !== first.down) query.set("sort", `${order.column.title}${order.down ? "" : ".up"}`);
   if (upright) query.set("root", "foot");
   const words = [...(measures.length > 1 ? [data.measure] : []), view].join("/");
   return query.size ? `${words}?${query}` : words;
@@ -64,6 +66,7 @@ function restore() {
   order = column ? { column, down: up !== "up" } : orderOfReport();
   upright = query.get("root") === "foot";
   const named = words.find((word) => views.some(({ name }) => name === word));
+  if (isAllocationTable(named)) setSorting(named, query.get("sort"));
   $("search").value = query.get("find") ?? "";
   search($("search").value);
   show(named ?? "flame");

@@ -21,7 +21,8 @@ function show(name) {
     tab.setAttribute("aria-selected", String(other === name));
     tab.tabIndex = other === name ? 0 : -1;
   }
-  $("direction").hidden = name === "methods";
+  $("direction").hidden = name !== "flame" && name !== "tree";
+  $("found").textContent = foundText();
   hideTip();
   refresh();
   remember();

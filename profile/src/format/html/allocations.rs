@@ -1,0 +1,192 @@
+//! Allocations in the page: what each place in the code allocates of each type, and each method
+//! with its callees, thread by thread. The page's script adds them up by site, type and method.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use crate::allocation::{Allocations, Site};
+use crate::format::Options;
+use crate::measure::Measure;
+use crate::model::Profile;
+use crate::places::{Amounts, Place, places_of, unsized_remarks};
+use crate::view::View;
+
+/// The most rows that are kept apart by thread: some 10 MB.
+const MOST_ROWS: usize = 200_000;
+
+/// The thread of rows that are only in the tables of all threads.
+const NO_THREAD: i64 = -1;
+
+/// The rows of some threads.
+#[derive(Default)]
+struct Rows<'p> {
+    /// Index into [`View::trees`], or [`NO_THREAD`].
+    places: Vec<(i64, Place<'p>)>,
+    /// By method with its callees; `None` stands for the virtual machine.
+    methods: Vec<(i64, Option<u32>, Amounts)>,
+}
+
+/// The data of the tables; `view` shows the tree of the same allocations, whose last methods
+/// are the types.
+pub(super) fn data(
+    profile: &Profile,
+    allocations: &Allocations,
+    view: &View<'_>,
+    options: &Options<'_>,
+) -> Value {
+    let (rows, together) = rows(profile, allocations, view, options);
+    let first_type = profile.methods.len();
+    let types = view.profile.methods[first_type..].iter();
+    let types: HashMap<&str, usize> = types.map(|one| &*one.class).zip(first_type..).collect();
+    let Rows { places, methods } = rows;
+    let unsized_objects = places.iter();
+    let unsized_objects = unsized_objects
+        .map(|(_, place)| place.unsized_objects(Measure::Allocated))
+        .sum();
+    let method = |method: Option<u32>| method.map_or(-1, i64::from);
+    let place_amounts: Vec<_> = places.iter().map(|(_, place)| &place.amounts).collect();
+    let method_amounts: Vec<_> = methods.iter().map(|(_, _, amounts)| amounts).collect();
+    json!({
+        "live": allocations.live,
+        "sampled": allocations.seen.is_sampled(),
+        "seen": allocations.seen.describe(),
+        "unsized": unsized_remarks(unsized_objects),
+        "together": together,
+        "callers": allocations.frames.iter().any(|frame| frame.parent.is_some()),
+        "firstType": first_type,
+        "sites": {
+            "thread": places.iter().map(|(thread, _)| thread).collect::<Vec<_>>(),
+            "method": places.iter().map(|(_, place)| method(place.method)).collect::<Vec<_>>(),
+            "line": places.iter().map(|(_, place)| place.line).collect::<Vec<_>>(),
+            "type": places.iter().map(|(_, place)| types[place.type_name]).collect::<Vec<_>>(),
+            "amounts": amounts(&place_amounts, allocations.live),
+        },
+        "methods": {
+            "thread": methods.iter().map(|(thread, ..)| thread).collect::<Vec<_>>(),
+            "method": methods.iter().map(|(_, of, _)| method(*of)).collect::<Vec<_>>(),
+            "amounts": amounts(&method_amounts, allocations.live),
+        },
+    })
+}
+
+/// All rows, and how many threads have theirs together because there are too many. The heaviest
+/// threads keep their own.
+fn rows<'p>(
+    profile: &'p Profile,
+    allocations: &'p Allocations,
+    view: &View<'_>,
+    options: &'p Options<'_>,
+) -> (Rows<'p>, usize) {
+    // Threads without a tree allocated nothing of this measure: they cannot be chosen.
+    let trees = view.trees.iter().zip(0..);
+    let trees: HashMap<u32, i64> = trees.map(|(tree, at)| (tree.thread, at)).collect();
+    let mut sites_by_thread: BTreeMap<i64, Vec<&Site>> = BTreeMap::new();
+    for site in allocations.chosen(profile, options) {
+        let thread = trees.get(&site.thread).copied().unwrap_or(NO_THREAD);
+        sites_by_thread.entry(thread).or_default().push(site);
+    }
+    let mut rest = sites_by_thread.remove(&NO_THREAD).unwrap_or_default();
+    let weight = |thread: i64| {
+        let entries = view.trees[thread as usize].entries.iter();
+        let roots = entries.filter(|entry| entry.parent.is_none());
+        roots.map(|root| root.below).sum::<f64>()
+    };
+    let by_weight = sites_by_thread.into_iter();
+    let mut by_weight: Vec<_> = by_weight
+        .map(|(thread, sites)| (weight(thread), thread, sites))
+        .collect();
+    by_weight.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+    let mut rows = Rows::default();
+    let mut together = 0;
+    for (_, thread, sites) in by_weight {
+        let places = places_of(allocations, sites.iter().copied());
+        let methods = with_callees(allocations, &sites);
+        let all = rows.places.len() + rows.methods.len() + places.len() + methods.len();
+        if all > MOST_ROWS {
+            rest.extend(sites);
+            together += 1;
+        } else {
+            rows.add(thread, places, methods);
+        }
+    }
+    let places = places_of(allocations, rest.iter().copied());
+    let methods = with_callees(allocations, &rest);
+    rows.add(NO_THREAD, places, methods);
+    (rows, together)
+}
+
+impl<'p> Rows<'p> {
+    fn add(&mut self, thread: i64, places: Vec<Place<'p>>, methods: Vec<(Option<u32>, Amounts)>) {
+        let places = places.into_iter().map(|place| (thread, place));
+        self.places.extend(places);
+        let methods = methods.into_iter();
+        let methods = methods.map(|(method, amounts)| (thread, method, amounts));
+        self.methods.extend(methods);
+    }
+}
+
+/// What each method allocated with its callees. Recursion counts once: a site adds to each
+/// method on its stack one time.
+fn with_callees(allocations: &Allocations, sites: &[&Site]) -> Vec<(Option<u32>, Amounts)> {
+    let mut rows: Vec<(Option<u32>, Amounts)> = Vec::new();
+    // By method: its row, and the last site that was added to it.
+    let mut known: HashMap<Option<u32>, (usize, usize)> = HashMap::new();
+    for (number, site) in sites.iter().enumerate() {
+        let mut add = |method: Option<u32>| {
+            let (row, last) = known.entry(method).or_insert_with(|| {
+                rows.push((method, Amounts::default()));
+                (rows.len() - 1, usize::MAX)
+            });
+            if *last != number {
+                *last = number;
+                rows[*row].1.add(site);
+            }
+        };
+        if site.frame.is_none() {
+            add(None);
+        }
+        for frame in allocations.path(site) {
+            add(Some(frame.method));
+        }
+    }
+    rows
+}
+
+/// Columns of what was allocated and, where survivors were followed, of what is alive.
+fn amounts(rows: &[&Amounts], with_live: bool) -> Value {
+    let columns = |measure: Measure| {
+        let of = |value: &dyn Fn(&Amounts) -> f64| column(rows.iter().map(|row| value(row)));
+        let bytes = rows.iter().map(|row| row.of(measure).bytes.map(number));
+        json!({
+            "bytes": bytes.collect::<Vec<_>>(),
+            "objects": of(&|row| row.of(measure).objects),
+            "variance": of(&|row| row.of(measure).bytes_variance.round()),
+            "unsized": of(&|row| row.unsized_objects(measure)),
+        })
+    };
+    let mut told = json!({ "allocated": columns(Measure::Allocated) });
+    if with_live {
+        told["live"] = columns(Measure::Live);
+        told["live"]["age"] = column(rows.iter().map(|row| row.live_age));
+    }
+    told
+}
+
+/// A column of numbers; 0 where all are.
+fn column(values: impl Iterator<Item = f64> + Clone) -> Value {
+    if values.clone().all(|value| value == 0.0) {
+        return json!(0);
+    }
+    values.map(number).collect()
+}
+
+/// Estimates are fractions, of which three digits are more than anybody sees.
+fn number(value: f64) -> Value {
+    let rounded = (value * 1000.0).round() / 1000.0;
+    if rounded.fract() == 0.0 && rounded.abs() < 9e15 {
+        json!(rounded as i64)
+    } else {
+        json!(rounded)
+    }
+}

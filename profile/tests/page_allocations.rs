@@ -1,0 +1,322 @@
+//! Allocations in the HTML report, in a real browser: by site, by type and by method.
+//!
+//! Needs `chromium` on the path (`apt-get install chromium`).
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{Random, allocations, alone, sampled};
+use loadhook_profile::format::{Format, Options, Sort};
+use loadhook_profile::{Allocations, Amount, Frame, Method, Profile, Seen, Site, ThreadTree};
+use loadhook_tests::browser::run;
+use serde_json::{Value, json};
+
+/// What the scripts here begin with.
+const HELPERS: &str = r#"
+    const text = (id) => document.getElementById(id).textContent;
+    const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
+    const places = { sites: 'sites-', types: 'types-', methods: '' };
+    const head = (table) => cells(document.querySelector(`#${places[table]}columns tr`));
+    const lines = (table) => [...document.querySelectorAll(`#${places[table]}rows tr`)].map(cells).join('\n');
+    const press = (table, title) => [...document.querySelectorAll(`#${places[table]}columns button`)]
+        .find((button) => button.textContent.startsWith(title)).click();
+    const table = (name) => { show(name); return [head(name), lines(name)].join('\n'); };
+"#;
+
+fn page(profile: &Profile, options: &Options<'_>) -> String {
+    let mut page = Vec::new();
+    let written = Format::Html.write(profile, options, &mut page);
+    written.expect("a vector takes all");
+    String::from_utf8(page).expect("UTF-8")
+}
+
+/// What a script sees of a profile's page; `hash` is what its link ends in.
+fn see(profile: &Profile, hash: &str, script: &str) -> String {
+    let page = page(profile, &Options::default());
+    let page = page.replace("location.hash.slice(1)", &format!("'{hash}'"));
+    run(&page, &format!("{HELPERS}{script}"))
+}
+
+/// Samples, some of unknown size at a place of others.
+fn partly_unsized() -> Profile {
+    let mut sampled = sampled();
+    let mut known = sampled.sites[1].clone();
+    for amount in [&mut known.allocated, &mut known.live] {
+        amount.bytes = Some(amount.objects * 100.0);
+    }
+    sampled.sites.push(known);
+    alone(sampled)
+}
+
+const TABLES: &str = "return [text('facts').split(' · ').slice(1).join(' · '), \
+    ...['sites', 'types', 'methods'].map(table), text('remarks')].join('\\n\\n')";
+
+#[test]
+fn sites_types_and_methods_of_the_living() {
+    insta::assert_snapshot!(see(&partly_unsized(), "live", TABLES));
+}
+
+#[test]
+fn sites_types_and_methods_of_all_allocations() {
+    insta::assert_snapshot!(see(&partly_unsized(), "allocated", TABLES));
+    // Without survivors there are no columns of them, and without samples no errors.
+    insta::assert_snapshot!(see(&alone(allocations()), "", TABLES));
+}
+
+#[test]
+fn tables_sort_search_and_follow_the_thread() {
+    let script = r#"
+        show('sites');
+        const seen = [];
+        const first = () => document.querySelector('#sites-rows tr td:last-child').textContent;
+        const arrow = () => document.querySelector('#sites-columns th[aria-sort]:not(:first-child)').textContent;
+        press('sites', 'age'); seen.push(arrow(), linkOfState());
+        press('sites', 'allocated objects'); seen.push(arrow() + ' ' + first());
+        press('sites', 'allocated objects'); seen.push(arrow() + ' ' + first());
+        press('sites', 'type'); seen.push(arrow() + ' ' + first());
+        press('sites', 'allocated at'); seen.push(arrow() + ' ' + first());
+        search('HANDLE:40'); seen.push(lines('sites'), text('found'));
+        search('int['); seen.push(lines('sites'), text('found'));
+        show('methods'); seen.push(lines('methods'), text('found'));
+        show('types'); seen.push(lines('types'), text('found'), document.querySelector('#types-rows mark').textContent);
+        search('');
+        const thread = document.getElementById('thread');
+        thread.value = 1; thread.dispatchEvent(new Event('change'));
+        seen.push(thread.disabled, table('sites'), table('types'), table('methods'));
+        return seen.join('\n');
+    "#;
+    insta::assert_snapshot!(see(&partly_unsized(), "live", script));
+    let arrow = "return document.querySelector('#sites-columns th[aria-sort] button').textContent";
+    let linked = see(&partly_unsized(), "live/sites?sort=age.up", arrow);
+    assert_eq!(linked, "age ↑");
+}
+
+#[test]
+fn the_order_asked_for_is_the_first() {
+    let script =
+        "show('sites'); return [head('sites'), lines('sites').split('\\n')[0]].join('\\n')";
+    let first = |sort| {
+        let options = Options {
+            sort,
+            ..Options::default()
+        };
+        let page = page(&alone(sampled()), &options);
+        run(&page, &format!("{HELPERS}{script}"))
+    };
+    let lines: Vec<_> = [Sort::SelfTime, Sort::Calls, Sort::Name].map(first).into();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn methods_and_types_have_details() {
+    let script = r#"
+        const list = (id) => [...document.querySelectorAll(`#${id} tr`)].map(cells).join('\n');
+        const seen = (name) => {
+            details(methods.name.findIndex((other) => other.includes(name)));
+            const hidden = (id) => document.getElementById(`${id}-part`).hidden;
+            return [name, text('details-facts'), ...[...document.querySelectorAll('#details-figures tr')].map(cells), `callers (${hidden('callers')}):`, list('callers'),
+                `callees (${hidden('callees')}):`, list('callees'), `${text('made-title')}:`, list('made')].join('\n');
+        };
+        return ['Main.main', 'Server.handle', 'int[]', 'byte[]'].map(seen).join('\n\n');
+    "#;
+    insta::assert_snapshot!(see(&partly_unsized(), "allocated", script));
+}
+
+/// In flame graph and tree types are leaves of another kind, and what a method makes is its own.
+#[test]
+fn types_are_told_from_methods() {
+    let script = r#"
+        chooseThread(LAID_OVER);
+        const type = colour(methods.name.indexOf('byte[]')).split(' ')[0];
+        const seen = [...graph.method].map((method, node) =>
+            `${colour(method).startsWith(type)} ${describe(node).replaceAll('\n', ' | ')}`);
+        seen.push(legend().map(({ text }) => text).join(', '));
+        show('tree');
+        return [...seen, ...[...document.querySelectorAll('#tree-rows tr')].map(cells)].join('\n');
+    "#;
+    insta::assert_snapshot!(see(&alone(allocations()), "", script));
+}
+
+/// As `--alloc exact` is without `--alloc-context`.
+#[test]
+fn without_callers_there_are_no_totals() {
+    let mut flat = allocations();
+    for frame in &mut flat.frames {
+        frame.parent = None;
+    }
+    let script = "show('methods'); details(1); \
+        return [head('methods'), lines('methods'), text('warnings')].join('\\n')";
+    insta::assert_snapshot!(see(&alone(flat), "", script));
+}
+
+/// Times come first where they are, and their table has no sites.
+#[test]
+fn times_and_bytes_are_chosen() {
+    let mut profile = common::small();
+    profile.allocations = Some(sampled());
+    let script = "show('methods'); const measure = document.getElementById('measure'); \
+        return [measure.hidden, [...measure.options].map((one) => one.value), \
+            document.getElementById('tab-sites') === null, \
+            head('methods'), lines('methods').split('\\n')[0]].join('\\n')";
+    insta::assert_snapshot!(see(&profile, "", script));
+    let script =
+        "return [data.measure, view, document.getElementById('search').ariaLabel].join(' ')";
+    assert_eq!(
+        see(&profile, "live/types", script),
+        "live types Search methods and types"
+    );
+}
+
+/// Frames and sites by arithmetic: recursion, several threads, unknown sizes.
+fn random(threads: u32, sites: u32) -> Profile {
+    let mut random = Random(7);
+    let mut made = Allocations {
+        seen: Seen::Exact,
+        live: true,
+        ..Allocations::default()
+    };
+    for at in 0..400u32 {
+        made.frames.push(Frame {
+            parent: (at > 3).then(|| random.below(at)),
+            method: random.below(30),
+            line: Some(random.below(3) + 1),
+            bci: None,
+        });
+    }
+    for _ in 0..sites {
+        let objects = f64::from(random.below(50) + 1);
+        let amount = |objects: f64, is_known: bool| Amount {
+            objects,
+            bytes: is_known.then_some(objects * 24.0),
+            ..Amount::default()
+        };
+        let is_known = random.below(20) > 0;
+        made.sites.push(Site {
+            thread: random.below(threads),
+            frame: (random.below(20) > 0).then(|| random.below(400)),
+            type_name: format!("some.Type{}", random.below(12)).into(),
+            allocated: amount(objects, is_known),
+            live: amount(f64::from(random.below(3)), is_known),
+            live_age: f64::from(random.below(5)),
+        });
+    }
+    let thread = |at: u32| ThreadTree {
+        name: format!("thread {at}").into(),
+        id: Some(u64::from(at)),
+        kind: Default::default(),
+        nodes: Vec::new(),
+    };
+    Profile {
+        methods: (0..30)
+            .map(|at| Method::new("Some", &format!("method{at}"), "()V"))
+            .collect(),
+        threads: (0..threads).map(thread).collect(),
+        allocations: Some(made),
+        ..Profile::default()
+    }
+}
+
+/// Bytes and objects by method, in the methods themselves and with callees; -1 is none.
+fn by_method(profile: &Profile, thread: Option<u32>) -> Value {
+    let allocations = profile.allocations.as_ref().expect("they are there");
+    let mut sums: BTreeMap<i64, [f64; 4]> = BTreeMap::new();
+    let sites = allocations.sites.iter();
+    for site in sites.filter(|site| thread.is_none_or(|thread| site.thread == thread)) {
+        let mut stack = Vec::new();
+        let mut frame = site.frame;
+        while let Some(at) = frame {
+            let Frame { parent, method, .. } = allocations.frames[at as usize];
+            stack.push(i64::from(method));
+            frame = parent;
+        }
+        if stack.is_empty() {
+            stack.push(-1);
+        }
+        let amount = [site.allocated.bytes.unwrap_or(0.0), site.allocated.objects];
+        for (sum, part) in sums.entry(stack[0]).or_default().iter_mut().zip(amount) {
+            *sum += part;
+        }
+        for method in BTreeSet::from_iter(stack) {
+            let sums = sums.entry(method).or_default().iter_mut().skip(2);
+            sums.zip(amount).for_each(|(sum, part)| *sum += part);
+        }
+    }
+    json!(sums.into_iter().collect::<Vec<_>>())
+}
+
+/// As the page has them.
+const BY_METHOD: &str = r#"
+    const sums = (thread) => addedUp('methods', thread)
+        .map(({ method, self, total }) => [method, [self, total].flatMap(({ allocated }) => [allocated.bytes ?? 0, allocated.objects])])
+        .sort(([a], [b]) => a - b);
+"#;
+
+#[test]
+fn recursion_counts_once_in_every_thread() {
+    let profile = random(3, 2_000);
+    let script = format!("{BY_METHOD} return JSON.stringify([-1, 0, 1, 2].map(sums))");
+    let seen: Value = serde_json::from_str(&see(&profile, "allocated", &script)).expect("JSON");
+    let threads = [None, Some(0), Some(1), Some(2)];
+    let expected: Vec<_> = threads.map(|thread| by_method(&profile, thread)).into();
+    // Whole numbers compare as such.
+    let text = |value: &Value| value.to_string().replace(".0", "");
+    assert_eq!(text(&seen), text(&json!(expected)));
+    // What is shown of sites is as much as of types and methods.
+    let script = "const sum = (table) => addedUp(table, 1).reduce((sum, row) => sum + row.self.live.objects, 0); \
+        return [sum('sites') > 0, sum('sites') === sum('types'), sum('types') === sum('methods')].join(' ')";
+    assert_eq!(see(&profile, "live", script), "true true true");
+}
+
+/// A page of a program with many threads stays small: the lightest are only in the sums.
+#[test]
+fn many_threads_have_their_rows_together() {
+    let profile = random(400, 300_000);
+    let page = page(&profile, &Options::default());
+    assert!(page.len() < 30_000_000, "{}", page.len());
+    let script = format!(
+        "{HELPERS}{BY_METHOD} const all = JSON.stringify(sums(-1)); \
+        chooseThread([...data.threads.keys()].find((thread) => !allocations.sites.thread.includes(thread))); show('sites'); \
+        return [allocations.together > 0, lines('sites'), all].join('\\n')"
+    );
+    let seen = run(
+        &page.replace("location.hash.slice(1)", "'allocated'"),
+        &script,
+    );
+    let mut seen = seen.lines();
+    assert_eq!(seen.next(), Some("true"));
+    let said = seen.next().expect("a line");
+    assert!(
+        said.starts_with("This thread allocated so little that "),
+        "{said}"
+    );
+    let all: Value = serde_json::from_str(seen.next().expect("the sums")).expect("JSON");
+    let text = |value: &Value| value.to_string().replace(".0", "");
+    assert_eq!(text(&all), text(&by_method(&profile, None)));
+}
+
+/// Patterns name methods and types alike.
+#[test]
+fn a_focus_holds_for_all_views() {
+    let focus = |method: &Method| &*method.class == "java.lang.String";
+    let options = Options {
+        focus: Some(&focus),
+        ..Options::default()
+    };
+    let page = page(&alone(allocations()), &options);
+    let script = "return [tree.whole, table('sites'), table('methods')].join('\\n')";
+    insta::assert_snapshot!(run(&page, &format!("{HELPERS}{script}")));
+}
+
+#[test]
+fn a_program_that_allocates_nothing_has_a_page() {
+    let profile = alone(Allocations::default());
+    assert_eq!(
+        see(
+            &profile,
+            "",
+            "return [lines('sites'), table('sites')].join()"
+        ),
+        ",bytes % | bytes ↓ | objects | type | allocated at\nNothing was allocated here."
+    );
+}
