@@ -445,7 +445,7 @@ fn beyond(feature: u32) -> Result<()> {
         }
         ensure!(found == wanted, "{}: {found:?}", run.name);
         let notes = &run.profile.header.notes;
-        let told = |note: &String| note.contains("beyond the 128 innermost");
+        let told = |note: &String| note.contains("deeper than 128 frames");
         ensure!(notes.iter().any(told), "{}: {notes:?}", run.name);
     }
     Ok(())

@@ -53,7 +53,7 @@ fn known(objects: f64, bytes: f64) -> Amount {
 
 /// All that is in the program's book is in the profile.
 fn agrees(run: &Finished) -> Result<()> {
-    let told = |note: &String| note.starts_with("JDK 11 does not show");
+    let told = |note: &String| note.starts_with("JDK 11 does not report");
     ensure!(
         run.profile.header.notes.iter().any(told) == run.name.starts_with("JDK 11"),
         "{}: {:?}",
@@ -275,8 +275,9 @@ fn growth(feature: u32) -> Result<()> {
     let profile = support::read(&file)?;
     let line = marks("Kept")?.into_iter().find(|(_, mark)| mark == "grows");
     let line = line.context("a mark")?.0;
-    let growing =
-        format!("more is alive than at the first snapshot: 47.8 MB of int[] from Kept.main:{line}");
+    let growing = format!(
+        "growing: 47.8 MB more alive than at the first snapshot, of int[] from Kept.main:{line}"
+    );
     let notes = &profile.header.notes;
     ensure!(notes.contains(&growing), "{growing}: {notes:?}");
     Ok(())

@@ -92,7 +92,7 @@ fn shows_what_a_dump_holds_and_how_much_of_one_that_is_cut_off() {
     fs::write(folder.path().join("none"), "text").expect("ours");
     let none = done(&mut loadhook(folder.path(), &["heap", "none"]));
     assert!(
-        none.err.starts_with("error: none: no heap dump: "),
+        none.err.starts_with("error: none: not a heap dump: "),
         "{}",
         none.err
     );

@@ -279,13 +279,16 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
     let class = class.to_str().context("a path")?;
     refused(
         &["a.jar", class, "-o", "out"],
-        "a class file alone cannot carry a tracker",
+        "a single class file cannot hold a tracker; ",
     );
     let plain = ["a.jar", "-o", "out"];
     for (more, said) in [
         (["--include", "a[["], "--include: "),
         (["--exclude", "a[["], "--exclude: "),
-        (["--probes", "alloc"], "takes no allocation probes"),
+        (
+            ["--probes", "alloc"],
+            "need your own tracker; add --tracker none",
+        ),
     ] {
         refused(&[&plain[..], &more].concat(), said);
     }
@@ -435,7 +438,7 @@ fn inputs_are_what_they_begin_with() -> Result<()> {
 
     fs::remove_file(path("out"))?;
     std::os::unix::fs::symlink("nowhere", path("out"))?;
-    rewrite("app.aar").expect(1, "", &["error: out: a link to nothing"]);
+    rewrite("app.aar").expect(1, "", &["error: out: a link to a file that does not exist"]);
     ensure!(path("out").is_symlink() && !path("nowhere").exists());
     Ok(())
 }

@@ -244,7 +244,10 @@ mod tests {
         case.write("new/logs/made", "two")?;
         case.write("old/logs/other", "goes over")?;
         let fault = case.remove().expect_err("something stays").to_string();
-        assert!(fault.contains("the old folder stays"), "{fault}");
+        assert!(
+            fault.contains("the old one could not be removed"),
+            "{fault}"
+        );
         let old = case.at("old").display().to_string();
         assert!(fault.contains(&old), "{fault}");
         for (path, old, new) in [

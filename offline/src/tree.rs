@@ -63,7 +63,12 @@ impl NewFolder {
     pub(crate) fn beside(to: &Path) -> io::Result<NewFolder> {
         // What a link leads to is replaced, and the link stays one.
         let to = match fs::canonicalize(to) {
-            Err(_) if is_there(to) => return Err(at(to, &io::Error::other("a link to nothing"))),
+            Err(_) if is_there(to) => {
+                return Err(at(
+                    to,
+                    &io::Error::other("a link to a file that does not exist"),
+                ));
+            }
             Err(_) => std::path::absolute(to)?,
             Ok(to) => to,
         };

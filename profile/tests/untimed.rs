@@ -63,7 +63,7 @@ fn tables_have_dashes() {
         cells(&table, "X.step"),
         ["1", "80.0 %", "≥8,000", "≥8.0", "800", "80 ns", "X.step"]
     );
-    assert!(table.contains("≥ at least: "), "{table}");
+    assert!(table.contains("≥ lower bound: "), "{table}");
     // Dashes say enough.
     let mut unknown = profile();
     unknown.threads.truncate(1);
