@@ -1,8 +1,9 @@
 //! The agent of this VM.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use loadhook_profile::Header;
@@ -33,6 +34,9 @@ pub(crate) struct Agent {
     pub(crate) began: (SystemTime, Instant),
     /// The profile's name in the manifest.
     pub(crate) noted: OnceLock<PathBuf>,
+    /// Profiles of the rewritten archives in this JVM, which have trackers of
+    /// their own.
+    pub(crate) others: Mutex<BTreeSet<PathBuf>>,
     /// Whether a virtual thread has ended.
     pub(crate) virtual_threads: AtomicBool,
 }

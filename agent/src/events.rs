@@ -114,6 +114,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         turns: Turns::default(),
         began: (SystemTime::now(), Instant::now()),
         noted: OnceLock::new(),
+        others: Default::default(),
         virtual_threads: false.into(),
     })
 }

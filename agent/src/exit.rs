@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use loadhook_profile::snapshot::{Decoder, Snapshot, SnapshotError};
 use loadhook_profile::{
@@ -28,7 +28,16 @@ pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
     }
     match write(agent, jni, tracker, Moment::End) {
         Ok(_) if agent.hook.options().quiet => {}
-        Ok(file) => tell::line(&format!("profile written to {}", file.display())),
+        Ok(file) => {
+            let others = agent.others.lock().unwrap_or_else(PoisonError::into_inner);
+            let others = others.iter().map(|other| other.display().to_string());
+            let others: Vec<String> = others.collect();
+            let and = match &others[..] {
+                [] => String::new(),
+                _ => format!("; rewritten archives have written {}", others.join(", ")),
+            };
+            tell::line(&format!("profile written to {}{and}", file.display()));
+        }
         Err(error) => tell::line(&format!("no profile: {error}")),
     }
 }
@@ -39,6 +48,22 @@ pub(crate) fn write_snapshot(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> 
     match write(agent, jni, tracker, Moment::Midst) {
         Err(error) if !agent.turns.is_ending() => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// Whether the agent's profile goes to that file: nobody else's may.
+pub(crate) fn claims(agent: &Agent, other: &Path) -> bool {
+    let own = agent.noted.get().unwrap_or(&agent.hook.options().file);
+    file::is_same(own, other)
+}
+
+/// Notes a profile that a rewritten archive's tracker wrote in this JVM.
+pub(crate) fn note_of_other(agent: &Agent, file: &Path) {
+    let mut others = agent.others.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_new = others.insert(file.to_owned());
+    drop(others);
+    if let Some(manifest) = agent.hook.options().manifest.as_ref().filter(|_| is_new) {
+        manifest::note_of_other(manifest, file);
     }
 }
 

@@ -27,6 +27,16 @@ pub(crate) fn check(file: &Path) -> io::Result<()> {
     create(&beside(&target)).map(drop)
 }
 
+/// Whether two names are one file's, which would be replaced.
+pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
+    match (place(a), place(b)) {
+        (Ok(Place::File(a)), Ok(Place::File(b))) => {
+            a == b || std::path::absolute(a).ok() == std::path::absolute(b).ok()
+        }
+        _ => false,
+    }
+}
+
 /// A profile that is written, and not in its place yet; dropped, it is gone.
 pub(crate) struct Written(PathBuf);
 

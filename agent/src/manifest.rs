@@ -1,5 +1,6 @@
 //! The list of the profiles that the JVMs of one command have written: their
-//! names, a zero byte behind each, since a name can have lines.
+//! names, a zero byte behind each, since a name can have lines. Before the name
+//! of one that a rewritten archive's tracker wrote, beside an agent, is a `+`.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -10,6 +11,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::tell;
+
+/// Before the name of a profile that is not an agent's.
+const OTHER: &[u8] = b"+";
 
 /// Says now if no list can be kept there.
 pub(crate) fn check(manifest: &Path, quiet: bool) {
@@ -33,16 +37,7 @@ pub(crate) fn note(
     file: &Path,
     put: impl FnOnce(&Path) -> io::Result<()>,
 ) -> io::Result<PathBuf> {
-    let listed = open(manifest).and_then(|mut list| {
-        let mut names = Vec::new();
-        // A pipe or terminal has nothing to read, and no end.
-        if list.metadata()?.is_file() {
-            lock(&list);
-            list.read_to_end(&mut names)?;
-        }
-        Ok((list, names))
-    });
-    let (mut list, names) = match listed {
+    let (mut list, names) = match read(manifest) {
         Ok(listed) => listed,
         Err(error) => {
             // With the command that waited for it, or told at the start.
@@ -55,7 +50,8 @@ pub(crate) fn note(
     };
     let is_noted = |name: &Path| {
         let mut names = names.split(|byte| *byte == 0);
-        names.any(|noted| noted == name.as_os_str().as_bytes())
+        let name = name.as_os_str().as_bytes();
+        names.any(|noted| noted == name || noted.strip_prefix(OTHER) == Some(name))
     };
     let mut name = file.to_owned();
     let mut number = 2_u32;
@@ -69,6 +65,26 @@ pub(crate) fn note(
         told(manifest, &error);
     }
     Ok(name)
+}
+
+/// Notes the name of a profile that a rewritten archive's tracker wrote. Faults
+/// were told where the agent noted its own, or will be.
+pub(crate) fn note_of_other(manifest: &Path, file: &Path) {
+    if let Ok((mut list, _)) = read(manifest) {
+        let _ = list.write_all(&[OTHER, file.as_os_str().as_bytes(), &[0]].concat());
+    }
+}
+
+/// The list, which nobody else changes until it is closed, and what is in it.
+fn read(manifest: &Path) -> io::Result<(File, Vec<u8>)> {
+    let mut list = open(manifest)?;
+    let mut names = Vec::new();
+    // A pipe or terminal has nothing to read, and no end.
+    if list.metadata()?.is_file() {
+        lock(&list);
+        list.read_to_end(&mut names)?;
+    }
+    Ok((list, names))
 }
 
 /// Until the list is closed: of two JVMs one is the second. Not for longer than
@@ -166,6 +182,18 @@ mod tests {
         held.lock().expect("nobody has it");
         note(&manifest, Path::new("x"), |_| Ok(())).expect("it can be noted");
         assert_eq!(std::fs::read(&manifest).expect("it is there"), b"x\0");
+    }
+
+    /// Which is no agent's, so that it is not counted with that one's.
+    #[test]
+    fn the_profile_of_a_rewritten_archive_is_not_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = folder.path().join("list");
+        note_of_other(&manifest, Path::new("/x.pb.gz"));
+        let noted = note(&manifest, Path::new("/x.pb.gz"), |_| Ok(())).expect("it can be noted");
+        assert_eq!(noted, Path::new("/x.2.pb.gz"));
+        let listed = std::fs::read(&manifest).expect("it is there");
+        assert_eq!(listed, b"+/x.pb.gz\0/x.2.pb.gz\0");
     }
 
     #[test]

@@ -46,7 +46,8 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
   quiet=true                do not print the name of the profile at exit
   manifest=FILE             append the name of the profile and a zero byte to
                             FILE; if FILE lists that name already, write
-                            x.2.pb.gz instead
+                            x.2.pb.gz instead; rewritten archives append
+                            theirs with a + before the name
 
 In paths and patterns, write \\, for a comma and \\\\ for a backslash.
 ";

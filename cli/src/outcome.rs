@@ -100,6 +100,17 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
     }
 }
 
+/// Names the profiles that rewritten archives have written in the JVMs that an
+/// agent was in.
+pub(crate) fn name_others(files: &[PathBuf]) {
+    for file in files {
+        say!(
+            "counted by rewritten archives too, not added above: {}",
+            report::shown(file)
+        );
+    }
+}
+
 /// What went wrong is said, and the rest goes on.
 fn or_said<T>(result: Result<T>) -> Option<T> {
     result.inspect_err(|error| say!("loadhook: {error:#}")).ok()

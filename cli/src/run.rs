@@ -358,19 +358,35 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         Ended::With(status) => status,
         Ended::NotStarted(status) | Ended::Elsewhere(status) => return Ok(ExitCode::from(status)),
     };
-    outcome::show(args, &noted(&manifest), target.whole.as_deref());
+    let noted = noted(&manifest);
+    outcome::show(args, &noted.agents, target.whole.as_deref());
+    outcome::name_others(&noted.trackers);
     Ok(ExitCode::from(status))
 }
 
+/// Profiles of a command.
+#[derive(Default)]
+struct Noted {
+    /// Those of agents.
+    agents: Vec<PathBuf>,
+    /// Those that rewritten archives have written beside them: of the same
+    /// calls, so that nobody adds them up.
+    trackers: Vec<PathBuf>,
+}
+
 /// The profiles that agents have noted, each once.
-fn noted(manifest: &Path) -> Vec<PathBuf> {
+fn noted(manifest: &Path) -> Noted {
     let written = fs::read(manifest).unwrap_or_default();
-    let mut profiles: Vec<PathBuf> = Vec::new();
+    let mut noted = Noted::default();
     for name in written.split(|byte| *byte == 0).filter(|n| !n.is_empty()) {
+        let (profiles, name) = match name.strip_prefix(b"+") {
+            Some(name) => (&mut noted.trackers, name),
+            None => (&mut noted.agents, name),
+        };
         let profile = PathBuf::from(OsStr::from_bytes(name));
         if !profiles.contains(&profile) {
             profiles.push(profile);
         }
     }
-    profiles
+    noted
 }

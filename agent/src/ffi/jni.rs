@@ -467,7 +467,7 @@ impl<'e> Jni<'e> {
         self.reference(unsafe { self.function::<F>(jni::NEW_STRING_UTF)(self.env, text.as_ptr()) })
     }
 
-    fn text(self, string: Reference) -> Result<String, Thrown> {
+    pub(super) fn text(self, string: Reference) -> Result<String, Thrown> {
         type Get = unsafe extern "system" fn(Env, Object, *mut Boolean) -> *const c_char;
         type Release = unsafe extern "system" fn(Env, Object, *const c_char);
         // SAFETY: the characters end in a zero byte and are given back.

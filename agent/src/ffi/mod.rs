@@ -11,6 +11,7 @@ pub(crate) mod jvmti;
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
@@ -23,10 +24,10 @@ use crate::agent::Agent;
 use crate::alloc::Event;
 use crate::events::{self, Refusal};
 use crate::sys::{
-    self, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, JVMTI_VERSION_11, Long, Object, event,
-    invoke,
+    self, Boolean, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, JVMTI_VERSION_11, Long, Object,
+    event, invoke,
 };
-use crate::{tell, ticker, walk};
+use crate::{exit, tell, ticker, walk};
 
 /// One VM a process, and one agent in it.
 static AGENT: OnceLock<Agent> = OnceLock::new();
@@ -395,6 +396,53 @@ pub unsafe extern "system" fn Java_java_lang__00024Loadhook_nap(
     match before {
         ..100 => thread::yield_now(),
         _ => thread::sleep(Duration::from_millis(1)),
+    }
+}
+
+/// Whether the agent's profile goes to a file.
+///
+/// # Safety
+/// Called by the VM for `java.lang.$Loadhook.agentClaims(String)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_agentClaims(
+    env: *mut c_void,
+    _class: Object,
+    file: Object,
+) -> Boolean {
+    let mut claims = false;
+    // SAFETY: the VM passes this thread's environment and a string or null.
+    unsafe { on_file(env, file, |agent, file| claims = exit::claims(agent, file)) }
+    Boolean::from(claims)
+}
+
+/// Tells of a profile that a rewritten archive's tracker wrote.
+///
+/// # Safety
+/// Called by the VM for `java.lang.$Loadhook.agentNotes(String)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_agentNotes(
+    env: *mut c_void,
+    _class: Object,
+    file: Object,
+) {
+    // SAFETY: the VM passes this thread's environment and a string or null.
+    unsafe { on_file(env, file, exit::note_of_other) }
+}
+
+/// Runs `body` with the file that Java code names; not for null.
+///
+/// # Safety
+/// `env` must be the `JNIEnv` of this thread, and `file` a string of its.
+unsafe fn on_file(env: *mut c_void, file: Object, body: impl FnOnce(&'static Agent, &Path)) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        on_event(env, |agent, jni| {
+            if !file.is_null()
+                && let Ok(name) = jni.text(Reference(file))
+            {
+                body(agent, Path::new(&name));
+            }
+        })
     }
 }
 

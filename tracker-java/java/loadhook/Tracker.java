@@ -168,6 +168,12 @@ public class Tracker {
 
     private static native void bindDefiner();
 
+    /** Whether the agent's profile goes to that file. For trackers of rewritten archives in this JVM, as the next one. */
+    public static native boolean agentClaims(String file);
+
+    /** Tells the agent of a profile that somebody else wrote. */
+    public static native void agentNotes(String file);
+
     /**
      * Begins a snapshot; one that was not read to its end is given up.
      *

@@ -37,7 +37,8 @@ final class Target {
     }
 
     void write() throws IOException {
-        File place = place();
+        int number = number();
+        File place = place(number);
         String note = note(ThisProcess.trackers());
         if (place.exists() && !place.isFile()) {
             device(place, note);
@@ -53,10 +54,11 @@ final class Target {
                 to.getFD().sync();
             }
             if (append) {
-                add(beside);
+                place = add(beside, number);
             } else {
                 replace(beside, place);
             }
+            Agent.written(place);
         } finally {
             Files.deleteIfExists(beside.toPath());
         }
@@ -70,9 +72,19 @@ final class Target {
                 : counting + " trackers in this process, each with a profile" + others + ": a path ends where another one's code begins";
     }
 
-    /** The file of this tracker; behind a link, so that a link stays one. */
-    private File place() throws IOException {
-        File file = new File(numbered(Math.max(tracker, 1)));
+    /** The number in this tracker's file. All trackers of the process leave out the one that the agent writes. */
+    private int number() {
+        int before = Math.max(tracker, 1);
+        for (int number = 1;; number++) {
+            if (!Agent.claims(new File(numbered(number))) && --before == 0) {
+                return number;
+            }
+        }
+    }
+
+    /** The file of this number; behind a link, so that a link stays one. */
+    private File place(int number) throws IOException {
+        File file = new File(numbered(number));
         return file.exists() ? file.toPath().toRealPath().toFile() : file;
     }
 
@@ -102,12 +114,15 @@ final class Target {
     }
 
     /** Gives the profile the first name that is free: another process may be looking for one, too. */
-    private void add(File from) throws IOException {
-        for (int number = Math.max(tracker, 1);; number++) {
+    private File add(File from, int first) throws IOException {
+        for (int number = first;; number++) {
             File to = new File(numbered(number));
+            if (Agent.claims(to)) {
+                continue;
+            }
             try {
                 Files.createLink(to.toPath(), from.toPath());
-                return;
+                return to;
             } catch (FileAlreadyExistsException error) {
                 continue;
             } catch (UnsupportedOperationException error) {
@@ -117,7 +132,7 @@ final class Target {
             }
             if (!to.exists()) {
                 Files.move(from.toPath(), to.toPath());
-                return;
+                return to;
             }
         }
     }
@@ -138,6 +153,6 @@ final class Target {
 
     @Override
     public String toString() {
-        return numbered(Math.max(tracker, 1));
+        return numbered(number());
     }
 }
