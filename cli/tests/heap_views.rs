@@ -77,9 +77,9 @@ fn duplicates_come_by_what_they_waste() {
         + r#"144 bytes wasted by 4 strings of 1 values
 24 bytes wasted by 2 arrays of 1 values
 
-#  wasted %  wasted  count  bytes  value
-1    39.1 %     144      4     48  "twice\u{1b}"
-2     6.5 %      24      2     24  int[2] {1, 2}
+#  wasted %     wasted  count     bytes  value
+1    39.1 %  144 bytes      4  48 bytes  "twice\u{1b}"
+2     6.5 %   24 bytes      2  24 bytes  int[2] {1, 2}
 "#;
     assert_eq!(shown(folder.path(), &["a.hprof", "--duplicates"]), expected);
     let first = shown(folder.path(), &["a.hprof", "--duplicates", "--top", "1"]);
@@ -273,6 +273,7 @@ fn all_json_has_one_shape() {
     let head = json!({
         "time": "2001-09-09 01:46:40 UTC", "id_size": 8, "header_size": 12, "reference_size": 4,
         "dump_bytes": dump(4).len(), "instances": 16, "bytes": 368,
+        "profiler": { "instances": 0, "bytes": 0 },
     });
     for (view, rows, left_out) in [
         (&[][..], "classes", 3),
@@ -312,9 +313,9 @@ before  12 objects · 272 bytes · dumped 2001-09-09 01:46:40 UTC · a.hprof
 after   16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · b.hprof.gz
 2 of 4 classes changed; + is more after than before; bytes and instances are after
 
-#  ± bytes  bytes  ± instances  instances  class
-1      +48    144           +2          6  byte[]
-2      +48    144           +2          6  java.lang.String
+#    ± bytes      bytes  ± instances  instances  class
+1  +48 bytes  144 bytes           +2          6  byte[]
+2  +48 bytes  144 bytes           +2          6  java.lang.String
 ";
     assert_eq!(
         shown(folder.path(), &["a.hprof", "--diff", "b.hprof.gz"]),

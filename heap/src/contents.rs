@@ -174,27 +174,15 @@ impl<'s> Beginnings<'s> {
         let Some(array) = self.of(array) else {
             return Contents::default();
         };
-        // As Java prints it.
-        let shown: fn(u64) -> String = match array.of {
-            Type::Char => {
-                return characters(&array.bytes, true, u16::from_be_bytes, array.length);
-            }
-            Type::Object => |id| match id {
-                0 => "null".to_owned(),
-                _ => format!("{id:#x}"),
-            },
-            Type::Boolean => |bits| (bits != 0).to_string(),
-            Type::Float => |bits| floating(f32::from_bits(bits as u32)),
-            Type::Double => |bits| floating(f64::from_bits(bits)),
-            Type::Byte => |bits| (bits as i8).to_string(),
-            Type::Short => |bits| (bits as i16).to_string(),
-            Type::Int => |bits| (bits as i32).to_string(),
-            Type::Long => |bits| (bits as i64).to_string(),
-        };
+        if array.of == Type::Char {
+            return characters(&array.bytes, true, u16::from_be_bytes, array.length);
+        }
         let size = array.of.size(self.survey.header.id_size) as usize;
         let elements = array.bytes.chunks_exact(size);
         let is_cut = elements.len() < array.length as usize;
-        let elements: Vec<String> = elements.map(|bytes| shown(number(bytes))).collect();
+        let elements: Vec<String> = elements
+            .map(|bytes| shown(array.of, number(bytes)))
+            .collect();
         Contents {
             text: elements.join(", "),
             length: array.length,
@@ -243,6 +231,22 @@ fn characters(bytes: &[u8], is_wide: bool, order: fn([u8; 2]) -> u16, length: u3
         text: String::from_utf16_lossy(&units),
         length,
         is_cut,
+    }
+}
+
+/// A value as Java prints it; of a reference its identifier.
+pub(crate) fn shown(of: Type, bits: u64) -> String {
+    match of {
+        Type::Object if bits == 0 => "null".to_owned(),
+        Type::Object => format!("{bits:#x}"),
+        Type::Boolean => (bits != 0).to_string(),
+        Type::Char => format!("'{}'", String::from_utf16_lossy(&[bits as u16])),
+        Type::Float => floating(f32::from_bits(bits as u32)),
+        Type::Double => floating(f64::from_bits(bits)),
+        Type::Byte => (bits as i8).to_string(),
+        Type::Short => (bits as i16).to_string(),
+        Type::Int => (bits as i32).to_string(),
+        Type::Long => (bits as i64).to_string(),
     }
 }
 

@@ -15,9 +15,10 @@ use std::io;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::Graph;
-use crate::reader::RootKind;
 use crate::sort::{Sorted, Sorter};
 use crate::store::{Column, Store};
+use crate::survey::PRIMITIVES;
+use crate::suspects::Children;
 
 /// The dominator tree of the objects that roots keep.
 pub struct Dominators<'g> {
@@ -29,6 +30,8 @@ pub struct Dominators<'g> {
     /// Number to the one that dominates it.
     above: Column,
     retained: Column,
+    /// The entry of `java.lang.Class`.
+    of_class: u32,
 }
 
 impl Graph {
@@ -47,7 +50,7 @@ impl Graph {
 
     fn dominators_in(&self, store: &mut Store) -> io::Result<Dominators<'_>> {
         let (order, objects, parents) = self.walk(store)?;
-        let references = self.referrers(store, &order)?;
+        let references = self.sorted_references(store, &order)?;
         let above = dominators(store, parents, references)?;
         let count = objects.len();
         let retained = store.column(2 * count);
@@ -67,6 +70,7 @@ impl Graph {
             objects,
             above,
             retained,
+            of_class: self.survey.of_class().unwrap_or(0),
         })
     }
 
@@ -84,7 +88,9 @@ impl Graph {
             let mut reached = Some(*root);
             loop {
                 if let Some(object) = reached {
-                    if store.get(&order, object as usize)? == 0 {
+                    if self.is_left_out_in(store, object)? {
+                        // The profiler's own.
+                    } else if store.get(&order, object as usize)? == 0 {
                         let number = objects.len() as u32;
                         store.set(&order, object as usize, number)?;
                         store.push(&mut objects, object)?;
@@ -107,7 +113,7 @@ impl Graph {
 
     /// The references of what is kept, those to the highest number first: its
     /// complement, and the number of the one that refers to it.
-    fn referrers(&self, store: &mut Store, order: &Column) -> io::Result<Sorted<2>> {
+    fn sorted_references(&self, store: &mut Store, order: &Column) -> io::Result<Sorted<2>> {
         let mut sorter = Sorter::new(self.sorting);
         for root in &self.roots {
             let to = store.get(order, *root as usize)?;
@@ -121,7 +127,10 @@ impl Graph {
             let mut next = self.first_in(store, object)?;
             while let Some(to) = self.reference_in(store, &mut next)? {
                 let to = store.get(order, to as usize)?;
-                sorter.push(store, [!to, from])?;
+                // 0 is left out.
+                if to > 0 {
+                    sorter.push(store, [!to, from])?;
+                }
             }
         }
         sorter.finish(store)
@@ -274,10 +283,17 @@ impl Forest {
 }
 
 impl Dominators<'_> {
-    /// How many objects roots keep.
+    /// How many objects roots keep, without those that are left out.
     #[must_use]
     pub fn kept(&self) -> u32 {
         self.objects.len() as u32 - 1
+    }
+
+    /// How many of the objects that are not left out no root keeps.
+    #[must_use]
+    pub fn loose(&self) -> u64 {
+        let all = self.graph.len() - self.graph.left_out;
+        all.saturating_sub(self.kept()).into()
     }
 
     /// Bytes of an object and of all that it alone keeps; `None` if no root
@@ -339,15 +355,30 @@ impl Dominators<'_> {
             .collect()
     }
 
-    fn by_entry(&self, store: &mut Store) -> io::Result<Vec<u64>> {
-        let graph = self.graph;
+    /// What the store has to say; see [`Graph::told`].
+    pub(crate) fn told<T: Default>(&self, ask: impl FnOnce(&mut Store) -> io::Result<T>) -> T {
+        self.graph.told(ask)
+    }
+
+    /// Bytes that an object retains, by its number in the walk; of 0 all bytes that roots keep.
+    pub(crate) fn retained_by(&self, store: &mut Store, number: u32) -> io::Result<u64> {
+        store.get64(&self.retained, number as usize)
+    }
+
+    pub(crate) fn object_at(&self, store: &mut Store, number: u32) -> io::Result<u32> {
+        store.get(&self.objects, number as usize)
+    }
+
+    /// The entry of an object's class; of a class object that of `java.lang.Class`.
+    pub(crate) fn class_at(&self, store: &mut Store, number: u32) -> io::Result<u32> {
+        let object = self.object_at(store, number)?;
+        let class = self.graph.class_in(store, object)?;
+        Ok(class.unwrap_or(self.of_class))
+    }
+
+    /// The tree downwards.
+    pub(crate) fn children(&self, store: &mut Store) -> io::Result<Children> {
         let count = self.objects.len();
-        let of_class = graph.survey.of_class().unwrap_or(0) as usize;
-        let class = |store: &mut Store, number: u32| {
-            let object = store.get(&self.objects, number as usize)?;
-            let class = graph.class_in(store, object)?;
-            io::Result::Ok(class.map_or(of_class, |class| class as usize))
-        };
         let [child, next] = [count; 2].map(|len| store.column(len));
         for number in (1..count).rev() {
             let above = store.get(&self.above, number)? as usize;
@@ -355,16 +386,72 @@ impl Dominators<'_> {
             store.set(&next, number, beside)?;
             store.set(&child, above, number as u32)?;
         }
+        Ok(Children { child, next })
+    }
+
+    /// For each class, by the number in its [`Count`](crate::Count), the objects of it
+    /// that retain most, at most `most`; those that no root keeps come last.
+    #[must_use]
+    pub fn largest_of_each(&self, classes: &[u64], most: usize) -> Vec<Vec<u32>> {
+        let entries = &self.graph.survey.entries;
+        let mut places: Vec<Option<usize>> = vec![None; entries.len()];
+        for (place, class) in classes.iter().enumerate() {
+            let entry = match usize::try_from(*class) {
+                Ok(class) if class < PRIMITIVES as usize => Some(class),
+                _ => self
+                    .graph
+                    .survey
+                    .class_of(*class)
+                    .map(|entry| entry as usize),
+            };
+            if let Some(entry) = entry {
+                places[entry] = Some(place);
+            }
+        }
+        self.told(|store| {
+            let mut largest = vec![BinaryHeap::new(); classes.len()];
+            for object in 0..self.graph.len() {
+                let class = self.graph.class_in(store, object)?.unwrap_or(self.of_class);
+                let Some(place) = places[class as usize] else {
+                    continue;
+                };
+                if self.graph.is_left_out_in(store, object)? {
+                    continue;
+                }
+                let retained = match store.get(&self.order, object as usize)? {
+                    0 => None,
+                    number => Some(self.retained_by(store, number)?),
+                };
+                let largest = &mut largest[place];
+                largest.push((Reverse(retained), object));
+                if largest.len() > most {
+                    largest.pop();
+                }
+            }
+            let sorted = largest.into_iter().map(BinaryHeap::into_sorted_vec);
+            let objects = |sorted: Vec<(Reverse<Option<u64>>, u32)>| {
+                sorted.into_iter().map(|(_, object)| object).collect()
+            };
+            Ok(sorted.map(objects).collect())
+        })
+    }
+
+    fn by_entry(&self, store: &mut Store) -> io::Result<Vec<u64>> {
+        let graph = self.graph;
+        let class =
+            |store: &mut Store, number: u32| io::Result::Ok(self.class_at(store, number)? as usize);
+        let children = self.children(store)?;
+        let Children { child, next } = &children;
         let mut open = vec![0_u32; graph.survey.entries.len()];
         let mut bytes = vec![0_u64; graph.survey.entries.len()];
-        let mut at = store.get(&child, 0)?;
+        let mut at = store.get(child, 0)?;
         while at != 0 {
             let of = class(store, at)?;
             if open[of] == 0 {
                 bytes[of] += store.get64(&self.retained, at as usize)?;
             }
             open[of] += 1;
-            let below = store.get(&child, at as usize)?;
+            let below = store.get(child, at as usize)?;
             if below != 0 {
                 at = below;
                 continue;
@@ -372,7 +459,7 @@ impl Dominators<'_> {
             // Up until there is something beside.
             loop {
                 open[class(store, at)?] -= 1;
-                let beside = store.get(&next, at as usize)?;
+                let beside = store.get(next, at as usize)?;
                 if beside != 0 {
                     at = beside;
                     break;
@@ -383,8 +470,7 @@ impl Dominators<'_> {
                 }
             }
         }
-        store.free(child);
-        store.free(next);
+        children.free(store);
         Ok(bytes)
     }
 
@@ -397,52 +483,5 @@ impl Dominators<'_> {
             Some(_) => self.graph.told(|store| self.graph.path(store, object)),
             None => Vec::new(),
         }
-    }
-}
-
-impl Graph {
-    fn is_variable(&self, root: u32) -> bool {
-        let kind = self.root(root).map(|root| root.kind);
-        matches!(kind, Some(RootKind::JavaFrame | RootKind::JniLocal))
-    }
-
-    /// Looks from the roots on, what is nearest to them first; from variables
-    /// where no other root leads to the object.
-    fn path(&self, store: &mut Store, object: u32) -> io::Result<Vec<u32>> {
-        // Roots are reached from themselves; 0 is not reached yet.
-        let by = store.column(self.len() as usize);
-        let mut queue = store.column(0);
-        let mut at = 0;
-        for variables in [false, true] {
-            for root in &self.roots {
-                if self.is_variable(*root) == variables && store.get(&by, *root as usize)? == 0 {
-                    store.set(&by, *root as usize, root + 1)?;
-                    store.push(&mut queue, *root)?;
-                }
-            }
-            while store.get(&by, object as usize)? == 0 && at < queue.len() {
-                store.passed(&queue, at);
-                let from = store.get(&queue, at)?;
-                at += 1;
-                let mut next = self.first_in(store, from)?;
-                while let Some(to) = self.reference_in(store, &mut next)? {
-                    if store.get(&by, to as usize)? == 0 {
-                        store.set(&by, to as usize, from + 1)?;
-                        store.push(&mut queue, to)?;
-                    }
-                }
-            }
-        }
-        let mut path = vec![object];
-        let mut last = object;
-        while let Some(from) = store.get(&by, last as usize)?.checked_sub(1)
-            && from != last
-        {
-            path.push(from);
-            last = from;
-        }
-        store.free(by);
-        store.free(queue);
-        Ok(path)
     }
 }

@@ -18,6 +18,7 @@ use crate::class_names::ClassNames;
 use crate::contents::{Beginnings, Contents, StringClass, Value};
 use crate::error::{Error, ErrorKind, Type};
 use crate::histogram::{Histogram, of_survey};
+use crate::profiler::Profiler;
 use crate::reader::{Visitor, pass};
 use crate::survey::Survey;
 
@@ -97,7 +98,8 @@ impl Duplicates {
     /// Finds what is there more than once, with the `top` that waste most.
     /// `open` gives the dump from its beginning, and is asked three times.
     /// 40 bytes an array and 8 a string are kept; `memory` is how many they
-    /// may be. Of a dump that is cut off comes the part before, with the
+    /// may be. With [`Profiler::Of`] a graph, its classes are taken and the dump is
+    /// read twice. Of a dump that is cut off comes the part before, with the
     /// error.
     ///
     /// # Errors
@@ -108,12 +110,55 @@ impl Duplicates {
         open: impl Fn() -> io::Result<R>,
         top: usize,
         memory: u64,
+        profiler: Profiler,
     ) -> Result<(Duplicates, Option<Error>), Error> {
+        if let Profiler::Of(graph) = profiler {
+            let (left_out, _) = profiler.find(&graph.survey, &open)?;
+            let find = Find {
+                survey: &graph.survey,
+                left_out,
+                top,
+                memory,
+            };
+            let found = find.duplicates(&open, graph.histogram.clone())?;
+            return Ok((found, None));
+        }
         let mut survey = Survey::new(false);
         let (dump_bytes, cut_off) = pass(&open, &mut survey)?;
-        let string_class = StringClass::of(&survey);
-        let mut hashes = Hashes::new(&survey, string_class.as_ref(), memory);
-        pass(&open, &mut hashes)?;
+        let (left_out, histogram) = profiler.find(&survey, &open)?;
+        let histogram = histogram.unwrap_or_else(|| Histogram {
+            dump_bytes,
+            ..of_survey(&survey)
+        });
+        let find = Find {
+            survey: &survey,
+            left_out,
+            top,
+            memory,
+        };
+        Ok((find.duplicates(&open, histogram)?, cut_off))
+    }
+}
+
+/// The search for duplicates in a dump whose classes are known.
+struct Find<'s> {
+    survey: &'s Survey,
+    /// Identifiers of objects that are not looked at, in order.
+    left_out: Vec<u64>,
+    top: usize,
+    memory: u64,
+}
+
+impl Find<'_> {
+    fn duplicates<R: Read>(
+        self,
+        open: &impl Fn() -> io::Result<R>,
+        histogram: Histogram,
+    ) -> Result<Duplicates, Error> {
+        let Find { survey, top, .. } = self;
+        let string_class = StringClass::of(survey);
+        let mut hashes = Hashes::new(&self, string_class.as_ref());
+        pass(open, &mut hashes)?;
         let (mut arrays, parts) = hashes.finish();
         arrays.sort_unstable_by_key(|array| (array.hash, array.id));
         let sizes = survey.sizes();
@@ -133,9 +178,9 @@ impl Duplicates {
         let mut rows = found.rows.into_vec();
         rows.sort_unstable();
         let ids = rows.iter().map(|Reverse(row)| row.id.0);
-        let mut beginnings = Beginnings::new(&survey, ids);
-        pass(&open, &mut beginnings)?;
-        let mut names = ClassNames::of(&survey);
+        let mut beginnings = Beginnings::new(survey, ids);
+        pass(open, &mut beginnings)?;
+        let mut names = ClassNames::of(survey);
         let duplicate = |Reverse(row): Reverse<Row>| {
             let array = row.id.0;
             let value = Value {
@@ -160,17 +205,13 @@ impl Duplicates {
             }
         };
         let worst = rows.into_iter().map(duplicate).collect();
-        let duplicates = Duplicates {
-            histogram: Histogram {
-                dump_bytes,
-                ..of_survey(&survey)
-            },
+        Ok(Duplicates {
+            histogram,
             strings: found.strings,
             arrays: found.arrays,
             parts,
             worst,
-        };
-        Ok((duplicates, cut_off))
+        })
     }
 }
 
@@ -251,6 +292,7 @@ impl Waste {
 /// Takes hashes of arrays, and the arrays of strings.
 struct Hashes<'s> {
     survey: &'s Survey,
+    left_out: &'s [u64],
     strings: Option<&'s StringClass>,
     key: [u64; 2],
     arrays: Vec<Array>,
@@ -266,17 +308,18 @@ struct Hashes<'s> {
 }
 
 impl<'s> Hashes<'s> {
-    fn new(survey: &'s Survey, strings: Option<&'s StringClass>, memory: u64) -> Hashes<'s> {
+    fn new(find: &'s Find, strings: Option<&'s StringClass>) -> Hashes<'s> {
         // What a map would be keyed with.
         let random = || RandomState::new().hash_one(0);
         Hashes {
-            survey,
+            survey: find.survey,
+            left_out: &find.left_out,
             strings,
             key: [random(), random()],
             arrays: Vec::new(),
             values: [Vec::new(), Vec::new()],
             parts: Vec::new(),
-            memory,
+            memory: find.memory,
             used: 0,
             open: None,
         }
@@ -294,7 +337,15 @@ impl<'s> Hashes<'s> {
         }
     }
 
+    fn is_left_out(&self, id: u64) -> bool {
+        !self.left_out.is_empty() && self.left_out.binary_search(&id).is_ok()
+    }
+
     fn begin(&mut self, id: u64, class: u32, length: u32) -> Result<(), ErrorKind> {
+        self.open = None;
+        if self.is_left_out(id) {
+            return Ok(());
+        }
         self.keep(ARRAY)?;
         grow(&mut self.arrays)?;
         let mut hasher = SipHasher13::new_with_keys(self.key[0], self.key[1]);
@@ -366,8 +417,9 @@ impl Visitor for Hashes<'_> {
         true
     }
 
-    fn instance(&mut self, _: u64, class: u64, fields: &[u8]) -> Result<(), ErrorKind> {
+    fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> Result<(), ErrorKind> {
         let strings = self.strings.filter(|strings| strings.id == class);
+        let strings = strings.filter(|_| !self.is_left_out(id));
         let Some(value) = strings.and_then(|strings| strings.value(fields)) else {
             return Ok(());
         };

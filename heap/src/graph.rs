@@ -31,9 +31,14 @@ pub struct Graph {
     sizes: Column,
     pub(crate) first: Column,
     pub(crate) targets: Column,
-    /// The objects that are roots, each once.
+    /// The objects that are roots, each once; without those that are left out.
     pub(crate) roots: Vec<u32>,
     pub(crate) whys: HashMap<u32, Root>,
+    /// Of each object, whether it is left out; see [`profiler`](crate::profiler).
+    pub(crate) marks: Option<Column>,
+    /// How many are.
+    pub(crate) left_out: u32,
+    pub(crate) is_cut_off: bool,
     /// Where the dump ends.
     pub(crate) end: u64,
     /// Bytes that sorting may take.
@@ -110,6 +115,9 @@ impl Graph {
             targets,
             roots,
             whys,
+            marks: None,
+            left_out: 0,
+            is_cut_off: outcome.is_some(),
             end,
             sorting,
             store: RefCell::new(store),
@@ -153,7 +161,11 @@ impl Graph {
     /// An object's identifier.
     #[must_use]
     pub fn id(&self, object: u32) -> u64 {
-        self.told(|store| self.index.id(store, object))
+        self.told(|store| self.id_in(store, object))
+    }
+
+    pub(crate) fn id_in(&self, store: &mut Store, object: u32) -> io::Result<u64> {
+        self.index.id(store, object)
     }
 
     /// The object of an identifier.
@@ -187,13 +199,20 @@ impl Graph {
     }
 
     pub(crate) fn what(&self, object: u32) -> What {
-        crate::survey::what(self.told(|store| store.get(&self.whats, object as usize)))
+        self.told(|store| self.what_in(store, object).map(Some))
+            .unwrap_or(What::Instance(0))
+    }
+
+    #[inline]
+    pub(crate) fn what_in(&self, store: &mut Store, object: u32) -> io::Result<What> {
+        Ok(crate::survey::what(
+            store.get(&self.whats, object as usize)?,
+        ))
     }
 
     /// The entry of an object's class; none of a class itself.
     pub(crate) fn class_in(&self, store: &mut Store, object: u32) -> io::Result<Option<u32>> {
-        let what = crate::survey::what(store.get(&self.whats, object as usize)?);
-        Ok(match what {
+        Ok(match self.what_in(store, object)? {
             What::Instance(class) | What::Array(class) => Some(class),
             What::Class(_) => None,
         })
@@ -223,13 +242,51 @@ impl Graph {
     /// a root.
     #[must_use]
     pub fn references(&self, object: u32) -> Vec<u32> {
+        self.told(|store| self.references_in(store, object))
+    }
+
+    pub(crate) fn references_in(&self, store: &mut Store, object: u32) -> io::Result<Vec<u32>> {
+        let mut references = Vec::new();
+        let mut next = self.first_in(store, object)?;
+        while let Some(to) = self.reference_in(store, &mut next)? {
+            references.push(to);
+        }
+        Ok(references)
+    }
+
+    /// For each of some objects, those that refer to it: at most `most`, and how many there
+    /// are. An object that refers to it twice counts once, and what is left out does not.
+    #[must_use]
+    pub fn referrers(&self, objects: &[u32], most: usize) -> Vec<(Vec<u32>, u64)> {
         self.told(|store| {
-            let mut references = Vec::new();
-            let mut next = self.first_in(store, object)?;
-            while let Some(to) = self.reference_in(store, &mut next)? {
-                references.push(to);
+            let places = store.column(self.len() as usize);
+            for (place, object) in (1..).zip(objects) {
+                store.set(&places, *object as usize, place)?;
             }
-            Ok(references)
+            let mut found: Vec<(Vec<u32>, u64)> = vec![(Vec::new(), 0); objects.len()];
+            // The last that referred to each.
+            let mut last = vec![END; objects.len()];
+            for from in 0..self.len() {
+                if self.marks.is_some() && self.is_left_out_in(store, from)? {
+                    continue;
+                }
+                let mut next = self.first_in(store, from)?;
+                while let Some(to) = self.reference_in(store, &mut next)? {
+                    let Some(place) = store.get(&places, to as usize)?.checked_sub(1) else {
+                        continue;
+                    };
+                    let place = place as usize;
+                    if std::mem::replace(&mut last[place], from) != from {
+                        let (first, count) = &mut found[place];
+                        *count += 1;
+                        if first.len() < most {
+                            first.push(from);
+                        }
+                    }
+                }
+            }
+            store.free(places);
+            Ok(found)
         })
     }
 

@@ -1,11 +1,14 @@
 //! How many objects each class has, and what they take.
 
+use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::io::Read;
 use std::sync::Arc;
 
 use crate::class_names::ClassNames;
 use crate::error::Error;
 use crate::layout::Model;
+use crate::profiler::LeftOut;
 use crate::reader::{Header, read};
 use crate::survey::Survey;
 
@@ -33,6 +36,8 @@ pub struct Histogram {
     pub dump_bytes: u64,
     /// Whether the file goes on behind what gzip packed; that is not read.
     pub is_followed: bool,
+    /// The profiler's own objects that are not counted in `classes`.
+    pub left_out: LeftOut,
     /// Those that have objects, by bytes, then instances, then name. A name
     /// comes again for each loader that has a class of that name.
     pub classes: Vec<Count>,
@@ -51,18 +56,78 @@ impl Histogram {
         let bytes = self.classes.iter().map(|class| class.bytes);
         bytes.fold(0, u64::saturating_add)
     }
+
+    /// Takes objects out of classes; `counts` has each class by its number.
+    pub(crate) fn leave_out(&mut self, counts: &[(u64, LeftOut)]) {
+        let counts: HashMap<u64, LeftOut> = counts.iter().copied().collect();
+        for class in &mut self.classes {
+            let Some(count) = counts.get(&class.class_id) else {
+                continue;
+            };
+            class.instances = class.instances.saturating_sub(count.instances);
+            class.bytes = class.bytes.saturating_sub(count.bytes);
+            self.left_out.instances += count.instances;
+            self.left_out.bytes += count.bytes;
+        }
+        self.classes.retain(|count| count.instances > 0);
+        self.classes.sort_by(larger_first);
+    }
+}
+
+fn larger_first(a: &Count, b: &Count) -> Ordering {
+    (b.bytes, b.instances, &a.name).cmp(&(a.bytes, a.instances, &b.name))
 }
 
 /// Counts the objects of a dump. What was read before a fault comes with it.
 pub fn histogram(source: impl Read) -> (Histogram, Result<(), Error>) {
+    count(source, false)
+}
+
+/// The same without the classes of Loadhook's tracker and their objects.
+/// `left_out` tells whether there are any; what only they keep takes a graph to
+/// find, see [`Graph::leave_out_profiler`](crate::Graph::leave_out_profiler).
+pub fn histogram_without_tracker(source: impl Read) -> (Histogram, Result<(), Error>) {
+    count(source, true)
+}
+
+fn count(source: impl Read, without_tracker: bool) -> (Histogram, Result<(), Error>) {
     let mut survey = Survey::new(false);
     let outcome = read(source, &mut survey);
     let mut histogram = of_survey(&survey);
+    if without_tracker && let Some(is_tracker) = survey.tracker_classes() {
+        histogram.leave_out(&tracker_counts(&survey, &is_tracker));
+    }
     histogram.dump_bytes = match &outcome {
         Ok(bytes) => *bytes,
         Err(error) => error.at,
     };
     (histogram, outcome.map(|_| ()))
+}
+
+/// What the tracker's classes and their objects take in each class.
+fn tracker_counts(survey: &Survey, is_tracker: &[bool]) -> Vec<(u64, LeftOut)> {
+    let sizes = survey.sizes();
+    let of_class = survey.of_class();
+    let mut classes = LeftOut::default();
+    let mut counts = Vec::new();
+    for (class, entry) in (0..).zip(&survey.entries) {
+        if !is_tracker[class as usize] {
+            continue;
+        }
+        if entry.dump.is_some() {
+            classes.instances += 1;
+            classes.bytes += survey.class_size(class, of_class, &sizes);
+        }
+        let instances = survey.instances_size(class, &sizes);
+        let count = LeftOut {
+            instances: entry.instances + entry.arrays,
+            bytes: instances.saturating_add(survey.arrays_size(class, &sizes.model)),
+        };
+        counts.push((entry.id, count));
+    }
+    let of_class = of_class.map(|of_class| survey.entries[of_class as usize].id);
+    counts.extend(of_class.map(|of_class| (of_class, classes)));
+    counts
 }
 
 pub(crate) fn of_survey(survey: &Survey) -> Histogram {
@@ -100,12 +165,13 @@ pub(crate) fn of_survey(survey: &Survey) -> Histogram {
         }
     }
     classes.retain(|count| count.instances > 0);
-    classes.sort_by(|a, b| (b.bytes, b.instances, &a.name).cmp(&(a.bytes, a.instances, &b.name)));
+    classes.sort_by(larger_first);
     Histogram {
         header: survey.header,
         model: sizes.model,
         dump_bytes: 0,
         is_followed: survey.is_followed,
+        left_out: LeftOut::default(),
         classes,
     }
 }

@@ -30,6 +30,7 @@
 
 mod class_names;
 mod contents;
+mod details;
 mod dominators;
 mod duplicates;
 mod edges;
@@ -41,6 +42,7 @@ mod input;
 mod kept;
 mod layout;
 mod links;
+mod profiler;
 mod reader;
 mod sort;
 mod stacks;
@@ -49,14 +51,20 @@ mod store;
 #[path = "../tests/support/mod.rs"]
 mod support;
 mod survey;
+mod suspects;
 mod threads;
+mod ways;
 
 pub use contents::Contents;
+pub use details::{Details, Field, FieldValue, Fields};
 pub use dominators::Dominators;
 pub use duplicates::{Duplicate, Duplicates, Waste};
 pub use error::{Error, ErrorKind, Type};
 pub use graph::Graph;
-pub use histogram::{Count, Histogram, histogram};
+pub use histogram::{Count, Histogram, histogram, histogram_without_tracker};
 pub use layout::Model;
+pub use profiler::{LeftOut, Profiler};
 pub use reader::{ClassDump, FrameDump, Header, Root, RootKind, Visitor, read};
+pub use suspects::{Below, Suspect, THRESHOLD};
 pub use threads::{Frame, Local, Thread, Threads};
+pub use ways::Ways;

@@ -26,34 +26,14 @@ impl Graph {
     /// As of [`read`](fn@crate::read), other than that a dump is cut off; and if it is
     /// not the dump that the graph was made of.
     pub fn links(&self, source: impl Read, path: &[u32]) -> Result<Vec<String>, Error> {
-        let pairs = path
-            .windows(2)
-            .map(|pair| (self.id(pair[1]), self.id(pair[0])));
-        let mut links = Links {
-            graph: self,
-            supers: self.survey.supers(),
-            wanted: pairs.clone().collect(),
-            found: HashMap::new(),
-            array: None,
-            is_same: true,
-        };
+        let pairs: Vec<(u32, u32)> = path.windows(2).map(|pair| (pair[1], pair[0])).collect();
+        let mut links = Links::new(self, &pairs);
         let (end, _) = read_part(source, &mut links)?;
         if end != self.end || !links.is_same {
             let kind = ErrorKind::Changed;
             return Err(Error { kind, at: end });
         }
-        let found = |pair: (u64, u64)| {
-            let link = links.found.get(&pair.0).cloned();
-            link.unwrap_or_else(|| match self.object(pair.0).map(|from| self.what(from)) {
-                Some(What::Class(class)) => self.static_of(class, pair.1),
-                _ => match self.object(pair.1).map(|to| self.what(to)) {
-                    Some(What::Class(class)) if self.loader(class) == pair.0 => "<loaded>",
-                    _ => "<class>",
-                }
-                .to_owned(),
-            })
-        };
-        Ok(pairs.map(found).collect())
+        Ok(pairs.iter().map(|pair| links.of(*pair)).collect())
     }
 
     fn loader(&self, class: u32) -> u64 {
@@ -89,16 +69,51 @@ impl Graph {
     }
 }
 
-struct Links<'g> {
+pub(crate) struct Links<'g> {
     graph: &'g Graph,
-    /// From which to which.
     supers: Vec<Option<u32>>,
-    wanted: HashMap<u64, u64>,
-    found: HashMap<u64, String>,
-    /// The array whose elements come, what is looked for, and how many
+    /// From which to which, by identifiers.
+    wanted: HashMap<u64, Vec<u64>>,
+    found: HashMap<(u64, u64), String>,
+    /// The array whose elements come, which of them are looked for, and how many
     /// elements there were.
-    array: Option<(u64, u64, u64)>,
-    is_same: bool,
+    array: Option<(u64, Vec<u64>, u64)>,
+    pub(crate) is_same: bool,
+}
+
+impl<'g> Links<'g> {
+    /// Looks for how the first of each pair refers to the second.
+    pub(crate) fn new(graph: &'g Graph, pairs: &[(u32, u32)]) -> Links<'g> {
+        let mut wanted: HashMap<u64, Vec<u64>> = HashMap::new();
+        for (from, to) in pairs {
+            wanted
+                .entry(graph.id(*from))
+                .or_default()
+                .push(graph.id(*to));
+        }
+        Links {
+            graph,
+            supers: graph.survey.supers(),
+            wanted,
+            found: HashMap::new(),
+            array: None,
+            is_same: true,
+        }
+    }
+
+    /// How an object refers to another.
+    pub(crate) fn of(&self, (from, to): (u32, u32)) -> String {
+        let graph = self.graph;
+        let [from_id, to_id] = [from, to].map(|object| graph.id(object));
+        if let Some(link) = self.found.get(&(from_id, to_id)) {
+            return link.clone();
+        }
+        match (graph.what(from), graph.what(to)) {
+            (What::Class(class), _) => graph.static_of(class, to_id),
+            (_, What::Class(class)) if graph.loader(class) == from_id => "<loaded>".to_owned(),
+            _ => "<class>".to_owned(),
+        }
+    }
 }
 
 impl Visitor for Links<'_> {
@@ -112,38 +127,45 @@ impl Visitor for Links<'_> {
 
     fn instance(&mut self, id: u64, class: u64, bytes: &[u8]) -> Result<(), ErrorKind> {
         let survey = &self.graph.survey;
-        let (Some(to), Some(class)) = (self.wanted.get(&id), survey.class_of(class)) else {
+        let (Some(wanted), Some(class)) = (self.wanted.get(&id), survey.class_of(class)) else {
             return Ok(());
         };
         let id_size = survey.header.id_size as usize;
         let supers = &self.supers;
         for (offset, name, of, _) in fields(survey, supers, class, bytes.len()) {
-            if of == Type::Object && number(&bytes[offset..offset + id_size]) == *to {
-                self.found.insert(id, self.graph.text(name));
-                break;
+            if of != Type::Object {
+                continue;
+            }
+            let to = number(&bytes[offset..offset + id_size]);
+            if wanted.contains(&to) {
+                let link = self.found.entry((id, to));
+                link.or_insert_with(|| self.graph.text(name));
             }
         }
         Ok(())
     }
 
     fn object_array(&mut self, id: u64, _: u64, _: u32) -> Result<(), ErrorKind> {
-        self.array = self.wanted.get(&id).map(|to| (id, *to, 0));
+        self.array = self.wanted.get(&id).map(|to| (id, to.clone(), 0));
         Ok(())
     }
 
     fn elements(&mut self, ids: &[u8]) {
-        let Some((array, to, before)) = &mut self.array else {
+        let Some((array, wanted, before)) = &mut self.array else {
             return;
         };
         let id_size = self.graph.survey.header.id_size as usize;
-        let mut ids = ids.chunks_exact(id_size);
-        let count = ids.len() as u64;
-        if let Some(at) = ids.position(|id| number(id) == *to) {
-            self.found
-                .insert(*array, format!("[{}]", *before + at as u64));
-            self.array = None;
-            return;
+        for to in ids.chunks_exact(id_size).map(number) {
+            if let Some(at) = wanted.iter().position(|wanted| *wanted == to) {
+                wanted.swap_remove(at);
+                let link = format!("[{before}]");
+                self.found.entry((*array, to)).or_insert(link);
+                if wanted.is_empty() {
+                    self.array = None;
+                    return;
+                }
+            }
+            *before += 1;
         }
-        *before += count;
     }
 }

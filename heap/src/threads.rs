@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Type};
 use crate::histogram::{Histogram, of_survey};
 use crate::input::number;
 use crate::kept::ENTRY;
+use crate::profiler::Profiler;
 use crate::reader::{ClassDump, FrameDump, Header, Root, RootKind, Visitor, pass};
 use crate::survey::{Sizes, Survey};
 
@@ -77,7 +78,8 @@ pub struct Local {
 impl Threads {
     /// Finds the threads of a dump. `open` gives it from its beginning and is
     /// asked four times: for stacks, for objects, for the strings that are names, for
-    /// what strings hold. Of a dump that is cut off comes the part before, with
+    /// what strings hold. Threads and variables of the profiler's own are left out
+    /// as `profiler` says. Of a dump that is cut off comes the part before, with
     /// the error.
     ///
     /// # Errors
@@ -85,12 +87,17 @@ impl Threads {
     /// As of [`read`](fn@crate::read), other than that a dump is cut off.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,
+        profiler: Profiler,
     ) -> Result<(Threads, Option<Error>), Error> {
         let mut stacks = Stacks::new();
         let (dump_bytes, cut_off) = pass(&open, &mut stacks)?;
         if cut_off.is_some() {
             stacks.take_nameless();
         }
+        let (left_out, histogram) = profiler.find(&stacks.survey, &open)?;
+        let is_shown = |id: &u64| left_out.binary_search(id).is_err();
+        stacks.threads.retain(|_, (id, _)| is_shown(id));
+        stacks.locals.retain(|root| is_shown(&root.id));
         let survey = &stacks.survey;
         let strings = StringClass::of(survey);
         let threads = stacks.threads.values().map(|(id, _)| *id);
@@ -154,12 +161,22 @@ impl Threads {
             });
         }
         threads.sort_by(|a, b| (&a.name, a.serial).cmp(&(&b.name, b.serial)));
-        let histogram = Histogram {
+        if !matches!(profiler, Profiler::Shown) {
+            threads.retain(|thread| !is_agents(thread));
+        }
+        let histogram = histogram.unwrap_or_else(|| Histogram {
             dump_bytes,
             ..of_survey(survey)
-        };
+        });
         Ok((Threads { histogram, threads }, cut_off))
     }
+}
+
+/// Returns whether the agent made a thread: it runs no object, only native code, and its
+/// name is all that tells.
+fn is_agents(thread: &Thread) -> bool {
+    thread.class.as_ref() == "java.lang.Thread"
+        && matches!(thread.name.as_str(), "loadhook snapshot" | "loadhook end")
 }
 
 /// What frames are called, each name kept once.

@@ -3,11 +3,12 @@
 
 mod support;
 
-use loadhook_heap::{Duplicate, Duplicates, ErrorKind, Waste};
+use loadhook_heap::{Duplicate, Duplicates, ErrorKind, Profiler, Waste};
 use support::{CHAR, INT, OBJECT, Writer};
 
 fn duplicates(dump: &[u8]) -> Duplicates {
-    let (found, cut_off) = Duplicates::read(|| Ok(dump), 100, u64::MAX).expect("it can be read");
+    let (found, cut_off) =
+        Duplicates::read(|| Ok(dump), 100, u64::MAX, Profiler::Shown).expect("it can be read");
     assert!(cut_off.is_none(), "{cut_off:?}");
     found
 }
@@ -196,12 +197,14 @@ fn many() -> Vec<u8> {
 #[test]
 fn the_worst_are_shown_and_all_are_counted() {
     let dump = many();
-    let (found, _) = Duplicates::read(|| Ok(&dump[..]), 3, u64::MAX).expect("it can be read");
+    let (found, _) =
+        Duplicates::read(|| Ok(&dump[..]), 3, u64::MAX, Profiler::Shown).expect("it can be read");
     // All waste the same: those of the lowest address come first.
     let texts: Vec<&str> = found.worst.iter().map(|row| &*row.contents.text).collect();
     assert_eq!(texts, ["number 0", "number 1", "number 2"]);
     assert_eq!((found.strings.values, found.strings.objects), (10, 100));
-    let (none, _) = Duplicates::read(|| Ok(&dump[..]), 0, u64::MAX).expect("it can be read");
+    let (none, _) =
+        Duplicates::read(|| Ok(&dump[..]), 0, u64::MAX, Profiler::Shown).expect("it can be read");
     assert_eq!(none.worst, []);
     assert_eq!(none.strings, found.strings);
 }
@@ -210,8 +213,9 @@ fn the_worst_are_shown_and_all_are_counted() {
 fn memory_has_its_limit() {
     let dump = many();
     let needed = 100 * (40 + 8);
-    assert!(Duplicates::read(|| Ok(&dump[..]), 3, needed).is_ok());
-    let error = Duplicates::read(|| Ok(&dump[..]), 3, needed - 1).expect_err("too little");
+    assert!(Duplicates::read(|| Ok(&dump[..]), 3, needed, Profiler::Shown).is_ok());
+    let error =
+        Duplicates::read(|| Ok(&dump[..]), 3, needed - 1, Profiler::Shown).expect_err("too little");
     assert!(matches!(error.kind, ErrorKind::TooMany { .. }), "{error}");
 }
 
@@ -221,7 +225,8 @@ fn wherever_a_dump_is_cut_off_the_rest_is_compared() {
     let mut most = 0;
     for length in (31..dump.len()).step_by(7) {
         let (found, cut_off) =
-            Duplicates::read(|| Ok(&dump[..length]), 100, u64::MAX).expect("it can be read");
+            Duplicates::read(|| Ok(&dump[..length]), 100, u64::MAX, Profiler::Shown)
+                .expect("it can be read");
         assert!(cut_off.is_some(), "{length}");
         assert!(found.strings.objects >= most, "{length}");
         most = found.strings.objects;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use loadhook_heap::{Thread, Threads};
+use loadhook_heap::{Profiler, Thread, Threads};
 use support::{OBJECT, PAIR, Writer};
 
 const THREAD: u64 = 0x140;
@@ -60,7 +60,7 @@ fn dump() -> Vec<u8> {
 }
 
 fn threads(dump: &[u8]) -> Vec<Thread> {
-    let (found, cut_off) = Threads::read(|| Ok(dump)).expect("it can be read");
+    let (found, cut_off) = Threads::read(|| Ok(dump), Profiler::Shown).expect("it can be read");
     assert!(cut_off.is_none(), "{cut_off:?}");
     found.threads
 }
@@ -120,7 +120,8 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
     let dump = dump();
     let mut most = 0;
     for length in 31..dump.len() {
-        let (found, cut_off) = Threads::read(|| Ok(&dump[..length])).expect("it can be read");
+        let (found, cut_off) =
+            Threads::read(|| Ok(&dump[..length]), Profiler::Shown).expect("it can be read");
         assert!(cut_off.is_some(), "{length}");
         assert!(found.threads.len() >= most, "{length}");
         most = found.threads.len();
@@ -134,7 +135,8 @@ fn stacks_are_shown_of_threads_that_were_cut_off() {
     let dump = dump();
     // The last segment's end: all roots are in it.
     let roots = 2 * 17 + 11 * 17;
-    let (found, _) = Threads::read(|| Ok(&dump[..dump.len() - roots - 9])).expect("it can be read");
+    let (found, _) = Threads::read(|| Ok(&dump[..dump.len() - roots - 9]), Profiler::Shown)
+        .expect("it can be read");
     let [worker] = &found.threads[..] else {
         panic!("{:?}", found.threads);
     };
@@ -165,7 +167,7 @@ fn stacks_end_where_their_records_do() {
     let mut writer = Writer::new();
     writer.record(5, &[1, 2, 0x1000_0000].map(u32::to_be_bytes).concat());
     let dump = writer.finish();
-    let error = Threads::read(|| Ok(&dump[..])).expect_err("it is wrong");
+    let error = Threads::read(|| Ok(&dump[..]), Profiler::Shown).expect_err("it is wrong");
     assert!(
         error
             .to_string()

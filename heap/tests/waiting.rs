@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
 
-use loadhook_heap::{Duplicates, Frame, Threads, Waste};
+use loadhook_heap::{Duplicates, Frame, Profiler, Threads, Waste};
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
 use tempfile::TempDir;
@@ -52,7 +52,8 @@ fn line(text: &str) -> Option<u32> {
 fn has_its_duplicates(feature: u32) {
     let (_folder, file) = dump(feature);
     let (found, cut_off) =
-        Duplicates::read(|| File::open(&file), usize::MAX, u64::MAX).expect("a dump");
+        Duplicates::read(|| File::open(&file), usize::MAX, u64::MAX, Profiler::Shown)
+            .expect("a dump");
     assert!(cut_off.is_none(), "{cut_off:?}");
     let row = |text: &str| {
         let mut rows = found.worst.iter().filter(|row| row.contents.text == text);
@@ -84,7 +85,7 @@ fn has_its_duplicates(feature: u32) {
 
 fn has_its_threads(feature: u32) {
     let (_folder, file) = dump(feature);
-    let (found, cut_off) = Threads::read(|| File::open(&file)).expect("a dump");
+    let (found, cut_off) = Threads::read(|| File::open(&file), Profiler::Shown).expect("a dump");
     assert!(cut_off.is_none(), "{cut_off:?}");
     let thread = |name: &str| {
         let mut threads = found.threads.iter().filter(|thread| thread.name == name);
@@ -157,7 +158,7 @@ fn jdk_25() {
 #[test]
 fn virtual_threads_have_stacks() {
     let (_folder, file) = dump_of("Virtual", &classes("Virtual", "21"), 25);
-    let (found, _) = Threads::read(|| File::open(&file)).expect("a dump");
+    let (found, _) = Threads::read(|| File::open(&file), Profiler::Shown).expect("a dump");
     let mut threads = found.threads.iter();
     let thread = threads.find(|thread| thread.name == "virtual one");
     let thread = thread.expect("it is there");

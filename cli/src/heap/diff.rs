@@ -7,7 +7,7 @@ use loadhook_heap::Histogram;
 use loadhook_profile::{bytes, count};
 use serde_json::{Value, json};
 
-use super::report::{COLUMNS, Format, ReportArgs, date, rest};
+use super::report::{COLUMNS, Format, ReportArgs, date, left_out, rest};
 use super::{json, table};
 use crate::output::columns;
 
@@ -66,6 +66,9 @@ pub(super) fn write(
             bytes(histogram.bytes()),
             date(histogram.header.time_ms),
         )?;
+        if let Some(left_out) = left_out(histogram) {
+            writeln!(out, "        {left_out}")?;
+        }
     }
     writeln!(
         out,
@@ -78,9 +81,9 @@ pub(super) fn write(
     for (rank, (name, change)) in changed.iter().take(args.top).enumerate() {
         rows.push(vec![
             (rank + 1).to_string(),
-            signed(change.bytes),
-            count(change.bytes[1]),
-            signed(change.instances),
+            signed(change.bytes, bytes),
+            bytes(change.bytes[1]),
+            signed(change.instances, count),
             count(change.instances[1]),
             (*name).to_owned(),
         ]);
@@ -99,11 +102,11 @@ fn difference([before, after]: [u64; 2]) -> i128 {
     i128::from(after) - i128::from(before)
 }
 
-fn signed(both: [u64; 2]) -> String {
+fn signed(both: [u64; 2], text: fn(u64) -> String) -> String {
     let sign = match difference(both) {
         ..0 => "−",
         0 => "",
         _ => "+",
     };
-    format!("{sign}{}", count(both[0].abs_diff(both[1])))
+    format!("{sign}{}", text(both[0].abs_diff(both[1])))
 }

@@ -33,10 +33,6 @@ pub(crate) struct DumpArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Options")]
     pub(super) output: Option<PathBuf>,
 
-    /// Also dump unreachable objects; without this the JVM first collects garbage
-    #[arg(long)]
-    all: bool,
-
     /// How the dump is made (default: dumper)
     #[arg(long, value_enum, value_name = "HOW")]
     via: Option<Via>,
@@ -50,19 +46,19 @@ pub(crate) struct DumpArgs {
 impl DumpArgs {
     /// Whether anything is asked for that only processes have.
     pub(super) fn is_of_a_process(&self) -> bool {
-        self.all || self.via.is_some() || self.max_memory.is_some()
+        self.via.is_some() || self.max_memory.is_some()
     }
 }
 
-/// Dumps the heap of a process.
-pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
+/// Dumps the heap of a process; with `all`, unreachable objects too.
+pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
     let Some(output) = &args.output else {
         bail!(
             "{pid} is a process id. Give -o FILE for the dump. For a file named {pid}, write ./{pid}"
         );
     };
     let by_walk = args.via == Some(Via::Jvmti);
-    if by_walk && args.all {
+    if by_walk && all {
         bail!("--all does not work with --via jvmti, which finds reachable objects only");
     }
     if !by_walk && args.max_memory.is_some() {
@@ -76,7 +72,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs) -> Result<ExitCode> {
     let walk = by_walk.then(|| Walk::new(&jvm, &place, args.max_memory));
     let mut walk = walk.transpose().with_context(named)?;
     let progress = progress();
-    let which = if args.all { "-all" } else { "-live" };
+    let which = if all { "-all" } else { "-live" };
     let words = match &walk {
         Some(walk) => walk.words().map(OsStr::to_owned),
         None => [

@@ -4,19 +4,19 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
-use loadhook_heap::{Duplicate, Duplicates, Error, ErrorKind, Waste};
+use loadhook_heap::{Duplicate, Duplicates, Error, ErrorKind, Profiler, Waste};
 use loadhook_profile::{bytes, count};
 use serde_json::{Value, json};
 
 use super::memory::to_take;
 use super::report::{COLUMNS, Format, ReportArgs, head, id, percent, rest, whole};
 use super::source::Source;
-use super::{json, table};
+use super::{json, kept, table};
 use crate::output::columns;
 
 /// Shows what wastes most.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
-    let (found, cut_off) = read(&Source::open(file)?, args.top)?;
+    let (found, cut_off) = read(&Source::open(file)?, args.top, kept::profiler(args))?;
     whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
     match args.format {
         Format::Json => write_json(&found, out)?,
@@ -26,9 +26,13 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
 }
 
 /// Finds them, of a dump that may be cut off.
-pub(super) fn read(source: &Source, top: usize) -> Result<(Duplicates, Option<Error>)> {
+pub(super) fn read(
+    source: &Source,
+    top: usize,
+    profiler: Profiler,
+) -> Result<(Duplicates, Option<Error>)> {
     let memory = to_take();
-    let read = source.several_times(|| Duplicates::read(|| source.again(), top, memory));
+    let read = source.several_times(|| Duplicates::read(|| source.again(), top, memory, profiler));
     read.map_err(|error| match error.downcast_ref::<Error>() {
         Some(Error {
             kind: ErrorKind::TooMany { .. },
@@ -69,9 +73,9 @@ fn table(found: &Duplicates, args: &ReportArgs, out: &mut dyn Write) -> io::Resu
         rows.push(vec![
             (rank + 1).to_string(),
             percent(row.wasted, all),
-            count(row.wasted),
+            bytes(row.wasted),
             count(row.count),
-            count(row.bytes),
+            bytes(row.bytes),
             value(row),
         ]);
     }

@@ -34,6 +34,10 @@ pub(super) fn head(histogram: &Histogram) -> Map<String, Value> {
         "dump_bytes": histogram.dump_bytes,
         "instances": histogram.instances(),
         "bytes": histogram.bytes(),
+        "profiler": {
+            "instances": histogram.left_out.instances,
+            "bytes": histogram.left_out.bytes,
+        },
     }))
 }
 

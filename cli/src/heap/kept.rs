@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use loadhook_heap::{Dominators, Graph};
-use loadhook_profile::count;
+use loadhook_heap::{Dominators, Graph, Profiler};
+use loadhook_profile::{bytes, count};
 use serde_json::json;
 
 use super::memory::to_take;
@@ -20,7 +20,7 @@ use crate::output::{columns, say};
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
     let source = Source::open(file)?;
     let name = || shown(file);
-    let (graph, cut_off) = read(&source)?;
+    let (graph, cut_off) = read(&source, args)?;
     let is_cut_off = cut_off.is_some();
     whole(file, args, cut_off.map_or(Ok(()), Err), &graph.histogram)?;
     let found = graph.dominators().with_context(name)?;
@@ -42,10 +42,29 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
     Ok(out.write_all(&text)?)
 }
 
-/// The graph of a dump, that may be cut off.
-pub(super) fn read(source: &Source) -> Result<(Graph, Option<loadhook_heap::Error>)> {
+/// The graph of a dump, that may be cut off; without the profiler's own objects
+/// unless they are asked for.
+pub(super) fn read(
+    source: &Source,
+    args: &ReportArgs,
+) -> Result<(Graph, Option<loadhook_heap::Error>)> {
     let memory = to_take();
-    source.several_times(|| Graph::read(|| source.again(), memory))
+    source.several_times(|| {
+        let (mut graph, cut_off) = Graph::read(|| source.again(), memory)?;
+        if !args.all {
+            graph.leave_out_profiler()?;
+        }
+        Ok((graph, cut_off))
+    })
+}
+
+/// How a view that needs no graph treats the profiler's own objects.
+pub(super) fn profiler(args: &ReportArgs) -> Profiler<'static> {
+    if args.all {
+        Profiler::Shown
+    } else {
+        Profiler::LeftOut(to_take())
+    }
 }
 
 /// What is said of a dump that is cut off before its roots.
@@ -60,7 +79,7 @@ pub(super) const LOOSE: &str = "objects are unreachable or only weakly reachable
 /// What roots do not keep is said: it is in no object's sum.
 fn kept(graph: &Graph, found: &Dominators, out: &mut dyn Write) -> io::Result<()> {
     head(&graph.histogram, out)?;
-    match graph.len() - found.kept() {
+    match found.loose() {
         0 => Ok(()),
         loose => writeln!(out, "{} {LOOSE}\n", count(loose.into())),
     }
@@ -85,7 +104,7 @@ fn biggest(
             })
         };
         let view = json!({
-            "loose": graph.len() - found.kept(),
+            "loose": found.loose(),
             "objects": largest.iter().map(object).collect::<Vec<_>>(),
             "left_out": found.kept() as usize - largest.len(),
         });
@@ -99,8 +118,8 @@ fn biggest(
         rows.push(vec![
             (rank + 1).to_string(),
             percent(retained(*object), all),
-            count(retained(*object)),
-            count(graph.size(*object)),
+            bytes(retained(*object)),
+            bytes(graph.size(*object)),
             id(graph.id(*object)),
             graph.name(*object),
         ]);
@@ -127,7 +146,7 @@ fn classes(
             json
         };
         let mut view = json::rows("classes", classes.iter().map(class), args.top);
-        view.insert("loose".to_owned(), (graph.len() - found.kept()).into());
+        view.insert("loose".to_owned(), found.loose().into());
         return json::write(&graph.histogram, view, out);
     }
     kept(graph, found, out)?;
@@ -138,8 +157,8 @@ fn classes(
         rows.push(vec![
             (rank + 1).to_string(),
             percent(retained(class), all),
-            count(retained(class)),
-            count(class.bytes),
+            bytes(retained(class)),
+            bytes(class.bytes),
             count(class.instances),
             class.name.to_string(),
         ]);

@@ -6,6 +6,7 @@ mod duplicates;
 mod json;
 mod kept;
 mod memory;
+mod objects;
 mod page;
 mod path;
 mod place;
@@ -48,9 +49,9 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
                 "{pid} is a process id, and these options are for dump files. Dump it first: loadhook heap {pid} -o FILE. For a file named {pid}, write ./{pid}"
             )
         }
-        Some(pid) => dump::dump(pid, &args.dump),
+        Some(pid) => dump::dump(pid, &args.dump, report.all),
         None if args.dump.is_of_a_process() => bail!(
-            "{}: --all, --via and --max-memory are for dumping a process; give a process id instead of a file",
+            "{}: --via and --max-memory are for dumping a process; give a process id instead of a file",
             report::shown(&args.target)
         ),
         None => {

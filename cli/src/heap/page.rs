@@ -4,26 +4,24 @@
 //! `page/`, its style is that of profiles' pages.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use loadhook_heap::{Dominators, Duplicates, Graph, Histogram, Local, Threads};
+use loadhook_heap::{Dominators, Duplicates, Graph, Histogram, Local, Profiler, Threads};
 use loadhook_profile::format::fill_page;
 use loadhook_profile::{clipped, count, printable};
 use serde_json::{Value, json};
 
-use super::report::{FOLLOWED, ReportArgs, histogram, id, shown, whole};
+use super::report::{FOLLOWED, ReportArgs, histogram, shown, whole};
 use super::source::Source;
-use super::{diff, duplicates, json, kept, threads};
+use super::{diff, duplicates, json, kept, objects, report, threads};
 
 const PAGE: &str = include_str!("page/page.html");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// What a page gets at most: some 5 MB, which browsers take.
+/// What a page gets at most: some 5 to 15 MB, which browsers take; see also objects.rs.
 const MOST_CLASSES: usize = 20_000;
-const MOST_OBJECTS: usize = 20_000;
 const MOST_DUPLICATES: usize = 2_000;
 const MOST_THREADS: usize = 1_000;
 const MOST_FRAMES: usize = 100;
@@ -36,33 +34,35 @@ const LONGEST_NAME: usize = 300;
 /// Writes the page.
 pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
     let source = Source::open(file)?;
-    let (duplicates, cut_off) = duplicates::read(&source, MOST_DUPLICATES)?;
+    let (graph, cut_off) = kept::read(&source, args)?;
     let mut remarks: Vec<String> = cut_off
         .iter()
         .map(|error| format!("{error}; the page shows only the part before that"))
         .collect();
-    if duplicates.histogram.is_followed {
+    if graph.histogram.is_followed {
         remarks.push(FOLLOWED.to_owned());
     }
-    whole(
-        file,
-        args,
-        cut_off.map_or(Ok(()), Err),
-        &duplicates.histogram,
-    )?;
-    let (threads, _) = threads::read(&source)?;
-    let (graph, cut_off) = kept::read(&source)?;
+    let is_cut_off = cut_off.is_some();
+    whole(file, args, cut_off.map_or(Ok(()), Err), &graph.histogram)?;
+    remarks.extend(report::left_out(&graph.histogram));
+    let own = Profiler::Of(&graph);
+    let (duplicates, _) = duplicates::read(&source, MOST_DUPLICATES, own)?;
+    let of_threads = if args.all { Profiler::Shown } else { own };
+    let (threads, _) = threads::read(&source, of_threads)?;
     let found = graph.dominators().with_context(|| shown(file))?;
-    let mut loose = graph.len() - found.kept();
-    match cut_off {
-        Some(_) if found.kept() == 0 => {
+    let mut loose = found.loose();
+    match is_cut_off {
+        true if found.kept() == 0 => {
             remarks.push(kept::NO_ROOTS.to_owned());
             loose = 0;
         }
-        Some(_) => remarks.push(kept::FEW_ROOTS.to_owned()),
-        None => {}
+        true => remarks.push(kept::FEW_ROOTS.to_owned()),
+        false => {}
     }
-    let objects = objects(&graph, &found);
+    let shown_classes = graph.histogram.classes.iter().take(MOST_CLASSES);
+    let ids: Vec<u64> = shown_classes.map(|class| class.class_id).collect();
+    let objects =
+        objects::collect(&source, &graph, &found, &threads, &ids).with_context(|| shown(file))?;
     let mut remark = |number: usize, what: &str| {
         if number > 0 {
             remarks.push(format!("{} {what}", count(number as u64)));
@@ -71,7 +71,7 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
     let all = graph.histogram.classes.len();
     remark(loose as usize, kept::LOOSE);
     remark(
-        (found.kept() as usize).saturating_sub(MOST_OBJECTS),
+        (found.kept() as usize).saturating_sub(objects::MOST_ROWS),
         "smaller objects omitted (by retained size)",
     );
     remark(all.saturating_sub(MOST_CLASSES), "smaller classes omitted");
@@ -92,8 +92,9 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
     data.extend(json::map(json!({
         "file": shown(file),
         "remarks": remarks,
-        "classes": classes(&graph, &found),
-        "objects": objects,
+        "classes": classes(&graph, &found, &objects.instances),
+        "objects": objects.objects,
+        "suspects": objects.suspects,
         "duplicates": rows(&duplicates),
         "threads": nodes(&threads),
         "changes": changes.transpose()?,
@@ -102,7 +103,7 @@ pub(super) fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Resu
     Ok(fill_page(PAGE, SCRIPT, &data.into(), out)?)
 }
 
-fn classes(graph: &Graph, found: &Dominators) -> Value {
+fn classes(graph: &Graph, found: &Dominators, instances: &[Vec<usize>]) -> Value {
     let retained = found.by_class();
     let rows = || graph.histogram.classes.iter().take(MOST_CLASSES);
     let retained = |id: &u64| retained.get(id).copied().unwrap_or(0);
@@ -111,36 +112,7 @@ fn classes(graph: &Graph, found: &Dominators) -> Value {
         "instances": rows().map(|class| class.instances).collect::<Vec<_>>(),
         "bytes": rows().map(|class| class.bytes).collect::<Vec<_>>(),
         "retained": rows().map(|class| retained(&class.class_id)).collect::<Vec<_>>(),
-    })
-}
-
-/// Those that keep most. What keeps one of them keeps more, and is one too.
-fn objects(graph: &Graph, found: &Dominators) -> Value {
-    let largest = found.largest(MOST_OBJECTS);
-    let places: HashMap<u32, usize> = largest.iter().copied().zip(0..).collect();
-    let above = |object: &u32| {
-        let above = found.dominator(*object);
-        let place = above.and_then(|above| places.get(&above).copied());
-        place.map_or(-1, |place| place as i64)
-    };
-    let mut names: Vec<String> = Vec::new();
-    let mut numbers: HashMap<String, usize> = HashMap::new();
-    let name = |object: &u32| {
-        let name = shortened(&graph.name(*object));
-        *numbers.entry(name).or_insert_with_key(|name| {
-            names.push(name.clone());
-            names.len() - 1
-        })
-    };
-    let name: Vec<usize> = largest.iter().map(name).collect();
-    let retained = |object: &u32| found.retained(*object).unwrap_or(0);
-    json!({
-        "names": names,
-        "name": name,
-        "id": largest.iter().map(|object| id(graph.id(*object))).collect::<Vec<_>>(),
-        "bytes": largest.iter().map(|object| graph.size(*object)).collect::<Vec<_>>(),
-        "retained": largest.iter().map(retained).collect::<Vec<_>>(),
-        "above": largest.iter().map(above).collect::<Vec<_>>(),
+        "largest": instances,
     })
 }
 
@@ -202,7 +174,7 @@ fn nodes(found: &Threads) -> Value {
 }
 
 /// A name fit for the page.
-fn shortened(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     clipped(&printable(name), LONGEST_NAME)
 }
 

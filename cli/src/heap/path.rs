@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
-use loadhook_heap::{Dominators, Frame, Graph, Root, RootKind, Thread};
+use loadhook_heap::{Dominators, Frame, Graph, Profiler, Root, RootKind, Thread};
 use loadhook_profile::{bytes, clipped, count, printable};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
@@ -27,6 +27,13 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> Result<()> {
     let Asked { object, others } = asked(of, graph, found)?;
+    if graph.is_left_out(object) {
+        bail!(
+            "{} {}: one of the profiler's own objects, which are left out: --all shows what keeps it",
+            id(graph.id(object)),
+            printable(&graph.name(object))
+        );
+    }
     let path = found.path(object);
     let Some(root) = path.last() else {
         bail!(
@@ -48,7 +55,7 @@ pub(super) fn write(
     };
     if args.format == Format::Json {
         let view = json!({
-            "loose": graph.len() - found.kept(),
+            "loose": found.loose(),
             "path": (0..way.path.len()).map(|at| way.json(at)).collect::<Vec<_>>(),
             "root": root.kind(),
             "thread": root.thread.as_ref().map(threads::named_json),
@@ -197,29 +204,43 @@ impl Way<'_> {
 }
 
 /// Why an object is a root.
-struct Why {
+pub(super) struct Why {
     root: Option<Root>,
     /// Whose root it is, if the dump has that.
     thread: Option<Thread>,
 }
 
+/// Returns whether a root names the thread that it belongs to.
+fn is_of_a_thread(root: Root) -> bool {
+    use RootKind::{JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject};
+    matches!(
+        root.kind,
+        JavaFrame | JniLocal | NativeStack | ThreadBlock | ThreadObject
+    )
+}
+
 impl Why {
     /// Threads are read if it is of one; without them the way is what it is.
     fn of(root: Option<Root>, source: &Source) -> Why {
-        use RootKind::{JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject};
-        let serial = root.filter(|root| {
-            let of_threads = [JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject];
-            of_threads.contains(&root.kind)
-        });
-        let thread = serial.and_then(|root| match threads::read(source) {
-            Ok((found, _)) => {
-                let mut threads = found.threads.into_iter();
-                threads.find(|thread| thread.serial == root.thread)
-            }
+        let thread = None;
+        if !root.is_some_and(is_of_a_thread) {
+            return Why { root, thread };
+        }
+        match threads::read(source, Profiler::Shown) {
+            Ok((found, _)) => Why::among(root, &found.threads),
             Err(error) => {
                 say!("warning: {error:#}; the root's thread is not named");
-                None
+                Why { root, thread }
             }
+        }
+    }
+
+    /// The same where the threads are known.
+    pub(super) fn among(root: Option<Root>, threads: &[Thread]) -> Why {
+        let root_of_thread = root.filter(|root| is_of_a_thread(*root));
+        let thread = root_of_thread.and_then(|root| {
+            let mut threads = threads.iter();
+            threads.find(|thread| thread.serial == root.thread).cloned()
         });
         Why { root, thread }
     }
@@ -250,7 +271,7 @@ impl Why {
 
     /// `root: variable of thread "main" 0x7f00 in Main.main(Main.java:7)`, the
     /// place on a line of its own if they are too wide together.
-    fn text(&self, width: usize) -> String {
+    pub(super) fn text(&self, width: usize) -> String {
         let (Some(root), Some(thread)) = (&self.root, &self.thread) else {
             return format!("root: {}", self.kind());
         };

@@ -60,6 +60,12 @@ pub(crate) struct ReportArgs {
         conflicts_with_all = ["by", "biggest", "path", "duplicates", "threads"])]
     pub(super) diff: Option<PathBuf>,
 
+    /// Also show the profiler's own objects, which are left out of the dump of a
+    /// profiled program. With a process id: also dump unreachable objects; without
+    /// this the JVM first collects garbage
+    #[arg(long, help_heading = "Options")]
+    pub(super) all: bool,
+
     /// Show the readable part of a dump that is cut off
     #[arg(long)]
     partial: bool,
@@ -102,7 +108,7 @@ impl ReportArgs {
     fn fit(&self, file: &Path, output: Option<&Path>) -> Result<()> {
         if self.format == Format::Html && (self.has_view() || self.top != TOP) {
             bail!(
-                "--format html shows all views of a dump; the only other options it takes are --diff, --partial and -o"
+                "--format html shows all views of a dump; the only other options it takes are --diff, --all, --partial and -o"
             );
         }
         let mut dumps = [Some(file), self.diff.as_deref()].into_iter().flatten();
@@ -179,12 +185,31 @@ pub(super) fn open(file: &Path) -> Result<File> {
 
 pub(super) fn histogram(file: &Path, args: &ReportArgs) -> Result<Histogram> {
     let source = Source::open(file)?;
-    let (histogram, outcome) = loadhook_heap::histogram(&source.file);
+    let count = match args.all {
+        true => loadhook_heap::histogram,
+        false => loadhook_heap::histogram_without_tracker,
+    };
+    let (histogram, outcome) = count(&source.file);
     if !args.partial {
         source.is_unchanged()?;
     }
+    let is_whole = outcome.is_ok();
     whole(file, args, outcome, &histogram)?;
-    Ok(histogram)
+    if histogram.left_out.instances == 0 || !is_whole {
+        return Ok(histogram);
+    }
+    if !source.is_file() {
+        say!(
+            "warning: {}: not a file: what only the profiler keeps is counted as the program's, \
+             but for objects of its classes; of a file it is left out too",
+            shown(file)
+        );
+        return Ok(histogram);
+    }
+    // The tracker's classes are there: the graph tells what only they keep.
+    let graph = kept::read(&source, args);
+    let (graph, _) = graph.context("--all needs no graph of the objects")?;
+    Ok(graph.histogram)
 }
 
 /// What is said of a packed file with more in it, as gzip does.
@@ -227,7 +252,23 @@ pub(super) fn head(histogram: &Histogram, out: &mut dyn Write) -> io::Result<()>
         count(histogram.instances()),
         bytes(histogram.bytes()),
         date(time_ms),
-    )
+    )?;
+    match left_out(histogram) {
+        Some(left_out) => writeln!(out, "{left_out}\n"),
+        None => Ok(()),
+    }
+}
+
+/// The line that tells which objects of the profiler are not shown.
+pub(super) fn left_out(histogram: &Histogram) -> Option<String> {
+    let left_out = histogram.left_out;
+    (left_out.instances > 0).then(|| {
+        format!(
+            "The profiler's own objects, {} of {}, are left out; --all shows them",
+            bytes(left_out.bytes),
+            bytes(left_out.bytes.saturating_add(histogram.bytes())),
+        )
+    })
 }
 
 fn histogram_table(histogram: &Histogram, top: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -238,7 +279,7 @@ fn histogram_table(histogram: &Histogram, top: usize, out: &mut dyn Write) -> io
         rows.push(vec![
             (rank + 1).to_string(),
             percent(class.bytes, all),
-            count(class.bytes),
+            bytes(class.bytes),
             count(class.instances),
             class.name.to_string(),
         ]);

@@ -28,7 +28,7 @@ impl Source {
         &self,
         read: impl FnOnce() -> Result<T, loadhook_heap::Error>,
     ) -> Result<T> {
-        if !self.before.is_file() {
+        if !self.is_file() {
             bail!(
                 "{}: not a regular file; heap dumps are read more than once, so save it to a file first",
                 self.name
@@ -37,6 +37,11 @@ impl Source {
         let read = read();
         self.is_unchanged()?;
         read.with_context(|| self.name.clone())
+    }
+
+    /// Returns whether it can be read again.
+    pub(super) fn is_file(&self) -> bool {
+        self.before.is_file()
     }
 
     /// From the beginning, whatever has its name by now.
@@ -50,7 +55,7 @@ impl Source {
     pub(super) fn is_unchanged(&self) -> Result<()> {
         let now = self.file.metadata().with_context(|| self.name.clone())?;
         let of = |file: &Metadata| (file.len(), file.modified().ok());
-        if self.before.is_file() && of(&self.before) != of(&now) {
+        if self.is_file() && of(&self.before) != of(&now) {
             bail!(
                 "{}: the file changed while it was read; wait until it is written completely",
                 self.name

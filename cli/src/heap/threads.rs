@@ -4,19 +4,19 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::Result;
-use loadhook_heap::{Error, Frame, Local, Thread, Threads};
-use loadhook_profile::{clipped, count, printable, shorten};
+use loadhook_heap::{Error, Frame, Local, Profiler, Thread, Threads};
+use loadhook_profile::{bytes, clipped, count, printable, shorten};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
-use super::json;
 use super::report::{COLUMNS, Format, ReportArgs, head, id, rest, whole};
 use super::source::Source;
+use super::{json, kept};
 use crate::output::columns;
 
 /// Shows the threads.
 pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
-    let (found, cut_off) = read(&Source::open(file)?)?;
+    let (found, cut_off) = read(&Source::open(file)?, kept::profiler(args))?;
     whole(file, args, cut_off.map_or(Ok(()), Err), &found.histogram)?;
     match args.format {
         Format::Json => {
@@ -34,8 +34,8 @@ pub(super) fn run(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result
 }
 
 /// Finds them, of a dump that may be cut off.
-pub(super) fn read(source: &Source) -> Result<(Threads, Option<Error>)> {
-    source.several_times(|| Threads::read(|| source.again()))
+pub(super) fn read(source: &Source, profiler: Profiler) -> Result<(Threads, Option<Error>)> {
+    source.several_times(|| Threads::read(|| source.again(), profiler))
 }
 
 fn text(found: &Threads, top: usize, out: &mut dyn Write) -> io::Result<()> {
@@ -159,11 +159,11 @@ impl Named {
             let more = if contents.is_cut { "…" } else { "" };
             format!("\"{}{more}\"", contents.text)
         });
-        let [id, bytes] = [id(local.id), count(local.bytes)];
+        let [id, bytes] = [id(local.id), bytes(local.bytes)];
         Named {
             before: class.to_owned(),
             class: local.class.to_string(),
-            id: format!("{id}, {bytes} bytes{by}"),
+            id: format!("{id}, {bytes}{by}"),
             after: text,
         }
     }

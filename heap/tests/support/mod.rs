@@ -11,6 +11,7 @@ pub(crate) const OBJECT: u8 = 2;
 pub(crate) const CHAR: u8 = 5;
 pub(crate) const BYTE: u8 = 8;
 pub(crate) const INT: u8 = 10;
+pub(crate) const LONG: u8 = 11;
 
 /// The class that most objects of the tests have: fields `left`, `right` and
 /// a number.
@@ -129,11 +130,15 @@ impl Writer {
     }
 
     pub(crate) fn object_array(&mut self, id: u64, elements: &[u64]) {
+        self.array_of(id, OBJECTS, elements);
+    }
+
+    pub(crate) fn array_of(&mut self, id: u64, class: u64, elements: &[u64]) {
         self.heap.push(0x22);
         self.heap.extend(id.to_be_bytes());
         self.heap.extend([0; 4]);
         self.heap.extend((elements.len() as u32).to_be_bytes());
-        self.heap.extend(OBJECTS.to_be_bytes());
+        self.heap.extend(class.to_be_bytes());
         self.heap
             .extend(elements.iter().flat_map(|id| id.to_be_bytes()));
     }

@@ -1,0 +1,129 @@
+//! `loadhook heap` on dumps of a JVM under the agent: the program's objects are
+//! shown, and the profiler's own are left out unless they are asked for.
+
+mod common;
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Stdio;
+
+use common::held::{Held, dump};
+use common::{Done, agent, done, folder, in_environment, loadhook};
+use serde_json::Value;
+
+const LINE: &str = "The profiler's own objects, ";
+
+/// A JVM of one version, plain or under the agent, with its dump in a folder.
+fn dumped(feature: u32, options: &[&str], folder: &Path, file: &str) {
+    let held = Held::program(feature, options, &["heap.Held", "1000"]);
+    let result = done(&mut dump(folder, &held.pid(), file, &[]));
+    result.expect(0, "", &["heap dump: "]);
+}
+
+fn shown(folder: &Path, arguments: &[&str]) -> Done {
+    let shown = done(&mut loadhook(folder, &[&["heap"], arguments].concat()));
+    assert_eq!(shown.code, Some(0), "{arguments:?}: {}", shown.err);
+    shown
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    let shown = shown(folder, &[arguments, &["--format", "json"]].concat());
+    serde_json::from_str(&shown.out).expect("JSON")
+}
+
+fn bytes(json: &Value) -> u64 {
+    json["bytes"].as_u64().expect("a number")
+}
+
+#[test]
+fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
+    for feature in [11, 25] {
+        let folder = folder();
+        let library = agent();
+        let agent = format!("-agentpath:{}", library.display());
+        dumped(feature, &["-XX:+UseSerialGC"], folder.path(), "plain.hprof");
+        let options = ["-XX:+UseSerialGC", &agent];
+        dumped(feature, &options, folder.path(), "agent.hprof");
+
+        let plain = json(folder.path(), &["plain.hprof"]);
+        assert_eq!(plain["profiler"]["instances"], 0);
+        let own = json(folder.path(), &["agent.hprof"]);
+        let all = json(folder.path(), &["agent.hprof", "--all"]);
+        let left_out = bytes(&own["profiler"]);
+        assert_eq!(bytes(&own) + left_out, bytes(&all));
+        // The tracker's budget alone is 1 MB: more than this program has.
+        assert!(2 * left_out > bytes(&all), "{left_out} of {all}");
+        // The agent has the JVM load some classes more, and these make some objects.
+        let grown = bytes(&own).abs_diff(bytes(&plain));
+        assert!(20 * grown < bytes(&plain), "{feature}: {grown} bytes");
+
+        for view in [
+            &[][..],
+            &["--by", "retained"],
+            &["--biggest"],
+            &["--duplicates"],
+            &["--threads"],
+        ] {
+            let arguments = [&["agent.hprof", "--top", "100000"], view].concat();
+            let out = shown(folder.path(), &arguments).out;
+            assert!(out.contains(LINE), "{view:?}");
+            // Class loaders of the program have looked for the class, by strings of their own.
+            assert!(
+                view == ["--duplicates"] || !out.contains("$Loadhook"),
+                "{view:?}"
+            );
+            assert!(!out.contains("long[8192]"), "{view:?}");
+            let all = shown(folder.path(), &[&arguments[..], &["--all"]].concat()).out;
+            assert!(!all.contains(LINE), "{view:?}");
+            if !["--duplicates", "--threads"].contains(view.first().unwrap_or(&"")) {
+                assert!(all.contains("$Loadhook"), "{view:?}");
+            }
+        }
+        let path = ["agent.hprof", "--path", "class java.lang.$Loadhook"];
+        let refused = done(&mut loadhook(
+            folder.path(),
+            &[&["heap"], &path[..]].concat(),
+        ));
+        let said =
+            "one of the profiler's own objects, which are left out: --all shows what keeps it";
+        refused.expect(1, "", &[said]);
+        let way = shown(folder.path(), &[&path[..], &["--all"]].concat());
+        assert!(way.out.contains("\nroot: "), "{}", way.out);
+
+        let changed = shown(folder.path(), &["plain.hprof", "--diff", "agent.hprof"]).out;
+        let lines: Vec<&str> = changed.lines().collect();
+        assert!(
+            lines[1].starts_with("after ") && lines[2].trim_start().starts_with(LINE),
+            "{changed}"
+        );
+        assert!(!changed.contains("$Loadhook"), "{changed}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_twice_is_told() {
+    let folder = folder();
+    let library = agent();
+    let agent = format!("-agentpath:{}", library.display());
+    dumped(17, &[&agent], folder.path(), "agent.hprof");
+    let program = loadhook(folder.path(), &[]);
+    let mut command = in_environment(Path::new(program.get_program()), folder.path());
+    // A pipe.
+    let file = File::open(folder.path().join("agent.hprof")).expect("written");
+    let mut cat = std::process::Command::new("cat")
+        .stdin(file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    command.args(["heap", "/dev/stdin"]);
+    command.stdin(cat.stdout.take().expect("piped"));
+    let output = command.output().expect("it ends");
+    cat.wait().expect("it ends");
+    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(
+        said.starts_with("warning: /dev/stdin: not a file: "),
+        "{said}"
+    );
+    let out = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(out.contains(LINE) && !out.contains("$Loadhook"), "{out}");
+}

@@ -1,0 +1,318 @@
+//! The profiler's own objects, in the dump of a program that Loadhook profiles.
+//!
+//! Classes of the tracker are known by their names: `java.lang.$Loadhook…`,
+//! which the agent defines, and the package `loadhook`, which rewritten jars
+//! have. Their objects, the classes themselves, and the threads that run them
+//! are the seeds. The profiler's objects are the seeds and all that roots
+//! reach only through seeds, however many seeds share an object: that is more
+//! than the dominator tree of any single one tells.
+
+use std::io::{self, Read};
+
+use crate::error::{Error, ErrorKind, Result, Type};
+use crate::graph::Graph;
+use crate::histogram::Histogram;
+use crate::reader::RootKind;
+use crate::store::{Column, Store};
+use crate::survey::{Survey, What};
+
+/// Objects that are left out of a dump's views.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Number of objects.
+    pub instances: u64,
+    /// Their bytes in memory.
+    pub bytes: u64,
+}
+
+/// How a view treats the profiler's own objects.
+#[derive(Clone, Copy)]
+pub enum Profiler<'g> {
+    /// They are shown like the program's.
+    Shown,
+    /// They are left out. Where a dump has any, a graph of so many bytes of
+    /// memory is built to find them, which reads the dump twice more.
+    LeftOut(u64),
+    /// Those are left out that [`Graph::leave_out_profiler`] found.
+    Of(&'g Graph),
+}
+
+/// Returns whether a class, by its internal name, is the tracker's or an array
+/// of such.
+pub(crate) fn is_tracker(name: &[u8]) -> bool {
+    let element = name.iter().position(|byte| *byte != b'[').unwrap_or(0);
+    let class = match &name[element..] {
+        [b'L', class @ ..] if element > 0 => class,
+        class => class,
+    };
+    class.starts_with(b"java/lang/$Loadhook") || class.starts_with(b"loadhook/")
+}
+
+impl Survey {
+    /// For each entry, whether its class is the tracker's; `None` if the dump
+    /// has no such class.
+    pub(crate) fn tracker_classes(&self) -> Option<Vec<bool>> {
+        let classes = 0..self.entries.len() as u32;
+        let is_tracker: Vec<bool> = classes
+            .map(|class| is_tracker(self.internal_name(class)))
+            .collect();
+        is_tracker.contains(&true).then_some(is_tracker)
+    }
+}
+
+impl Profiler<'_> {
+    /// Identifiers of the objects to leave out, in order, with the histogram
+    /// without them if a graph was built.
+    pub(crate) fn find<R: Read>(
+        self,
+        survey: &Survey,
+        open: impl Fn() -> io::Result<R>,
+    ) -> Result<(Vec<u64>, Option<Histogram>)> {
+        match self {
+            Profiler::LeftOut(memory) if survey.tracker_classes().is_some() => {
+                let (mut graph, _) = Graph::read(open, memory)?;
+                graph.leave_out_profiler()?;
+                let ids = graph.ids_left_out()?;
+                Ok((ids, Some(graph.histogram)))
+            }
+            Profiler::Of(graph) => Ok((graph.ids_left_out()?, Some(graph.histogram.clone()))),
+            Profiler::Shown | Profiler::LeftOut(_) => Ok((Vec::new(), None)),
+        }
+    }
+}
+
+/// Elements of the `long[]` through which the agent takes what the tracker counted; only
+/// native code refers to it (`BUFFER` in the agent's agent.rs).
+const BUFFER: u32 = 1 << 13;
+
+/// Marks of an object.
+const PROGRAM: u32 = 1;
+const PROFILER: u32 = 2;
+
+impl Graph {
+    /// Leaves the profiler's own objects out of the histogram and of all that
+    /// is found afterwards. Of a dump that is cut off, these are the seeds
+    /// only: roots may be missing, so nothing says what only seeds keep.
+    ///
+    /// # Errors
+    ///
+    /// If the temporary file has no room, or cannot be read.
+    pub fn leave_out_profiler(&mut self) -> Result<()> {
+        let Some(is_tracker) = self.survey.tracker_classes() else {
+            return Ok(());
+        };
+        let marks = self.checked(|store| {
+            let marks = self.seeds(store, &is_tracker)?;
+            if !self.is_cut_off {
+                let program: Vec<u32> = self.roots.clone();
+                self.reach(store, &marks, program.into_iter(), PROGRAM)?;
+                self.reach_from_seeds(store, &marks)?;
+            }
+            Ok(marks)
+        })?;
+        let (number, counts) = self.checked(|store| self.counts(store, &marks))?;
+        self.histogram.leave_out(&counts);
+        self.left_out = number;
+        self.marks = Some(marks);
+        let is_programs: Vec<bool> = {
+            let roots = self.roots.iter();
+            roots.map(|root| !self.is_left_out(*root)).collect()
+        };
+        self.check()?;
+        let mut is_programs = is_programs.into_iter();
+        self.roots.retain(|_| is_programs.next() == Some(true));
+        Ok(())
+    }
+
+    /// Returns whether an object is one of the profiler's that are left out.
+    #[must_use]
+    pub fn is_left_out(&self, object: u32) -> bool {
+        self.told(|store| self.is_left_out_in(store, object))
+    }
+
+    #[inline]
+    pub(crate) fn is_left_out_in(&self, store: &mut Store, object: u32) -> io::Result<bool> {
+        match &self.marks {
+            Some(marks) => Ok(store.get(marks, object as usize)? == PROFILER),
+            None => Ok(false),
+        }
+    }
+
+    /// Identifiers of the objects that are left out, in order.
+    fn ids_left_out(&self) -> Result<Vec<u64>> {
+        if self.marks.is_none() {
+            return Ok(Vec::new());
+        }
+        self.checked(|store| {
+            let mut ids = Vec::new();
+            for object in 0..self.len() {
+                if self.is_left_out_in(store, object)? {
+                    if ids.len() == ids.capacity() {
+                        ids.try_reserve((ids.len() / 8).max(1 << 10))
+                            .map_err(|_| io::ErrorKind::OutOfMemory)?;
+                    }
+                    ids.push(self.id_in(store, object)?);
+                }
+            }
+            Ok(ids)
+        })
+    }
+
+    fn checked<T>(&self, ask: impl FnOnce(&mut Store) -> io::Result<T>) -> Result<T> {
+        ask(&mut self.store.borrow_mut()).map_err(|error| Error {
+            kind: ErrorKind::Io(error),
+            at: self.end,
+        })
+    }
+
+    /// Marks the seeds.
+    fn seeds(&self, store: &mut Store, is_tracker: &[bool]) -> io::Result<Column> {
+        let marks = store.column(self.len() as usize);
+        for object in 0..self.len() {
+            let (What::Instance(class) | What::Array(class) | What::Class(class)) =
+                self.what_in(store, object)?;
+            if is_tracker[class as usize] {
+                store.set(&marks, object as usize, PROFILER)?;
+            }
+        }
+        self.buffer(store, &marks)?;
+        // A thread that runs a tracker's object: it refers to that by `target`,
+        // since JDK 19 by `holder.task`.
+        let is_thread = self.extends(b"java/lang/Thread");
+        let is_holder = self.extends(b"java/lang/Thread$FieldHolder");
+        for is_it in [is_holder, is_thread] {
+            self.spread(store, &marks, &is_it, |of, all| of > 0 && all > 0)?;
+        }
+        // An entry for a tracker's value, and tables and maps of nothing else. The
+        // key of an entry is weak, hence no reference.
+        for name in [
+            &b"java/lang/ThreadLocal$ThreadLocalMap$Entry"[..],
+            b"[Ljava/lang/ThreadLocal$ThreadLocalMap$Entry;",
+            b"java/lang/ThreadLocal$ThreadLocalMap",
+        ] {
+            let is_it = self.extends(name);
+            self.spread(store, &marks, &is_it, |of, all| of > 0 && of == all)?;
+        }
+        Ok(marks)
+    }
+
+    /// Marks the agent's buffer.
+    fn buffer(&self, store: &mut Store, marks: &Column) -> io::Result<()> {
+        let longs = self.survey.sizes().model.array(Type::Long, BUFFER);
+        for root in &self.roots {
+            let kind = self.whys.get(root).map(|why| why.kind);
+            if kind == Some(RootKind::JniGlobal)
+                && self.what_in(store, *root)? == What::Array(Type::Long as u32)
+                && self.size_in(store, *root)? == longs
+            {
+                store.set(marks, *root as usize, PROFILER)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// For each entry, whether its class is that of a name or extends it.
+    fn extends(&self, name: &[u8]) -> Vec<bool> {
+        let survey = &self.survey;
+        let is_it = survey.inherited(|class| (survey.internal_name(class) == name).then_some(()));
+        is_it.iter().map(Option::is_some).collect()
+    }
+
+    /// Marks objects of some classes as the profiler's, by how many of the
+    /// objects that each refers to are marked so, and how many there are.
+    fn spread(
+        &self,
+        store: &mut Store,
+        marks: &Column,
+        is_it: &[bool],
+        is_profilers: impl Fn(u32, u32) -> bool,
+    ) -> io::Result<()> {
+        for object in 0..self.len() {
+            let (What::Instance(class) | What::Array(class)) = self.what_in(store, object)? else {
+                continue;
+            };
+            if !is_it[class as usize] {
+                continue;
+            }
+            let (mut marked, mut all) = (0, 0);
+            let mut next = self.first_in(store, object)?;
+            while let Some(to) = self.reference_in(store, &mut next)? {
+                if !matches!(self.what_in(store, to)?, What::Class(_)) {
+                    all += 1;
+                    marked += u32::from(store.get(marks, to as usize)? == PROFILER);
+                }
+            }
+            if is_profilers(marked, all) {
+                store.set(marks, object as usize, PROFILER)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks what is reached from some objects and has no mark yet; what has one
+    /// is not gone through.
+    fn reach(
+        &self,
+        store: &mut Store,
+        marks: &Column,
+        from: impl Iterator<Item = u32>,
+        mark: u32,
+    ) -> io::Result<()> {
+        let mut stack = store.column(0);
+        for object in from {
+            if store.get(marks, object as usize)? == 0 {
+                store.set(marks, object as usize, mark)?;
+                store.push(&mut stack, object)?;
+            }
+            while stack.len() > 0 {
+                let object = store.pop(&mut stack)?;
+                let mut next = self.first_in(store, object)?;
+                while let Some(to) = self.reference_in(store, &mut next)? {
+                    if store.get(marks, to as usize)? == 0 {
+                        store.set(marks, to as usize, mark)?;
+                        store.push(&mut stack, to)?;
+                    }
+                }
+            }
+        }
+        store.free(stack);
+        Ok(())
+    }
+
+    fn reach_from_seeds(&self, store: &mut Store, marks: &Column) -> io::Result<()> {
+        for object in 0..self.len() {
+            if store.get(marks, object as usize)? == PROFILER {
+                let below = self.references_in(store, object)?;
+                self.reach(store, marks, below.into_iter(), PROFILER)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many objects are left out, and of each class, by its number, what.
+    fn counts(&self, store: &mut Store, marks: &Column) -> io::Result<(u32, Vec<(u64, LeftOut)>)> {
+        let entries = &self.survey.entries;
+        let of_class = self.survey.of_class().unwrap_or(0);
+        let mut counts: Vec<(u64, LeftOut)> = (0..)
+            .zip(entries)
+            .map(|(index, entry)| {
+                (
+                    if entry.id == 0 { index } else { entry.id },
+                    LeftOut::default(),
+                )
+            })
+            .collect();
+        let mut number = 0;
+        for object in 0..self.len() {
+            if store.get(marks, object as usize)? == PROFILER {
+                number += 1;
+                let class = self.class_in(store, object)?.unwrap_or(of_class);
+                let bytes = self.size_in(store, object)?;
+                let (_, count) = &mut counts[class as usize];
+                count.instances += 1;
+                count.bytes += bytes;
+            }
+        }
+        Ok((number, counts))
+    }
+}

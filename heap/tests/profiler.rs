@@ -1,0 +1,241 @@
+//! The profiler's own objects are left out, and no others.
+
+mod support;
+
+use loadhook_heap::{
+    Duplicates, Graph, Histogram, LeftOut, Profiler, Threads, histogram, histogram_without_tracker,
+};
+use support::{LONG, OBJECT, Writer};
+
+const TRACKER: u64 = 0x200;
+const PATH: u64 = 0x210;
+const PATHS: u64 = 0x220;
+const THREAD: u64 = 0x230;
+const HOLDER: u64 = 0x240;
+const ENTRY: u64 = 0x250;
+const ENTRIES: u64 = 0x260;
+const MAP: u64 = 0x270;
+const SHARED: u64 = 0x2_0000;
+const OWN: u64 = 0x2_1000;
+const PROGRAMS: u64 = 0x2_2000;
+const BUFFER: u64 = 0x10_0000;
+
+/// A program with an array of its own and two threads, and a tracker: two paths share
+/// an array, one more refers to the program's array; a thread runs a path.
+fn dump() -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.strings();
+    for (id, name) in [
+        (50, "java/lang/$Loadhook"),
+        (51, "loadhook/Path"),
+        (52, "[Lloadhook/Path;"),
+        (53, "java/lang/Thread"),
+        (54, "java/lang/Thread$FieldHolder"),
+        (55, "java/lang/ThreadLocal$ThreadLocalMap$Entry"),
+        (56, "[Ljava/lang/ThreadLocal$ThreadLocalMap$Entry;"),
+        (57, "java/lang/ThreadLocal$ThreadLocalMap"),
+        (60, "a"),
+        (61, "b"),
+    ] {
+        writer.text(id, name);
+    }
+    for (serial, id, name) in [
+        (50, TRACKER, 50),
+        (51, PATH, 51),
+        (52, PATHS, 52),
+        (53, THREAD, 53),
+        (54, HOLDER, 54),
+        (55, ENTRY, 55),
+        (56, ENTRIES, 56),
+        (57, MAP, 57),
+        (58, 0x280, 9),
+    ] {
+        writer.load_class(serial, id, name);
+    }
+    writer.class(0x280, 0, &[], &[]);
+    writer.root(0x05, 0x280, &[]);
+    writer.class(TRACKER, 0, &[], &[(60, 0x3000)]);
+    let two = [(60, OBJECT), (61, OBJECT)];
+    for id in [PATH, THREAD] {
+        writer.class(id, 0, &two, &[]);
+    }
+    for id in [PATHS, ENTRIES] {
+        writer.class(id, 0, &[], &[]);
+    }
+    for id in [HOLDER, ENTRY, MAP] {
+        writer.class(id, 0, &[(60, OBJECT)], &[]);
+    }
+    for id in [TRACKER, PATH, PATHS, THREAD, HOLDER, ENTRY, ENTRIES, MAP] {
+        writer.root(0x05, id, &[]);
+    }
+    let one = |writer: &mut Writer, id, class, to: u64| {
+        writer.instance(id, class, &to.to_be_bytes());
+    };
+    let two = |writer: &mut Writer, id, class, to: [u64; 2]| {
+        writer.instance(id, class, &to.map(u64::to_be_bytes).concat());
+    };
+    // The class keeps an array of paths; two of them share SHARED.
+    writer.array_of(0x3000, PATHS, &[0x3100, 0x3200]);
+    two(&mut writer, 0x3100, PATH, [SHARED, PROGRAMS]);
+    two(&mut writer, 0x3200, PATH, [SHARED, OWN]);
+    writer.bytes(SHARED, &[7; 1000]);
+    writer.bytes(OWN, &[7; 1000]);
+    writer.bytes(PROGRAMS, &[7; 1000]);
+    writer.root(0x03, PROGRAMS, &[1, 0]);
+    // A thread of the program, which has a path among its thread locals and nothing else
+    // there; and one that has a value of its own, too.
+    for (at, thread) in [0x4000, 0x5000].into_iter().enumerate() {
+        two(&mut writer, thread, THREAD, [thread + 0x100, 0]);
+        writer.root(0x08, thread, &[1 + at as u32, 0]);
+        one(&mut writer, thread + 0x100, MAP, thread + 0x200);
+        let entries = [thread + 0x300, (thread + 0x400) * at as u64];
+        writer.array_of(thread + 0x200, ENTRIES, &entries);
+        one(&mut writer, thread + 0x300, ENTRY, 0x3200);
+        one(&mut writer, thread + 0x400, ENTRY, PROGRAMS);
+    }
+    // A thread of the tracker, as JDK 19 and later have it.
+    two(&mut writer, 0x6000, THREAD, [0x6100, 0]);
+    one(&mut writer, 0x6100, HOLDER, 0x3100);
+    writer.root(0x08, 0x6000, &[3, 0]);
+    // The agent's buffer, and an array that is as long and the program's.
+    let longs = vec![0; 8 << 13];
+    for (id, root) in [(BUFFER, 0x01), (2 * BUFFER, 0x03)] {
+        writer.primitive_array(id, LONG, 1 << 13, &longs);
+        writer.root(root, id, &[0, 0]);
+    }
+    writer.finish()
+}
+
+fn without(dump: &[u8]) -> Graph {
+    let (mut graph, _) = Graph::read(|| Ok(dump), u64::MAX).expect("it can be read");
+    graph.leave_out_profiler().expect("there is room");
+    graph
+}
+
+fn instances(histogram: &Histogram, class: &str) -> u64 {
+    let mut classes = histogram.classes.iter();
+    let found = classes.find(|count| &*count.name == class);
+    found.map_or(0, |count| count.instances)
+}
+
+#[test]
+fn what_only_the_profiler_keeps_is_left_out() {
+    let dump = dump();
+    let (all, _) = histogram(&dump[..]);
+    assert_eq!(all.left_out, LeftOut::default());
+    let graph = without(&dump);
+    for own in [
+        TRACKER, PATH, PATHS, 0x3000, 0x3100, 0x3200, SHARED, OWN, 0x4100, 0x4200, 0x4300, 0x5300,
+        0x6000, 0x6100, BUFFER,
+    ] {
+        let object = graph.object(own).expect("it is there");
+        assert!(graph.is_left_out(object), "{own:#x}");
+    }
+    for programs in [
+        PROGRAMS,
+        THREAD,
+        MAP,
+        0x4000,
+        0x4400,
+        0x5000,
+        0x5100,
+        0x5200,
+        0x5400,
+        2 * BUFFER,
+    ] {
+        let object = graph.object(programs).expect("it is there");
+        assert!(!graph.is_left_out(object), "{programs:#x}");
+    }
+    let histogram = &graph.histogram;
+    assert_eq!(histogram.left_out.instances, 15);
+    assert_eq!(histogram.left_out.bytes, all.bytes() - histogram.bytes());
+    assert_eq!(histogram.instances() + 15, all.instances());
+    for (class, count) in [
+        ("byte[]", 1),
+        ("long[]", 1),
+        ("loadhook.Path", 0),
+        ("java.lang.Thread", 2),
+        ("java.lang.ThreadLocal$ThreadLocalMap$Entry", 2),
+    ] {
+        assert_eq!(instances(histogram, class), count, "{class}");
+    }
+    assert!(histogram.classes.is_sorted_by(|a, b| a.bytes >= b.bytes));
+}
+
+#[test]
+fn what_objects_retain_is_the_programs() {
+    let dump = dump();
+    let graph = without(&dump);
+    let found = graph.dominators().expect("there is room");
+    let object = |id| graph.object(id).expect("it is there");
+    assert_eq!(found.retained(object(0x3100)), None);
+    assert_eq!(found.retained(object(SHARED)), None);
+    assert_eq!(found.retained(object(PROGRAMS)), Some(1016));
+    // The entry that nothing refers to, and the class of strings.
+    assert_eq!(found.loose(), 2);
+    let largest = found.largest(usize::MAX);
+    assert_eq!(largest.len(), found.kept() as usize);
+    assert!(!largest.iter().any(|object| graph.is_left_out(*object)));
+    assert_eq!(found.by_class().get(&PATH), None);
+    // Not through a path of the tracker, which is nearer.
+    let way = [PROGRAMS, 0x5400, 0x5200, 0x5100, 0x5000].map(object);
+    assert_eq!(found.path(object(PROGRAMS)), way);
+    assert_eq!(found.path(object(0x3100)), [0; 0]);
+
+    // With them, the tracker keeps its array.
+    let (graph, _) = Graph::read(|| Ok(&dump[..]), u64::MAX).expect("it can be read");
+    let found = graph.dominators().expect("there is room");
+    assert_eq!(found.loose(), 2);
+    let own = graph.object(OWN).expect("it is there");
+    assert_eq!(found.path(own).len(), 4);
+}
+
+#[test]
+fn duplicates_and_threads_are_the_programs() {
+    let dump = dump();
+    let graph = without(&dump);
+    for profiler in [Profiler::LeftOut(1 << 20), Profiler::Of(&graph)] {
+        let duplicates = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, profiler);
+        let (duplicates, _) = duplicates.expect("it can be read");
+        assert_eq!(duplicates.arrays.objects, 0);
+        assert_eq!(duplicates.histogram, graph.histogram);
+        let threads = Threads::read(|| Ok(&dump[..]), profiler);
+        let (threads, _) = threads.expect("it can be read");
+        let ids: Vec<u64> = threads.threads.iter().map(|thread| thread.id).collect();
+        assert_eq!(ids, [0x4000, 0x5000]);
+        assert_eq!(threads.histogram, graph.histogram);
+    }
+    let duplicates = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, Profiler::Shown);
+    // Three of bytes, two of longs.
+    assert_eq!(duplicates.expect("it can be read").0.arrays.objects, 5);
+    let threads = Threads::read(|| Ok(&dump[..]), Profiler::Shown);
+    assert_eq!(threads.expect("it can be read").0.threads.len(), 3);
+}
+
+/// Without a graph, and of a dump that is cut off, the objects of its classes are left out.
+#[test]
+fn classes_alone_tell_of_the_trackers_objects() {
+    let dump = dump();
+    let (found, outcome) = histogram_without_tracker(&dump[..]);
+    outcome.expect("it is whole");
+    // Two paths, their array, and three classes.
+    assert_eq!(found.left_out.instances, 6);
+    assert_eq!(instances(&found, "loadhook.Path[]"), 0);
+    assert_eq!(instances(&found, "byte[]"), 3);
+    let cut = without(&dump[..dump.len() - 9 - (8 << 13)]);
+    let shared = cut.object(SHARED).expect("it is there");
+    assert!(!cut.is_left_out(shared));
+    let path = cut.object(0x3100).expect("it is there");
+    assert!(cut.is_left_out(path));
+}
+
+#[test]
+fn a_dump_without_tracker_is_as_it_was() {
+    let mut writer = Writer::new();
+    writer.pair(0x1000, 0, 0);
+    writer.root(0x03, 0x1000, &[1, 0]);
+    let dump = writer.finish();
+    let graph = without(&dump);
+    assert_eq!(graph.histogram, histogram(&dump[..]).0);
+    assert_eq!(histogram_without_tracker(&dump[..]).0, graph.histogram);
+}
