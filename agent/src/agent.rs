@@ -57,6 +57,13 @@ pub(crate) struct Tracker {
 }
 
 impl Agent {
+    /// Forgets the classes of loaders that are gone.
+    pub(crate) fn forget_unloaded(&self, jni: Jni<'_>) {
+        for loader in self.loaders.gone(jni) {
+            self.hook.registry.forget(loader);
+        }
+    }
+
     /// The JVM's time so far, of a profile without calls.
     pub(crate) fn lifetime(&self) -> Header {
         let (began, at) = self.began;

@@ -235,6 +235,7 @@ pub(crate) fn class_file_load(
         return None;
     }
     let origin = agent.loaders.origin(agent.jvmti, jni, loader, name);
+    agent.forget_unloaded(jni);
     let allocate = |len| agent.jvmti.allocate(len);
     agent.hook.instrument(origin, bytes, allocate)
 }

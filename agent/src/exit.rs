@@ -17,6 +17,7 @@ use crate::alloc::Samples;
 use crate::ffi::jni::Jni;
 use crate::options::{Clock, Timing};
 use crate::registry::ClassSymbols;
+use crate::sizes::Copy;
 use crate::{file, manifest, tell};
 
 /// Takes the last snapshot and writes the profile. A failure is told and
@@ -152,6 +153,8 @@ fn profile(
         .map(|(reason, count)| ((*reason).to_owned(), *count))
         .collect();
     profile.header.unmatched = agent.hook.unmatched();
+    profile.header.notes = agent.hook.registry.notes();
+    profile.header.notes.extend(agent.loaders.note());
     profile.header.explained = tally.into_explained();
     if has_untimed_threads(agent, &profile) {
         let note = "virtual threads have no CPU clock, so their calls are counted but not timed";
@@ -229,12 +232,17 @@ fn measure(
 ) {
     let nodes = snapshot.threads.iter().flat_map(|thread| &thread.nodes);
     let met: HashSet<u32> = nodes.map(|node| node.method).collect();
-    let mut wanted: BTreeMap<u32, BTreeSet<Arc<str>>> = BTreeMap::new();
-    for class in classes {
+    let mut wanted: BTreeMap<Copy, BTreeSet<Arc<str>>> = BTreeMap::new();
+    // Classes that share rows without being copies may have objects of several sizes.
+    for class in classes.iter().filter(|class| !class.is_folded) {
         let sites = class.sites.iter();
         let sites = sites.filter(|site| !site.is_array && met.contains(&site.id));
         let names = sites.map(|site| site.type_name.clone());
-        wanted.entry(class.loader).or_default().extend(names);
+        let copy = Copy {
+            first: class.loader.number,
+            latest: class.latest,
+        };
+        wanted.entry(copy).or_default().extend(names);
     }
     let has_room = || match moment {
         Moment::Midst => tracker.heap.can_spare(jni),
@@ -261,7 +269,10 @@ fn symbols(
 ) -> Symbols {
     let mut symbols = Symbols::default();
     for class in classes {
-        let loader: Arc<str> = loaders.get(&class.loader).map_or("?", |name| name).into();
+        let loader: Arc<str> = loaders
+            .get(&class.loader.number)
+            .map_or("?", |name| name)
+            .into();
         for method in class.methods {
             let symbol = Method {
                 loader: loader.clone(),
@@ -270,6 +281,7 @@ fn symbols(
                 descriptor: method.descriptor,
                 file: class.source_file.clone(),
                 line: method.line.map(u32::from),
+                loaders: class.loaders,
             };
             symbols.define(method.id, symbol);
         }
@@ -278,7 +290,7 @@ fn symbols(
                 true => tracker.sizes.knows_arrays().then_some(SiteBytes::Summed),
                 false => tracker
                     .sizes
-                    .instance(class.loader, &site.type_name)
+                    .instance(class.loader.number, &site.type_name)
                     .map(SiteBytes::Each),
             };
             let site_of = AllocationSite {

@@ -4,7 +4,6 @@
 //! hooks can feed it: JVMPI's `CLASS_LOAD_HOOK` with its `malloc_f`.
 
 use std::collections::{BTreeMap, HashSet};
-use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -13,6 +12,7 @@ use loadhook_rewrite::{
     ClassFile, Filter, Outcome, Probes, Rewriter, Selector, Site, TRIVIAL, symbol,
 };
 
+use crate::loaders::Loader;
 use crate::options::Options;
 use crate::registry::{Entry, Registry, Symbol};
 use crate::sizes::{self, KIND_BITS};
@@ -25,8 +25,7 @@ const MOST_EXPLAINED: usize = 100_000;
 /// Where a class comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// The number of its loader; 0 is the boot loader.
-    pub(crate) loader: u32,
+    pub(crate) loader: Loader,
     /// Whether it is one of the JDK's own.
     pub(crate) is_jdk: bool,
 }
@@ -41,9 +40,6 @@ pub(crate) struct Hook {
     /// Patterns that have named nothing yet, on any thread.
     unmatched: Mutex<Vec<String>>,
     tally: Mutex<Tally>,
-    /// Loaders and hashed names of the classes that the tally has.
-    counted: Mutex<HashSet<(u32, u64)>>,
-    hasher: RandomState,
 }
 
 /// What one thread needs to instrument a class.
@@ -97,8 +93,6 @@ impl Hook {
             registry: Registry::new(),
             idle: Mutex::default(),
             tally: Mutex::default(),
-            counted: Mutex::default(),
-            hasher: RandomState::new(),
         }
     }
 
@@ -221,19 +215,6 @@ impl Hook {
         }
     }
 
-    /// Whether a class is seen for the first time: it comes again with each
-    /// retransformation.
-    fn is_new(&self, loader: u32, name: &[u8]) -> bool {
-        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.insert((loader, self.hasher.hash_one(name)))
-    }
-
-    /// Whether a class has come through the hook, and the filter wants it.
-    pub(crate) fn has_chosen(&self, loader: u32, name: &[u8]) -> bool {
-        let counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
-        counted.contains(&(loader, self.hasher.hash_one(name)))
-    }
-
     fn count(&self, rewriter: &Rewriter, bytes: &[u8], trivial: &[u16], rewritten: bool) {
         let report = rewriter.report();
         let left_alone = || {
@@ -305,18 +286,11 @@ struct Chooser<'h> {
     chosen: Vec<(u16, Symbol)>,
     /// Positions of those that are trivial.
     trivial: Vec<u16>,
-    /// Whether the class was not here before.
+    /// True if neither the class nor a copy of it was here before.
     is_new: bool,
 }
 
 impl Chooser<'_> {
-    fn entry(&mut self, class: &ClassFile<'_>) -> Entry {
-        let (hook, loader) = (self.hook, self.origin.loader);
-        *self
-            .entry
-            .get_or_insert_with(|| hook.registry.entry(loader, class))
-    }
-
     /// Notes which patterns have matched: at once, since a worker may be lost
     /// to a panic, or busy when the program ends.
     fn note_matched(&mut self) {
@@ -336,8 +310,11 @@ impl Selector for Chooser<'_> {
         let is_tracker = class.name().starts_with(b"loadhook/") || below::has_class(class.name());
         let is_wanted = !is_tracker && self.filter.class(class);
         self.note_matched();
-        self.is_new = is_wanted && self.hook.is_new(self.origin.loader, class.name());
-        is_wanted
+        if is_wanted {
+            let entry = self.hook.registry.entry(self.origin.loader, class);
+            (self.entry, self.is_new) = (entry.map(|it| it.0), entry.is_some_and(|it| it.1));
+        }
+        self.entry.is_some()
     }
 
     fn wants(&mut self, method: &Member<'_, '_>) -> bool {
@@ -359,14 +336,20 @@ impl Selector for Chooser<'_> {
             self.trivial.push(method.index());
             return probes;
         }
-        let id = self.entry(method.class()).id(method.index());
+        // There is one for each class whose methods are looked at.
+        let Some(entry) = self.entry else {
+            return Probes::default();
+        };
+        let id = entry.id(method.index());
         self.chosen.push((method.index(), Symbol::of(id, method)));
         probes.timing = Some(id);
         probes
     }
 
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
-        let entry = self.entry(method.class());
+        let Some(entry) = self.entry else {
+            return 0;
+        };
         let symbol = Symbol::of(entry.id(method.index()), method);
         let id = self.hook.registry.site(entry, symbol, method, site);
         match sizes::array_kind(&site.allocation) {
@@ -388,20 +371,21 @@ mod tests {
         };
         let hook = Hook::new(*options);
         let greeter = include_bytes!("../../rewrite/doc/Greeter.class");
-        let from = |loader| Origin {
-            loader,
+        let from = |number, kind| Origin {
+            loader: Loader { number, kind },
             is_jdk: false,
         };
-        for _ in 0..3 {
-            let instrumented = hook.instrument(from(3), greeter, |len| Some(vec![0; len]));
+        for number in [3, 3, 4] {
+            let instrumented = hook.instrument(from(number, 3), greeter, |len| Some(vec![0; len]));
             assert!(instrumented.is_some());
         }
-        let chosen = [(3, "Greeter"), (4, "Greeter"), (3, "Other")];
-        let chosen = chosen.map(|(loader, name)| hook.has_chosen(loader, name.as_bytes()));
-        assert_eq!(chosen, [true, false, false]);
         let once = hook.tally();
-        assert_eq!((once.classes, once.skipped["trivial"]), (1, 1));
-        hook.instrument(from(4), greeter, |len| Some(vec![0; len]));
+        assert_eq!(
+            (once.classes, once.skipped["trivial"]),
+            (1, 1),
+            "copies are one"
+        );
+        hook.instrument(from(5, 4), greeter, |len| Some(vec![0; len]));
         let twice = hook.tally();
         assert_eq!((twice.classes, twice.skipped["trivial"]), (2, 2));
         assert_eq!(twice.instrumented, 2 * once.instrumented);
@@ -417,7 +401,7 @@ mod tests {
         let hook = Hook::new(*options);
         let greeter = include_bytes!("../../rewrite/doc/Greeter.class");
         let origin = Origin {
-            loader: 3,
+            loader: Loader { number: 3, kind: 3 },
             is_jdk: false,
         };
         assert_eq!(hook.unmatched().len(), 3);

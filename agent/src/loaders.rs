@@ -1,8 +1,8 @@
-//! Where classes come from: loaders by number, and which are the JDK's.
+//! Where classes come from: loaders by number and kind, and which are the JDK's.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loadhook_rewrite::symbol::java_name;
@@ -10,17 +10,40 @@ use loadhook_rewrite::symbol::java_name;
 use crate::ffi::jni::{Field, Jni, Reference};
 use crate::ffi::jvmti::Jvmti;
 use crate::hook::Origin;
+use crate::kinds::Kinds;
+use crate::mortal::Mortal;
 
-/// The numbers of the loaders that every VM has.
-const BOOT: u32 = 0;
-const PLATFORM: u32 = 1;
-const APP: u32 = 2;
+/// The loaders that every VM has; each is the only one of its kind.
+const BOOT: Loader = Loader::common(0);
+const PLATFORM: Loader = Loader::common(1);
+const APP: Loader = Loader::common(2);
 
-/// What these are called.
-const COMMON: [(u32, &str); 3] = [(BOOT, ""), (PLATFORM, "platform"), (APP, "app")];
+/// Their names, by number.
+const COMMON: [&str; 3] = ["", "platform", "app"];
+
+/// A class loader: its number, which no other one ever has, and the number of
+/// its [kind](crate::kinds).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Loader {
+    pub(crate) number: u32,
+    pub(crate) kind: u32,
+}
+
+impl Loader {
+    const fn common(number: u32) -> Self {
+        Loader {
+            number,
+            kind: number,
+        }
+    }
+
+    /// Returns whether the loader lives as long as the VM.
+    pub(crate) fn stays(self) -> bool {
+        (self.number as usize) < COMMON.len()
+    }
+}
 
 /// The class loaders seen so far.
-#[derive(Default)]
 pub(crate) struct Loaders {
     platform: OnceLock<Reference>,
     app: OnceLock<Reference>,
@@ -34,19 +57,29 @@ pub(crate) struct Loaders {
     /// would be one of the program's.
     module_name: OnceLock<Field>,
     /// Those that are none of the three.
-    others: Mutex<Others>,
+    others: Mortal<Loader>,
+    /// The number of the next one.
+    next: AtomicU32,
+    kinds: Mutex<Kinds>,
     /// By loader and package, whether it belongs to a module of the JDK.
-    jdk_packages: Mutex<HashMap<(u32, Vec<u8>), bool>>,
+    jdk_packages: Mutex<HashMap<u32, HashMap<Vec<u8>, bool>>>,
 }
 
-/// Loaders of the program's own.
-#[derive(Default)]
-struct Others {
-    /// By identity hash.
-    numbers: HashMap<i32, u32>,
-    /// What each is called, several perhaps the same; in the order of their
-    /// numbers.
-    names: Vec<Arc<str>>,
+impl Default for Loaders {
+    fn default() -> Self {
+        Loaders {
+            platform: OnceLock::new(),
+            app: OnceLock::new(),
+            name: OnceLock::new(),
+            parent: OnceLock::new(),
+            delegating: OnceLock::new(),
+            module_name: OnceLock::new(),
+            others: Mortal::default(),
+            next: AtomicU32::new(COMMON.len() as u32),
+            kinds: Mutex::new(Kinds::new(&COMMON)),
+            jdk_packages: Mutex::default(),
+        }
+    }
 }
 
 impl Loaders {
@@ -98,9 +131,8 @@ impl Loaders {
         is_it.then(|| jni.object_field(loader, *self.parent.get()?).ok())?
     }
 
-    /// The number of a loader. One of the program's own is known by identity
-    /// hash: should two share it, their equal classes share their ids, no more.
-    pub(crate) fn number(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Reference) -> u32 {
+    /// The loader behind a reference.
+    pub(crate) fn loader(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Reference) -> Loader {
         let is = |place: &OnceLock<Reference>| {
             place.get().is_some_and(|known| jni.is_same(*known, loader))
         };
@@ -115,64 +147,79 @@ impl Loaders {
         }
         let delegated = jni.framed(|| {
             let parent = self.delegates_to(jni, loader)?;
-            Some(self.number(jvmti, jni, parent))
+            Some(self.loader(jvmti, jni, parent))
         });
-        if let Some(Some(number)) = delegated {
-            return number;
+        if let Some(Some(delegated)) = delegated {
+            return delegated;
         }
-        let hash = jvmti.hash_code(loader);
-        let known = self.others().numbers.get(&hash).copied();
-        known.unwrap_or_else(|| {
-            let name = self.name(jvmti, jni, loader);
-            let mut others = self.others();
-            let Others { numbers, names } = &mut *others;
-            match numbers.entry(hash) {
-                // Another thread was faster.
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(place) => {
-                    names.push(name.into());
-                    *place.insert(APP + names.len() as u32)
-                }
+        self.others.get_or_make(jvmti, jni, loader, || {
+            let class = self.class_name(jvmti, jni, loader);
+            let name = self.given_name(jni, loader);
+            let kind = self.kinds().of(&class, name.as_ref().unwrap_or(&class));
+            Loader {
+                number: self.next.fetch_add(1, Ordering::Relaxed),
+                kind,
             }
         })
     }
 
-    fn others(&self) -> MutexGuard<'_, Others> {
-        // A name without a number, after a panic, is nobody's.
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The numbers of loaders that are gone, each once. They are looked for now
+    /// and then.
+    pub(crate) fn gone(&self, jni: Jni<'_>) -> Vec<u32> {
+        let gone = self.others.gone(jni);
+        for loader in &gone {
+            self.kinds().forget(loader.kind);
+            self.packages().remove(&loader.number);
+        }
+        gone.into_iter().map(|loader| loader.number).collect()
     }
 
-    /// The name that the program gave a loader, else its class's.
-    fn name(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Reference) -> String {
+    /// A note for the profile, if loaders were folded.
+    pub(crate) fn note(&self) -> Option<String> {
+        self.kinds().note()
+    }
+
+    fn kinds(&self) -> MutexGuard<'_, Kinds> {
+        // After a panic a kind may seem to have a loader more or less.
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn packages(&self) -> MutexGuard<'_, HashMap<u32, HashMap<Vec<u8>, bool>>> {
+        self.jdk_packages
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name that the program gave a loader.
+    fn given_name(&self, jni: Jni<'_>, loader: Reference) -> Option<String> {
+        let name = jni.framed(|| jni.string_field(loader, *self.name.get()?).ok()?);
+        name.flatten().filter(|name| !name.is_empty())
+    }
+
+    /// The name of a loader's class.
+    fn class_name(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Reference) -> String {
         let found = jni.framed(|| {
-            let field = self.name.get()?;
-            let given = jni.string_field(loader, *field).ok()?;
-            given.filter(|name| !name.is_empty()).or_else(|| {
-                let class = jni.class_of(loader).ok()?;
-                let signature = jvmti.class_signature(class).ok()?;
-                let name = signature.strip_prefix(b"L")?.strip_suffix(b";")?;
-                // A hidden class's has an address behind a dot.
-                let name = name.split(|byte| *byte == b'.').next()?;
-                Some(java_name(name))
-            })
+            let class = jni.class_of(loader).ok()?;
+            let signature = jvmti.class_signature(class).ok()?;
+            let name = signature.strip_prefix(b"L")?.strip_suffix(b";")?;
+            // A hidden class's has an address behind a dot.
+            let name = name.split(|byte| *byte == b'.').next()?;
+            Some(java_name(name))
         });
         found.flatten().unwrap_or_else(|| "loader".to_owned())
     }
 
-    /// What a profile calls the loaders of these numbers: the same in every
+    /// The names of these loaders in a profile, by number: the same in every
     /// run for those that every VM has. Of others with one name all but the
     /// first have an ordinal too, `plugins#2`, in the order in which they
     /// loaded something first.
-    pub(crate) fn names(&self, numbers: BTreeSet<u32>) -> HashMap<u32, String> {
-        let others = self.others();
-        let name = |number: u32| {
-            let other = number.checked_sub(APP + 1)?;
-            others.names.get(other as usize).cloned()
-        };
-        let named = numbers.into_iter().filter_map(|n| Some((n, name(n)?)));
+    pub(crate) fn names(&self, loaders: BTreeSet<Loader>) -> HashMap<u32, String> {
+        let kinds = self.kinds();
+        let others = loaders.into_iter().filter(|loader| !loader.stays());
+        let named = others.filter_map(|loader| Some((loader.number, kinds.name(loader.kind)?)));
         let mut names = distinct(named);
-        drop(others);
-        for (number, name) in COMMON {
+        drop(kinds);
+        for (number, name) in (0..).zip(COMMON) {
             names.insert(number, name.to_owned());
         }
         names
@@ -183,21 +230,21 @@ impl Loaders {
     pub(crate) fn references(
         &self,
         jvmti: Jvmti,
+        jni: Jni<'_>,
         wanted: &BTreeSet<u32>,
     ) -> HashMap<u32, Reference> {
-        let mut found = HashMap::from([(BOOT, Reference::BOOT_LOADER)]);
-        found.extend(self.platform.get().map(|loader| (PLATFORM, *loader)));
-        found.extend(self.app.get().map(|loader| (APP, *loader)));
+        let mut found = HashMap::from([(BOOT.number, Reference::BOOT_LOADER)]);
+        found.extend(self.platform.get().map(|loader| (PLATFORM.number, *loader)));
+        found.extend(self.app.get().map(|loader| (APP.number, *loader)));
         if wanted.iter().any(|number| !found.contains_key(number)) {
             for class in jvmti.loaded_classes().unwrap_or_default() {
                 let Ok(loader) = jvmti.class_loader(class) else {
                     continue;
                 };
-                if !loader.is_null() {
-                    let hash = jvmti.hash_code(loader);
-                    if let Some(number) = self.others().numbers.get(&hash) {
-                        found.entry(*number).or_insert(loader);
-                    }
+                if !loader.is_null()
+                    && let Some(known) = self.others.get(jvmti, jni, loader)
+                {
+                    found.entry(known.number).or_insert(loader);
                 }
             }
         }
@@ -213,13 +260,13 @@ impl Loaders {
         loader: Reference,
         name: &[u8],
     ) -> Origin {
-        let number = self.number(jvmti, jni, loader);
+        let known = self.loader(jvmti, jni, loader);
         // Up to JDK 21 reflection generates classes, each in a loader of its own.
-        let is_jdk = matches!(number, BOOT | PLATFORM)
+        let is_jdk = matches!(known, BOOT | PLATFORM)
             || name.starts_with(b"jdk/internal/")
-            || self.in_jdk_module(jvmti, jni, loader, number, name);
+            || self.in_jdk_module(jvmti, jni, loader, known.number, name);
         Origin {
-            loader: number,
+            loader: known,
             is_jdk,
         }
     }
@@ -238,14 +285,11 @@ impl Loaders {
         let Some(package) = slash.and_then(|slash| name.get(..slash)) else {
             return false;
         };
-        let key = (number, package.to_vec());
-        let known = |packages: &HashMap<(u32, Vec<u8>), bool>| packages.get(&key).copied();
-        let lock = || {
-            self.jdk_packages
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if let Some(known) = known(&lock()) {
+        let known = self
+            .packages()
+            .get(&number)
+            .and_then(|of| of.get(package).copied());
+        if let Some(known) = known {
             return known;
         }
         let module_name = jni.framed(|| {
@@ -255,14 +299,18 @@ impl Loaders {
         let is_jdk = module_name
             .flatten()
             .is_some_and(|name| name.starts_with("java.") || name.starts_with("jdk."));
-        lock().insert(key, is_jdk);
+        let mut packages = self.packages();
+        packages
+            .entry(number)
+            .or_default()
+            .insert(package.to_vec(), is_jdk);
         is_jdk
     }
 }
 
 /// Names that differ from each other and from those of [`COMMON`].
 fn distinct(named: impl Iterator<Item = (u32, Arc<str>)>) -> HashMap<u32, String> {
-    let mut taken: HashSet<String> = COMMON.iter().map(|(_, name)| (*name).to_owned()).collect();
+    let mut taken: HashSet<String> = COMMON.iter().map(|name| (*name).to_owned()).collect();
     let mut ordinals: HashMap<Arc<str>, u32> = HashMap::new();
     let distinct = named.map(|(number, base)| {
         let ordinal = ordinals.entry(base.clone()).or_insert(0);

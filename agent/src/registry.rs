@@ -1,17 +1,21 @@
 //! Which id stands for which method.
 //!
-//! Ids belong to loader, class bytes and method: a class that comes through
-//! the hook again, for a retransformation by us or another agent, has the ids
-//! it had. So it has if the other agent has changed its methods' code since;
-//! which methods it has, nobody can change.
+//! Ids belong to class bytes, method and kind of loader: copies of a class in
+//! loaders of one kind share theirs, and so does a class that comes through the
+//! hook again, for a retransformation by us or another agent. So it does if the
+//! other agent has changed its methods' code since; which methods it has, nobody
+//! can change. [`Copies`] knows which classes are one.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::symbol::{first_line, java_name, line_at, source_file, text};
 use loadhook_rewrite::{Allocation, ClassFile, Site};
+
+use crate::copies::{Copies, Hashers, Place};
+use crate::loaders::Loader;
+use crate::pattern::without_numbers;
 
 /// An instrumented method.
 #[derive(Clone, Debug)]
@@ -40,8 +44,15 @@ pub(crate) struct SiteSymbol {
 /// A class with instrumented methods.
 #[derive(Clone, Debug)]
 pub(crate) struct ClassSymbols {
-    /// The number of its loader; 0 is the boot loader.
-    pub(crate) loader: u32,
+    /// The loader of its first copy.
+    pub(crate) loader: Loader,
+    /// The number of the loader of its latest copy.
+    pub(crate) latest: u32,
+    /// How many loaders had a copy.
+    pub(crate) loaders: u32,
+    /// True if it stands for classes of different bytes, whose names differ by
+    /// numbers only.
+    pub(crate) is_folded: bool,
     /// As Java writes it: `com.example.Service`.
     pub(crate) name: Arc<str>,
     pub(crate) source_file: Option<Arc<str>>,
@@ -50,26 +61,13 @@ pub(crate) struct ClassSymbols {
     pub(crate) sites: Vec<SiteSymbol>,
 }
 
-#[derive(PartialEq, Eq, Hash)]
-struct Key {
-    loader: u32,
-    /// Two hashes of the bytes: one collision in 2^128, and only then would
-    /// two classes share ids.
-    bytes: [u64; 2],
-}
-
-/// A class whatever its code: its loader, and a hash of its name and the names
-/// and descriptors of its methods, in their order.
-type Shape = (u32, u64);
-
 /// A method's id, the offset in its code and the type: another agent may have
 /// changed the code since.
 type SiteKey = (u32, u16, Arc<str>);
 
 #[derive(Default)]
 struct Classes {
-    by_key: HashMap<Key, usize>,
-    by_shape: HashMap<Shape, usize>,
+    copies: Copies,
     by_site: HashMap<SiteKey, u32>,
     /// First id and symbols, in the order of the ids.
     all: Vec<(u32, ClassSymbols)>,
@@ -79,12 +77,6 @@ struct Classes {
 }
 
 impl Classes {
-    fn at(&self, index: Option<&usize>) -> Option<Entry> {
-        let index = *index?;
-        let first_id = self.all.get(index)?.0;
-        Some(Entry { index, first_id })
-    }
-
     /// The name that is there already, if it is.
     fn shared(&mut self, name: Arc<str>) -> Arc<str> {
         match self.names.get(&name) {
@@ -100,7 +92,7 @@ impl Classes {
 /// All classes that were instrumented.
 pub(crate) struct Registry {
     classes: Mutex<Classes>,
-    hashers: [RandomState; 2],
+    hashers: Hashers,
 }
 
 /// A class's place in the registry.
@@ -121,7 +113,7 @@ impl Registry {
     pub(crate) fn new() -> Self {
         Registry {
             classes: Mutex::default(),
-            hashers: [RandomState::new(), RandomState::new()],
+            hashers: Hashers::default(),
         }
     }
 
@@ -130,49 +122,73 @@ impl Registry {
         self.classes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place of `class`, made when it is seen first.
-    pub(crate) fn entry(&self, loader: u32, class: &ClassFile<'_>) -> Entry {
-        let hash = |hasher: &RandomState| hasher.hash_one(class.bytes());
-        let key = Key {
-            loader,
-            bytes: [hash(&self.hashers[0]), hash(&self.hashers[1])],
-        };
+    /// The place of `class`, made when it is seen first: then true. `None` if
+    /// it is to stay as it is, since too many have come and gone.
+    pub(crate) fn entry(&self, loader: Loader, class: &ClassFile<'_>) -> Option<(Entry, bool)> {
+        let identity = self.hashers.identity(class);
         let mut classes = self.lock();
-        if let Some(entry) = classes.at(classes.by_key.get(&key)) {
-            return entry;
+        let next = classes.all.len();
+        let place = classes
+            .copies
+            .place(loader, &identity, next, || self.hashers.pattern(class));
+        let (index, is_folded) = match place {
+            Place::Known(index) => (index, None),
+            Place::Copy(index) => {
+                if let Some((_, known)) = classes.all.get_mut(index) {
+                    known.latest = loader.number;
+                    known.loaders += 1;
+                }
+                (index, None)
+            }
+            Place::New => (next, Some(false)),
+            Place::Folded => (next, Some(true)),
+            Place::None => return None,
+        };
+        if let Some(is_folded) = is_folded {
+            let mut name = java_name(class.name());
+            if is_folded {
+                name = without_numbers(&name);
+            }
+            let name = classes.shared(name.into());
+            let source_file = source_file(class).map(|file| classes.shared(file.into()));
+            let first_id = classes.next;
+            classes.next = first_id.wrapping_add(class.methods().len() as u32);
+            classes.all.push((
+                first_id,
+                ClassSymbols {
+                    loader,
+                    latest: loader.number,
+                    loaders: 1,
+                    is_folded,
+                    name,
+                    source_file,
+                    methods: Vec::new(),
+                    sites: Vec::new(),
+                },
+            ));
         }
-        let shape = (loader, self.shape(class));
-        if let Some(entry) = classes.at(classes.by_shape.get(&shape)) {
-            classes.by_key.insert(key, entry.index);
-            return entry;
-        }
-        let name = classes.shared(java_name(class.name()).into());
-        let source_file = source_file(class).map(|file| classes.shared(file.into()));
-        let (index, first_id) = (classes.all.len(), classes.next);
-        classes.next = first_id.wrapping_add(class.methods().len() as u32);
-        classes.all.push((
-            first_id,
-            ClassSymbols {
-                loader,
-                name,
-                source_file,
-                methods: Vec::new(),
-                sites: Vec::new(),
-            },
-        ));
-        classes.by_key.insert(key, index);
-        classes.by_shape.insert(shape, index);
-        Entry { index, first_id }
+        let first_id = classes.all.get(index)?.0;
+        Some((Entry { index, first_id }, is_folded.is_some()))
     }
 
-    fn shape(&self, class: &ClassFile<'_>) -> u64 {
-        let mut hasher = self.hashers[0].build_hasher();
-        class.name().hash(&mut hasher);
-        for method in class.methods() {
-            method.name().hash(&mut hasher);
-            method.descriptor().hash(&mut hasher);
-        }
-        hasher.finish()
+    /// The class of this internal name, if it has come from this loader: its
+    /// first copy's loader, and what it is called.
+    pub(crate) fn known(&self, loader: u32, name: &[u8]) -> Option<(Loader, Arc<str>)> {
+        let classes = self.lock();
+        let index = classes.copies.known(loader, self.hashers.name(name))?;
+        let (_, class) = classes.all.get(index)?;
+        Some((class.loader, class.name.clone()))
+    }
+
+    /// The loader of this number is gone, and its classes with it.
+    pub(crate) fn forget(&self, loader: u32) {
+        self.lock().copies.forget(loader);
+    }
+
+    /// Classes that share rows though they are no copies, and those that were left
+    /// alone, each a sentence.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.lock().copies.notes()
     }
 
     /// Adds the methods of a class that were instrumented.
@@ -204,7 +220,18 @@ impl Registry {
         method: &Member<'_, '_>,
         site: &Site<'_>,
     ) -> u32 {
-        let type_name = self.lock().shared(site.allocation.type_name().into());
+        let type_name = {
+            let mut classes = self.lock();
+            let is_folded = classes
+                .all
+                .get(entry.index)
+                .is_some_and(|(_, class)| class.is_folded);
+            let name = site.allocation.type_name();
+            classes.shared(match is_folded {
+                true => without_numbers(&name).into(),
+                false => name.into(),
+            })
+        };
         let key = (symbol.id, site.bci, type_name.clone());
         if let Some(id) = self.lock().by_site.get(&key) {
             return *id;
@@ -259,34 +286,111 @@ impl Symbol {
 mod tests {
     use super::*;
 
-    /// Redeployed a thousand times, a class has its names once; each copy has
-    /// ids of its own, the same whenever it comes.
-    #[test]
-    fn copies_of_a_class_share_their_names() {
-        let bytes = include_bytes!("../../rewrite/doc/Greeter.class");
+    const GREETER: &[u8] = include_bytes!("../../rewrite/doc/Greeter.class");
+
+    fn loader(number: u32, kind: u32) -> Loader {
+        Loader { number, kind }
+    }
+
+    fn define(registry: &Registry, loader: Loader, bytes: &[u8]) -> Entry {
         let class = ClassFile::parse(bytes).expect("a class");
+        let (entry, _) = registry.entry(loader, &class).expect("a place");
+        let symbol = |m: Member<'_, '_>| Symbol::of(entry.id(m.index()), &m);
+        registry.define(entry, class.methods().map(symbol).collect());
+        entry
+    }
+
+    /// The class under another name of the same length.
+    fn named(digits: &str) -> Vec<u8> {
+        let text = String::from_utf8_lossy(GREETER);
+        assert!(text.contains("Greeter"));
+        let mut bytes = GREETER.to_vec();
+        let mut at = 0;
+        while let Some(found) = bytes[at..].windows(7).position(|w| w == b"Greeter") {
+            at += found;
+            bytes[at..at + 7].copy_from_slice(digits.as_bytes());
+        }
+        bytes
+    }
+
+    /// Loaded a thousand times, a class has its ids once, for each kind of loader,
+    /// whether the loaders are still there or not.
+    #[test]
+    fn copies_of_a_class_share_their_ids() {
         let registry = Registry::new();
         for _ in 0..2 {
-            for loader in 0..1000 {
-                let entry = registry.entry(loader, &class);
-                let symbol = |m: Member<'_, '_>| Symbol::of(entry.id(m.index()), &m);
-                registry.define(entry, class.methods().map(symbol).collect());
+            for number in 3..1003 {
+                define(&registry, loader(number, 3 + number % 2), GREETER);
             }
         }
+        for number in 1003..3003 {
+            define(&registry, loader(number, 3), GREETER);
+            registry.forget(number);
+        }
         let classes = registry.classes();
+        let found: Vec<_> = classes
+            .iter()
+            .map(|c| (c.loader.number, c.latest, c.loaders))
+            .collect();
+        assert_eq!(found, [(3, 1001, 500), (4, 3002, 2500)]);
         let all = || classes.iter().flat_map(|class| &class.methods);
         let ids: HashSet<u32> = all().map(|method| method.id).collect();
-        assert_eq!(classes.len(), 1000);
         assert_eq!(ids.len(), all().count());
-        let names = |at: usize| {
-            let class = &classes[at];
-            let methods = class.methods.iter();
-            let methods = methods.flat_map(|m| [m.name.as_ptr(), m.descriptor.as_ptr()]);
-            let mut names: Vec<_> = methods.collect();
-            names.push(class.name.as_ptr());
-            names
-        };
-        assert!(names(0).len() > 3);
-        assert!((1..1000).all(|at| names(at) == names(0)));
+        assert_eq!(
+            classes[0].name.as_ptr(),
+            classes[1].name.as_ptr(),
+            "names are shared"
+        );
+    }
+
+    /// Another agent changes a later copy, which has its ids as before; a copy
+    /// that was changed before it came is another class.
+    #[test]
+    fn changed_bytes_are_another_class_in_another_loader_only() {
+        let mut changed = GREETER.to_vec();
+        let at = changed
+            .windows(4)
+            .position(|w| w == b"Code")
+            .expect("an attribute");
+        changed[at..at + 4].copy_from_slice(b"Kode");
+        let registry = Registry::new();
+        let first = define(&registry, loader(3, 3), GREETER);
+        let second = define(&registry, loader(4, 3), GREETER);
+        let retransformed = define(&registry, loader(4, 3), &changed);
+        let other = define(&registry, loader(5, 3), &changed);
+        assert_eq!(first.id(0), second.id(0));
+        assert_eq!(first.id(0), retransformed.id(0));
+        assert_ne!(first.id(0), other.id(0));
+        let (known, _) = registry.known(4, b"Greeter").expect("known");
+        assert_eq!(known, loader(3, 3));
+        assert!(registry.known(6, b"Greeter").is_none());
+        registry.forget(4);
+        assert!(registry.known(4, b"Greeter").is_none());
+    }
+
+    /// Each loader's class has another name: when many are gone, the others
+    /// are one.
+    #[test]
+    fn generated_classes_are_folded() {
+        let registry = Registry::new();
+        for number in 3..5000 {
+            define(
+                &registry,
+                loader(number, 3),
+                &named(&format!("G{number:06}")),
+            );
+            registry.forget(number);
+        }
+        let classes = registry.classes();
+        let most = crate::kinds::MOST_GONE as usize;
+        assert_eq!(classes.len(), most + 1);
+        let last = &classes[most];
+        assert_eq!((&*last.name, last.loaders as usize), ("G#", 4997 - most));
+        assert_eq!(classes[0].methods.len(), last.methods.len());
+        let notes = registry.notes();
+        assert!(
+            notes.len() == 1 && notes[0].starts_with("4,741 classes"),
+            "{notes:?}"
+        );
     }
 }

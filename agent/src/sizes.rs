@@ -51,7 +51,16 @@ pub(crate) struct Sizes {
     arrays: AtomicBool,
     instances: Mutex<HashMap<(u32, Arc<str>), u64>>,
     /// Loaders that were not there any more: what is unknown of them stays so.
-    gone: Mutex<HashSet<u32>>,
+    gone: Mutex<HashSet<Copy>>,
+}
+
+/// Where the classes are that code names: its copies share what is known of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Copy {
+    /// The number of the loader of the code's first copy.
+    pub(crate) first: u32,
+    /// The number of the loader of its latest copy, which is most likely there.
+    pub(crate) latest: u32,
 }
 
 impl Sizes {
@@ -103,7 +112,7 @@ impl Sizes {
         self.lock().get(&(loader, class.clone())).copied()
     }
 
-    fn gone(&self) -> MutexGuard<'_, HashSet<u32>> {
+    fn gone(&self) -> MutexGuard<'_, HashSet<Copy>> {
         self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -122,16 +131,18 @@ impl Sizes {
         jvmti: Jvmti,
         jni: Jni<'_>,
         loaders: &Loaders,
-        mut wanted: BTreeMap<u32, BTreeSet<Arc<str>>>,
+        mut wanted: BTreeMap<Copy, BTreeSet<Arc<str>>>,
         has_room: impl Fn() -> bool,
     ) {
+        // There is a later copy of the others.
+        self.gone().retain(|copy| wanted.contains_key(copy));
         let known = self.lock();
-        for (loader, classes) in &mut wanted {
-            classes.retain(|class| !known.contains_key(&(*loader, class.clone())));
+        for (copy, classes) in &mut wanted {
+            classes.retain(|class| !known.contains_key(&(copy.first, class.clone())));
         }
         drop(known);
         let gone = self.gone();
-        wanted.retain(|loader, classes| !classes.is_empty() && !gone.contains(loader));
+        wanted.retain(|copy, classes| !classes.is_empty() && !gone.contains(copy));
         drop(gone);
         if wanted.is_empty() {
             return;
@@ -139,7 +150,7 @@ impl Sizes {
         let _ = jni.framed(|| {
             jni.ensure_local_capacity();
             // Whether there is still room.
-            let among = |loader: u32, reference: Reference, classes: &mut BTreeSet<Arc<str>>| {
+            let among = |copy: Copy, reference: Reference, classes: &mut BTreeSet<Arc<str>>| {
                 jni.ensure_local_capacity();
                 for class in jvmti.class_loader_classes(reference).unwrap_or_default() {
                     let signature = jvmti.class_signature(class).unwrap_or_default();
@@ -157,7 +168,7 @@ impl Sizes {
                     }
                     let size = jni.framed(|| jvmti.object_size(jni.alloc_object(class).ok()?).ok());
                     if let Some(size) = size.flatten() {
-                        self.lock().insert((loader, name), size.cast_unsigned());
+                        self.lock().insert((copy.first, name), size.cast_unsigned());
                     }
                     if classes.is_empty() {
                         break;
@@ -166,25 +177,26 @@ impl Sizes {
                 true
             };
             // The references to a loader's classes are many, and go at once.
-            let in_frame = |loader, reference, classes: &mut BTreeSet<Arc<str>>| {
-                jni.framed(|| among(loader, reference, classes))
+            let in_frame = |copy, reference, classes: &mut BTreeSet<Arc<str>>| {
+                jni.framed(|| among(copy, reference, classes))
                     .unwrap_or(false)
             };
-            let references = loaders.references(jvmti, &wanted.keys().copied().collect());
-            for (loader, mut classes) in wanted {
-                let reference = references.get(&loader);
+            let numbers = wanted.keys().map(|copy| copy.latest).collect();
+            let references = loaders.references(jvmti, jni, &numbers);
+            for (copy, mut classes) in wanted {
+                let reference = references.get(&copy.latest);
                 if let Some(reference) = reference
-                    && !in_frame(loader, *reference, &mut classes)
+                    && !in_frame(copy, *reference, &mut classes)
                 {
                     return;
                 }
                 // Of a loader that is gone, the JDK's classes are still there.
                 classes.retain(|class| class.starts_with("java."));
-                if !classes.is_empty() && !in_frame(loader, Reference::BOOT_LOADER, &mut classes) {
+                if !classes.is_empty() && !in_frame(copy, Reference::BOOT_LOADER, &mut classes) {
                     return;
                 }
                 if reference.is_none() {
-                    self.gone().insert(loader);
+                    self.gone().insert(copy);
                 }
             }
         });

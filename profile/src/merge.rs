@@ -38,7 +38,7 @@ pub enum MergeError {
 }
 
 /// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
-/// their ids were; threads of the same kind and name are one tree; memory is summed.
+/// their ids were, in as many loaders as in the profile with the most; threads of the same kind and name are one tree; memory is summed.
 /// What is alive is left out unless all profiles with allocations tell it, and a note says so.
 /// Notes that several processes have are one, whose number of objects is the sum of theirs; those
 /// with bytes in them say whose they are.
@@ -110,10 +110,13 @@ fn add<'p>(
             .methods
             .iter()
             .map(|method| {
-                *methods.entry(key(method)).or_insert_with(|| {
+                let at = *methods.entry(key(method)).or_insert_with(|| {
                     merged.methods.push(method.clone());
                     merged.methods.len() as u32 - 1
-                })
+                });
+                let known = &mut merged.methods[at as usize];
+                known.loaders = known.loaders.max(method.loaders);
+                at
             })
             .collect();
         for thread in &profile.threads {

@@ -108,7 +108,7 @@ pub struct ProbeCosts {
     pub clock_read_ps: u64,
 }
 
-/// A method, identified by all fields but `file` and `line`.
+/// A method, identified by all fields but `file`, `line` and `loaders`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Method {
     /// The class loader's name: `""` for the bootstrap loader, else whatever
@@ -124,6 +124,8 @@ pub struct Method {
     pub file: Option<Arc<str>>,
     /// The first line of the method's code.
     pub line: Option<u32>,
+    /// How many class loaders had a copy of the class; `loader` is the first.
+    pub loaders: u32,
 }
 
 /// What the calls of one thread, or of several merged, cost.
@@ -192,6 +194,7 @@ impl Method {
             descriptor: descriptor.into(),
             file: None,
             line: None,
+            loaders: 1,
         }
     }
 

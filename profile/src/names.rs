@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::format::units::count;
 use crate::model::Method;
 
 /// One name a method: `com.example.Service.handle`. Overloads get their
@@ -40,6 +41,26 @@ pub(crate) fn names(methods: &[Method]) -> Vec<String> {
         text
     };
     methods.iter().map(name).collect()
+}
+
+/// Stands behind the name of a method whose class several loaders had copies of:
+/// ` in 227,380 loaders`; else empty. Their number differs from run to run, so it
+/// is in no name that profiles are compared by.
+pub(crate) fn in_loaders(method: &Method) -> String {
+    match method.loaders {
+        0 | 1 => String::new(),
+        loaders => format!(" in {} loaders", count(loaders.into())),
+    }
+}
+
+/// Splits off what [`in_loaders`] has put behind a name.
+fn split_loaders(name: &str) -> Option<(&str, &str)> {
+    let at = name.rfind(" in ")?;
+    let number = name[at..].strip_prefix(" in ")?.strip_suffix(" loaders")?;
+    let is_number = number
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b',');
+    is_number.then(|| name.split_at(at))
 }
 
 /// The text with its control characters escaped, as `\n` and `\u{1b}`: names,
@@ -116,6 +137,9 @@ fn primitive(letter: &str) -> Option<&'static str> {
     })
 }
 
+/// Columns that a name keeps at least where the number of its loaders follows it.
+const NARROWEST_IN_LOADERS: usize = 12;
+
 /// Shortens a name to `width` columns of a terminal: first packages in the
 /// middle, then parameters, then whatever is left at the front. A line behind
 /// it stays as long as it fits.
@@ -124,6 +148,12 @@ fn primitive(letter: &str) -> Option<&'static str> {
 pub fn shorten(name: &str, width: usize) -> String {
     if name.width() <= width {
         return name.to_owned();
+    }
+    if let Some((name, loaders)) = split_loaders(name) {
+        return match width.checked_sub(loaders.width()) {
+            Some(room) if room >= NARROWEST_IN_LOADERS => shorten(name, room) + loaders,
+            _ => shorten(name, width),
+        };
     }
     let is_line = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     // With a column for what is before it.
@@ -272,6 +302,21 @@ mod tests {
             shorten("a.b.c.D.run(String, a.b.c.d.e)", 27),
             "a.…D.run(String, a.b.c.d.e)"
         );
+    }
+
+    #[test]
+    fn loaders_stay_where_there_is_room() {
+        let mut method = Method::new("com.example.Cart", "add", "()V");
+        assert_eq!(in_loaders(&method), "");
+        method.loaders = 227_380;
+        let loaders = in_loaders(&method);
+        assert_eq!(loaders, " in 227,380 loaders");
+        let name = format!("com.example.Cart.add:7{loaders}");
+        assert_eq!(shorten(&name, 41), name);
+        assert_eq!(shorten(&name, 36), "com.…Cart.add:7 in 227,380 loaders");
+        assert_eq!(shorten(&name, 31), "…Cart.add:7 in 227,380 loaders");
+        assert_eq!(shorten(&name, 30), "com.example.Cart.add:7");
+        assert_eq!(split_loaders("a.b.In.x in b loaders"), None);
     }
 
     #[test]

@@ -28,6 +28,7 @@ impl Symbols {
             descriptor: self.intern(method.descriptor),
             file: method.file.map(|file| self.intern(file)),
             line: method.line,
+            loaders: method.loaders,
         };
         self.methods.insert(id, method);
     }

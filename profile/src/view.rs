@@ -8,7 +8,7 @@ use crate::format::units::Quantity;
 use crate::format::{Options, Sort};
 use crate::measure::Measure;
 use crate::model::{Profile, ThreadKind, ThreadTree, Timing};
-use crate::names::{names, printable};
+use crate::names::{in_loaders, names, printable};
 use crate::paths::Paths;
 use crate::waiting::{Waiting, only_waited};
 
@@ -147,6 +147,15 @@ impl<'p> View<'p> {
             }
         }
         view
+    }
+
+    /// A method's name for people to read, with the number of its loaders.
+    pub(crate) fn shown(&self, method: u32) -> String {
+        let name = &self.names[method as usize];
+        format!(
+            "{name}{}",
+            in_loaders(&self.profile.methods[method as usize])
+        )
     }
 
     /// How many threads, as far as it can be told: of those that have ended, of

@@ -31,6 +31,7 @@ fn what_is_written_is_read() {
     odd.threads[1].kind = ThreadKind::Virtual;
     odd.methods[3].file = Some("".into());
     odd.methods[4].line = Some(0);
+    odd.methods[5].loaders = 227_380;
     odd.threads[0].nodes[1].all_ns = u64::MAX;
     odd.header.start_epoch_millis = -1;
     let mut counted = small();

@@ -30,6 +30,7 @@ use self::look::Crowd;
 use self::marks::Marks;
 use self::objects::Objects;
 use self::report::Growth;
+use self::resolve::Unloadable;
 use self::stacks::{Limits, Numbers, Stacks};
 use self::threads::{Owners, Site, VIRTUAL};
 use crate::agent::Agent;
@@ -72,6 +73,8 @@ pub(crate) struct Samples {
     is_crowded: AtomicBool,
     /// Held by who looks what is gone: a tag is used again where it was found.
     looking: Mutex<()>,
+    /// Classes with frames in the stacks.
+    classes: Unloadable,
     state: Mutex<State>,
     /// Of the first snapshot.
     growth: OnceLock<Growth>,
@@ -210,6 +213,7 @@ impl Samples {
             hook: OnceLock::new(),
             is_crowded: AtomicBool::new(false),
             looking: Mutex::new(()),
+            classes: Unloadable::default(),
             state: Mutex::new(State {
                 stacks: Stacks::new(Limits::DEFAULT),
                 owners: Owners::new(),
@@ -253,8 +257,9 @@ impl Samples {
         // The methods are on the stack: their classes are there.
         let unknown = self.lock().stacks.unknown(&frames);
         for frame in unknown {
-            if let Some((symbol, line)) = resolve::frame(agent, jni, frame) {
-                self.lock().stacks.define(frame, symbol, line);
+            if let Some(found) = resolve::frame(agent, jni, frame, &self.classes) {
+                self.lock().stacks.define(frame, found);
+                self.forget_unloaded(agent, jni);
             }
         }
         // Most of what the VM makes is not the program's.
@@ -292,6 +297,18 @@ impl Samples {
             let now = self.collections.load(Ordering::Relaxed);
             if self.marked.fetch_max(now, Ordering::Relaxed) < now {
                 self.mark(jni, now);
+            }
+        }
+    }
+
+    /// Forgets the frames of classes that are unloaded.
+    fn forget_unloaded(&self, agent: &Agent, jni: Jni<'_>) {
+        agent.forget_unloaded(jni);
+        let gone = self.classes.gone(jni);
+        if !gone.is_empty() {
+            let mut state = self.lock();
+            for class in gone {
+                state.stacks.forget(class);
             }
         }
     }
@@ -437,6 +454,8 @@ struct Sample<'s> {
 
 impl State {
     fn type_number(&mut self, descriptor: &[u8], most: usize) -> u32 {
+        // Hidden classes differ in their addresses.
+        let descriptor = resolve::without_address(descriptor);
         if let Some(number) = self.type_numbers.get(descriptor) {
             return *number;
         }
@@ -444,7 +463,6 @@ impl State {
         let Some(number) = self.types.number(name, most) else {
             return OTHERS;
         };
-        // Hidden classes differ in their addresses.
         if self.type_numbers.len() < most {
             self.type_numbers.insert(descriptor.to_vec(), number);
         }

@@ -10,11 +10,12 @@ use loadhook_profile::{
 
 use super::estimate::Estimate;
 use super::live::Record;
-use super::stacks::{Node, Place, Symbol};
+use super::stacks::{Copies, Node, Place, Symbol};
 use super::threads::{Owner, Owners, Site};
 use super::{DEPTH, Samples, Source, State};
 use crate::agent::Agent;
 use crate::ffi::jni::Jni;
+use crate::loaders::Loader;
 
 /// Sites that are named as growing.
 const MOST_GROWING: usize = 10;
@@ -73,6 +74,7 @@ pub(crate) struct Picture {
     /// Whether no collection could be asked for.
     is_late: bool,
     symbols: Vec<Symbol>,
+    copies: Vec<Copies>,
     nodes: Vec<Node>,
     types: Vec<Arc<str>>,
     owners: Owners,
@@ -214,6 +216,7 @@ impl Samples {
             is_late: false,
             survivors: owned.collect(),
             symbols: state.stacks.symbols().to_vec(),
+            copies: state.stacks.copies().to_vec(),
             nodes: state.stacks.nodes().to_vec(),
             types: state.types.all().to_vec(),
             owners: state.owners.clone(),
@@ -321,9 +324,13 @@ impl State {
 }
 
 impl Picture {
-    /// The loaders whose methods it names, by number.
-    pub(crate) fn loaders(&self) -> impl Iterator<Item = u32> {
-        self.symbols.iter().map(|symbol| symbol.loader)
+    /// The loaders whose methods it names.
+    pub(crate) fn loaders(&self) -> impl Iterator<Item = Loader> {
+        let symbols = self.symbols.iter().zip(&self.copies);
+        symbols.map(|(symbol, copies)| Loader {
+            number: copies.first,
+            kind: symbol.kind,
+        })
     }
 
     fn alive(&self) -> HashMap<(u32, Site), Alive> {
@@ -383,8 +390,8 @@ impl<'p> Builder<'p> {
     }
 
     /// The index of a method, which may be there already.
-    fn method(&mut self, symbol: &Symbol, loaders: &HashMap<u32, String>) -> u32 {
-        let loader = loaders.get(&symbol.loader).map_or("?", |name| name);
+    fn method(&mut self, symbol: &Symbol, copies: Copies, loaders: &HashMap<u32, String>) -> u32 {
+        let loader = loaders.get(&copies.first).map_or("?", |name| name);
         let method = Method {
             loader: loader.into(),
             class: symbol.class.clone(),
@@ -392,6 +399,7 @@ impl<'p> Builder<'p> {
             descriptor: symbol.descriptor.clone(),
             file: symbol.file.clone(),
             line: symbol.line,
+            loaders: copies.loaders.max(1),
         };
         let methods = &mut self.profile.methods;
         *self.methods.entry(identity(&method)).or_insert_with(|| {
@@ -406,7 +414,7 @@ impl<'p> Builder<'p> {
             let symbol = node.place.symbol as usize;
             let method = match methods[symbol] {
                 Some(method) => method,
-                None => self.method(&picture.symbols[symbol], loaders),
+                None => self.method(&picture.symbols[symbol], picture.copies[symbol], loaders),
             };
             methods[symbol] = Some(method);
             let frame = Frame {
@@ -471,6 +479,7 @@ fn identity(method: &Method) -> Method {
     Method {
         file: None,
         line: None,
+        loaders: 1,
         ..method.clone()
     }
 }

@@ -1,35 +1,67 @@
 //! What the VM says of methods and classes, asked while these are in use.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use loadhook_rewrite::symbol::{java_name, text};
 
 use super::stacks::Symbol;
 use crate::agent::Agent;
-use crate::ffi::jni::Jni;
-use crate::ffi::jvmti::StackFrame;
+use crate::ffi::jni::{Jni, Reference};
+use crate::ffi::jvmti::{Jvmti, StackFrame};
 use crate::hidden::without_address;
+use crate::mortal::Mortal;
+
+/// A frame of code: the method, the line, and whose.
+pub(super) struct Found {
+    pub(super) symbol: Symbol,
+    pub(super) line: Option<u32>,
+    /// The number of the method's loader or, of copies that share their ids, of the
+    /// first one's.
+    pub(super) loader: u32,
+    /// The number of its class; `None` if that stays as long as the VM.
+    pub(super) class: Option<u32>,
+}
 
 /// The method and line of a frame that is on the calling thread's stack.
 pub(super) fn frame(
     agent: &Agent,
     jni: Jni<'_>,
     frame: StackFrame,
-) -> Option<(Symbol, Option<u32>)> {
+    classes: &Unloadable,
+) -> Option<Found> {
     let jvmti = agent.jvmti;
-    let symbol = jni.framed(|| {
+    let found = jni.framed(|| {
         let class = jvmti.declaring_class(frame.method).ok()?;
         let signature = jvmti.class_signature(class).ok()?;
         let (name, descriptor) = jvmti.method_name(frame.method).ok()?;
         let loader = jvmti.class_loader(class).ok()?;
         // Native methods and those compiled without have none.
         let lines = jvmti.line_numbers(frame.method).unwrap_or_default();
-        let loader = agent.loaders.number(jvmti, jni, loader);
+        let loader = agent.loaders.loader(jvmti, jni, loader);
         let internal = signature.strip_prefix(b"L");
         let internal = internal.and_then(|name| name.strip_suffix(b";"));
+        let known = internal.and_then(|name| {
+            let name = without_address(name);
+            agent.hook.registry.known(loader.number, name)
+        });
+        let is_hidden = internal.is_some_and(|name| without_address(name) != name);
+        let number = match loader.stays() && !is_hidden {
+            true => None,
+            false => Some(classes.number(jvmti, jni, class)),
+        };
+        let is_chosen = known.is_some();
+        let (loader, class_name) = known.unwrap_or_else(|| (loader, type_name(&signature).into()));
         let symbol = Symbol {
-            loader,
-            is_chosen: internal
-                .is_some_and(|name| agent.hook.has_chosen(loader, without_address(name))),
-            class: type_name(&signature).into(),
+            kind: loader.kind,
+            // Copies that share their ids are known by their first loader, others by
+            // where their lines are.
+            code: match is_chosen {
+                true => loader.number.into(),
+                false => hash(&lines),
+            },
+            is_chosen,
+            class: class_name,
             name: text(&name).into(),
             descriptor: text(&descriptor).into(),
             file: jvmti
@@ -38,9 +70,39 @@ pub(super) fn frame(
                 .map(|file| text(&file).into()),
             line: line_at(&lines, 0),
         };
-        Some((symbol, line_at(&lines, frame.location)))
+        Some(Found {
+            symbol,
+            line: line_at(&lines, frame.location),
+            loader: loader.number,
+            class: number,
+        })
     });
-    symbol.flatten()
+    found.flatten()
+}
+
+fn hash(lines: &[(i64, i32)]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    lines.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Classes that may be unloaded, by number.
+#[derive(Default)]
+pub(super) struct Unloadable {
+    all: Mortal<u32>,
+    next: AtomicU32,
+}
+
+impl Unloadable {
+    fn number(&self, jvmti: Jvmti, jni: Jni<'_>, class: Reference) -> u32 {
+        let next = || self.next.fetch_add(1, Ordering::Relaxed);
+        self.all.get_or_make(jvmti, jni, class, next)
+    }
+
+    /// The numbers of those that are gone, each once, as far as they are looked for.
+    pub(super) fn gone(&self, jni: Jni<'_>) -> Vec<u32> {
+        self.all.gone(jni)
+    }
 }
 
 /// The line of the code at `location`: the last that begins there or before.

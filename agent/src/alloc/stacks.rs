@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use super::resolve::Found;
 use crate::ffi::jvmti::StackFrame;
 
 /// How much is kept; beyond that samples are told apart less.
@@ -23,11 +24,13 @@ impl Limits {
     };
 }
 
-/// A method as profiles name it.
+/// A method as profiles name it. Those of copies of a class are one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Symbol {
-    /// The number of its class's loader.
-    pub(super) loader: u32,
+    /// The number of the kind of its class's loader.
+    pub(super) kind: u32,
+    /// Differs where classes of one kind of loader and one name do.
+    pub(super) code: u64,
     /// Whether the class is to be instrumented.
     pub(super) is_chosen: bool,
     pub(super) class: Arc<str>,
@@ -40,7 +43,8 @@ pub(super) struct Symbol {
 impl Symbol {
     fn artificial(class: &str) -> Self {
         Symbol {
-            loader: 0,
+            kind: 0,
+            code: 0,
             is_chosen: false,
             class: class.into(),
             name: "".into(),
@@ -49,6 +53,14 @@ impl Symbol {
             line: None,
         }
     }
+}
+
+/// The loaders of a method's copies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copies {
+    /// The number of the first.
+    pub(super) first: u32,
+    pub(super) loaders: u32,
 }
 
 /// A line of a method.
@@ -113,11 +125,22 @@ impl<T: Clone + Eq + Hash> Numbers<T> {
     }
 }
 
+/// The entry of a symbol that is no method.
+const ARTIFICIAL: Copies = Copies {
+    first: 0,
+    loaders: 1,
+};
+
 /// The stacks seen so far.
 pub(super) struct Stacks {
     limits: Limits,
     symbols: Numbers<Symbol>,
+    /// By symbol.
+    copies: Vec<Copies>,
     places: HashMap<StackFrame, Place>,
+    /// The frames in [`Stacks::places`] of classes that may be unloaded, by the
+    /// number of the class.
+    unloadable: HashMap<u32, Vec<StackFrame>>,
     nodes: Numbers<Node>,
     /// Samples whose outermost callers were not looked at.
     pub(super) cut: u64,
@@ -135,8 +158,10 @@ impl Stacks {
         }
         Stacks {
             limits,
+            copies: vec![ARTIFICIAL; symbols.all().len()],
             symbols,
             places: HashMap::new(),
+            unloadable: HashMap::new(),
             nodes: Numbers::default(),
             cut: 0,
             without_callers: 0,
@@ -150,6 +175,11 @@ impl Stacks {
 
     pub(super) fn symbols(&self) -> &[Symbol] {
         self.symbols.all()
+    }
+
+    /// By symbol.
+    pub(super) fn copies(&self) -> &[Copies] {
+        &self.copies
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
@@ -170,12 +200,38 @@ impl Stacks {
     }
 
     /// Names a frame.
-    pub(super) fn define(&mut self, frame: StackFrame, symbol: Symbol, line: Option<u32>) {
+    pub(super) fn define(&mut self, frame: StackFrame, found: Found) {
         let most = self.limits.others;
-        if self.places.len() < most
-            && let Some(symbol) = self.symbols.number(symbol, most)
-        {
-            self.places.insert(frame, Place { symbol, line });
+        if self.places.len() >= most || self.places.contains_key(&frame) {
+            return;
+        }
+        let Some(symbol) = self.symbols.number(found.symbol, most) else {
+            return;
+        };
+        if symbol as usize == self.copies.len() {
+            self.copies.push(Copies {
+                first: found.loader,
+                loaders: u32::from(found.class.is_none()),
+            });
+        }
+        if let Some(class) = found.class {
+            let frames = self.unloadable.entry(class).or_default();
+            let is_it =
+                |known: &StackFrame| self.places.get(known).is_some_and(|p| p.symbol == symbol);
+            let is_new = !frames.iter().any(is_it);
+            frames.push(frame);
+            if let Some(copies) = self.copies.get_mut(symbol as usize) {
+                copies.loaders += u32::from(is_new);
+            }
+        }
+        let line = found.line;
+        self.places.insert(frame, Place { symbol, line });
+    }
+
+    /// A class is unloaded: nobody meets its frames any more.
+    pub(super) fn forget(&mut self, class: u32) {
+        for frame in self.unloadable.remove(&class).unwrap_or_default() {
+            self.places.remove(&frame);
         }
     }
 
@@ -278,9 +334,18 @@ mod tests {
         let mut stacks = Stacks::new(Limits { nodes, others });
         for method in 1..10 {
             let symbol = Symbol::artificial(&format!("m{method}"));
-            stacks.define(frame(method), symbol, Some(method as u32));
+            stacks.define(frame(method), found(symbol, Some(method as u32)));
         }
         stacks
+    }
+
+    fn found(symbol: Symbol, line: Option<u32>) -> Found {
+        Found {
+            symbol,
+            line,
+            loader: 0,
+            class: None,
+        }
     }
 
     /// Outermost first.
@@ -332,7 +397,7 @@ mod tests {
                 is_chosen: true,
                 ..Symbol::artificial(&format!("c{method}"))
             };
-            stacks.define(frame(method), symbol, Some(method as u32));
+            stacks.define(frame(method), found(symbol, Some(method as u32)));
         }
         let frames = [1, 12, 2, 11, 3, 13, 12, 11, 4].map(frame);
         let deep = stacks.node_of_chosen(&frames, false, true);
@@ -386,7 +451,38 @@ mod tests {
             stacks.unknown(&[frame(1), frame(2), frame(1)]),
             [frame(1), frame(2)]
         );
-        stacks.define(frame(1), Symbol::artificial("m1"), None);
+        stacks.define(frame(1), found(Symbol::artificial("m1"), None));
         assert_eq!(stacks.unknown(&[frame(1), frame(2)]), [frame(2)]);
+    }
+
+    /// A class that was unloaded leaves nothing but its names.
+    #[test]
+    fn copies_of_a_method_are_one() {
+        let mut stacks = Stacks::new(Limits::DEFAULT);
+        for class in 0..1000 {
+            for at in 0..3 {
+                let method = 10 + 2 * class as usize + at / 2;
+                let frame = StackFrame {
+                    location: at as i64,
+                    ..frame(method)
+                };
+                let symbol = Symbol::artificial(["run", "run", "step"][at]);
+                let found = Found {
+                    loader: 7 + class,
+                    class: Some(class),
+                    ..found(symbol, Some(1))
+                };
+                stacks.define(frame, found);
+            }
+            if class >= 10 {
+                stacks.forget(class);
+            }
+        }
+        assert_eq!((stacks.places.len(), stacks.unloadable.len()), (30, 10));
+        let copies: Vec<_> = stacks.copies[2..]
+            .iter()
+            .map(|c| (c.first, c.loaders))
+            .collect();
+        assert_eq!(copies, [(7, 1000), (7, 1000)]);
     }
 }

@@ -9,7 +9,7 @@ use loadhook_rewrite::symbol;
 use crate::sys::{self, Boolean, FieldId, Int, Long, MethodId, Object, Value, jni};
 
 /// A local or global reference, or null.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Reference(pub(super) Object);
 
 // SAFETY: only global references are kept beyond a call; those may be used on

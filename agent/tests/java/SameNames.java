@@ -1,7 +1,7 @@
 import java.io.InputStream;
 import java.util.function.UnaryOperator;
 
-/** One class in two loaders of one name: the first does not allocate. */
+/** One class in two loaders of one name, but of two classes: the first does not allocate. */
 public class SameNames {
     public static class Made {}
 
@@ -20,7 +20,7 @@ public class SameNames {
 
     static class Own extends ClassLoader {
         Own() {
-            super(SameNames.class.getClassLoader());
+            super("plugins", SameNames.class.getClassLoader());
         }
 
         @Override
@@ -41,17 +41,19 @@ public class SameNames {
         }
     }
 
+    static class Other extends Own {}
+
     static Object[] kept;
 
     @SuppressWarnings("unchecked")
-    static UnaryOperator<Object[]> plugin() throws Exception {
-        Class<?> plugin = new Own().loadClass("SameNames$Plugin");
+    static UnaryOperator<Object[]> plugin(Own loader) throws Exception {
+        Class<?> plugin = loader.loadClass("SameNames$Plugin");
         return (UnaryOperator<Object[]>) plugin.getConstructor().newInstance();
     }
 
     public static void main(String[] args) throws Exception {
-        UnaryOperator<Object[]> first = plugin();
-        UnaryOperator<Object[]> second = plugin();
+        UnaryOperator<Object[]> first = plugin(new Own());
+        UnaryOperator<Object[]> second = plugin(new Other());
         Object[] nothing = {new Made[4]};
         Object[] rows = new Object[1001];
         rows[0] = nothing[0];

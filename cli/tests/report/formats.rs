@@ -91,8 +91,9 @@ fn the_json_is_as_documented() {
         ("estimated", &is_flag),
     ];
     for method in json["methods"].as_array().expect("an array") {
-        let more: [Check<'_>; 8] = [
+        let more: [Check<'_>; 9] = [
             ("loader", &|v| v == "app"),
+            ("loaders", &|v| v == 1),
             ("file", &is_text_or_null),
             ("line", &is_number_or_null),
             ("timed_calls", &|v| *v == method["calls"]),

@@ -185,6 +185,7 @@ fn methods(methods: &[Method], names: &[String]) -> Value {
         "class": methods.iter().map(|m| &*m.class).collect::<Vec<_>>(),
         "descriptor": methods.iter().map(|m| &*m.descriptor).collect::<Vec<_>>(),
         "loader": methods.iter().map(|m| &*m.loader).collect::<Vec<_>>(),
+        "loaders": methods.iter().map(|m| m.loaders).collect::<Vec<_>>(),
         "file": methods.iter().map(|m| m.file.as_deref()).collect::<Vec<_>>(),
         "line": methods.iter().map(|m| m.line).collect::<Vec<_>>(),
     })

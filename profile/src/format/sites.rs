@@ -9,7 +9,7 @@ use super::{Options, Sort};
 use crate::allocation::{Allocations, Amount};
 use crate::measure::Measure;
 use crate::model::Profile;
-use crate::names::names;
+use crate::names::{in_loaders, names};
 use crate::places::{Place, place_name, places, total, total_text, type_names, unsized_remarks};
 use crate::view::mark;
 
@@ -63,8 +63,9 @@ pub(super) fn write(
     rows.truncate(options.top.unwrap_or(all));
     let methods = names(&profile.methods);
     let name = |row: &Place<'_>| {
-        let method = row.method.map(|method| methods[method as usize].as_str());
-        place_name(method, row.line)
+        let name = row.method.map(|method| methods[method as usize].as_str());
+        let method = row.method.map(|method| &profile.methods[method as usize]);
+        place_name(name, row.line) + &method.map_or(String::new(), in_loaders)
     };
     let places: Vec<String> = rows.iter().map(name).collect();
     let types = type_names(rows.iter().map(|row| row.type_name));

@@ -249,9 +249,8 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     columns
 }
 
-fn names<'v>(view: &'v View<'_>, rows: &[Row]) -> Vec<&'v str> {
-    let name = |row: &Row| view.names[row.method as usize].as_str();
-    rows.iter().map(name).collect()
+fn names(view: &View<'_>, rows: &[Row]) -> Vec<String> {
+    rows.iter().map(|row| view.shown(row.method)).collect()
 }
 
 /// What the numbers do not say.

@@ -44,7 +44,9 @@ function details(method, node = -1) {
   const facts = [];
   if (data.threads.length > 1) facts.push(threadChosen < 0 ? "all threads" : `thread ${threadName(threadChosen)}`);
   if (methods.file[method]) facts.push(methods.file[method] + (methods.line[method] ? `:${methods.line[method]}` : ""));
-  if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
+  const loaders = methods.loaders[method];
+  if (loaders > 1) facts.push(`in ${grouped.format(loaders)} loaders, the first ${methods.loader[method]}`);
+  else if (methods.loader[method]) facts.push(`loader ${methods.loader[method]}`);
   $("details-facts").textContent = facts.join(" · ");
   const row = rowOf(method);
   const lines = row ? [{ title: "in all", now: row.now, before: row.before }] : [];

@@ -206,9 +206,20 @@ impl Strings {
     }
 
     fn methods(&self, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
-        let columns: Message<'_, 6> = Message::read(bytes)?;
+        let mut columns: Message<'_, 7> = Message::read(bytes)?;
+        // Left out where each class was in one loader.
+        let mut loaders = std::mem::take(&mut columns.columns[6]);
+        let has_loaders = !loaders.is_empty();
+        let columns = Message {
+            numbers: [0; 6],
+            columns: *columns.columns.first_chunk().expect("six of seven"),
+        };
         let method = |row: Result<[u64; 6], ReadError>| {
             let [loader, class, name, descriptor, file, line] = row?;
+            let loaders = match has_loaders {
+                true => narrow(varint(&mut loaders)?)?,
+                false => 1,
+            };
             Ok(Method {
                 loader: self.get(loader)?,
                 class: self.get(class)?,
@@ -216,6 +227,7 @@ impl Strings {
                 descriptor: self.get(descriptor)?,
                 file: file.checked_sub(1).map(|file| self.get(file)).transpose()?,
                 line: line.checked_sub(1).map(narrow).transpose()?,
+                loaders,
             })
         };
         columns.rows(1).map(method).collect()

@@ -187,6 +187,9 @@ impl<W: Write> File<W> {
             }
             own.packed(5, files);
             own.packed(6, lines);
+            if methods.iter().any(|m| m.loaders != 1) {
+                own.packed(7, methods.iter().map(|m| m.loaders.into()));
+            }
         });
     }
 
