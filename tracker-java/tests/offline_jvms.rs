@@ -94,7 +94,7 @@ fn classes_are_loaded_early() -> Result<()> {
     Ok(())
 }
 
-/// One archive in two loaders below the one that has the tracker: its ids are there twice.
+/// One archive in loaders below the one that has the tracker: its ids are there once for each class of loader.
 #[test]
 fn a_tracker_above_two_loaders() -> Result<()> {
     let above = tempfile::tempdir()?;
@@ -122,10 +122,15 @@ fn a_tracker_above_two_loaders() -> Result<()> {
         (25, &places[0]),
         (25, &places[1]),
     ] {
-        let run = Run::new(jdk, &[], above.path(), &["PlainLoaders", place, "2"])?;
+        let run = Run::new(
+            jdk,
+            &[],
+            above.path(),
+            &["PlainLoaders", place, "3", "apart"],
+        )?;
         let profile = run.only()?;
-        check_work(&profile, 2)?;
-        for loader in ["java.net.URLClassLoader", "java.net.URLClassLoader#2"] {
+        check_work(&profile, 3)?;
+        for (loader, copies) in [("java.net.URLClassLoader", 2), ("PlainLoaders$Other", 1)] {
             let of_loader =
                 |m: &loadhook_profile::Method| &*m.loader == loader && &*m.name == "outer";
             let outer = profile
@@ -138,7 +143,8 @@ fn a_tracker_above_two_loaders() -> Result<()> {
                 .filter(|node| node.method as usize == outer)
                 .map(|node| node.calls)
                 .sum();
-            ensure!(found == 4000, "{loader} {found}");
+            ensure!(found == 4000 * u64::from(copies), "{loader} {found}");
+            ensure!(profile.methods[outer].loaders == copies, "{loader}");
         }
         // Names with their loaders, too.
         check_public(&run.bytes("loadhook-%p.pb.gz")?)?;

@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;
 use support::offline::{self, Run, calls};
@@ -31,7 +31,7 @@ fn rounds(embedded: bool) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// Loaders below the tracker's: each is collected, and the calls of each are told by their names.
+/// Loaders below the tracker's: each is collected, and the calls of all are told by their names, once.
 #[test]
 fn loaders_below_the_tracker_can_go() -> Result<()> {
     let folder = rounds(false)?;
@@ -57,10 +57,11 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
             ensure!(found == 500 * each, "{jdk}: {caller} {method} {found}");
         }
         let mains = profile.methods.iter().filter(|m| &*m.name == "main");
-        let mut loaders: Vec<&str> = mains.map(|m| &*m.loader).collect();
-        loaders.sort_unstable();
-        loaders.dedup();
-        ensure!(loaders.len() == 500, "{jdk}: {} loaders", loaders.len());
+        let loaders: Vec<_> = mains.map(|m| (&*m.loader, m.loaders)).collect();
+        ensure!(
+            loaders == [("java.net.URLClassLoader", 500)],
+            "{jdk}: {loaders:?}"
+        );
     }
     // Where the archive is gone, too, one note tells it for all of them.
     let text = fs::read_to_string(support::java("offline/PlainRounds.java"))?;
@@ -83,6 +84,40 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
         "{note}"
     );
     ensure!(profile.calls() == 3 * 73);
+    Ok(())
+}
+
+/// Loaders with names of their own: where some hundred are gone the further ones are one, so that rows and ids have a bound.
+#[test]
+fn names_that_come_and_go_are_one() -> Result<()> {
+    let folder = rounds(false)?;
+    let jar = folder.path().join("alpha.jar");
+    for jdk in JDKS {
+        let jvm = ["-XX:MaxMetaspaceSize=16m"];
+        let arguments = ["PlainRounds", &jar.to_string_lossy(), "3000", "plugin-"];
+        let run = Run::new(jdk, &jvm, folder.path(), &arguments)?;
+        ensure!(run.code == Some(0), "{jdk}: {}", run.stderr);
+        let profile = run.only()?;
+        ensure!(profile.calls() == 3000 * 73, "{jdk}: {}", profile.calls());
+        let mains = profile.methods.iter().filter(|m| &*m.name == "main");
+        let mut loaders: Vec<_> = mains.map(|m| (m.loaders, &*m.loader)).collect();
+        loaders.sort_unstable();
+        let many = loaders.pop().context("rows")?;
+        ensure!(
+            many.1 == "plugin-#" && many.0 > 300,
+            "{jdk}: {many:?} {}",
+            loaders.len()
+        );
+        ensure!(loaders.len() as u32 + many.0 == 3000);
+        ensure!(loaders.contains(&(1, "plugin-0")), "{jdk}");
+        let [note] = &profile.header.notes[..] else {
+            anyhow::bail!("{:?}", profile.header.notes);
+        };
+        ensure!(
+            note.starts_with(&format!("{} class loaders", many.0)),
+            "{note}"
+        );
+    }
     Ok(())
 }
 

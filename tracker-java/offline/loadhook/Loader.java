@@ -1,33 +1,39 @@
 package loadhook;
 
+import java.lang.reflect.Method;
 import java.util.HashMap;
 import java.util.Map;
 
 /**
- * What profiles call a class loader: by its class, and all but the first of a class with an ordinal, {@code a.Loader#2}. No two
- * loaders of a process have one name, whichever tracker they belong to.
+ * The name of a class loader in profiles: the name that the program gave it, else its class's, and all but the first of a name
+ * with an ordinal, {@code a.Loader#2}. No two loaders of a process have one name, whichever tracker they belong to; the
+ * copies of an archive in loaders of one class and name have the first one's.
  */
 final class Loader extends Weak<ClassLoader> {
     private static final Loader BOOTSTRAP = new Loader(null, "");
-    /** By themselves. */
+    /** By themselves, the first ones. */
     private static final Map<Loader, Loader> ALL = new HashMap<Loader, Loader>();
+    /** {@code StackTraceElement.getClassLoaderName}, from Java 9 on; else null. */
+    private static final Method NAME = nameOfFrame();
     /** How many have a name that was agreed on with nobody. */
     private static int alone;
 
-    private final String className;
+    private final String base;
     /** Null until a profile is written; kept, so that a second one has the same names. */
     private String name;
 
-    private Loader(ClassLoader loader, String className) {
-        super(loader);
-        this.className = className;
+    private Loader(ClassLoader loader, String base) {
+        super(loader, null);
+        this.base = base;
     }
 
-    static Loader of(ClassLoader loader) {
+    /** The loader of a class, called so. */
+    static Loader of(Class<?> part, String base) {
+        ClassLoader loader = part.getClassLoader();
         if (loader == null) {
             return BOOTSTRAP;
         }
-        Loader made = new Loader(loader, loader.getClass().getName());
+        Loader made = new Loader(loader, base);
         synchronized (ALL) {
             Loader known = ALL.get(made);
             if (known == null) {
@@ -38,17 +44,51 @@ final class Loader extends Weak<ClassLoader> {
         }
     }
 
+    static String className(Class<?> part) {
+        ClassLoader loader = part.getClassLoader();
+        return loader == null ? "" : loader.getClass().getName();
+    }
+
+    /**
+     * The name that the program gave the loader of a class, of which a method is under way in this thread; empty if there is
+     * none. {@code ClassLoader.getName} may be overridden: the JVM says in stack traces what it was given.
+     */
+    static String givenName(Class<?> part) {
+        if (NAME == null || part.getClassLoader() == null) {
+            return "";
+        }
+        try {
+            for (StackTraceElement frame : new Throwable().getStackTrace()) {
+                if (frame.getClassName().equals(part.getName())) {
+                    Object name = NAME.invoke(frame);
+                    return name == null ? "" : (String) name;
+                }
+            }
+        } catch (Exception error) {
+            // It is called by its class.
+        }
+        return "";
+    }
+
+    private static Method nameOfFrame() {
+        try {
+            return StackTraceElement.class.getMethod("getClassLoaderName");
+        } catch (Exception error) {
+            return null;
+        }
+    }
+
     /** For the one thread that writes a profile. */
     String name() {
         if (name == null) {
             name = this == BOOTSTRAP ? "" : common();
         }
         if (name == null) {
-            int number = ThisProcess.nextLoader(className);
+            int number = ThisProcess.nextLoader(base);
             if (number == 0) {
                 number = ++alone;
             }
-            name = number == 1 ? className : className + "#" + number;
+            name = number == 1 ? base : base + "#" + number;
         }
         return name;
     }

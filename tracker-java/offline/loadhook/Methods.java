@@ -62,7 +62,16 @@ final class Methods extends Columns {
             message.message(4, line);
             out.message(Pprof.LOCATION, message);
         }
-        write(out, Pprof.OUR_METHODS, message, 1, 6);
+        write(out, Pprof.OUR_METHODS, message, 1, haveCopies() ? 7 : 6);
+    }
+
+    private boolean haveCopies() {
+        for (int at = 0; at < count; at++) {
+            if (methods[at].loaders != 1) {
+                return true;
+            }
+        }
+        return false;
     }
 
     @Override
@@ -84,8 +93,10 @@ final class Methods extends Columns {
                 return strings.index(method.descriptor);
             case 5:
                 return method.file == null ? 0 : strings.index(method.file) + 1;
-            default:
+            case 6:
                 return method.line + 1;
+            default:
+                return method.loaders;
         }
     }
 }

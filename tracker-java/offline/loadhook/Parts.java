@@ -1,10 +1,8 @@
 package loadhook;
 
-import java.util.LinkedHashMap;
-import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 
-/** The archives that share this tracker. The first one starts it. */
+/** The tracker's entry point for the parts of archives. The first part starts the tracker. */
 public final class Parts {
     /**
      * Of what parts call here and of the probes. The compiler copies it into parts, which so tell the one they were made for: in
@@ -19,16 +17,10 @@ public final class Parts {
     /** Its archive uses a tracker of another package. */
     private static final int ELSEWHERE = 4;
 
-    /** The least base: {@link Part} has a meaning for the numbers below, negated. */
-    private static final int FIRST = 2;
-
     /** How long a thread waits for another one that starts the tracker, in nanoseconds. */
     private static final long PATIENCE = 1000000000;
 
     private static final Object LOCK = new Object();
-    /** In the order of their bases. Of a part that is gone the symbols stay: its calls are still there. */
-    private static final Map<Weak<Class<?>>, Symbols> ARCHIVES = new LinkedHashMap<Weak<Class<?>>, Symbols>();
-    private static int next = FIRST;
     private static volatile int state;
     private static volatile Thread starter;
     /** What parts get in that state. */
@@ -75,7 +67,7 @@ public final class Parts {
             case ELSEWHERE:
                 return elsewhere;
             default:
-                return add(part, archive);
+                return Archives.add(part, archive);
         }
     }
 
@@ -85,35 +77,6 @@ public final class Parts {
      */
     public static Object[] join(Class<?> part, String archive, int version) {
         return version == VERSION ? Shared.probes(register(part, archive, version)) : null;
-    }
-
-    /** Where an archive's ids begin, which two threads may ask at once. */
-    private static int add(Class<?> part, String archive) {
-        Weak<Class<?>> key = new Weak<Class<?>>(part);
-        Symbols symbols;
-        synchronized (LOCK) {
-            symbols = ARCHIVES.get(key);
-            if (symbols != null) {
-                return symbols.base;
-            }
-            int space = archive.indexOf(' ');
-            int ids = Integer.parseInt(archive.substring(space + 1));
-            if (ids > Integer.MAX_VALUE - next) {
-                return -1;
-            }
-            symbols = new Symbols(key, archive.substring(0, space), next, ids);
-            next += ids;
-            ARCHIVES.put(key, symbols);
-        }
-        symbols.locate(part);
-        return symbols.base;
-    }
-
-    /** The archives so far. */
-    static Symbols[] archives() {
-        synchronized (LOCK) {
-            return ARCHIVES.values().toArray(new Symbols[0]);
-        }
     }
 
     /** Writes the profile now: for programs that end by {@code Runtime.halt}, and those with {@code dump-on-exit=false}. */

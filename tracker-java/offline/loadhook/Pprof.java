@@ -68,8 +68,11 @@ final class Pprof {
             pprof.header.note(note);
         }
         Room.ask((long) METHOD_BYTES * pprof.methods.rows());
-        for (Symbols symbols : Parts.archives()) {
+        for (Symbols symbols : Archives.all()) {
             symbols.read(pprof.methods, pprof.header);
+        }
+        if (Archives.note() != null) {
+            pprof.header.note(Archives.note());
         }
         pprof.methods.write(out);
         pprof.header.write(out, pprof.strings);

@@ -18,37 +18,51 @@ import java.security.CodeSource;
 final class Symbols {
     private static final String FIRST_LINE = "loadhook symbols 1";
 
-    private final WeakReference<Class<?>> part;
+    private final Loader loader;
     private final String archive;
     final int base;
     private final int ids;
-    private volatile Loader loader;
+    /** Null if it stands for several names of loaders, or was counted among those that are gone. */
+    private String pattern;
+    /** The last copy's. */
+    private volatile WeakReference<Class<?>> part;
+    /** Copies in all, and those that are there. */
+    private volatile int loaders;
+    private int alive;
     /** A URL of the archive; null if nobody tells. */
     private volatile String place;
 
-    Symbols(WeakReference<Class<?>> part, String archive, int base, int ids) {
-        this.part = part;
+    Symbols(Loader loader, String archive, int base, int ids, String pattern) {
+        this.loader = loader;
         this.archive = archive;
         this.base = base;
         this.ids = ids;
+        this.pattern = pattern;
     }
 
-    /** Remembers what is to be known when the part is gone. */
+    /** A copy more, whose part this is; whether it is the first. For who has the lock of {@link Archives}. */
+    boolean add(WeakReference<Class<?>> part) {
+        this.part = part;
+        alive++;
+        return ++loaders == 1;
+    }
+
+    /** A copy less; the pattern if that was the last one, once. Likewise. */
+    String forget() {
+        String of = --alive == 0 ? pattern : null;
+        pattern = alive == 0 ? null : pattern;
+        return of;
+    }
+
+    /** Remembers what is to be known when all parts are gone. */
     void locate(Class<?> part) {
         try {
-            loader = Loader.of(part.getClassLoader());
             CodeSource source = part.getProtectionDomain().getCodeSource();
             URL url = source == null ? null : source.getLocation();
             place = url == null ? null : url.toString();
         } catch (RuntimeException error) {
             // A security manager's: as long as there is a part it is asked.
         }
-    }
-
-    /** The name of the part's loader. */
-    private String loader() {
-        Loader loader = this.loader;
-        return loader == null ? "" : loader.name();
     }
 
     /** Names the archive's methods that were called. Without names a profile still has its numbers. */
@@ -58,7 +72,8 @@ final class Symbols {
             // Another thread may be about to.
             locate(part);
         }
-        String loader = loader();
+        String loader = this.loader.name();
+        int loaders = this.loaders;
         try (BufferedReader in = new BufferedReader(new InputStreamReader(open(part), StandardCharsets.UTF_8))) {
             if (!FIRST_LINE.equals(in.readLine())) {
                 throw new IOException("not of this version");
@@ -71,7 +86,7 @@ final class Symbols {
                     int id = Integer.parseInt(fields[1]);
                     if (id < ids && methods.has(base + id)) {
                         methods.name(base + id, new Method(loader, className, plain(fields[2]), plain(fields[3]),
-                                file.isEmpty() ? null : file, fields[4].isEmpty() ? -1 : Integer.parseInt(fields[4])));
+                                file.isEmpty() ? null : file, fields[4].isEmpty() ? -1 : Integer.parseInt(fields[4]), loaders));
                     }
                 } else if (line.startsWith("C\t")) {
                     className = plain(fields[1]);

@@ -76,9 +76,9 @@ final class ThisProcess {
         return next(TRACKERS);
     }
 
-    /** A number for one more loader of this class, likewise. */
-    static int nextLoader(String className) {
-        return next("loadhook loaders " + className);
+    /** A number for one more loader of this name, likewise. */
+    static int nextLoader(String name) {
+        return next("loadhook loaders " + name);
     }
 
     private static int next(String property) {

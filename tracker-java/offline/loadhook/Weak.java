@@ -1,5 +1,6 @@
 package loadhook;
 
+import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 
 /**
@@ -9,8 +10,8 @@ import java.lang.ref.WeakReference;
 class Weak<T> extends WeakReference<T> {
     private final int hash;
 
-    Weak(T object) {
-        super(object);
+    Weak(T object, ReferenceQueue<? super T> gone) {
+        super(object, gone);
         hash = System.identityHashCode(object);
     }
 

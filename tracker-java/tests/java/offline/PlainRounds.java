@@ -4,7 +4,10 @@ import java.lang.reflect.Method;
 import java.net.URL;
 import java.net.URLClassLoader;
 
-/** Runs Alpha in so many loaders of its own, one after the other, and tells how many of them are left and have ticks. */
+/**
+ * Runs Alpha in so many loaders of its own, one after the other, and tells how many of them are left and have ticks. They have
+ * names if a third argument begins them.
+ */
 public class PlainRounds {
     public static void main(String[] args) throws Exception {
         // Of a thread's children, too: who makes threads in Alpha shall not keep this.
@@ -12,7 +15,7 @@ public class PlainRounds {
         URL[] urls = {new File(args[0]).toURI().toURL()};
         WeakReference<?>[] loaders = new WeakReference<?>[Integer.parseInt(args[1])];
         for (int n = 0; n < loaders.length; n++) {
-            try (URLClassLoader loader = new URLClassLoader(urls, PlainRounds.class.getClassLoader())) {
+            try (URLClassLoader loader = loader(urls, args.length > 2 ? args[2] + n : null)) {
                 local.set(loader);
                 loader.loadClass("Alpha").getMethod("main", String[].class).invoke(null, (Object) new String[0]);
                 loaders[n] = new WeakReference<ClassLoader>(loader);
@@ -35,6 +38,15 @@ public class PlainRounds {
             tickers += thread.getName().equals("loadhook-ticker") ? 1 : 0;
         }
         System.out.println(left + " loaders left, " + ticking + " with ticks of " + tickers + " threads");
+    }
+
+    private static URLClassLoader loader(URL[] urls, String name) throws Exception {
+        ClassLoader parent = PlainRounds.class.getClassLoader();
+        if (name == null) {
+            return new URLClassLoader(urls, parent);
+        }
+        // From Java 9 on.
+        return URLClassLoader.class.getConstructor(String.class, URL[].class, ClassLoader.class).newInstance(name, urls, parent);
     }
 
     private static boolean ticks(ClassLoader loader) throws Exception {
