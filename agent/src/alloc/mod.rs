@@ -455,7 +455,7 @@ struct Sample<'s> {
 impl State {
     fn type_number(&mut self, descriptor: &[u8], most: usize) -> u32 {
         // Hidden classes differ in their addresses.
-        let descriptor = resolve::without_address(descriptor);
+        let descriptor = crate::hidden::without_address(descriptor);
         if let Some(number) = self.type_numbers.get(descriptor) {
             return *number;
         }

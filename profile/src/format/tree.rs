@@ -29,7 +29,7 @@ pub(super) fn write(
     } else {
         let full: Vec<String> = lines
             .iter()
-            .map(|line| line.branch.clone() + line.name(&view))
+            .map(|line| line.branch.clone() + &line.name(&view))
             .collect();
         let columns = fitted(columns(&view, &lines), &full, options.width);
         let room = name_width(&columns, options.width);
@@ -94,8 +94,8 @@ struct Line<'t> {
 }
 
 impl Line<'_> {
-    fn name<'v>(&self, view: &'v View<'_>) -> &'v str {
-        &view.names[self.entry.method as usize]
+    fn name(&self, view: &View<'_>) -> String {
+        view.shown(self.entry.method)
     }
 
     /// Whether the branch leaves too little of `room` columns for the name.
@@ -111,7 +111,7 @@ impl Line<'_> {
             false => Cow::Borrowed(&*self.branch),
         };
         let left = room.saturating_sub(branch.width());
-        format!("{branch}{}", shorten(self.name(view), left))
+        format!("{branch}{}", shorten(&self.name(view), left))
     }
 }
 

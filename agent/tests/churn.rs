@@ -1,0 +1,255 @@
+//! Class loaders and threads that come and go by the thousand: what the agent keeps does not grow with them.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::Profile;
+use tempfile::TempDir;
+
+mod support;
+use support::{Program, finish, read};
+
+on_each_jdk!(copies_are_one);
+on_jdks!(every_mode generated_classes: on_17 17, on_25 25);
+
+/// All of the heap is resident from the start, so that what grows is native memory; one compiler, with less of its own.
+const JVM: [&str; 5] = [
+    "-Xms48m",
+    "-Xmx48m",
+    "-XX:+AlwaysPreTouch",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+];
+
+/// Rows of `Churn` and its nested classes, once each.
+const ROWS: usize = 60;
+
+/// How a run went.
+struct Churned {
+    profile: Profile,
+    /// Bytes of the profile.
+    file: u64,
+    /// Loaders, threads and resident kilobytes after each part.
+    parts: Vec<[u64; 3]>,
+    name: String,
+}
+
+/// Runs `Churn`: `count` is `loaders 4000`, say.
+fn churn(feature: u32, mode: &str, count: &str, parts: &str, options: &str) -> Result<Churned> {
+    let folder = TempDir::new()?;
+    let file = folder.path().join("profile.pb.gz");
+    let name = format!("JDK {feature}, {mode}, {count}, {options}");
+    let args: Vec<&str> = [mode]
+        .into_iter()
+        .chain(count.split(' '))
+        .chain([parts])
+        .collect();
+    let program = Program::new(feature, "Churn")
+        .options(options)
+        .jvm(&JVM)
+        .args(&args);
+    let output = finish(&mut program.command(&file)?).with_context(|| name.clone())?;
+    ensure!(
+        output.status.success() && output.stderr.is_empty(),
+        "{name}: {output:?}"
+    );
+    let printed = String::from_utf8(output.stdout)?;
+    let numbers = |line: &str| -> Result<[u64; 3]> {
+        let numbers: Result<Vec<u64>, _> = line.split(' ').map(str::parse).collect();
+        numbers?.try_into().ok().context(line.to_owned())
+    };
+    Ok(Churned {
+        profile: read(&file)?,
+        file: fs::metadata(&file)?.len(),
+        parts: printed.lines().map(numbers).collect::<Result<_>>()?,
+        name,
+    })
+}
+
+impl Churned {
+    /// Each call was counted, whatever has become of its class.
+    fn counts_all(&self) -> Result<&Self> {
+        let [loaders, threads, _] = *self.parts.last().context("nothing printed")?;
+        let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
+        for node in self.profile.threads.iter().flat_map(|thread| &thread.nodes) {
+            let method = &self.profile.methods[node.method as usize];
+            *calls.entry(&method.name).or_default() += node.calls;
+        }
+        for (name, expected) in [
+            ("step", 3 * loaders),
+            ("run", loaders),
+            ("m39", loaders),
+            ("brief", threads),
+            ("leaf", 5 * threads),
+        ] {
+            let found = calls.get(name).copied();
+            ensure!(
+                found == Some(expected),
+                "{}: {name} {found:?}, not {expected}",
+                self.name
+            );
+        }
+        Ok(self)
+    }
+
+    /// No more rows than these, and the tree no larger than they make it.
+    fn has_rows(&self, most: usize) -> Result<&Self> {
+        let nodes = self.profile.threads.iter().map(|thread| thread.nodes.len());
+        let nodes: usize = nodes.sum();
+        let own = self.profile.methods.iter();
+        let rows = own
+            .filter(|method| method.class.starts_with("Churn"))
+            .count();
+        ensure!(
+            rows <= most && nodes <= 2 * most,
+            "{}: {rows} rows, {nodes} nodes, not {most}",
+            self.name
+        );
+        let heap = self.profile.header.tracker_bytes;
+        ensure!(
+            heap < 100_000 + 400 * most as u64,
+            "{}: {heap} bytes of the heap",
+            self.name
+        );
+        Ok(self)
+    }
+
+    /// How many loaders the only row of `step` stands for.
+    fn loaders(&self) -> Result<u64> {
+        let mut steps = self
+            .profile
+            .methods
+            .iter()
+            .filter(|method| &*method.name == "step");
+        let step = steps.next().context("no row")?;
+        ensure!(steps.next().is_none(), "{}: two rows", self.name);
+        Ok(step.loaders.into())
+    }
+
+    /// Native memory that was taken between two parts, in kilobytes.
+    fn grown(&self, from: usize, to: usize) -> i64 {
+        let resident = |part: usize| self.parts[part - 1][2].cast_signed();
+        resident(to) - resident(from)
+    }
+}
+
+/// One class in 6000 loaders has one row; native memory does not grow with them. (It grew by 3.7 MB a thousand.)
+fn copies_are_one(feature: u32) -> Result<()> {
+    let run = churn(feature, "same", "loaders 6000", "4", "timing=adaptive")?;
+    run.counts_all()?.has_rows(ROWS)?;
+    ensure!(run.loaders()? == 6000, "{}: {}", run.name, run.loaders()?);
+    ensure!(
+        run.file < 20_000,
+        "{}: a file of {} bytes",
+        run.name,
+        run.file
+    );
+    let grown = run.grown(2, 4);
+    ensure!(grown < 5500, "{}: {grown} KB more", run.name);
+    Ok(())
+}
+
+/// The same however calls are timed and allocations followed, and with snapshots.
+fn every_mode(feature: u32) -> Result<()> {
+    for options in [
+        "timing=exact",
+        "timing=count",
+        "timing=count,snapshot-every=300ms",
+        "timing=adaptive,alloc=exact",
+        "timing=adaptive,alloc=sampled",
+        "timing=adaptive,alloc=live",
+        "timing=count,alloc=live=exact,snapshot-every=1s",
+    ] {
+        let run = churn(feature, "same", "loaders 1500", "2", options)?;
+        run.counts_all()?.has_rows(ROWS)?;
+        ensure!(run.loaders()? == 1500, "{}: {}", run.name, run.loaders()?);
+        ensure!(
+            run.file < 600_000,
+            "{}: a file of {} bytes",
+            run.name,
+            run.file
+        );
+        let Some(allocations) = &run.profile.allocations else {
+            continue;
+        };
+        // By thread, or group of threads, place and type.
+        let own = allocations
+            .sites
+            .iter()
+            .filter(|site| site.type_name.starts_with("Churn$W"));
+        let own = own.count();
+        ensure!((0..20).contains(&own), "{}: {own} sites", run.name);
+    }
+    Ok(())
+}
+
+/// Each time another class, or a loader of another name: from some hundred gone on they share their rows.
+fn generated_classes(feature: u32) -> Result<()> {
+    for (mode, name, expected) in [
+        (
+            "generated",
+            "Churn$Work#",
+            "classes of loaders that come and go",
+        ),
+        (
+            "named",
+            "Churn$Work000000",
+            "class loaders that come and go",
+        ),
+    ] {
+        let run = churn(feature, mode, "loaders 3000", "10", "timing=count")?;
+        // The heap is collected behind each part: up to two of them are alive at a time.
+        run.counts_all()?.has_rows(42 * 1300)?;
+        let steps = run
+            .profile
+            .methods
+            .iter()
+            .filter(|method| &*method.name == "step");
+        let most = steps
+            .max_by_key(|method| method.loaders)
+            .context("no row")?;
+        ensure!(
+            &*most.class == name && most.loaders > 1500,
+            "{}: {most:?}",
+            run.name
+        );
+        let notes = &run.profile.header.notes;
+        ensure!(
+            notes.iter().any(|note| note.contains(expected)),
+            "{}: {notes:?}",
+            run.name
+        );
+    }
+    Ok(())
+}
+
+/// Ten minutes each, or as many seconds as `LOADHOOK_SOAK_SECONDS` says: after the first minute nothing grows.
+#[test]
+#[ignore = "takes ten minutes for each of LOADHOOK_SOAK_OPTIONS"]
+fn soak() -> Result<()> {
+    let variable = |name: &str, default: &str| std::env::var(name).unwrap_or(default.to_owned());
+    let seconds = variable("LOADHOOK_SOAK_SECONDS", "600");
+    let feature = variable("LOADHOOK_SOAK_JDK", "17").parse()?;
+    let options = variable(
+        "LOADHOOK_SOAK_OPTIONS",
+        "timing=adaptive timing=count,alloc=live=exact,snapshot-every=10s",
+    );
+    let mode = variable("LOADHOOK_SOAK_MODE", "same");
+    for options in options.split(' ') {
+        let run = churn(feature, &mode, &format!("seconds {seconds}"), "10", options)?;
+        println!(
+            "{}: {} rows, a file of {} bytes",
+            run.name,
+            run.profile.methods.len(),
+            run.file
+        );
+        for [loaders, threads, resident] in &run.parts {
+            println!("{loaders:>9} loaders {threads:>9} threads {resident:>9} KB");
+        }
+        run.counts_all()?;
+        let grown = run.grown(1, 10);
+        ensure!(grown < 30_000, "{}: {grown} KB more", run.name);
+    }
+    Ok(())
+}
