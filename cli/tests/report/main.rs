@@ -207,7 +207,11 @@ fn several_runs_of_two_sides_are_compared() {
         &["--top: options stand before the --, behind it profiles only"],
     );
     let without = report(&["a.pb.gz", "--", "b.pb.gz"]);
-    without.expect(1, "", &["add --merge to sum them, or --diff to compare them"]);
+    without.expect(
+        1,
+        "",
+        &["add --merge to sum them, or --diff to compare them"],
+    );
 }
 
 /// The page is the later profile's, coloured by the earlier one.

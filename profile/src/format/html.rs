@@ -150,12 +150,7 @@ fn data(view: &View<'_>, options: &Options<'_>) -> Value {
 }
 
 /// The threads, and how many nodes they lack.
-fn threads(
-    lanes: &[Lane],
-    counts: bool,
-    is_diff: bool,
-    top: Option<usize>,
-) -> (Vec<Value>, usize) {
+fn threads(lanes: &[Lane], counts: bool, is_diff: bool, top: Option<usize>) -> (Vec<Value>, usize) {
     let most = top.unwrap_or(MOST_NODES).min(MOST_NODES);
     let mut heaviest = Heaviest::of(lanes, most);
     let threads = lanes
