@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use common::{done, folder, loadhook};
-use loadhook_tests::browser::run;
+use loadhook_tests::browser::{run, run_in};
 use support::{OBJECT, Writer};
 
 const THREAD: u64 = 0x140;
@@ -100,14 +100,14 @@ fn classes_sort_and_filter() {
     let expected = format!(
         "true
 9 objects · 1.2 KB · dumped 2001-09-09 01:46:40 UTC · ids of 8 bytes
-88.8 % | 1,080 | 3 | 1,080 | byte[]
-4.6 % | 56 | 2 | 1,144 | java.lang.Object[]
-3.9 % | 48 | 2 | 112 | java.lang.String
-1.3 % | 16 | 1 | 16 | {evil}
-1.3 % | 16 | 1 | 72 | java.lang.Thread
-4.6 % | 56 | 2 | 1,144 | java.lang.Object[]
-1.3 % | 16 | 1 | 16 | {evil}
-3.9 % | 48 | 2 | 112 | java.lang.String
+88.8 % | 1.1 KB | 3 | 1.1 KB | byte[]
+4.6 % | 56 bytes | 2 | 1.1 KB | java.lang.Object[]
+3.9 % | 48 bytes | 2 | 112 bytes | java.lang.String
+1.3 % | 16 bytes | 1 | 16 bytes | {evil}
+1.3 % | 16 bytes | 1 | 72 bytes | java.lang.Thread
+4.6 % | 56 bytes | 2 | 1.1 KB | java.lang.Object[]
+1.3 % | 16 bytes | 1 | 16 bytes | {evil}
+3.9 % | 48 bytes | 2 | 112 bytes | java.lang.String
 String
 1 found"
     );
@@ -131,25 +131,173 @@ fn the_tree_of_objects_opens() {
         return seen.join('\n\n');
     "#;
     let expected = "\
-94.1 % | 1,144 | 32 | ▸java.lang.Object[] 0x2000
-5.9 % | 72 | 16 | ▸java.lang.Thread 0x1200
-0.0 % | 0 | 0 | class test.Pair 0x100
-0.0 % | 0 | 0 | class java.lang.Object[] 0x110
-0.0 % | 0 | 0 | class java.lang.String 0x130
+94.1 % | 1.1 KB | 32 bytes | ▸java.lang.Object[] 0x2000
+5.9 % | 72 bytes | 16 bytes | ▸java.lang.Thread 0x1200
+0.0 % | 0 bytes | 0 bytes | class test.Pair 0x100
+0.0 % | 0 bytes | 0 bytes | class java.lang.Object[] 0x110
+0.0 % | 0 bytes | 0 bytes | class java.lang.String 0x130
 
-94.1 % | 1,144 | 32 | ▾java.lang.Object[] 0x2000
-  85.5 % | 1,040 | 24 | ▾java.lang.Object[] 0x2100
-    83.6 % | 1,016 | 1,016 | byte[] 0x2200
-  4.6 % | 56 | 24 | ▸java.lang.String 0x1020
+94.1 % | 1.1 KB | 32 bytes | ▾java.lang.Object[] 0x2000
+  85.5 % | 1.0 KB | 24 bytes | ▾java.lang.Object[] 0x2100
+    83.6 % | 1,016 bytes | 1,016 bytes | byte[] 0x2200
+  4.6 % | 56 bytes | 24 bytes | ▸java.lang.String 0x1020
 
 5
 
-83.6 % | 1,016 | 1,016 | byte[] 0x2200
-2.6 % | 32 | 32 | byte[] 0x8000
-2.6 % | 32 | 32 | byte[] 0x8200
+83.6 % | 1,016 bytes | 1,016 bytes | byte[] 0x2200
+2.6 % | 32 bytes | 32 bytes | byte[] 0x8000
+2.6 % | 32 bytes | 32 bytes | byte[] 0x8200
 
 3 found";
     assert_eq!(run(&page(&dump(), &[]).0, script), expected);
+}
+
+/// The lines of what is shown beside a view: headings, paragraphs, rows and items.
+const DETAILS: &str = r#"
+    const details = () => [...document.querySelectorAll('#details-content :is(h2, h3, p, tr, li)')].map((part) =>
+        part.tagName === 'TR' ? [...part.children].map((cell) => cell.textContent).join(' | ') : part.textContent).join('\n');
+    const open = (what) => { location.hash = what; route(); return details(); };
+"#;
+
+#[test]
+fn a_class_has_its_instances_and_an_object_its_fields() {
+    let script = DETAILS.to_owned()
+        + r#"
+        const seen = [document.getElementById('details').hidden];
+        const link = [...document.querySelectorAll('#class-rows a')].find((a) => a.textContent === 'java.lang.String');
+        seen.push(open(link.hash), document.getElementById('details').hidden);
+        const [first] = document.querySelectorAll('#details-content a');
+        seen.push(first.hash, open(first.hash), open('#objects/0x1200'), open('#objects/0x2200'));
+        seen.push(document.getElementById('objects').hidden, open('#objects/0x9999'), document.getElementById('details').hidden);
+        return seen.join('\n');
+    "#;
+    let expected = r#"true
+java.lang.String
+2 instances · 48 bytes · retaining 112 bytes (9.2 %)
+Instances that retain most
+retained | bytes | object
+56 bytes | 24 bytes | java.lang.String 0x1000 "<b>worker</b>"
+56 bytes | 24 bytes | java.lang.String 0x1020 "<b>worker</b>"
+false
+#classes/0x1000
+java.lang.String 0x1000
+24 bytes, retains 56 bytes (4.6 %) · all instances of its class
+"<b>worker</b>" · length 13
+Fields
+name | type | value
+value | byte[] | byte[] 0x8000 {60, 98, 62, 119, 111, 114, 107, 101, 114, 60, 47, 98, 62}
+coder | byte | 0
+Referred to by 1 object
+name of java.lang.Thread 0x1200
+Way to the root
+↑ name of java.lang.Thread 0x1200
+root: thread "<b>worker</b>" 0x1200
+java.lang.Thread 0x1200
+16 bytes, retains 72 bytes (5.9 %) · all instances of its class
+Fields
+name | type | value
+name | java.lang.String | java.lang.String 0x1000 "<b>worker</b>"
+Referred to by 0 objects
+Way to the root
+root: thread "<b>worker</b>" 0x1200
+byte[] 0x2200
+1,016 bytes, retains 1,016 bytes (83.6 %) · all instances of its class
+{7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,…} · length 1,000
+Referred to by 1 object
+[0] of java.lang.Object[] 0x2100
+Way to the root
+↑ [0] of java.lang.Object[] 0x2100
+↑ [0] of java.lang.Object[] 0x2000
+root: variable of thread "<b>worker</b>" 0x1200 in java.lang.Thread.park(Thread.java:7)
+false
+
+true"#;
+    assert_eq!(run(&page(&dump(), &[]).0, &script), expected);
+}
+
+/// A chain to an array with objects of two classes, and many roots of one class.
+#[test]
+fn suspects_are_told_with_their_accumulation_point() {
+    let mut writer = Writer::new();
+    writer.pair(0x1000, 0x2000, 0);
+    writer.root(0x03, 0x1000, &[1, 0]);
+    let arrays: Vec<u64> = (0..10).map(|at| 0x10_0000 + 0x1000 * at).collect();
+    writer.object_array(0x2000, &[&arrays[..], &[0x3000]].concat());
+    for id in &arrays {
+        writer.bytes(*id, &[1; 984]);
+    }
+    writer.pair(0x3000, 0, 0);
+    // 100 pairs that only roots dominate: two arrays have all of them.
+    let pairs: Vec<u64> = (0..100).map(|at| 0x20_0000 + 0x20 * at).collect();
+    writer.object_array(0x4000, &pairs);
+    writer.object_array(0x5000, &pairs);
+    for id in &pairs {
+        writer.pair(*id, 0, 0);
+    }
+    writer.root(0x01, 0x4000, &[0, 0]);
+    writer.root(0x01, 0x5000, &[0, 0]);
+    let script = r#"
+        show('suspects');
+        const shown = [...document.querySelectorAll('#suspect-rows :is(p, h3, li)')].map((part) => part.textContent);
+        return shown.join('\n');
+    "#;
+    let shown = run(&page(&writer.finish(), &[]).0, script);
+    let expected = "\
+test.Pair 0x1000 retains 9.9 KB (75.8 %). Nearly all of it comes together in java.lang.Object[] 0x2000, \
+which retains 9.9 KB. There it fans out: 10 objects of byte[] below it retain 9.8 KB.
+Right below the accumulation point
+10 objects of byte[] · retain 9.8 KB · the largest byte[] 0x100000
+1 object of test.Pair · retains 24 bytes · test.Pair 0x3000
+100 objects of test.Pair together retain 2.3 KB (18.0 %); each of them alone less than 10 %. \
+Nearly all ways to them go through java.lang.Object[] 0x4000.
+The largest of them
+";
+    assert!(shown.starts_with(expected), "{shown}");
+    assert!(
+        shown.contains("\ntest.Pair 0x200000 · retains 24 bytes"),
+        "{shown}"
+    );
+}
+
+/// On a narrow screen nothing is wider than it; a name that does not fit is cut at its
+/// front, and its details have it whole.
+#[test]
+fn a_narrow_screen_shows_names_and_numbers() {
+    let long = format!(
+        "some/{}/Last",
+        "very/long/package/".repeat(6).trim_end_matches('/')
+    );
+    let mut writer = Writer::new();
+    writer.text(70, &long);
+    writer.load_class(70, 0x300, 70);
+    writer.class(0x300, 0, &[], &[]);
+    writer.instance(0x1000, 0x300, &[]);
+    writer.root(0x03, 0x1000, &[1, 0]);
+    let script = DETAILS.to_owned()
+        + r#"
+        // Browsers have no windows of less than 500 pixels without a head.
+        document.body.style.width = '400px';
+        const width = document.body.clientWidth;
+        const seen = [innerWidth, width];
+        for (const name of ['classes', 'objects']) {
+            show(name);
+            const cells = [...document.querySelectorAll(`#${name} td`)];
+            seen.push(cells.every((cell) => cell.getBoundingClientRect().right <= width + 1));
+            const cell = cells.find((cell) => cell.textContent.includes('very.long'));
+            const box = cell.getBoundingClientRect();
+            const text = cell.querySelector('bdi').getBoundingClientRect();
+            // Its end is in view, its front is not.
+            seen.push(box.left >= 0 && text.right <= box.right + 1, text.left < box.left);
+        }
+        seen.push(open('#objects/0x1000').split('\n')[0]);
+        const panel = document.getElementById('details');
+        seen.push(panel.scrollWidth <= width, document.body.scrollWidth <= width);
+        return seen.join('\n');
+    "#;
+    let shown = run_in(&page(&writer.finish(), &[]).0, &script, [500, 800]);
+    let name = long.replace('/', ".");
+    let expected = format!("500\n400\n{}{name} 0x1000\ntrue\ntrue", "true\n".repeat(6));
+    assert_eq!(shown, expected);
 }
 
 #[test]
@@ -168,7 +316,7 @@ fn duplicates_and_threads_are_there() {
         return seen.join('\n');
     "#;
     let expected = r#"56 bytes wasted by 2 strings of 1 values · 0 bytes wasted by 0 arrays of 0 values
-4.6 % | 56 | 2 | 56 | "<b>worker</b>"
+4.6 % | 56 bytes | 2 | 56 bytes | "<b>worker</b>"
 ▸"<b>worker</b>" java.lang.Thread 0x1200
 ▾"<b>worker</b>" java.lang.Thread 0x1200
 ▾java.lang.Thread.park(Thread.java:7)
@@ -208,13 +356,13 @@ fn a_later_dump_adds_what_changed() {
         "false
 6 of 6 classes changed till b.hprof: 2 objects · 2.0 KB · dumped 2001-09-09 01:46:40 UTC. \
 + is more there; bytes and instances are those there.
-+936 | 2,016 | −2 | 1 | byte[]
-+24 | 24 | +1 | 1 | test.Pair
-−16 | 0 | −1 | 0 | {}
-−16 | 0 | −1 | 0 | java.lang.Thread
-−48 | 0 | −2 | 0 | java.lang.String
-−56 | 0 | −2 | 0 | java.lang.Object[]
-−56 | 0 | −2 | 0 | java.lang.Object[]",
++936 bytes | 2.0 KB | −2 | 1 | byte[]
++24 bytes | 24 bytes | +1 | 1 | test.Pair
+−16 bytes | 0 bytes | −1 | 0 | {}
+−16 bytes | 0 bytes | −1 | 0 | java.lang.Thread
+−48 bytes | 0 bytes | −2 | 0 | java.lang.String
+−56 bytes | 0 bytes | −2 | 0 | java.lang.Object[]
+−56 bytes | 0 bytes | −2 | 0 | java.lang.Object[]",
         evil()
     );
     assert_eq!(run(&both, script), expected);
@@ -260,7 +408,7 @@ fn what_is_left_out_is_said() {
 202
 … 19,800 more
 20000
-smaller objects: 234.4 KB";
+smaller objects: 234 KB";
     assert_eq!(run(&page(&writer.finish(), &[]).0, script), expected);
 }
 
@@ -280,8 +428,8 @@ fn what_fits_no_page_is_refused() {
             "error: ./a.hprof: the output would replace the dump; give -o another name",
         ),
         (
-            &["--all"],
-            "error: a.hprof: --all, --via and --max-memory are for dumping a process; give a process id",
+            &["--max-memory", "1k"],
+            "error: a.hprof: --via and --max-memory are for dumping a process; give a process id",
         ),
     ] {
         let refused = done(&mut loadhook(

@@ -11,14 +11,17 @@ use crate::graph::Graph;
 use crate::input::number;
 use crate::links::Links;
 use crate::reader::{Header, Visitor, read_part};
-use crate::survey::What;
+use crate::survey::{Survey, What};
+
+/// Strings and arrays of numbers whose contents are read; what those hold is kept in memory.
+const MOST_TEXTS: usize = 50_000;
 
 /// What is read of some objects.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
     /// Fields of each object, elements of arrays of references.
     pub fields: HashMap<u32, Fields>,
-    /// Characters of strings, elements of arrays of numbers.
+    /// Characters of strings, elements of arrays of numbers; of the first 50,000.
     pub contents: HashMap<u32, Contents>,
     /// By which field the first object of a pair refers to the second.
     pub links: HashMap<(u32, u32), String>,
@@ -75,25 +78,7 @@ impl Graph {
         pairs: &[(u32, u32)],
     ) -> Result<Details, Error> {
         let string_class = StringClass::of(&self.survey);
-        let is_string = |object: u32| match (&string_class, self.what(object)) {
-            (Some(strings), What::Instance(class)) => strings.class == class,
-            _ => false,
-        };
-        let mut strings: HashSet<u32> = HashSet::new();
-        let mut arrays: HashSet<u32> = HashSet::new();
-        for object in objects {
-            match self.what(*object) {
-                What::Array(class)
-                    if crate::survey::Survey::element_type(class) != Type::Object =>
-                {
-                    arrays.insert(*object);
-                }
-                _ => {
-                    let beside = self.references(*object).into_iter().take(most + 1);
-                    strings.extend(beside.chain([*object]).filter(|object| is_string(*object)));
-                }
-            }
-        }
+        let (strings, arrays) = self.with_texts(objects, most, string_class.as_ref());
         let of_strings = |string: &u32| self.references(*string);
         let values = strings
             .iter()
@@ -144,6 +129,36 @@ impl Graph {
             fields: reading.fields,
             contents,
         })
+    }
+
+    /// Strings among some objects and their fields, and arrays of numbers among them.
+    fn with_texts(
+        &self,
+        objects: &[u32],
+        most: usize,
+        string_class: Option<&StringClass>,
+    ) -> (HashSet<u32>, HashSet<u32>) {
+        let is_string = |object: u32| match (string_class, self.what(object)) {
+            (Some(strings), What::Instance(class)) => strings.class == class,
+            _ => false,
+        };
+        let mut strings: HashSet<u32> = HashSet::new();
+        let mut arrays: HashSet<u32> = HashSet::new();
+        for object in objects {
+            if strings.len() + arrays.len() >= MOST_TEXTS {
+                break;
+            }
+            match self.what(*object) {
+                What::Array(class) if Survey::element_type(class) != Type::Object => {
+                    arrays.insert(*object);
+                }
+                _ => {
+                    let beside = self.references(*object).into_iter().take(most + 1);
+                    strings.extend(beside.chain([*object]).filter(|object| is_string(*object)));
+                }
+            }
+        }
+        (strings, arrays)
     }
 }
 

@@ -64,10 +64,13 @@ impl Histogram {
             let Some(count) = counts.get(&class.class_id) else {
                 continue;
             };
-            class.instances = class.instances.saturating_sub(count.instances);
-            class.bytes = class.bytes.saturating_sub(count.bytes);
-            self.left_out.instances += count.instances;
-            self.left_out.bytes += count.bytes;
+            // No more than there are, in a dump whose classes have the numbers of others.
+            let instances = count.instances.min(class.instances);
+            let bytes = count.bytes.min(class.bytes);
+            class.instances -= instances;
+            class.bytes -= bytes;
+            self.left_out.instances += instances;
+            self.left_out.bytes += bytes;
         }
         self.classes.retain(|count| count.instances > 0);
         self.classes.sort_by(larger_first);

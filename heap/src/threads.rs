@@ -94,10 +94,8 @@ impl Threads {
         if cut_off.is_some() {
             stacks.take_nameless();
         }
-        let (left_out, histogram) = profiler.find(&stacks.survey, &open)?;
-        let is_shown = |id: &u64| left_out.binary_search(id).is_err();
-        stacks.threads.retain(|_, (id, _)| is_shown(id));
-        stacks.locals.retain(|root| is_shown(&root.id));
+        let mut histogram = stacks.leave_out(profiler, &open)?;
+        histogram.dump_bytes = dump_bytes;
         let survey = &stacks.survey;
         let strings = StringClass::of(survey);
         let threads = stacks.threads.values().map(|(id, _)| *id);
@@ -160,14 +158,10 @@ impl Threads {
                 locals: of_threads.remove(serial).unwrap_or_default(),
             });
         }
-        threads.sort_by(|a, b| (&a.name, a.serial).cmp(&(&b.name, b.serial)));
         if !matches!(profiler, Profiler::Shown) {
             threads.retain(|thread| !is_agents(thread));
         }
-        let histogram = histogram.unwrap_or_else(|| Histogram {
-            dump_bytes,
-            ..of_survey(survey)
-        });
+        threads.sort_by(|a, b| (&a.name, a.serial).cmp(&(&b.name, b.serial)));
         Ok((Threads { histogram, threads }, cut_off))
     }
 }
@@ -247,6 +241,20 @@ impl Stacks {
             taken: HashSet::new(),
             locals: Vec::new(),
         }
+    }
+
+    /// Leaves threads and variables of the profiler's own out, and gives the histogram
+    /// without its objects.
+    fn leave_out<R: Read>(
+        &mut self,
+        profiler: Profiler,
+        open: impl Fn() -> io::Result<R>,
+    ) -> Result<Histogram, Error> {
+        let (left_out, histogram) = profiler.find(&self.survey, open)?;
+        let is_shown = |id: &u64| left_out.binary_search(id).is_err();
+        self.threads.retain(|_, (id, _)| is_shown(id));
+        self.locals.retain(|root| is_shown(&root.id));
+        Ok(histogram.unwrap_or_else(|| of_survey(&self.survey)))
     }
 
     /// The frames of a thread.

@@ -9,7 +9,7 @@ use std::slice::from_ref;
 
 use loadhook_profile::format::{Format, Options, difference_page};
 use loadhook_profile::{Method, Profile};
-use loadhook_tests::browser::{run, run_wide};
+use loadhook_tests::browser::{run, run_in};
 
 fn page(profile: &Profile) -> String {
     common::text(Format::Html, profile, &Options::default())
@@ -282,7 +282,7 @@ fn narrow_windows_show_names() {
         const { top, bottom } = document.getElementById('details').getBoundingClientRect();
         return [...forms, tree, scrolled, seen(), isWhole, top > 300 && bottom <= innerHeight + 1, document.getElementById('details-name').textContent].join('\n');
     "#;
-    let seen = run_wide(&page(&common::small()), &format!("{HANDS}{script}"), 500);
+    let seen = run_in(&page(&common::small()), &format!("{HANDS}{script}"), [500, 800]);
     insta::assert_snapshot!(seen);
 }
 

@@ -11,16 +11,16 @@ use std::process::Command;
 /// Where there is no `chromium`, or it shows no page.
 #[must_use]
 pub fn run(page: &str, script: &str) -> String {
-    run_wide(page, script, 1200)
+    run_in(page, script, [1200, 800])
 }
 
-/// The same in a window of another width, at least 500 pixels.
+/// The same in a window of another width and height.
 ///
 /// # Panics
 ///
 /// As [`run`].
 #[must_use]
-pub fn run_wide(page: &str, script: &str, width: u32) -> String {
+pub fn run_in(page: &str, script: &str, window: [u32; 2]) -> String {
     let errors = "<script>addEventListener('error', (e) => { \
         document.documentElement.dataset.result ??= 'error: ' + e.message; });</script>";
     let driver = format!(
@@ -33,7 +33,7 @@ pub fn run_wide(page: &str, script: &str, width: u32) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("report.html");
     std::fs::write(&file, page).expect("the folder is ours");
-    let dom = chromium(&file, folder.path(), width);
+    let dom = chromium(&file, folder.path(), window);
     let (_, result) = dom
         .split_once("data-result=\"")
         .unwrap_or_else(|| panic!("no result: {dom:.2000}"));
@@ -45,7 +45,7 @@ pub fn run_wide(page: &str, script: &str, width: u32) -> String {
         .replace("&amp;", "&")
 }
 
-fn chromium(file: &Path, folder: &Path, width: u32) -> String {
+fn chromium(file: &Path, folder: &Path, [width, height]: [u32; 2]) -> String {
     let output = Command::new("chromium")
         .args([
             "--headless",
@@ -58,7 +58,7 @@ fn chromium(file: &Path, folder: &Path, width: u32) -> String {
             "--disable-sync",
             "--dump-dom",
         ])
-        .arg(format!("--window-size={width},800"))
+        .arg(format!("--window-size={width},{height}"))
         .arg(format!(
             "--user-data-dir={}",
             folder.join("browser").display()

@@ -81,7 +81,7 @@ fn kept(graph: &Graph, found: &Dominators, out: &mut dyn Write) -> io::Result<()
     head(&graph.histogram, out)?;
     match found.loose() {
         0 => Ok(()),
-        loose => writeln!(out, "{} {LOOSE}\n", count(loose.into())),
+        loose => writeln!(out, "{} {LOOSE}\n", count(loose)),
     }
 }
 

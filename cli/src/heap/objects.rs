@@ -17,6 +17,8 @@ use super::source::Source;
 
 /// Objects of the tree.
 pub(super) const MOST_ROWS: usize = 20_000;
+/// Objects that are named at all, about: when there are so many, no more fields are added.
+const MOST_NAMED: usize = 100_000;
 /// Objects with their fields.
 const MOST_DETAILS: usize = 10_000;
 /// Of these, how many because they retain most; the others are instances of classes.
@@ -78,6 +80,9 @@ pub(super) fn collect(
     }
     let mut all = Map::new();
     for ((object, (first, count)), way) in detailed.iter().zip(&referrers).zip(&steps) {
+        if page.objects.len() >= MOST_NAMED {
+            break;
+        }
         let value = page.details(*object, first, *count, way, &ways, threads);
         all.insert(page.place(*object).to_string(), value);
     }
@@ -273,8 +278,8 @@ impl Page<'_> {
         for (place, object) in objects.iter().enumerate() {
             if let Some(contents) = self.details.contents.get(object) {
                 let more = if contents.is_cut { "…" } else { "" };
-                let text = clipped(&printable(&contents.text), LONGEST_VALUE);
-                let text = json!([format!("{text}{more}"), contents.length]);
+                let text = format!("{}{more}", printable(&contents.text));
+                let text = json!([clipped(&text, LONGEST_VALUE), contents.length]);
                 texts.insert(place.to_string(), text);
             }
         }

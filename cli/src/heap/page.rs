@@ -20,7 +20,7 @@ use super::{diff, duplicates, json, kept, objects, report, threads};
 const PAGE: &str = include_str!("page/page.html");
 const SCRIPT: &str = include_str!("page/page.js");
 
-/// What a page gets at most: some 5 to 15 MB, which browsers take; see also objects.rs.
+/// What a page gets at most: some 2 to 10 MB, which browsers take; see also objects.rs.
 const MOST_CLASSES: usize = 20_000;
 const MOST_DUPLICATES: usize = 2_000;
 const MOST_THREADS: usize = 1_000;

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use loadhook_heap::{
-    Dominators, Duplicate, Duplicates, Error, Graph, Histogram, Thread, Threads, Visitor, Waste,
-    histogram, read,
+    Dominators, Duplicate, Duplicates, Error, Graph, Histogram, Profiler, Thread, Threads, Visitor,
+    Waste, histogram, read,
 };
 
 /// Objects above which dominators are not looked for in the simple way too.
@@ -80,8 +80,59 @@ pub fn dump(data: &[u8]) -> bool {
         .links(data, &longest)
         .expect("it could be read before");
     assert_eq!(links.len(), longest.len().saturating_sub(1));
+    page(data, &graph, &found);
     graph.check().expect("there is room");
+    left_out(graph);
     true
+}
+
+/// What the page shows agrees with what single questions tell.
+fn page(data: &[u8], graph: &Graph, found: &Dominators) {
+    let ways = graph.ways().expect("there is room");
+    let objects: Vec<u32> = (0..graph.len()).take(FEW as usize).collect();
+    let referrers = graph.referrers(&objects, 3);
+    let mut pairs = Vec::new();
+    for (object, (first, count)) in objects.iter().zip(&referrers) {
+        assert_eq!(
+            ways.root(*object).is_some(),
+            found.retained(*object).is_some()
+        );
+        assert!(
+            ways.before(*object)
+                .is_none_or(|from| graph.references(from).contains(object))
+        );
+        assert!(first.len() <= 3 && first.len() as u64 <= *count);
+        assert!(
+            first
+                .iter()
+                .all(|from| graph.references(*from).contains(object))
+        );
+        pairs.extend(first.iter().map(|from| (*from, *object)));
+    }
+    let details = graph.details(data, &objects, 5, &pairs);
+    let details = details.expect("it could be read before");
+    for fields in details.fields.values() {
+        assert!(fields.first.len() <= 5 && fields.first.len() as u64 <= fields.count);
+    }
+    for suspect in found.suspects(&ways) {
+        assert!(suspect.retained > 0 && suspect.count >= suspect.objects.len() as u64);
+        if suspect.count == 1 {
+            let is_below = |pair: &[u32]| found.dominator(pair[1]) == Some(pair[0]);
+            assert!(suspect.down.windows(2).all(is_below));
+        }
+    }
+}
+
+/// The profiler's own objects and all others are those of the dump.
+fn left_out(mut graph: Graph) {
+    let all = graph.histogram.instances();
+    graph.leave_out_profiler().expect("there is room");
+    let histogram = &graph.histogram;
+    assert_eq!(histogram.instances() + histogram.left_out.instances, all);
+    let found = graph.dominators().expect("there is room");
+    let largest = found.largest(usize::MAX);
+    assert!(!largest.iter().any(|object| graph.is_left_out(*object)));
+    graph.check().expect("there is room");
 }
 
 /// None, little or much: up to 16 MB, the bytes say how much.
@@ -120,7 +171,7 @@ impl Whole<'_> {
 
 /// Rows add up to what is said of all.
 fn duplicates(data: &[u8], whole: &Whole) {
-    let read = |top| Duplicates::read(|| Ok(data), top, 1 << 30);
+    let read = |top| Duplicates::read(|| Ok(data), top, 1 << 30, Profiler::Shown);
     let Some(all) = whole.agrees(read(usize::MAX)) else {
         return;
     };
@@ -148,7 +199,7 @@ fn duplicates(data: &[u8], whole: &Whole) {
 
 /// In order, and each object once a frame.
 fn threads(data: &[u8], whole: &Whole) {
-    let Some(all) = whole.agrees(Threads::read(|| Ok(data))) else {
+    let Some(all) = whole.agrees(Threads::read(|| Ok(data), Profiler::Shown)) else {
         return;
     };
     assert_eq!(all.histogram, *whole.counts);
