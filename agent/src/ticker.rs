@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::options::{Clock, Options, Timing};
+use crate::options::{Options, Timing};
 
 /// The last tick and the one before, 0 until there is one, and the spread.
 static TICKS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
@@ -19,7 +19,7 @@ const SHIFT: u32 = 13;
 /// Starts ticking if the tracker needs ticks and gives the memory's address,
 /// else 0. `now` is what the VM's clock shows.
 pub(crate) fn start(options: &Options, now: i64) -> i64 {
-    if options.timing != Some(Timing::Adaptive) || options.clock != Clock::Wall {
+    if options.timing != Some(Timing::Adaptive) {
         return 0;
     }
     let began = Instant::now();

@@ -30,6 +30,9 @@
 //! the better known. The sum of all self times is then the sum of the
 //! roots' totals, and no callee exceeds its caller.
 //!
+//! **The smallest error.** Before that, what calls' times leave to a node is combined with
+//! what ticks tell of it: see `figures/ticks.rs`.
+//!
 //! **A node that was never timed** (it overflowed, was entered and not yet left,
 //! or is a virtual thread's, by the CPU clock) has no time of its own; its
 //! callees' time is taken from its caller's. By the CPU clock a node can have timed
@@ -48,6 +51,9 @@ pub struct Figure {
     pub total_ns: f64,
     /// Variance of `self_ns` from sampling, in ns².
     pub self_variance: f64,
+    /// More variance of `self_ns`, once for a method however many nodes it has: no
+    /// tick met it may mean that one nearly did.
+    pub once_variance: f64,
     /// Variance of `total_ns` from sampling, in ns².
     pub total_variance: f64,
     /// Whether the times rest on a sample of the calls.
@@ -100,9 +106,19 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
         figures[at].recursion = above.or(recursive.then_some(at as u32));
         figures[at].untimed = node.timed == 0;
         figures[at].timed_calls = timed_calls(node, header.clock);
-        errors(nodes, at, &back, header.timing, &mut figures);
+        let known = figures[at].timed_calls;
+        let sampled = header.timing == Timing::Adaptive && 0 < node.timed && node.timed < known;
+        figures[at].estimated = sampled || node.variance > 0.0;
     }
-    let own = own_times(nodes, header, back, &figures);
+    let mut own = Corrections::told(nodes, header, &back, &figures).own;
+    ticks::settle(nodes, header, &back, &mut own, &mut figures);
+    for ((own, node), figure) in own.iter_mut().zip(nodes).zip(&figures) {
+        if node.timed == 0 {
+            *own = 0.0;
+        } else if figure.timed_calls < node.calls {
+            *own = own.max(0.0);
+        }
+    }
     spread(nodes, &own, &mut figures);
     figures
 }
@@ -130,29 +146,6 @@ fn back_ns(nodes: &[Node]) -> Vec<f64> {
     back
 }
 
-/// Fills in the variances; a caller's self time is as uncertain as its own
-/// time and its callees' together. What a method takes that calls itself is in
-/// its own time and in its callees', so that this much of both is certain.
-fn errors(nodes: &[Node], at: usize, back: &[f64], timing: Timing, figures: &mut [Figure]) {
-    let node = &nodes[at];
-    let recursive = node.all_ns as f64 - node.outermost_ns as f64;
-    let total_variance = node.variance * share(node).powi(2);
-    let variance = match recursive > 0.0 && back[at] >= recursive {
-        true => total_variance,
-        false => node.variance,
-    };
-    figures[at].self_variance += variance;
-    figures[at].total_variance = total_variance;
-    let known = figures[at].timed_calls;
-    let sampled = timing == Timing::Adaptive && 0 < node.timed && node.timed < known;
-    figures[at].estimated |= sampled || node.variance > 0.0;
-    if let Some(parent) = node.parent {
-        let parent = &mut figures[parent as usize];
-        parent.self_variance += variance;
-        parent.estimated |= node.variance > 0.0;
-    }
-}
-
 /// Which part of a node's time, hence about of its calls, was not recursive.
 fn share(node: &Node) -> f64 {
     match node.all_ns {
@@ -162,52 +155,68 @@ fn share(node: &Node) -> f64 {
 }
 
 /// Each node's self time without probe costs; it can be negative.
-fn own_times(nodes: &[Node], header: &Header, back: Vec<f64>, figures: &[Figure]) -> Vec<f64> {
-    let costs = header.probe;
-    let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
-        .map(|picoseconds| picoseconds as f64 / 1000.0);
-    let mut own = vec![0.0; nodes.len()];
-    // By outermost recursive node: what recursive calls added, and Σ back.
-    let mut pool = vec![(0.0, 0.0); nodes.len()];
-    for (at, node) in nodes.iter().enumerate() {
-        let calls = node.calls as f64;
-        let mut added = outside * calls;
-        if node.timed > 0 {
-            own[at] += node.all_ns as f64 - node.child_ns as f64 - inside * calls;
-            if header.timing == Timing::Adaptive {
-                added += 2.0 * read * node.timed as f64 - inside * calls;
+struct Corrections {
+    own: Vec<f64>,
+}
+
+impl Corrections {
+    /// By the clock: a timed call stands for others, and so does what is `inside` it.
+    fn told(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
+        let rest = |node: &Node| match node.timed {
+            0 => 0.0,
+            _ => node.all_ns as f64 - node.child_ns as f64,
+        };
+        let calls = |node: &Node| if node.timed > 0 { node.calls } else { 0 };
+        Self::new(nodes, header, back, figures, rest, calls)
+    }
+
+    /// By ticks, which met what probes really took.
+    fn real(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
+        let ticked = |node: &Node| node.ticked_ns as f64;
+        Self::new(nodes, header, back, figures, ticked, |node| node.timed)
+    }
+
+    fn new(
+        nodes: &[Node],
+        header: &Header,
+        back: &[f64],
+        figures: &[Figure],
+        time: impl Fn(&Node) -> f64,
+        calls_inside: impl Fn(&Node) -> u64,
+    ) -> Self {
+        let costs = header.probe;
+        let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
+            .map(|picoseconds| picoseconds as f64 / 1000.0);
+        let mut own = vec![0.0; nodes.len()];
+        // By outermost recursive node: what recursive calls added, and Σ back.
+        let mut pool = vec![(0.0, 0.0); nodes.len()];
+        for (at, node) in nodes.iter().enumerate() {
+            let within = inside * calls_inside(node) as f64;
+            let mut added = outside * node.calls as f64;
+            own[at] += time(node) - within;
+            if node.timed > 0 && header.timing == Timing::Adaptive {
+                added += 2.0 * read * node.timed as f64 - within;
+            }
+            let by_parent = share(node);
+            if let Some(parent) = node.parent {
+                own[parent as usize] -= added * by_parent;
+            }
+            if let Some(recursion) = figures[at].recursion {
+                let pool = &mut pool[recursion as usize];
+                pool.0 += added * (1.0 - by_parent);
+                pool.1 += back[at].max(0.0);
             }
         }
-        let by_parent = share(node);
-        if let Some(parent) = node.parent {
-            own[parent as usize] -= added * by_parent;
-        }
-        if let Some(recursion) = figures[at].recursion {
-            pool[recursion as usize].0 += added * (1.0 - by_parent);
-        }
-    }
-    let recursions = || figures.iter().map(|f| f.recursion).enumerate();
-    for (at, recursion) in recursions() {
-        if let Some(recursion) = recursion {
-            pool[recursion as usize].1 += back[at].max(0.0);
-        }
-    }
-    for (at, recursion) in recursions() {
-        if let Some(recursion) = recursion {
-            let (added, weight) = pool[recursion as usize];
-            if weight > 0.0 {
-                own[at] -= added * back[at].max(0.0) / weight;
+        for (at, figure) in figures.iter().enumerate() {
+            if let Some(recursion) = figure.recursion {
+                let (added, weight) = pool[recursion as usize];
+                if weight > 0.0 {
+                    own[at] -= added * back[at].max(0.0) / weight;
+                }
             }
         }
+        Corrections { own }
     }
-    for ((own, node), figure) in own.iter_mut().zip(nodes).zip(figures) {
-        if node.timed == 0 {
-            *own = 0.0;
-        } else if figure.timed_calls < node.calls {
-            *own = own.max(0.0);
-        }
-    }
-    own
 }
 
 /// Turns `own` into self times that are not negative and add up, and totals.
@@ -274,6 +283,8 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
 fn granted(given: f64, wanted: f64) -> f64 {
     if wanted > 0.0 { given / wanted } else { 0.0 }
 }
+
+mod ticks;
 
 #[cfg(test)]
 mod tests;

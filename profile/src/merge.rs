@@ -184,6 +184,8 @@ fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[
         sum.outermost_ns = sum.outermost_ns.saturating_add(node.outermost_ns);
         sum.child_ns = sum.child_ns.saturating_add(node.child_ns);
         sum.variance += node.variance;
+        sum.ticked_ns = sum.ticked_ns.saturating_add(node.ticked_ns);
+        sum.ticked_variance += node.ticked_variance;
     }
 }
 

@@ -182,6 +182,11 @@ pub struct Node {
     pub child_ns: u64,
     /// Variance of `all_ns` as an estimate, in ns²; 0 where every call was timed.
     pub variance: f64,
+    /// The node's own time as ticks tell it, which sample the method on top about every
+    /// millisecond; 0 in all nodes of a thread where nobody ticked.
+    pub ticked_ns: u64,
+    /// Variance of `ticked_ns` as an estimate, in ns².
+    pub ticked_variance: f64,
 }
 
 impl Method {

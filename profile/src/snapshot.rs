@@ -2,10 +2,10 @@
 //!
 //! | record | words |
 //! |---|---|
-//! | header | 1, version 1, timing (0 adaptive, 1 exact, 2 count), clock (0 wall, 1 cpu), start in epoch ms, wall ns since, tracker bytes, overflowed calls, inside ps, outside ps, clock read ps |
+//! | header | 1, version 2, timing (0 adaptive, 1 exact, 2 count), clock (0 wall, 1 cpu), start in epoch ms, wall ns since, tracker bytes, overflowed calls, inside ps, outside ps, clock read ps |
 //! | thread | 2, thread id or -1, kind (0 live platform thread, 1 live virtual threads merged, 2 ended group), bytes of name, name in UTF-8, eight bytes a word, first byte highest, padded with zeros |
 //! | processor time | 5, what the thread before it took, in ns; absent where it is unknown |
-//! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double` |
+//! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double`, own ns by ticks, their variance as the former |
 //! | end | 4 |
 //!
 //! The header comes first and once, the end last and once; nodes belong to the
@@ -200,7 +200,7 @@ impl Record<'_> {
 }
 
 fn header(record: &mut Record<'_>) -> Result<Header, Stop> {
-    if record.word()? != 1 {
+    if record.word()? != 2 {
         return Err(Stop::Bad("an unknown version"));
     }
     Ok(Header {
@@ -277,11 +277,17 @@ fn node(record: &mut Record<'_>, index: usize) -> Result<Node, Stop> {
         all_ns: record.natural("a negative time")?,
         outermost_ns: record.natural("a negative time")?,
         child_ns: record.natural("a negative time")?,
-        variance: match f64::from_bits(record.word()?.cast_unsigned()) {
-            variance if variance.is_finite() && variance >= 0.0 => variance,
-            _ => return Err(Stop::Bad("a variance that is none")),
-        },
+        variance: variance(record)?,
+        ticked_ns: record.natural("a negative time")?,
+        ticked_variance: variance(record)?,
     })
+}
+
+fn variance(record: &mut Record<'_>) -> Result<f64, Stop> {
+    match f64::from_bits(record.word()?.cast_unsigned()) {
+        variance if variance.is_finite() && variance >= 0.0 => Ok(variance),
+        _ => Err(Stop::Bad("a variance that is none")),
+    }
 }
 
 #[cfg(test)]

@@ -70,6 +70,7 @@ pub(crate) struct Row {
     /// The part of `total_ns` that the timed calls took.
     pub(crate) timed_ns: f64,
     self_variance: f64,
+    once_variance: f64,
     total_variance: f64,
     pub(crate) estimated: bool,
     /// `total_ns` is what it took at most: calls may have run inside each other.
@@ -84,6 +85,9 @@ pub(crate) struct Folded {
     timed_ns: f64,
     goes_back: bool,
 }
+
+/// From this share of a time on its standard error makes most of it.
+const MOSTLY: f64 = 0.5;
 
 /// A step of a walk through a tree.
 pub(crate) enum Step {
@@ -243,6 +247,7 @@ impl<'p> View<'p> {
                 sum.figure.self_ns += entry.figure.self_ns;
                 sum.figure.total_ns += entry.figure.total_ns;
                 sum.figure.self_variance += entry.figure.self_variance;
+                sum.figure.once_variance = sum.figure.once_variance.max(entry.figure.once_variance);
                 sum.figure.total_variance += entry.figure.total_variance;
                 sum.figure.estimated |= entry.figure.estimated;
                 sum.figure.untimed &= entry.figure.untimed;
@@ -301,6 +306,7 @@ impl<'p> View<'p> {
     fn sort(&self, rows: &mut [Row], sort: Sort) {
         let by_name = |row: &Row| &self.names[row.method as usize];
         let key = |row: &Row| match sort {
+            Sort::SelfTime if self.measure == Measure::Time => row.sure_ns(),
             Sort::SelfTime => row.self_ns,
             Sort::Total => row.total_ns,
             Sort::Calls => row.calls as f64,
@@ -309,6 +315,10 @@ impl<'p> View<'p> {
         };
         rows.sort_by(|a, b| {
             let values = key(b).total_cmp(&key(a));
+            let values = match sort {
+                Sort::SelfTime => values.then(b.self_ns.total_cmp(&a.self_ns)),
+                _ => values,
+            };
             // Where nothing was timed the calls decide.
             let calls = if sort == Sort::Name {
                 std::cmp::Ordering::Equal
@@ -350,6 +360,7 @@ fn focus(mut entries: Vec<Entry>, focused: &[bool]) -> Vec<Entry> {
             let figure = &mut entries[at].figure;
             figure.self_ns = 0.0;
             figure.self_variance = 0.0;
+            figure.once_variance = 0.0;
             figure.total_ns = totals[at].0.min(figure.total_ns);
             figure.timed_ns = figure.timed_ns.min(figure.total_ns);
             figure.total_variance = totals[at].1;
@@ -380,6 +391,17 @@ impl Entry {
     /// the least it took.
     pub(crate) fn is_partial(&self) -> bool {
         self.figure.timed_calls < self.calls
+    }
+
+    /// Whether the total, which a picture shows, is mostly error.
+    pub(crate) fn is_mostly_error(&self) -> bool {
+        let Figure {
+            estimated,
+            total_ns,
+            total_variance,
+            ..
+        } = self.figure;
+        estimated && total_ns > 0.0 && total_variance.sqrt() > MOSTLY * total_ns
     }
 
     /// What makes an entry wide in a picture: its self time, or its calls where
@@ -433,7 +455,17 @@ impl Row {
 
     /// Standard error of `self_ns`.
     pub(crate) fn self_error_ns(&self) -> f64 {
-        self.self_variance.sqrt()
+        (self.self_variance + self.once_variance).sqrt()
+    }
+
+    /// The self time that is left where it is two standard errors less.
+    pub(crate) fn sure_ns(&self) -> f64 {
+        (self.self_ns - 2.0 * self.self_error_ns()).max(0.0)
+    }
+
+    /// Whether the self time is mostly error.
+    pub(crate) fn is_mostly_error(&self) -> bool {
+        self.estimated && self.self_ns > 0.0 && self.self_error_ns() > MOSTLY * self.self_ns
     }
 
     /// Standard error of `total_ns`.
@@ -564,6 +596,7 @@ impl Tree {
                     row.timed_calls = row.timed_calls.saturating_add(figure.timed_calls);
                     row.self_ns += figure.self_ns;
                     row.self_variance += figure.self_variance;
+                    row.once_variance = row.once_variance.max(figure.once_variance);
                     row.estimated |= figure.estimated;
                     if on_path[method as usize] == 0 {
                         row.total_variance += figure.total_variance;

@@ -172,7 +172,7 @@ fn node(line: &str) -> Result<Node> {
         all_ns: u64::try_from(all)?,
         outermost_ns: u64::try_from(outermost)?,
         child_ns: u64::try_from(child)?,
-        variance: 0.0,
+        ..Node::default()
     })
 }
 

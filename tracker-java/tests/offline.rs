@@ -196,7 +196,9 @@ impl Chance {
             all_ns,
             outermost_ns,
             child_ns: self.below(most),
-            variance: 0.0,
+            variance: [0.0, self.below(most) as f64 * 1e4][self.below(2) as usize],
+            ticked_ns: [0, self.below(most)][self.below(2) as usize],
+            ticked_variance: self.below(most) as f64 * 1e6,
         }
     }
 }
@@ -218,6 +220,7 @@ fn figures_are_the_same() -> Result<()> {
                 outside_ps: chance.below(200_000),
                 clock_read_ps: chance.below(50_000),
             },
+            clock: [Clock::Wall, Clock::Cpu][tree / 2 % 2],
             ..Header::default()
         };
         let size = 1 + chance.below(60);
@@ -225,8 +228,9 @@ fn figures_are_the_same() -> Result<()> {
         let probe = header.probe;
         writeln!(
             input,
-            "{} 0 0 0 0 0 {} {} {}",
+            "{} {} 0 0 0 0 {} {} {}",
             tree % 2,
+            tree / 2 % 2,
             probe.inside_ps,
             probe.outside_ps,
             probe.clock_read_ps
@@ -240,8 +244,13 @@ fn figures_are_the_same() -> Result<()> {
             )?;
             writeln!(
                 input,
-                "{} {} {} 0",
-                node.all_ns, node.outermost_ns, node.child_ns
+                "{} {} {} {} {} {}",
+                node.all_ns,
+                node.outermost_ns,
+                node.child_ns,
+                node.variance.to_bits(),
+                node.ticked_ns,
+                node.ticked_variance.to_bits()
             )?;
         }
         let figures = figures(&nodes, &header);

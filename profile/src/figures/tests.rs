@@ -12,7 +12,7 @@ fn node(parent: Option<u32>, calls: u64, [all, outermost, child]: [u64; 3]) -> N
         all_ns: all,
         outermost_ns: outermost,
         child_ns: child,
-        variance: 0.0,
+        ..Node::default()
     }
 }
 
@@ -188,6 +188,49 @@ fn what_a_method_takes_that_calls_itself_is_no_error_of_its_self_time() {
     assert_eq!(figures[0].self_variance, 1e6);
 }
 
+/// A caller that is timed at every call and does nothing itself, and callees whose sample missed
+/// much: ticks found them on top.
+#[test]
+fn errors_of_callees_are_not_their_callers_own_time() {
+    let ms = 1_000_000;
+    let mut nodes = [
+        node(None, 1, [100 * ms, 100 * ms, 100 * ms]),
+        node(Some(0), 24, [100 * ms, 100 * ms, 70 * ms]),
+        node(Some(1), 1_000_000, [40 * ms, 40 * ms, 0]),
+        node(Some(1), 1_000_000, [30 * ms, 30 * ms, 0]),
+    ];
+    for callee in &mut nodes[2..] {
+        callee.timed = 10_000;
+        callee.variance = (30.0 * ms as f64).powi(2);
+    }
+    let header = header(Timing::Adaptive, [0, 0, 0]);
+    let rest = figures(&nodes, &header);
+    assert_eq!(rest[1].self_ns, 30.0 * ms as f64);
+    for (node, ticks) in nodes.iter_mut().zip([0, 0, 60, 40]) {
+        node.ticked_ns = ticks * ms;
+        node.ticked_variance = ticks as f64 * (ms as f64).powi(2);
+    }
+    let settled = figures(&nodes, &header);
+    assert!(settled[1].self_ns < 0.1 * ms as f64, "{:?}", settled[1]);
+    assert!(
+        (settled[2].self_ns / ms as f64 - 60.0).abs() < 2.0,
+        "{:?}",
+        settled[2]
+    );
+    assert!(settled[2].self_variance < rest[2].self_variance / 10.0);
+    let sum: f64 = settled.iter().map(|figure| figure.self_ns).sum();
+    assert!((sum - 100.0 * ms as f64).abs() < 1.0, "{sum}");
+    // An exact rest stays, whatever ticks say.
+    for node in &mut nodes {
+        node.timed = node.calls;
+        node.variance = 0.0;
+    }
+    assert_eq!(
+        selfs(&nodes, &header),
+        rest.iter().map(|f| f.self_ns).collect::<Vec<_>>()
+    );
+}
+
 #[test]
 fn mutual_recursion_has_totals_beyond_its_subtree() {
     // a → b → a → b, 100 ns each: a folded into one node, b below it.
@@ -273,12 +316,16 @@ fn counted_calls_have_no_times() {
 prop_compose! {
     /// Any tree at all, consistent or not.
     fn any_nodes()(rows in proptest::collection::vec(
-        (any::<u32>(), 1u64..1_000, 0u64..1_000, [0u64..1_000_000, 0..1_000_000, 0..1_000_000]),
+        (any::<u32>(), 1u64..1_000, 0u64..1_000, [0u64..1_000_000, 0..1_000_000, 0..1_000_000],
+            [0u64..1_000_000, 0..1_000_000]),
         1..60,
     )) -> Vec<Node> {
         let rows = rows.into_iter().enumerate();
-        rows.map(|(at, (parent, calls, timed, times))| Node {
+        rows.map(|(at, (parent, calls, timed, times, [variance, ticked]))| Node {
             timed: timed.min(calls),
+            variance: variance.saturating_sub(500_000) as f64 * 1e4,
+            ticked_ns: ticked.saturating_sub(500_000),
+            ticked_variance: ticked.saturating_sub(500_000) as f64 * 1e5,
             ..node((at as u32).checked_sub(1 + parent % 7), calls, times)
         }).collect()
     }

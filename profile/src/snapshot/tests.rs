@@ -4,13 +4,15 @@ use super::*;
 
 /// A header, two threads, three nodes.
 fn stream() -> Vec<i64> {
-    let mut words = vec![1, 1, 0, 1, 1_700_000_000_000, 5_000, 4096, 2, 10, 20, 30];
+    let mut words = vec![1, 2, 0, 1, 1_700_000_000_000, 5_000, 4096, 2, 10, 20, 30];
     words.extend([2, -1, 2, 0]);
     words.extend([2, 17, 0, 9]);
     words.extend([0x776f_726b_6572_2d33_i64, 0x3100_0000_0000_0000]);
-    words.extend([3, -1, 4, 10, 10, 900, 800, 700, 0]);
-    words.extend([3, 0, -1, 7, 2, 70, 70, 0, 2.5f64.to_bits().cast_signed()]);
-    words.extend([3, 1, 4, 1, 1, 1, 1, 0, 0]);
+    words.extend([3, -1, 4, 10, 10, 900, 800, 700, 0, 0, 0]);
+    words.extend([3, 0, -1, 7, 2, 70, 70, 0]);
+    let [variance, ticked] = [2.5f64, 1.5].map(|variance| variance.to_bits().cast_signed());
+    words.extend([variance, 40, ticked]);
+    words.extend([3, 1, 4, 1, 1, 1, 1, 0, 0, 0, 0]);
     words.extend([5, 1_234]);
     words.push(4);
     words
@@ -57,11 +59,13 @@ fn every_field_arrives() {
             all_ns: 900,
             outermost_ns: 800,
             child_ns: 700,
-            variance: 0.0,
+            ..Node::default()
         }
     );
     assert_eq!(worker.nodes[1].method, OVERFLOW);
     assert_eq!(worker.nodes[1].variance, 2.5);
+    assert_eq!(worker.nodes[1].ticked_ns, 40);
+    assert_eq!(worker.nodes[1].ticked_variance, 1.5);
     assert_eq!(worker.nodes[2].parent, Some(1));
 }
 
@@ -92,7 +96,7 @@ fn bad_words_are_placed() {
     // (position, value put there, where the fault is seen)
     let cases = [
         (0, 2),         // no header
-        (1, 2),         // version
+        (1, 1),         // version
         (2, 3),         // timing
         (3, -1),        // clock
         (5, -5),        // duration
@@ -108,9 +112,10 @@ fn bad_words_are_placed() {
         (24, -1),       // calls
         (29, f64::NAN.to_bits().cast_signed()),
         (29, (-1.0f64).to_bits().cast_signed()),
-        (31, 1), // a later node as parent
-        (11, 5), // processor time before a thread
-        (49, -1),
+        (30, -1), // ticks
+        (33, 1),  // a later node as parent
+        (11, 5),  // processor time before a thread
+        (55, -1),
     ];
     for (position, value) in cases {
         let mut words = stream();
@@ -127,7 +132,7 @@ fn bad_words_are_placed() {
     words.push(4);
     let error = decode(&words).expect_err("after the end");
     assert_eq!(error.position, words.len() as u64 - 1);
-    insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 51 (value 4)");
+    insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 57 (value 4)");
 }
 
 proptest! {

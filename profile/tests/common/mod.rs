@@ -166,7 +166,7 @@ pub(crate) fn node(
         all_ns,
         outermost_ns,
         child_ns,
-        variance: 0.0,
+        ..Node::default()
     }
 }
 

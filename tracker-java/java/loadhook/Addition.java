@@ -36,6 +36,10 @@ final class Addition {
             long all = source.value(node, Tree.ALL);
             long outermost = source.value(node, Tree.OUTERMOST);
             long child = source.value(node, Tree.CHILD);
+            long tickNanos = source.ticks(node, 0);
+            long tickSquares = source.ticks(node, 1);
+            boolean ticked = tickNanos != 0 && sum.roomForTicks();
+            long[] ticks = sum.ticks;
             long[] times = sum.times;
             double variance = Double.longBitsToDouble(times[at + Tree.VARIANCE]) + source.variance(node);
             long bits = Double.doubleToRawLongBits(variance);
@@ -52,7 +56,14 @@ final class Addition {
             times[at + Tree.OUTERMOST] += outermost;
             times[at + Tree.CHILD] += child;
             times[at + Tree.VARIANCE] = bits;
+            if (ticked) {
+                ticks[place / 2] += tickNanos;
+                ticks[place / 2 + 1] += tickSquares;
+            }
             next = node + Tree.STRIDE;
+        }
+        if (source.isTickless()) {
+            sum.loseTicks();
         }
         if (next == source.end) {
             // Neither call nor jump from here on.

@@ -17,6 +17,12 @@ final class Arrays {
         return longer;
     }
 
+    static long[] copy(long[] array, int length) {
+        long[] copy = new long[length];
+        System.arraycopy(array, 0, copy, 0, array.length);
+        return copy;
+    }
+
     static void clear(int[] array, int end) {
         for (int at = 0; at < end; at++) {
             array[at] = 0;

@@ -61,6 +61,11 @@ class Path extends AllocatingTree {
     long[] stamps;
     int stamped;
 
+    /** The tick up to which time is given to nodes, see {@link #attribute}; 0 if there was none. */
+    private int seen;
+    /** What the clock showed when that was done. */
+    private long seenNanos;
+
     /** Calls beyond a path that found no room to grow; all of them are one frame, of the overflow. */
     private int beyond;
 
@@ -129,7 +134,7 @@ class Path extends AllocatingTree {
         if (rows[node + METHOD] != method) {
             heal(method, true);
         } else if ((frame & 1) != 0 || (int) frame != Ticker.last()) {
-            end(Clock.kind == Clock.WALL ? System.nanoTime() : Clock.now());
+            end(isClockNeeded(frame) ? Clock.now() : 0);
         } else {
             rows[node + WORK] -= CALL;
             this.depth = depth - 1;
@@ -336,10 +341,19 @@ class Path extends AllocatingTree {
         }
     }
 
-    /** Ends the uppermost frame. */
+    /** Whether the end of a frame that is timed, or has seen a tick, books time. The clock of processor time is slow. */
+    private boolean isClockNeeded(long frame) {
+        return Clock.kind == Clock.WALL || isOdd(frame) || mode == Timing.ADAPTIVE && seen != Ticker.last();
+    }
+
+    /** Ends the uppermost frame; {@code now} is 0 where {@link #isClockNeeded} says no. */
     private void end(long now) {
         int depth = this.depth;
         long frame = back[depth];
+        int last = Ticker.last();
+        if (last != seen && now != 0 && mode == Timing.ADAPTIVE) {
+            attribute(last, now);
+        }
         int node = (int) (frame >> 32);
         int from = (int) (back[depth - 1] >> 32);
         int stamps = stamped;
@@ -363,6 +377,48 @@ class Path extends AllocatingTree {
         stamped = stamps;
         this.marked = marked;
         this.depth = depth - 1;
+    }
+
+    /**
+     * Gives the time since the last tick that was looked at to the nodes that ticks found on top.
+     *
+     * A frame remembers the last tick before it. So a tick found the uppermost frame on top of those that began before it:
+     * such a frame is still there, or would have met the tick at its end and have come here. By the wall clock a tick
+     * stands for the time since the one before it. By the clock of processor time all ticks since the last time here share
+     * what the thread used since then.
+     */
+    private void attribute(int last, long now) {
+        boolean wall = Clock.kind == Clock.WALL;
+        int from = seen == 0 && wall ? began(back[1]) : seen;
+        long span = Ticker.units(from, last);
+        long nanos = wall ? Ticker.nanos(span) : now - seenNanos;
+        double distance = Ticker.units(Ticker.before(), last);
+        if (from != 0 && span != 0 && nanos > 0 && roomForTicks()) {
+            long[] back = this.back;
+            long[] ticks = this.ticks;
+            int upTo = last;
+            // No call from here on.
+            for (int frame = depth; frame > 0 && upTo - from > 0; frame--) {
+                int began = (int) back[frame] & ~1;
+                if (began == 0) {
+                    break;
+                }
+                if (began - from < 0) {
+                    began = from;
+                }
+                if (upTo - began > 0) {
+                    double units = upTo - began;
+                    double time = nanos * (units / span);
+                    int at = (int) (back[frame] >> 32) / 2;
+                    ticks[at] += (long) time;
+                    // Each tick hits the node or not: the square of what it stands for.
+                    ticks[at + 1] += (long) (time * (distance < units ? time * (distance / units) : time) / TICK_SQUARE);
+                    upTo = began;
+                }
+            }
+        }
+        seen = last;
+        seenNanos = now;
     }
 
     /** Ends what lies above the uppermost unmarked frame of a method, and that frame if told so; nothing if there is none. */
@@ -565,6 +621,7 @@ class Path extends AllocatingTree {
         stamped = 0;
         marked = 0;
         beyond = 0;
+        seen = 0;
     }
 
     @Override

@@ -9,7 +9,7 @@ final class Reading {
     final int end;
     /** Allocations that found no room. */
     final long lost;
-    private final Tree tree;
+    private final TimedTree tree;
     private final int[] rows;
     private final long[] times;
 
@@ -19,7 +19,7 @@ final class Reading {
     private int count;
 
     /** A tree that nobody changes. */
-    Reading(Tree tree) {
+    Reading(TimedTree tree) {
         this.tree = tree;
         end = tree.end;
         lost = tree.lost;
@@ -100,6 +100,21 @@ final class Reading {
     long value(int node, int which) {
         int at = find(node);
         return at < 0 ? times[2 * node + which] : values[VALUES * at + which - Tree.TIMED];
+    }
+
+    /** A node's own time as ticks tell it, and behind it the variance, see {@link TimedTree#ticks}. */
+    long ticks(int node, int of) {
+        return tree.ticks(node, of);
+    }
+
+    /** The variance of that. */
+    double tickVariance(int node) {
+        return TimedTree.TICK_SQUARE * tree.ticks(node, 1);
+    }
+
+    /** Whether ticks were lost. */
+    boolean isTickless() {
+        return tree.isTickless();
     }
 
     /** Of ALL; what is drawn from a block that is not complete yet adds to it. */

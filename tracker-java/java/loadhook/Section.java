@@ -11,11 +11,11 @@ final class Section {
     final int kind;
     final long id;
     final String name;
-    final Tree tree;
+    final TimedTree tree;
     /** Its {@link CpuTime}. */
     final long cpu;
 
-    Section(int kind, long id, String name, Tree tree, long cpu) {
+    Section(int kind, long id, String name, TimedTree tree, long cpu) {
         this.kind = kind;
         this.id = id;
         this.name = name;

@@ -7,9 +7,9 @@ final class Snapshot {
     static final int NODE = 3;
     private static final int END = 4;
     private static final int CPU = 5;
-    private static final int VERSION = 1;
+    private static final int VERSION = 2;
     private static final int HEADER_WORDS = 11;
-    private static final int NODE_WORDS = 9;
+    private static final int NODE_WORDS = 11;
 
     private final Section[] sections;
     private final long bytes;
@@ -158,6 +158,8 @@ final class Snapshot {
         buffer[at + 6] = reading.value(node, Tree.OUTERMOST);
         buffer[at + 7] = reading.value(node, Tree.CHILD);
         buffer[at + 8] = Double.doubleToRawLongBits(reading.variance(node));
+        buffer[at + 9] = reading.ticks(node, 0);
+        buffer[at + 10] = Double.doubleToRawLongBits(reading.tickVariance(node));
         return at + NODE_WORDS;
     }
 }

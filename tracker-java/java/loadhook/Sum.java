@@ -1,12 +1,12 @@
 package loadhook;
 
 /** The sum of other trees. It has no more nodes than they, who have taken theirs of the limit. */
-final class Sum extends Tree {
+final class Sum extends TimedTree {
     /** The {@link CpuTime} of the threads that were added; unknown if that of one is. */
     long cpu;
 
     Sum() {
-        super(Timing.COUNT, 32);
+        super(Timing.COUNT, 32, 1);
     }
 
     @Override

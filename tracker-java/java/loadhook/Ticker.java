@@ -82,22 +82,30 @@ final class Ticker implements Runnable {
         return variance < 0 ? 0 : 2e12 * variance;
     }
 
-    private static int before() {
+    static int before() {
         return ADDRESS != 0 ? Memory.at(ADDRESS + 4) : before;
     }
 
     /** An estimate of what a call that ends now lasts beyond the limit; 0 if nobody ticked when it began. */
     static long beyond(int began, long now) {
         int last = last();
-        if (last == began || began == 0) {
+        if (last == began || began == 0 || Clock.kind != Clock.WALL) {
             return 0;
         }
         if (last - lastBefore(now) > 0) {
             last = before();
         }
-        // Ticks repeat after 9 hours; somewhat below 0 is no interval.
-        long units = last - began & 0xFFFFFFFFL;
-        return units > 0xFFFF0000L ? 0 : units << SHIFT;
+        return nanos(units(began, last));
+    }
+
+    /** What lies between two ticks. They repeat after 9 hours; somewhat below 0 is no interval. */
+    static long units(int from, int to) {
+        long units = to - from & 0xFFFFFFFFL;
+        return units > 0xFFFF0000L ? 0 : units;
+    }
+
+    static long nanos(long units) {
+        return units << SHIFT;
     }
 
     /** The variance of such an estimate, rather too large. */

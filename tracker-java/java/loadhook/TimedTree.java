@@ -2,6 +2,19 @@ package loadhook;
 
 /** A tree that books what calls lasted. */
 class TimedTree extends Tree {
+    /** Squares of nanoseconds are counted in so many, to have room for months. */
+    static final double TICK_SQUARE = 1024;
+
+    private static final long[] NONE = {};
+
+    /**
+     * For each node two words: its own time as ticks tell it, callees' left out, and the variance of that, see
+     * {@link #TICK_SQUARE}. Made when the first tick comes.
+     */
+    long[] ticks = NONE;
+    /** There was no room for them once, so that they tell nothing. */
+    private boolean tickless;
+
     private long seed;
 
     TimedTree(int mode, int nodes, long seed) {
@@ -83,6 +96,60 @@ class TimedTree extends Tree {
         times[at + VARIANCE] = variance;
         times[at + RECENT] = recent;
         times[at + TIMED]++;
+    }
+
+    /** Whether there is room for the ticks of all nodes; where there is none once, there are no ticks any more. */
+    final boolean roomForTicks() {
+        int length = rows.length / 2;
+        if (ticks.length >= length) {
+            return true;
+        }
+        if (!tickless && hasRoom(8L * length)) {
+            try {
+                ticks = Arrays.copy(ticks, length);
+                grown();
+                return true;
+            } catch (OutOfMemoryError error) {
+                // The same as no room.
+            }
+        }
+        loseTicks();
+        return false;
+    }
+
+    final void loseTicks() {
+        tickless = true;
+        ticks = NONE;
+    }
+
+    final boolean isTickless() {
+        return tickless;
+    }
+
+    /** A node's own time as ticks tell it; with {@code of} 1, the variance of that. */
+    final long ticks(int node, int of) {
+        long[] ticks = this.ticks;
+        return node / 2 < ticks.length ? ticks[node / 2 + of] : 0;
+    }
+
+    /** Takes over the ticks too. */
+    final void adopt(TimedTree other) {
+        ticks = other.ticks;
+        tickless = other.tickless;
+        super.adopt(other);
+        other.ticks = NONE;
+    }
+
+    @Override
+    void clear() {
+        super.clear();
+        ticks = NONE;
+        tickless = false;
+    }
+
+    @Override
+    long bytes() {
+        return super.bytes() + 8L * ticks.length;
     }
 
     /** Books what ticks tell of a call that was not timed. */

@@ -64,7 +64,7 @@ final class Timing {
 
     /** What a timed call enters with, times its weight: where ticks tell the rest, no more than a limit. */
     static long sample(long nanos, long weight, int began) {
-        return weight == 1 || began == 0 || nanos < Ticker.LIMIT ? nanos : Ticker.LIMIT;
+        return weight == 1 || began == 0 || nanos < Ticker.LIMIT || Clock.kind != Clock.WALL ? nanos : Ticker.LIMIT;
     }
 
     /** Marsaglia's xorshift: the state is never 0. */

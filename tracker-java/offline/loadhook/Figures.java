@@ -8,10 +8,12 @@ final class Figures {
     final double[] self;
     final double[] total;
 
-    private final Nodes nodes;
-    private final int count;
+    final Nodes nodes;
+    final int count;
     /** The outermost recursive node at or above each, or -1. */
-    private final int[] recursion;
+    final int[] recursion;
+    /** Whether all calls' times are known. */
+    final boolean[] linked;
 
     Figures(Nodes nodes, Header header) {
         this.nodes = nodes;
@@ -19,67 +21,84 @@ final class Figures {
         self = new double[count];
         total = new double[count];
         recursion = new int[count];
+        linked = new boolean[count];
         if (header.timing != Timing.COUNT) {
             for (int at = 0; at < count; at++) {
                 int parent = nodes.parents[at];
                 int above = parent < 0 ? -1 : recursion[parent];
                 recursion[at] = above < 0 && nodes.all(at) > nodes.outermost(at) ? at : above;
+                boolean sure = !header.isCpu() || nodes.isEstimated(at);
+                linked[at] = nodes.timed(at) > 0 && (sure || nodes.timed(at) >= nodes.calls[at]);
             }
             spread(own(header));
         }
     }
 
     /** Which part of a node's time, hence about of its calls, was not recursive. */
-    private double share(int at) {
+    double share(int at) {
         long all = nodes.all(at);
         return all == 0 ? 1 : Math.min((double) nodes.outermost(at) / all, 1);
     }
 
     /** Each node's self time without probe costs; it can be negative. */
     private double[] own(Header header) {
+        // Time spent in calls that went back to a node above.
+        double[] back = new double[count];
+        for (int at = 0; at < count; at++) {
+            back[at] += nodes.child(at);
+            int parent = nodes.parents[at];
+            if (parent >= 0) {
+                back[parent] -= nodes.outermost(at);
+            }
+        }
+        double[] own = corrected(header, back, false);
+        new Settling(this, header, back).settle(own);
+        for (int at = 0; at < count; at++) {
+            if (nodes.timed(at) == 0) {
+                own[at] = 0;
+            } else if (!linked[at]) {
+                own[at] = Math.max(own[at], 0);
+            }
+        }
+        return own;
+    }
+
+    /**
+     * What callers were charged for calls taken out: of the clock's times, in which timed calls stand for others, or {@code real},
+     * of ticks.
+     */
+    double[] corrected(Header header, double[] back, boolean real) {
         double inside = header.insidePicos / 1000.0;
         double outside = header.outsidePicos / 1000.0;
         double read = header.clockPicos / 1000.0;
         double[] own = new double[count];
-        // Time spent in calls that went back to a node above.
-        double[] back = new double[count];
         // By outermost recursive node: what recursive calls added, and the sum of back.
-        double[] added = new double[count];
+        double[] pool = new double[count];
         double[] weight = new double[count];
         for (int at = 0; at < count; at++) {
-            back[at] += nodes.child(at);
-            double calls = nodes.calls[at];
-            double adds = outside * calls;
-            if (nodes.timed(at) > 0) {
-                own[at] += (double) nodes.all(at) - (double) nodes.child(at) - inside * calls;
-                if (header.timing == Timing.ADAPTIVE) {
-                    adds += 2 * read * nodes.timed(at) - inside * calls;
-                }
+            long timed = nodes.timed(at);
+            double time = real ? (double) nodes.ticked(at) : (double) nodes.all(at) - (double) nodes.child(at);
+            long callsInside = real ? timed : nodes.calls[at];
+            double within = inside * (timed == 0 ? 0 : callsInside);
+            double added = outside * nodes.calls[at];
+            own[at] += (timed == 0 && !real ? 0 : time) - within;
+            if (timed > 0 && header.timing == Timing.ADAPTIVE) {
+                added += 2 * read * timed - within;
             }
             double byParent = share(at);
             int parent = nodes.parents[at];
             if (parent >= 0) {
-                own[parent] -= adds * byParent;
-                back[parent] -= nodes.outermost(at);
+                own[parent] -= added * byParent;
             }
             if (recursion[at] >= 0) {
-                added[recursion[at]] += adds * (1 - byParent);
-            }
-        }
-        for (int at = 0; at < count; at++) {
-            if (recursion[at] >= 0) {
+                pool[recursion[at]] += added * (1 - byParent);
                 weight[recursion[at]] += Math.max(back[at], 0);
             }
         }
         for (int at = 0; at < count; at++) {
             int top = recursion[at];
             if (top >= 0 && weight[top] > 0) {
-                own[at] -= added[top] * Math.max(back[at], 0) / weight[top];
-            }
-        }
-        for (int at = 0; at < count; at++) {
-            if (nodes.timed(at) == 0) {
-                own[at] = 0;
+                own[at] -= pool[top] * Math.max(back[at], 0) / weight[top];
             }
         }
         return own;
@@ -99,7 +118,7 @@ final class Figures {
             }
             int parent = nodes.parents[at];
             if (parent >= 0) {
-                if (nodes.timed(at) == 0 && nodes.timed(parent) > 0) {
+                if (nodes.timed(at) == 0 && linked[parent]) {
                     own[parent] -= below[at];
                 }
                 below[parent] += below[at];

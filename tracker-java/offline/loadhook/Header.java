@@ -49,6 +49,11 @@ final class Header {
         }
     }
 
+    /** Whether times are of the processor. */
+    boolean isCpu() {
+        return clock.equals(CLOCKS[Clock.CPU]);
+    }
+
     void leftAlone(String reason, long methods) {
         Long before = leftAlone.get(reason);
         leftAlone.put(reason, before == null ? methods : before + methods);

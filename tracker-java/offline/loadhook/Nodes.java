@@ -6,8 +6,8 @@ import java.util.Arrays;
 /** One thread of a snapshot, with its nodes. */
 final class Nodes extends Columns {
     /** So much the figures of a node take, too. */
-    private static final int BYTES = 150;
-    private static final int TIMES = 5;
+    private static final int BYTES = 300;
+    private static final int TIMES = 7;
 
     String name;
     long id;
@@ -17,7 +17,7 @@ final class Nodes extends Columns {
     int[] parents = new int[64];
     int[] methods = new int[64];
     long[] calls = new long[64];
-    /** For each node what {@link #timed} to {@link #variance} tell. */
+    /** For each node what {@link #timed} to {@link #tickVariance} tell. */
     private long[] times = new long[64 * TIMES];
 
     /** Takes a THREAD record; where the next one begins. */
@@ -65,9 +65,20 @@ final class Nodes extends Columns {
         return times[TIMES * node + 3];
     }
 
-    /** The bits of a double. */
-    long variance(int node) {
-        return times[TIMES * node + 4];
+    double variance(int node) {
+        return Double.longBitsToDouble(times[TIMES * node + 4]);
+    }
+
+    boolean isEstimated(int node) {
+        return variance(node) > 0;
+    }
+
+    long ticked(int node) {
+        return times[TIMES * node + 5];
+    }
+
+    double tickVariance(int node) {
+        return Double.longBitsToDouble(times[TIMES * node + 6]);
     }
 
     @Override

@@ -115,7 +115,7 @@ public final class Parts {
             }
             Parts.exit = exit;
             state = RUNNING;
-            if (settings.timing == Timing.ADAPTIVE && clock == Clock.WALL) {
+            if (settings.timing == Timing.ADAPTIVE) {
                 tick(tracker == 1);
             }
         } catch (Throwable error) {

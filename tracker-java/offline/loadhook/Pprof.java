@@ -34,7 +34,7 @@ final class Pprof {
 
     // Lengths of the tracker's records.
     private static final int HEADER_WORDS = 11;
-    private static final int NODE_WORDS = 9;
+    private static final int NODE_WORDS = 11;
 
     private final Wire out;
     private final Strings strings = new Strings();
@@ -126,7 +126,7 @@ final class Pprof {
             inner.number(1, strings.index(nodes.name));
             inner.number(2, nodes.id + 1);
             inner.number(3, nodes.kind);
-            nodes.write(out, OUR_THREAD, inner, 4, 11);
+            nodes.write(out, OUR_THREAD, inner, 4, 13);
         }
     }
 

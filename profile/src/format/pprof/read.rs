@@ -239,6 +239,10 @@ impl Strings {
         // Behind the columns, whose rows end where they do.
         let with_cpu: Message<'_, 12> = Message::read(bytes)?;
         let [.., cpu] = with_cpu.numbers;
+        // Older files have none.
+        let with_ticks: Message<'_, 14> = Message::read(bytes)?;
+        let mut ticks = with_ticks.rows(13).peekable();
+        let has_ticks = ticks.peek().is_some();
         let node = |(at, row): (usize, Result<[u64; 11], ReadError>)| {
             let [
                 _,
@@ -254,10 +258,16 @@ impl Strings {
                 variance,
             ] = row?;
             let variance = f64::from_bits(variance);
+            let (ticked_ns, ticked_variance) = match ticks.next().transpose()? {
+                Some([.., ticked_ns, bits]) => (ticked_ns, f64::from_bits(bits)),
+                None if has_ticks => return Err(ReadError::Damaged("ticks are missing")),
+                None => (0, 0.0),
+            };
             if method >= methods as u64 {
                 return Err(ReadError::Damaged("a method is missing"));
             }
-            if !(variance.is_finite() && variance >= 0.0) {
+            let is_variance = |variance: f64| variance.is_finite() && variance >= 0.0;
+            if !is_variance(variance) || !is_variance(ticked_variance) {
                 return Err(ReadError::Damaged("a variance is none"));
             }
             Ok(Node {
@@ -269,6 +279,8 @@ impl Strings {
                 outermost_ns,
                 child_ns,
                 variance,
+                ticked_ns,
+                ticked_variance,
             })
         };
         Ok(ThreadTree {

@@ -16,11 +16,12 @@ public final class FiguresOf {
         Header header = null;
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             String[] words = line.split(" ");
-            long[] record = new long[11];
+            boolean isHeader = words.length == 9;
+            long[] record = new long[13];
             for (int at = 0; at < words.length; at++) {
-                record[11 - words.length + at] = Long.parseLong(words[at]);
+                record[(isHeader ? 2 : 3) + at] = Long.parseLong(words[at]);
             }
-            if (words.length == 9) {
+            if (isHeader) {
                 print(nodes, header, out);
                 nodes = new Nodes();
                 header = new Header(record);

@@ -1,0 +1,147 @@
+package loadhook;
+
+/**
+ * Runs workloads whose self times are known by many seeds; clock and ticks are the test's. Prints for each seed the nodes of
+ * the tree as a snapshot has them, and behind each the true self time.
+ */
+public final class SelfTimes {
+    private static final int SEEDS = 200;
+    private static final int WORKLOADS = 3;
+
+    private final Path path;
+    private final Path truths;
+    /** What a workload draws is the same for all seeds. */
+    private long draws = 88172645463325252L;
+    private long tickDraws;
+    private long nextTick;
+
+    private SelfTimes(long seed) {
+        path = new Path(Timing.ADAPTIVE, 8, 8, seed);
+        truths = new Path(Timing.EXACT, 8, 8, 1);
+        tickDraws = seed;
+        Ticker.stop();
+        Ticker.tick(Clock.time);
+        nextTick = Clock.time + distance();
+        // The program begins at any moment between two ticks.
+        pass(100000000 + drawTick() % 100000000);
+    }
+
+    public static void main(String[] args) {
+        Clock.kind = args.length == 0 ? Clock.WALL : Clock.CPU;
+        StringBuilder out = new StringBuilder();
+        for (int workload = 0; workload < WORKLOADS; workload++) {
+            for (int seed = 1; seed <= SEEDS; seed++) {
+                SelfTimes run = new SelfTimes(seed * 0x9E3779B97F4A7C15L);
+                run.work(workload);
+                run.print(workload, out);
+            }
+        }
+        System.out.print(out);
+    }
+
+    private void print(int workload, StringBuilder out) {
+        Reading reading = new Reading(path);
+        Reading truth = new Reading(truths);
+        out.append("TREE ").append(workload).append('\n');
+        for (int node = Tree.STRIDE; node < reading.end; node += Tree.STRIDE) {
+            out.append("NODE ").append(reading.parent(node) / Tree.STRIDE - 1).append(' ').append(reading.method(node));
+            out.append(' ').append(reading.calls(node));
+            for (int which = Tree.TIMED; which <= Tree.CHILD; which++) {
+                out.append(' ').append(reading.value(node, which));
+            }
+            out.append(' ').append(reading.variance(node)).append(' ').append(reading.ticks(node, 0));
+            out.append(' ').append(reading.tickVariance(node));
+            out.append(' ').append(truth.value(node, Tree.ALL) - truth.value(node, Tree.CHILD)).append('\n');
+        }
+    }
+
+    private void work(int workload) {
+        enter(0);
+        for (int call = 0; call < 24; call++) {
+            enter(1);
+            if (workload == 0) {
+                many(2000, 3);
+            } else if (workload == 1) {
+                // Nearly nothing in itself: all is in what it calls.
+                many(2000, 40);
+                enter(5);
+                pass(200000);
+                exit(5);
+            } else {
+                for (int root = 0; root < 10; root++) {
+                    walk(8);
+                }
+            }
+            exit(1);
+        }
+        exit(0);
+    }
+
+    /** Calls of two methods, a few of them long. */
+    private void many(int calls, int kind) {
+        for (int call = 0; call < calls; call++) {
+            draws = Timing.shuffled(draws);
+            long draw = draws >>> 33;
+            enter(2);
+            pass(60 + draw % 100);
+            enter(3);
+            pass(draw % 100 == 0 ? 20000 + draw % 7 * 10000 : 50);
+            if (draw % 10 < kind) {
+                enter(4);
+                pass(draw % 200 == 3 ? 100000 : 300);
+                exit(4);
+            }
+            exit(3);
+            exit(2);
+        }
+    }
+
+    /** A visitor of trees: 2 calls 3, which calls 2 for each child. */
+    private void walk(int deeper) {
+        draws = Timing.shuffled(draws);
+        long draw = draws >>> 33;
+        enter(2);
+        pass(40);
+        enter(4);
+        pass(draw % 50 == 0 ? 5000 + draw % 30000 : 30 + draw % 50);
+        exit(4);
+        if (deeper > 0) {
+            enter(3);
+            pass(20);
+            walk(deeper - 1);
+            walk(deeper - 1);
+            exit(3);
+        }
+        exit(2);
+    }
+
+    private void enter(int method) {
+        path.enter(method);
+        truths.enter(method);
+    }
+
+    private void exit(int method) {
+        path.exit(method);
+        truths.exit(method);
+    }
+
+    /** Lets time pass, and whoever ticks. */
+    private void pass(long nanos) {
+        long end = Clock.time + nanos;
+        while (nextTick <= end) {
+            Clock.time = nextTick;
+            Ticker.tick(nextTick);
+            nextTick += distance();
+        }
+        Clock.time = end;
+    }
+
+    private long distance() {
+        return 500000 + drawTick() % 1000000;
+    }
+
+    private long drawTick() {
+        tickDraws = Timing.shuffled(tickDraws);
+        return tickDraws >>> 20;
+    }
+}

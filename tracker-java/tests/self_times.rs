@@ -1,0 +1,181 @@
+//! Self times of the adaptive mode are unbiased, their errors small, and stated honestly.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::figures::figures;
+use loadhook_profile::{Clock, Header, Node, Timing};
+use loadhook_tests::helpers;
+use support::Program;
+
+const WORKLOADS: [&str; 3] = ["many short calls", "nothing of its own", "a recursive walk"];
+
+/// The mean distance of ticks, in nanoseconds.
+const TICK: f64 = 1e6;
+
+/// One method over all seeds.
+#[derive(Default)]
+struct Method {
+    truth: f64,
+    seeds: f64,
+    sum: f64,
+    squares: f64,
+    /// The same of what calls' times alone leave.
+    rest_squares: f64,
+    stated: f64,
+    covered: f64,
+}
+
+#[test]
+fn by_the_wall_clock() -> Result<()> {
+    check(Clock::Wall)
+}
+
+#[test]
+fn by_the_clock_of_processor_time() -> Result<()> {
+    check(Clock::Cpu)
+}
+
+fn check(clock: Clock) -> Result<()> {
+    let program = Program::plain("Nothing")?
+        .with("fake/loadhook/Clock.java")?
+        .with("loadhook/SelfTimes.java")?;
+    let argument = (clock == Clock::Cpu).then_some("cpu");
+    let output = helpers::output(
+        program
+            .java(17, &[])?
+            .arg("loadhook.SelfTimes")
+            .args(argument),
+    )?;
+    let header = Header {
+        timing: Timing::Adaptive,
+        clock,
+        ..Header::default()
+    };
+    let mut methods: BTreeMap<(usize, u32), Method> = BTreeMap::new();
+    for tree in output.split("TREE ").skip(1) {
+        let mut lines = tree.lines();
+        let workload: usize = lines.next().context("a number")?.parse()?;
+        let nodes = lines.map(node).collect::<Result<Vec<_>>>()?;
+        let (nodes, truths): (Vec<Node>, Vec<f64>) = nodes.into_iter().unzip();
+        let rest: Vec<Node> = nodes.iter().map(without_ticks).collect();
+        let rest = figures(&rest, &header);
+        for (at, found) in figures(&nodes, &header).iter().enumerate() {
+            let method = methods.entry((workload, nodes[at].method)).or_default();
+            let error = found.self_ns - truths[at];
+            method.truth = truths[at];
+            method.seeds += 1.0;
+            method.sum += error;
+            method.squares += error * error;
+            method.rest_squares += (rest[at].self_ns - truths[at]).powi(2);
+            let variance = found.self_variance + found.once_variance;
+            method.stated += variance;
+            // A tenth of a tick is none.
+            let stated = (2.0 * variance.sqrt()).max(1e5);
+            method.covered += f64::from(error.abs() <= stated);
+        }
+    }
+    for ((workload, number), method) in &methods {
+        println!(
+            "{}, {number}: true {:.0}, bias {:.0} ± {:.0}, error {:.0}, of the rest {:.0}, stated {:.0}, {:.3} covered",
+            WORKLOADS[*workload],
+            method.truth,
+            method.sum / method.seeds,
+            (method.squares).sqrt() / method.seeds,
+            (method.squares / method.seeds).sqrt(),
+            (method.rest_squares / method.seeds).sqrt(),
+            (method.stated / method.seeds).sqrt(),
+            method.covered / method.seeds,
+        );
+    }
+    ensure!(methods.len() == 16, "{}", methods.len());
+    let [covered, seeds] = methods
+        .values()
+        .filter(|method| method.truth > 0.0)
+        .fold([0.0; 2], |[covered, seeds], method| {
+            [covered + method.covered, seeds + method.seeds]
+        });
+    ensure!(covered >= 0.95 * seeds, "{covered} of {seeds} covered");
+    let mut wholes = [0.0; 3];
+    for ((workload, _), method) in &methods {
+        wholes[*workload] += method.truth;
+    }
+    for ((workload, number), method) in &methods {
+        let name = format!("{}, {number}", WORKLOADS[*workload]);
+        let bias = method.sum / method.seeds;
+        let error = (method.squares / method.seeds).sqrt();
+        let rest = (method.rest_squares / method.seeds).sqrt();
+        // No time is below 0, which moves what is left of an estimate near 0.
+        let most = 3.0 * error / method.seeds.sqrt() + 0.01 * wholes[*workload];
+        ensure!(bias.abs() <= most, "{name}: bias {bias}");
+        ensure!(
+            error <= rest + TICK,
+            "{name}: {error}, of the rest alone {rest}"
+        );
+        // As 0.95 may come out of so many seeds; of all together it is at least that.
+        let margin = 2.0 * (0.05 * 0.95 / method.seeds).sqrt();
+        ensure!(
+            method.covered >= (0.95 - margin) * method.seeds,
+            "{name}: {} covered",
+            method.covered
+        );
+        // What no tick met is told to have the error of somewhat more than one.
+        let stated = (method.stated / method.seeds).sqrt();
+        ensure!(
+            stated <= 4.0 * error + 2.0 * TICK,
+            "{name}: {error}, {stated} stated"
+        );
+        // Timed at every call, with nothing of its own: it has none of its callees' errors.
+        let is_driver = *number == 1;
+        ensure!(
+            !is_driver || error < rest / 5.0 && error < TICK,
+            "{name}: {error} of {rest}"
+        );
+    }
+    Ok(())
+}
+
+fn without_ticks(node: &Node) -> Node {
+    Node {
+        ticked_ns: 0,
+        ticked_variance: 0.0,
+        ..*node
+    }
+}
+
+/// A line of `SelfTimes.java`, and the true self time.
+fn node(line: &str) -> Result<(Node, f64)> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let [
+        _,
+        parent,
+        method,
+        calls,
+        timed,
+        all,
+        outermost,
+        child,
+        variance,
+        ticked,
+        ticks,
+        truth,
+    ] = words[..]
+    else {
+        anyhow::bail!("{line}");
+    };
+    let node = Node {
+        parent: parent.parse::<i64>()?.try_into().ok(),
+        method: method.parse()?,
+        calls: calls.parse()?,
+        timed: timed.parse()?,
+        all_ns: all.parse()?,
+        outermost_ns: outermost.parse()?,
+        child_ns: child.parse()?,
+        variance: variance.parse()?,
+        ticked_ns: ticked.parse()?,
+        ticked_variance: ticks.parse()?,
+    };
+    Ok((node, truth.parse()?))
+}
