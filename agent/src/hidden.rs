@@ -313,7 +313,10 @@ mod tests {
             if !patterns.is_empty() {
                 filter.include(patterns).expect("patterns");
             }
-            let origin = Origin { loader: 2, is_jdk };
+            let origin = Origin {
+                loader: crate::loaders::Loader { number: 2, kind: 2 },
+                is_jdk,
+            };
             is_programs(&filter, origin, name.as_bytes())
         };
         for name in [

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use loadhook_profile::Profile;
 use loadhook_profile::format::{Explain, Format, Options, pprof};
 
-use crate::output::{PRIVATE, columns, move_to, say, write_beside};
+use crate::output::{PRIVATE, can_grey, columns, move_to, say, write_beside, write_text};
 use crate::report;
 use crate::run::RunArgs;
 
@@ -136,11 +136,12 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
             true => Explain::Classes,
             false => Explain::No,
         },
+        grey: can_grey(io::stderr()),
         ..Options::default()
     };
     let mut table = Vec::new();
     Format::Table.write(profile, &options, &mut table)?;
-    say!("{}", String::from_utf8_lossy(&table).trim_end());
+    write_text(&String::from_utf8_lossy(&table));
     if profile.calls() == 0 && profile.allocations.is_none() {
         say!("{}", advice(args, profile));
     }

@@ -1,7 +1,7 @@
 //! What is written: files whole or not at all, and messages.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -36,6 +36,11 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
+/// Writes on standard error what has been made printable already, grey lines in it.
+pub(crate) fn write_text(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
+}
+
 /// The columns of the terminal that `out` is; the variable `COLUMNS` goes
 /// before it, and `usual` is where there is neither.
 pub(crate) fn columns(out: impl AsFd, usual: usize) -> usize {
@@ -44,6 +49,11 @@ pub(crate) fn columns(out: impl AsFd, usual: usize) -> usize {
     set.filter(|columns| (1..=1000).contains(columns))
         .or_else(|| terminal_size_of(out).map(|(Width(columns), _)| usize::from(columns)))
         .unwrap_or(usual)
+}
+
+/// Whether lines can be grey there: on a terminal, unless the user wants no colours.
+pub(crate) fn can_grey(out: impl IsTerminal) -> bool {
+    out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
 }
 
 /// Permissions of what tells about a program: its owner's only.

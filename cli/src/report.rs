@@ -15,7 +15,7 @@ use loadhook_profile::{Header, Measure, Method, NOT_ENDED, Profile, diff};
 use loadhook_rewrite::symbol::modified_utf8;
 use loadhook_rewrite::{Pattern, PatternError};
 
-use crate::output::{PRIVATE, columns, is_one_file, listed, say, write_beside};
+use crate::output::{PRIVATE, can_grey, columns, is_one_file, listed, say, write_beside};
 
 /// Arguments of `loadhook report`.
 #[derive(Debug, Args)]
@@ -303,6 +303,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
             (true, None) => Explain::Classes,
             (true, Some(_)) => Explain::Methods,
         },
+        grey: args.output.is_none() && can_grey(io::stdout()),
         ..Options::default()
     };
     args.warn(&profiles, &options);

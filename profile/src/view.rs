@@ -393,17 +393,6 @@ impl Entry {
         self.figure.timed_calls < self.calls
     }
 
-    /// Whether the total, which a picture shows, is mostly error.
-    pub(crate) fn is_mostly_error(&self) -> bool {
-        let Figure {
-            estimated,
-            total_ns,
-            total_variance,
-            ..
-        } = self.figure;
-        estimated && total_ns > 0.0 && total_variance.sqrt() > MOSTLY * total_ns
-    }
-
     /// What makes an entry wide in a picture: its self time, or its calls where
     /// nothing was timed.
     pub(crate) fn weight(&self, counts_only: bool) -> f64 {

@@ -7,7 +7,7 @@ mod common;
 
 use common::{large, node, pair, recursion_by_two_ways, small, text, tree_of};
 use loadhook_profile::format::{Format, Options, Sort, pprof};
-use loadhook_profile::{Header, Method, NOT_ENDED, Profile, Timing, diff, merge};
+use loadhook_profile::{Header, Method, NOT_ENDED, Node, Profile, Timing, diff, merge};
 
 fn counted() -> Profile {
     let mut profile = small();
@@ -71,6 +71,42 @@ fn tree_of_a_generated_profile() {
         ..Options::default()
     };
     insta::assert_snapshot!(text(Format::Tree, &large(2_000), &options));
+}
+
+/// What is mostly error comes behind what is known, grey on a terminal, and with a remedy.
+#[test]
+fn what_is_mostly_error_is_ranked_last() {
+    let uncertain = Node {
+        timed: 10_000,
+        variance: 4e16,
+        ..node(Some(0), 1, 1_000_000, [250_000_000, 250_000_000, 0])
+    };
+    let profile = tree_of(
+        &["main", "noisy", "sure"],
+        vec![
+            node(None, 0, 1, [2_000_000_000, 2_000_000_000, 450_000_000]),
+            uncertain,
+            node(Some(0), 2, 10, [200_000_000, 200_000_000, 0]),
+        ],
+    );
+    let plain = text(Format::Table, &profile, &Options::default());
+    let at = |name: &str| plain.find(name).expect("in the table");
+    assert!(at("X.sure") < at("X.noisy"), "{plain}");
+    assert!(!plain.contains('\x1b'), "{plain}");
+    assert!(plain.contains("--timing exact --include"), "{plain}");
+    let options = Options {
+        grey: true,
+        ..Options::default()
+    };
+    let grey = text(Format::Table, &profile, &options);
+    let lines: Vec<&str> = grey.lines().filter(|line| line.contains('\x1b')).collect();
+    let [line] = lines[..] else {
+        panic!("{grey}");
+    };
+    assert!(
+        line.starts_with("\x1b[2m") && line.ends_with("X.noisy\x1b[0m"),
+        "{line:?}"
+    );
 }
 
 /// b takes next to nothing itself, but nearly all runs in it, by way of a.

@@ -282,7 +282,11 @@ fn narrow_windows_show_names() {
         const { top, bottom } = document.getElementById('details').getBoundingClientRect();
         return [...forms, tree, scrolled, seen(), isWhole, top > 300 && bottom <= innerHeight + 1, document.getElementById('details-name').textContent].join('\n');
     "#;
-    let seen = run_in(&page(&common::small()), &format!("{HANDS}{script}"), [500, 800]);
+    let seen = run_in(
+        &page(&common::small()),
+        &format!("{HANDS}{script}"),
+        [500, 800],
+    );
     insta::assert_snapshot!(seen);
 }
 

@@ -15,6 +15,10 @@ const NARROW_NAME: usize = 30;
 /// Columns go before types get narrower than this.
 const NARROW_TYPE: usize = 14;
 
+/// What makes a terminal write dim, and as before.
+const GREY: &str = "\x1b[2m";
+const PLAIN: &str = "\x1b[0m";
+
 /// A column of text: its title and a cell a row, all to the right.
 pub(crate) struct Column {
     pub(crate) title: String,
@@ -84,6 +88,18 @@ pub(crate) fn text_table(
     width: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    partly_grey(columns, title, names, width, &|_| false, out)
+}
+
+/// The same, with some of the rows in grey.
+pub(crate) fn partly_grey(
+    columns: &[Column],
+    title: &str,
+    names: &[impl AsRef<str>],
+    width: usize,
+    is_grey: &dyn Fn(usize) -> bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let left = name_width(columns, width);
     let widths: Vec<usize> = columns.iter().map(Column::width).collect();
     let line = |cell: &dyn Fn(&Column) -> String, name: &str| {
@@ -99,7 +115,11 @@ pub(crate) fn text_table(
     writeln!(out, "{}", line(&|column| column.title.clone(), title))?;
     for (at, name) in names.iter().enumerate() {
         let name = shorten(name.as_ref(), left);
-        writeln!(out, "{}", line(&|column| column.cells[at].clone(), &name))?;
+        let line = line(&|column| column.cells[at].clone(), &name);
+        match is_grey(at) {
+            true => writeln!(out, "{GREY}{line}{PLAIN}")?,
+            false => writeln!(out, "{line}")?,
+        }
     }
     Ok(())
 }

@@ -51,6 +51,8 @@ pub struct Options<'a> {
     pub min_percent: f64,
     /// Which methods were not instrumented, below a table, and all notes however many.
     pub explain: Explain,
+    /// Write rows that are mostly error in grey: for a terminal.
+    pub grey: bool,
 }
 
 /// How much to say about the methods that were not instrumented, if the profile names them.
@@ -77,6 +79,7 @@ impl Default for Options<'_> {
             width: 100,
             min_percent: 0.5,
             explain: Explain::No,
+            grey: false,
         }
     }
 }

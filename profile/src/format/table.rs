@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::columns::{Column, NARROWEST_NAME, fitted, text_table};
+use super::columns::{Column, NARROWEST_NAME, fitted, partly_grey};
 use super::units::{self, Quantity, Unit};
 use super::{Explain, FEW_NOTES, Options, explained};
-use crate::model::{Clock, Header, Profile, Timing};
+use crate::model::{Clock, Header, Method, Profile, Timing};
 use crate::names::{clipped, printable};
 use crate::view::{Row, View};
 use crate::waiting::mostly_waiting;
@@ -38,7 +38,8 @@ pub(super) fn write(
         let names = names(&view, &rows);
         let columns = fitted(columns(&view, &rows), &names, options.width);
         has_errors = columns.iter().any(|column| column.title == ERROR);
-        text_table(&columns, "method", &names, options.width, out)?;
+        let is_grey = |at: usize| options.grey && rows[at].is_mostly_error();
+        partly_grey(&columns, "method", &names, options.width, &is_grey, out)?;
         if options
             .top
             .is_some_and(|top| rows.len() == top && top < all)
@@ -68,7 +69,23 @@ pub(super) fn write(
         .iter()
         .any(|row| row.is_partial() && row.whole_ns().is_some());
     let marks = [estimated, has_errors, has_bounds, has_partial];
-    remarks(&profile.header, marks, options.explain != Explain::No, out)
+    remarks(&profile.header, marks, options.explain != Explain::No, out)?;
+    match rows.iter().find(|row| row.is_mostly_error()) {
+        Some(row) => writeln!(out, "{}", remedy(&profile.methods[row.method as usize])),
+        None => Ok(()),
+    }
+}
+
+/// What helps against rows that are mostly error.
+fn remedy(method: &Method) -> String {
+    let package = match method.class.rsplit_once('.') {
+        Some((package, _)) => format!("{package}.**"),
+        None => method.class.to_string(),
+    };
+    let package = printable(&package).replace('\'', "'\\''");
+    format!(
+        "self ± above 50 %: mostly error, ranked last; run with --timing exact --include '{package}' to settle it"
+    )
 }
 
 /// Why there is no row.

@@ -80,7 +80,7 @@ impl Cost {
             own: figure.own_ns(),
             total: figure.whole_ns(),
             timed: figure.timed_ns,
-            own_error: figure.self_variance.sqrt(),
+            own_error: (figure.self_variance + figure.once_variance).sqrt(),
             total_error: figure.total_variance.sqrt(),
             estimated: figure.estimated,
             total_is_bound: false,
