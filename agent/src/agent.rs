@@ -86,7 +86,7 @@ impl Agent {
 pub(crate) enum NoSnapshot {
     #[error("the tracker failed")]
     Failed,
-    #[error("the heap is full")]
+    #[error("the heap is full; give the JVM more heap (-Xmx)")]
     Full,
     #[error("a thread holds the tracker's lock (is it suspended by a debugger?)")]
     Locked,

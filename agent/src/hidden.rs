@@ -1,4 +1,4 @@
-//! Hidden classes: `Lookup.defineHiddenClass`, and up to JDK 16 what
+//! Hidden classes: `Lookup.defineHiddenClass`, and up to JDK 14 what
 //! `Unsafe.defineAnonymousClass` makes.
 //!
 //! A copy has the ids of the class that the same loader has under the name in
@@ -8,7 +8,8 @@
 //! names it.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +29,10 @@ pub(crate) enum Definer {
     ClassLoader,
     Unsafe,
 }
+
+/// Hidden classes of different code that are instrumented: each has ids for
+/// good, and programs that generate code may make them without end.
+const MOST_DIFFERENT: usize = 10_000;
 
 /// Names in a note.
 const MOST_NAMED: usize = 20;
@@ -56,6 +61,9 @@ pub(crate) fn allocates() -> bool {
 pub(crate) struct Hidden {
     binding: Mutex<Binding>,
     is_active: AtomicBool,
+    /// Hashes of loader and bytes of those that went through the hook.
+    seen: Mutex<HashSet<u64>>,
+    hasher: RandomState,
     /// Names of those that are not counted, by the reason.
     unseen: Mutex<BTreeMap<&'static str, Names>>,
 }
@@ -95,6 +103,7 @@ impl Names {
 }
 
 const TOO_EARLY: &str = "they were defined before the agent could act";
+const TOO_MANY: &str = "10,000 different ones came before";
 const NO_ROOM: &str = "the heap was nearly full";
 const NO_WAY: &str = "this JVM shows them to no agent";
 
@@ -177,6 +186,13 @@ impl Hidden {
     fn unseen(&self, why: &'static str, name: &[u8]) {
         let mut unseen = self.unseen.lock().unwrap_or_else(PoisonError::into_inner);
         unseen.entry(why).or_default().add(java_name(name));
+    }
+
+    /// Whether a hidden class is one of so many that they can be counted.
+    fn is_in_limit(&self, origin: Origin, bytes: &[u8]) -> bool {
+        let hash = self.hasher.hash_one((origin.loader, bytes));
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.contains(&hash) || seen.len() < MOST_DIFFERENT && seen.insert(hash)
     }
 
     /// A hidden class was loaded before the agent could act.
@@ -285,6 +301,10 @@ pub(crate) fn instrumented(
     // One that cannot be read is refused by the VM, in its own words.
     let class = ClassFile::parse(bytes).ok()?;
     let origin = wanted(agent, jni, loader, class.name())?;
+    if !agent.hidden.is_in_limit(origin, bytes) {
+        agent.hidden.unseen(TOO_MANY, class.name());
+        return None;
+    }
     let instrumented = agent
         .hook
         .instrument(origin, bytes, |len| Some(vec![0; len]))?;

@@ -87,11 +87,13 @@ const PUBLIC_PROXY: &str = "
     proxy > lambda$proxy$1 1000
 ";
 
-/// From 15 on; no hook sees a hidden class.
+/// From 15 on.
 const HIDDEN: &str = "
     main > hidden 1
     hidden > hide 1
-    hidden > leaf 1000
+    hide > Template.<init> 1
+    hidden > Template.run 1000
+    Template.run > leaf 1000
 ";
 
 fn dispatch(feature: u32) -> Result<()> {

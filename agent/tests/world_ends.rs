@@ -128,8 +128,9 @@ fn unwritable_files_are_told() -> Result<()> {
     let missing = program.folder().join("missing/profile");
     let below_file = program.folder().join("file/profile");
     fs::write(program.folder().join("file"), "")?;
+    with_file(&program, &missing)?;
+    read(&missing).context("a missing folder is made")?;
     for (file, error) in [
-        (&missing, "No such file or directory"),
         (&below_file, "Not a directory"),
         (&folder, "is a directory"),
     ] {
@@ -193,12 +194,14 @@ fn a_noted_name_is_not_taken_again() -> Result<()> {
 #[test]
 fn the_file_is_tried_again_at_the_end() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let made = folder.path().join("made");
+    // A link that leads nowhere until the program has made the folder: the agent cannot make it.
+    let [made, link] = ["made", "link"].map(|name| folder.path().join(name));
+    symlink(&made, &link)?;
     let made_text = made.display().to_string();
     let program = program(17, &["mkdir", &made_text])?;
     // Not by `with_file`: the plain run would make the folder.
     let mut command = program.java();
-    let file = made.join("profile");
+    let file = link.join("profile");
     command.arg(format!(
         "-agentpath:{}=all=true,quiet=true,file={}",
         world::agent()?.display(),

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -180,9 +181,11 @@ fn a_sleeping_thread_holds_nothing_up() -> Result<()> {
 #[test]
 fn a_snapshot_is_tried_again() -> Result<()> {
     let program = beats(17, &[], "count")?;
-    let folder = program.folder().join("later");
+    // A link that leads nowhere until the folder is there: the agent cannot make it.
+    let [folder, link] = ["later", "link"].map(|name| program.folder().join(name));
+    symlink(&folder, &link)?;
     let mut command = program.java();
-    let file = folder.join("profile");
+    let file = link.join("profile");
     let options = format!(
         "all=true,quiet=true,snapshot-every=100ms,file={}",
         file.display()

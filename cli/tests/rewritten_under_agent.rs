@@ -54,7 +54,7 @@ fn each_has_a_profile_of_its_own() -> Result<()> {
     );
     ensure!(stem.is_some() && stem == number, "{found:?}");
     for line in [
-        format!("profile: {first} (a picture"),
+        format!("profile: {first} (as a page"),
         format!("counted by rewritten archives too, not added above: {second}"),
     ] {
         ensure!(result.err.contains(&line), "{line}: {}", result.err);

@@ -173,7 +173,7 @@ fn notes_are_one_line_that_unfolds() {
         return [isOneLine, quiet, amber && colour('.warned') === colour('#warnings li'), closed >= 6, open >= 4, line.textContent,
             document.querySelectorAll('#warnings li').length, document.querySelectorAll('#notes-list li').length].join(' ')
     "#;
-    let start = "true true true true true 2 warnings: No room for the whole call tree (--max-nodes, the heap, or calls a million deep): 77 calls are counted as (tree full)Legend and 1 note";
+    let start = "true true true true true 2 warnings: 77 calls are counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deepLegend and 1 note";
     let said = run(&page(&profile), script);
     assert!(said.starts_with(start) && said.ends_with(" 2 1"), "{said}");
     profile.header.notes = (0..5_000)

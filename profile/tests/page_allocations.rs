@@ -202,6 +202,7 @@ fn random(threads: u32, sites: u32) -> Profile {
         });
     }
     let thread = |at: u32| ThreadTree {
+        cpu_ns: None,
         name: format!("thread {at}").into(),
         id: Some(u64::from(at)),
         kind: Default::default(),

@@ -36,7 +36,7 @@ const CLASS_LOADER: Native = Native {
     ours: define_class_0 as *const c_void,
 };
 
-/// `Unsafe.defineAnonymousClass0`, up to JDK 16.
+/// `Unsafe.defineAnonymousClass0`, up to JDK 14.
 const UNSAFE: Native = Native {
     class: c"jdk/internal/misc/Unsafe",
     name: c"defineAnonymousClass0",

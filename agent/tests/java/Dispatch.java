@@ -252,7 +252,7 @@ public final class Dispatch {
         }
     }
 
-    // A hidden class (JDK 15 and later) has a name of its own, and no hook sees it.
+    // A hidden class (JDK 15 and later) has a name of its own, and no class-load hook sees it: it counts as the class of its bytes.
 
     public static final class Template implements Runnable {
         @Override

@@ -57,11 +57,9 @@ pub(super) fn write(
             )?;
         }
     }
-    if let Some(line) = view.waiting.line() {
-        writeln!(out, "{:>4}  {line}", "")?;
-    }
-    if let Some(line) = mostly_waiting(&view, &rows) {
-        writeln!(out, "{:>4}  {line}", "")?;
+    let waiting = [view.waiting.line(), mostly_waiting(&view, &rows)];
+    for line in waiting.into_iter().flatten() {
+        writeln!(out, "{}", indented(&line, options.width))?;
     }
     let estimated = rows.iter().any(|row| row.estimated);
     let has_bounds = rows.iter().any(|row| row.total_is_bound);
@@ -156,12 +154,14 @@ fn sum_over_threads(view: &View<'_>, width: usize) -> Option<String> {
     if view.counts_only() || view.trees.len() < 2 {
         return None;
     }
-    let mut facts = vec![format!(
-        "Times are summed over {}: {} in {} elapsed",
-        view.threads(),
-        units::time(view.whole),
-        units::time(header.duration_ns as f64),
-    )];
+    let mut facts = vec![
+        format!("Times are summed over {}", view.threads()),
+        format!(
+            "{} in {} elapsed",
+            units::time(view.whole),
+            units::time(header.duration_ns as f64)
+        ),
+    ];
     if header.clock == Clock::Wall {
         let cpu: Option<u64> = view.trees.iter().map(|tree| tree.cpu_ns).sum();
         facts.push(match cpu {
@@ -175,6 +175,28 @@ fn sum_over_threads(view: &View<'_>, width: usize) -> Option<String> {
     }
     facts.push("% is of that sum".to_owned());
     Some(lines(&facts, width))
+}
+
+/// A sentence below the methods, in lines of `width` columns.
+fn indented(text: &str, width: usize) -> String {
+    const INDENT: &str = "      ";
+    let mut lines = INDENT.to_owned();
+    let mut taken = INDENT.len();
+    for word in text.split(' ') {
+        if taken > INDENT.len() {
+            if taken + 1 + word.width() > width {
+                lines.push('\n');
+                lines.push_str(INDENT);
+                taken = INDENT.len();
+            } else {
+                lines.push(' ');
+                taken += 1;
+            }
+        }
+        lines.push_str(word);
+        taken += word.width();
+    }
+    lines
 }
 
 /// Facts beside each other, as many a line as fit into `width` columns.

@@ -58,7 +58,8 @@ final class Addition {
             times[at + Tree.VARIANCE] = bits;
             if (ticked) {
                 ticks[place / 2] += tickNanos;
-                ticks[place / 2 + 1] += tickSquares;
+                long squares = ticks[place / 2 + 1] + tickSquares;
+                ticks[place / 2 + 1] = squares < 0 ? Long.MAX_VALUE : squares;
             }
             next = node + Tree.STRIDE;
         }

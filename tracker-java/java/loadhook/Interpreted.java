@@ -130,7 +130,7 @@ public final class Interpreted extends Tracker {
 
     /** Whether the agent names these probes; with the other clock it does not, which costs more than they save. */
     static boolean isUsed() {
-        return Timing.interpreted && Clock.kind == Clock.WALL;
+        return Timing.interpreted && Timing.isAgents && Clock.kind == Clock.WALL;
     }
 
     /** For {@link Calibration}. */

@@ -19,6 +19,9 @@ class Path extends AllocatingTree {
     /** Half of the calls that are not for the callee foreseen are for one of so many behind it. */
     private static final int FAR = 5;
 
+    /** Of {@link Ticker}'s units: about a second. */
+    private static final int LONG_STOP = 1 << 17;
+
     /** The double of it is more frames than most stacks hold, and no more than a row can count. */
     private static final int MOST_FRAMES = 1 << 20;
 
@@ -294,7 +297,7 @@ class Path extends AllocatingTree {
         int depth = this.depth;
         int at = 2 * stamped;
         long signed = rows[node + WORK] < CALL ? 1 : -1;
-        long start = Clock.kind == Clock.WALL ? System.nanoTime() : Clock.now();
+        long start = Clock.now();
         grant(node, 0);
         // No call from here on.
         stamps[at] = start;
@@ -393,7 +396,8 @@ class Path extends AllocatingTree {
         long span = Ticker.units(from, last);
         long nanos = wall ? Ticker.nanos(span) : now - seenNanos;
         double distance = Ticker.units(Ticker.before(), last);
-        if (from != 0 && span != 0 && nanos > 0 && roomForTicks()) {
+        // Behind a stop of the whole machine's, who was on top tells nothing of it.
+        if (from != 0 && span != 0 && nanos > 0 && distance < LONG_STOP && roomForTicks()) {
             long[] back = this.back;
             long[] ticks = this.ticks;
             int upTo = last;
@@ -412,7 +416,8 @@ class Path extends AllocatingTree {
                     int at = (int) (back[frame] >> 32) / 2;
                     ticks[at] += (long) time;
                     // Each tick hits the node or not: the square of what it stands for.
-                    ticks[at + 1] += (long) (time * (distance < units ? time * (distance / units) : time) / TICK_SQUARE);
+                    long squares = ticks[at + 1] + (long) (time * (distance < units ? time * (distance / units) : time) / TICK_SQUARE);
+                    ticks[at + 1] = squares < 0 ? Long.MAX_VALUE : squares;
                     upTo = began;
                 }
             }

@@ -131,7 +131,8 @@ final class Threads {
                 path = register(thread, made);
             }
         }
-        if (path != null) {
+        // One that was there already has begun before.
+        if (path != null && path.cpuBegan == CpuTime.UNKNOWN) {
             path.cpuBegan = CpuTime.of(thread);
         }
         return path;

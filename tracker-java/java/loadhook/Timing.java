@@ -31,11 +31,15 @@ final class Timing {
     /** Whether the JVM has no compiler. Asked at the start: later the program may have put properties of its own there. */
     static boolean interpreted;
 
+    /** Whether it is the agent that calls the tracker, then a class of {@code java.base}. */
+    static boolean isAgents;
+
     private Timing() {
     }
 
     static void configure(int asked) {
         interpreted = System.getProperty("java.vm.info", "").startsWith("interpreted");
+        isAgents = Tracker.class.getName().startsWith("java.");
         mode = asked;
         paths = interpreted && asked == ADAPTIVE && Clock.kind == Clock.WALL ? EXACT : asked;
     }

@@ -5,7 +5,7 @@ final class Exit implements Runnable {
     /** What it needs, loaded when it is made: at the end the loader may be closed. */
     static final Class<?>[] LOADED = {
         Agent.class, Columns.class, Figures.class, Header.class, Json.class, Loader.class, Method.class, Methods.class, Names.class,
-        Nodes.class, Pprof.class, Pprof.Gzip.class, Room.class, Strings.class, Symbols.class, Tell.class, Weak.class, Wire.class,
+        Nodes.class, Pprof.class, Pprof.Gzip.class, Room.class, Settling.class, Strings.class, Symbols.class, Tell.class, Weak.class, Wire.class,
     };
 
     private final Target target;

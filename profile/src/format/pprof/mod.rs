@@ -20,7 +20,7 @@
 //! |---|---|
 //! | 1000, once | the header as JSON, with the names of [`crate::Header`] |
 //! | 1001, once | 1 loader, 2 class, 3 name, 4 descriptor, 5 file + 1, 6 line + 1, 7 loaders that had a copy of the class, left out where each had one |
-//! | 1002, one a thread | 1 name, 2 thread id + 1, 3 kind (0 platform, 1 virtual, 2 ended); 4 distance to the parent, 0 for roots, 5 method, 6 calls, 7 timed, 8 all ns, 9 outermost ns, 10 child ns, 11 bits of the variance; 12 processor time in ns + 1; 13 own ns by ticks, 14 bits of their variance, both missing in older files |
+//! | 1002, one a thread | 1 name, 2 thread id + 1, 3 kind (0 platform, 1 virtual, 2 ended); 4 distance to the parent, 0 for roots, 5 method, 6 calls, 7 timed, 8 all ns, 9 outermost ns, 10 child ns, 11 bits of the variance; 12 own ns by ticks, 13 bits of their variance, both missing in older files; 14 processor time in ns + 1 |
 //! | 1003, once if allocations were looked at | 1 mean bytes between samples, 0 if exact, 2 whether what is alive was followed; of calling contexts 3 distance to the parent, 0 for roots, 4 method, 5 line + 1, 6 bci + 1 |
 //! | 1004, with it | of sites 1 thread, 2 calling context + 1, 3 type, 4 bits of objects, 5 of bytes (all ones: unknown), 6 of the objects' variance, 7 of the bytes', 8 to 11 the same of what is alive, 12 bits of its age |
 //!

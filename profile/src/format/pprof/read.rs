@@ -237,11 +237,11 @@ impl Strings {
         let message: Message<'_, 11> = Message::read(bytes)?;
         let [name, id, kind, ..] = message.numbers;
         // Behind the columns, whose rows end where they do.
-        let with_cpu: Message<'_, 12> = Message::read(bytes)?;
+        let with_cpu: Message<'_, 14> = Message::read(bytes)?;
         let [.., cpu] = with_cpu.numbers;
         // Older files have none.
-        let with_ticks: Message<'_, 14> = Message::read(bytes)?;
-        let mut ticks = with_ticks.rows(13).peekable();
+        let with_ticks: Message<'_, 13> = Message::read(bytes)?;
+        let mut ticks = with_ticks.rows(12).peekable();
         let has_ticks = ticks.peek().is_some();
         let node = |(at, row): (usize, Result<[u64; 11], ReadError>)| {
             let [

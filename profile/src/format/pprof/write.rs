@@ -251,9 +251,9 @@ impl<W: Write> File<W> {
             own.packed(9, nodes().map(|n| n.outermost_ns));
             own.packed(10, nodes().map(|n| n.child_ns));
             own.packed(11, nodes().map(|n| n.variance.to_bits()));
-            own.number(12, thread.cpu_ns.map_or(0, |ns| ns.saturating_add(1)));
-            own.packed(13, nodes().map(|n| n.ticked_ns));
-            own.packed(14, nodes().map(|n| n.ticked_variance.to_bits()));
+            own.number(14, thread.cpu_ns.map_or(0, |ns| ns.saturating_add(1)));
+            own.packed(12, nodes().map(|n| n.ticked_ns));
+            own.packed(13, nodes().map(|n| n.ticked_variance.to_bits()));
         });
     }
 
