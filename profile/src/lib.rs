@@ -21,12 +21,12 @@
 //! symbols.define(0, Method::new("com.example.Main", "main", "([Ljava/lang/String;)V"));
 //!
 //! let mut decoder = Decoder::default();
-//! // Version 1, exact, wall clock, started at 0, ran 3 ms, 4,096 bytes, no overflow, free probes.
-//! decoder.push(&[1, 1, 1, 0, 0, 3_000_000, 4096, 0, 0, 0, 0])?;
+//! // Version 2, exact, wall clock, started at 0, ran 3 ms, 4,096 bytes, no overflow, free probes.
+//! decoder.push(&[1, 2, 1, 0, 0, 3_000_000, 4096, 0, 0, 0, 0])?;
 //! // Thread 1, live, four bytes of name: "main".
 //! decoder.push(&[2, 1, 0, 4, 0x6d61_696e_0000_0000])?;
-//! // A root, method 0, one call, timed, 2 ms of which callees took none.
-//! decoder.push(&[3, -1, 0, 1, 1, 2_000_000, 2_000_000, 0, 0])?;
+//! // A root, method 0, one call, timed, 2 ms of which callees took none; ticks tell nothing of it.
+//! decoder.push(&[3, -1, 0, 1, 1, 2_000_000, 2_000_000, 0, 0, 0, 0])?;
 //! decoder.push(&[4])?;
 //! let profile = symbols.profile(decoder.finish()?);
 //!
