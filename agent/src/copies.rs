@@ -2,7 +2,7 @@
 //!
 //! A class is known by its bytes and the kind of its loader; while the loader is
 //! there, by its name and methods too, since other agents can change its bytes.
-//! Of a copy whose loader is gone nothing stays.
+//! Nothing is kept for a copy whose loader is gone.
 //!
 //! Generated classes, `Script17` behind `Script16`, are no copies. When many
 //! that differ by numbers in their names only are gone, further ones are folded:

@@ -27,7 +27,7 @@ pub(crate) fn check(file: &Path) -> io::Result<()> {
     create(&beside(&target)).map(drop)
 }
 
-/// Whether two names are one file's, which would be replaced.
+/// Returns whether two names lead to the same regular file.
 pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
     match (place(a), place(b)) {
         (Ok(Place::File(a)), Ok(Place::File(b))) => {

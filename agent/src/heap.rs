@@ -10,7 +10,7 @@ use crate::ffi::jvmti::Jvmti;
 /// What a snapshot allocates at once, in bytes and rounded up.
 const SNAPSHOT_BYTES: i64 = 128 << 10;
 
-/// What must be free beside an array of some kilobytes.
+/// Bytes of heap that must stay free beside an array for a class.
 const ARRAY_BYTES: i64 = 1 << 20;
 
 /// What is kept for the end, in bytes: as much as one of G1's regions has, at
@@ -55,8 +55,8 @@ impl Heap {
             .unwrap_or(false)
     }
 
-    /// Whether the program can spare an array of so many bytes, which it has back
-    /// at once.
+    /// Returns whether the heap has room for a short-lived array of so many bytes
+    /// without bringing the program near an `OutOfMemoryError`.
     pub(crate) fn has_room_for(&self, jni: Jni<'_>, bytes: usize) -> bool {
         // A heap in regions may not have it in one.
         let needed = ARRAY_BYTES.saturating_add_unsigned(4 * bytes as u64);

@@ -40,18 +40,18 @@ const MOST_NAMED: usize = 20;
 /// Natives that are bound before we know which one we look for: some 200.
 const MOST_BOUND: usize = 10_000;
 
-/// What the JDK puts into the names of the classes that it spins in the
-/// program's own packages: for lambdas, callers of caller-sensitive methods,
+/// Parts of the names of the classes that the JDK spins in the program's own
+/// packages: for lambdas, callers of caller-sensitive methods,
 /// `switch` over patterns, and interfaces made of method handles.
 const SPUN: [&str; 4] = ["$$Lambda", "InjectedInvoker", "$$TypeSwitch", "MHProxy"];
 
 thread_local! {
-    /// Whether this thread makes an array for a class's bytes: no allocation of
-    /// the program's.
+    /// True while this thread allocates an array for instrumented bytes, which is
+    /// no allocation of the program.
     static ALLOCATES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether what this thread allocates is ours.
+/// Returns whether this thread allocates for the agent, not for the program.
 pub(crate) fn allocates() -> bool {
     ALLOCATES.get()
 }
@@ -113,16 +113,22 @@ impl Hidden {
         self.binding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether hidden classes go through the hook.
+    /// Returns whether hidden classes go through the hook.
     pub(crate) fn is_active(&self) -> bool {
         self.is_active.load(Ordering::Acquire)
     }
 
     /// A native is bound: says which one it is if ours is to take its place.
     pub(crate) fn bound(&self, method: MethodKey, function: Function) -> Option<Definer> {
-        match &mut *self.lock() {
+        let mut binding = self.lock();
+        match &mut *binding {
             Binding::Unknown(bound) if bound.len() < MOST_BOUND => {
                 bound.push((method, function));
+                None
+            }
+            // The one that we look for may be among those not kept: a note says so.
+            Binding::Unknown(_) => {
+                *binding = Binding::Over;
                 None
             }
             Binding::Awaited(definer, awaited) if *awaited == method => Some(*definer),
