@@ -1,6 +1,6 @@
 //! The tracker: the Java classes that the probes of an instrumented program call.
 //!
-//! The sources are in `java/loadhook`; build.rs compiles them for Java 8. `docs/tracker.md` says what the classes
+//! The sources are in `java/loadhook`; build.rs compiles them for Java 8. `docs/dev/tracker.md` says what the classes
 //! do and what their snapshots contain. An agent defines them in the boot loader under names in `java.lang`:
 //!
 //! ```
@@ -26,7 +26,7 @@ pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
 ///
 /// `loadhook/Part` is a template. The probes of each rewritten archive call a copy of it under a name of its own, in
 /// which the archive's id and the number of its method ids, `0123456789abcdef 42`, stand for [`ARCHIVE`]; see
-/// `docs/offline.md`. An agent must not define these classes.
+/// `docs/user/offline.md`. An agent must not define these classes.
 pub const OFFLINE_CLASSES: &[(&str, &[u8])] = OFFLINE_CLASSES_HERE;
 
 /// A program of its own, `loadhook.VerifyClasses`: it runs on JDK 24 and later and asks `java.lang.classfile` about

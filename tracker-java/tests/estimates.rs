@@ -83,7 +83,7 @@ fn no_bias_over_five_hundred_seeds() -> Result<()> {
             found.stated_variance,
             found.variance
         );
-        // 19 of 20 lie within three standard errors. Without ticks a rare long call is seen or not; see docs/tracker.md.
+        // 19 of 20 lie within three standard errors. Without ticks a rare long call is seen or not; see docs/dev/tracker.md.
         ensure!(
             found.ticking == 0 || found.covered >= 0.95,
             "{name}: {} covered",

@@ -14,7 +14,7 @@ public final class RandomCalls {
 
     /**
      * All that leaves a super constructor. Only instrumented code catches it: what another method calls after it would
-     * stand below the constructor that failed, as docs/tracker.md says.
+     * stand below the constructor that failed, as docs/dev/tracker.md says.
      */
     static final class Unmade extends RuntimeException {
         Unmade() {

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** Writes what was counted into buffers of words; docs/tracker.md tells the records. */
+/** Writes what was counted into buffers of words; docs/dev/tracker.md tells the records. */
 final class Snapshot {
     private static final int HEADER = 1;
     static final int THREAD = 2;
