@@ -9,16 +9,16 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use loadhook_profile::Header;
 use thiserror::Error;
 
-use crate::alloc::Samples;
-use crate::ffi::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
-use crate::ffi::jvmti::Jvmti;
-use crate::heap::Heap;
-use crate::hidden::Hidden;
-use crate::hook::Hook;
-use crate::loaders::Loaders;
+use crate::allocations::Samples;
+use crate::instrument::hidden_classes::Hidden;
+use crate::instrument::hook::Hook;
+use crate::instrument::loaders::Loaders;
+use crate::jvm::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
+use crate::jvm::jvmti::Jvmti;
 use crate::options::Clock;
-use crate::periodic::Turns;
-use crate::sizes::Sizes;
+use crate::snapshot::periodic::Turns;
+use crate::tracker::heap_reserve::Heap;
+use crate::tracker::sizes::Sizes;
 
 /// Everything the events need.
 pub(crate) struct Agent {

@@ -6,18 +6,19 @@ use std::sync::OnceLock;
 use std::time::{Instant, SystemTime};
 
 use crate::agent::{Agent, Tracker};
-use crate::alloc::{Event, Samples};
-use crate::exit;
-use crate::ffi::jni::{Jni, Reference, Thrown};
-use crate::ffi::jvmti::{self, Jvmti, VmBuffer};
-use crate::hidden::{self, Hidden};
-use crate::hook::Hook;
-use crate::loaders::Loaders;
+use crate::allocations::{Event, Samples};
+use crate::instrument::hidden_classes::{self, Hidden};
+use crate::instrument::hook::Hook;
+use crate::instrument::loaders::Loaders;
+use crate::instrument::retransform;
+use crate::jvm::jni::{Jni, Reference, Thrown};
+use crate::jvm::jvmti::{self, Jvmti, VmBuffer};
+use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability, event};
 use crate::options::{self, Clock, Request, Timing};
-use crate::periodic::{self, Turns};
-use crate::retransform;
-use crate::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability, event};
-use crate::{file, manifest, tell, tracker};
+use crate::snapshot::assembly;
+use crate::snapshot::periodic::{self, Turns};
+use crate::snapshot::{file, manifest};
+use crate::{diagnostics, tracker};
 
 const NOT_OF_THE_VM: &str = "allocations that the JVM makes itself are not counted";
 
@@ -43,7 +44,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         Request::Run(options) => *options,
     };
     if options.alloc_drops_timing && !options.quiet {
-        tell::line("alloc= turns call timing off; for both, add timing=adaptive");
+        diagnostics::line("alloc= turns call timing off; for both, add timing=adaptive");
     }
     if options.rewrites() {
         let needed = [
@@ -83,7 +84,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         None => None,
         Some(Ok(samples)) => Some(samples),
         Some(Err(error)) if options.counts_allocations() => {
-            tell::line(&format!("{NOT_OF_THE_VM}: {error}"));
+            diagnostics::line(&format!("{NOT_OF_THE_VM}: {error}"));
             None
         }
         Some(Err(error)) => {
@@ -91,7 +92,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
             if !options.rewrites() {
                 return Err(Refusal::Vm(message));
             }
-            tell::line(&message);
+            diagnostics::line(&message);
             None
         }
     };
@@ -99,7 +100,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         manifest::check(manifest, options.quiet);
     }
     if let Err(error) = file::check(&options.file) {
-        tell::line(&format!(
+        diagnostics::line(&format!(
             "{}: {error}; the program runs, and writing the profile is tried again when it ends",
             options.file.display()
         ));
@@ -150,7 +151,7 @@ pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
     });
     match defined {
         Some(Ok(tracker)) => drop(agent.tracker.set(tracker)),
-        _ => tell::once(
+        _ => diagnostics::once(
             "internal error: the tracker class cannot be defined; nothing is instrumented",
         ),
     }
@@ -173,7 +174,9 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         options.max_nodes,
     );
     if configured.is_err() {
-        tell::once("internal error: the tracker cannot be configured; nothing is instrumented");
+        diagnostics::once(
+            "internal error: the tracker cannot be configured; nothing is instrumented",
+        );
         return;
     }
     if options.counts_allocations() {
@@ -197,13 +200,13 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         && !options.counts_allocations()
         && let Err(error) = begin(samples)
     {
-        tell::once(&format!("allocations are not sampled: {error}"));
+        diagnostics::once(&format!("allocations are not sampled: {error}"));
     }
     if !options.rewrites() {
         return;
     }
     if let Err(error) = agent.jvmti.notify(event::CLASS_FILE_LOAD_HOOK, true) {
-        tell::once(&format!(
+        diagnostics::once(&format!(
             "the JVM offers no class-load hook ({error}); nothing is instrumented"
         ));
         return;
@@ -218,7 +221,7 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         && options.counts_allocations()
         && let Err(error) = begin(samples)
     {
-        tell::once(&format!("{NOT_OF_THE_VM}: {error}"));
+        diagnostics::once(&format!("{NOT_OF_THE_VM}: {error}"));
     }
 }
 
@@ -263,7 +266,7 @@ pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: R
 /// `SampledObjectAlloc` and `VMObjectAlloc`.
 pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Event) {
     if let Some(samples) = &agent.samples
-        && !hidden::allocates()
+        && !hidden_classes::allocates()
     {
         samples.take(agent, jni, event);
     }
@@ -282,8 +285,8 @@ pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
         return;
     };
     if agent.turns.last() {
-        exit::write_profile(agent, jni, tracker);
+        assembly::write_profile(agent, jni, tracker);
     } else {
-        tell::line("no profile at the end: a snapshot that had begun does not finish");
+        diagnostics::line("no profile at the end: a snapshot that had begun does not finish");
     }
 }

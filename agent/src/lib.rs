@@ -1,33 +1,15 @@
-//! The JVM TI agent: instruments classes as they are loaded, and writes the
-//! profile when the VM ends.
+//! The JVM TI agent: instruments classes as they are loaded, and writes the profile when the JVM ends.
 //!
-//! `sys` is the VM's binary interface, `ffi` the only code that touches it;
-//! all else is safe. Nothing here may stop or change the program that runs:
-//! an error leaves a class as it was and is told once.
+//! [`jvm`] is the only code that touches the JVM's binary interface; everything else is safe. Nothing here may stop or
+//! change the program that runs: after an error a class stays as it was, and the error is reported once.
 
 mod agent;
-mod alloc;
-mod below;
-mod copies;
+mod allocations;
+mod diagnostics;
 mod events;
-mod exit;
-pub mod ffi;
-mod file;
-mod heap;
-mod hidden;
-mod hook;
-mod kinds;
-mod loaders;
-mod manifest;
-mod mortal;
+mod heap_dump;
+mod instrument;
+pub mod jvm;
 mod options;
-mod pattern;
-mod periodic;
-mod registry;
-mod retransform;
-mod sizes;
-pub mod sys;
-mod tell;
-mod ticker;
+mod snapshot;
 mod tracker;
-mod walk;

@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_agent::sys::{
+use loadhook_agent::jvm::sys::{
     Callbacks, Capabilities, FILTER_UNTAGGED, FrameInfo, HeapCallbacks, JNI_VERSION_10,
     JVMTI_ERROR_NOT_AVAILABLE, JVMTI_VERSION_11, LineNumberEntry, StackInfo, StackLocal,
     THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability, event, invoke, jni, jvmti,

@@ -1,6 +1,6 @@
 //! `--via jvmti`: the agent is loaded, and follows all references.
 //!
-//! It answers in a file beside the dump; `agent/src/walk` says with what.
+//! It answers in a file beside the dump; `agent/src/heap_dump` says with what.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,0 +1,530 @@
+//! What the walk shows, as records of a dump.
+//!
+//! JVM TI shows references and values one by one. Those of one object come
+//! together: they are gathered into a record, and whether they did come
+//! together is checked by a bit in the object's tag.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+use super::Fault;
+use super::classes::{Classes, Kind, Plan, STEP, id_of};
+use super::hprof::{ID, LONGEST, NO_TRACE, OBJECT, Record, Writer, type_of};
+use super::threads::Threads;
+use crate::jvm::heap_walk::{Source, Tagged, Visitor, size_of};
+use crate::jvm::sys::Long;
+
+/// The bit of a tag whose object has its record.
+const WRITTEN: Long = 1 << 62;
+/// The bit of a tag that was given before the walk came to the object.
+pub(super) const ANNOUNCED: Long = 1 << 61;
+/// The lower bits of a tag: the identifier, in steps of [`STEP`].
+const ID_BITS: u32 = 43;
+/// The bits above those: how many elements an array of objects has, since JVM TI
+/// tells that of who is referred to, and not of who refers.
+const LENGTH_BITS: u32 = ANNOUNCED.ilog2() - ID_BITS;
+/// Stands for all lengths from this one on.
+const LONG: u32 = (1 << LENGTH_BITS) - 1;
+
+/// The tag of an object that is no array.
+pub(super) fn tag_of(id: u64) -> Long {
+    (id / STEP).cast_signed()
+}
+
+/// The identifier in a tag.
+pub(super) fn id_in(tag: Long) -> u64 {
+    (tag.cast_unsigned() & ((1 << ID_BITS) - 1)) * STEP
+}
+
+fn length_in(tag: Long) -> u32 {
+    (tag >> ID_BITS) as u32 & LONG
+}
+
+/// Identifiers of objects: like addresses in a heap in which they lie one
+/// behind the other, so that readers see their sizes. The walk goes on with
+/// what it saw last; hence downwards.
+pub(super) struct Ids(u64);
+
+impl Ids {
+    pub(super) fn new() -> Ids {
+        Ids(STEP << ID_BITS)
+    }
+
+    /// That of an object of `size` bytes.
+    pub(super) fn next(&mut self, size: Long) -> u64 {
+        self.0 -= size.max(1).cast_unsigned().next_multiple_of(STEP);
+        self.0
+    }
+}
+
+/// A class as far as the walk has shown it.
+#[derive(Default)]
+struct ClassRecord {
+    loader: u64,
+    signers: u64,
+    domain: u64,
+    constants: Vec<(u16, u64)>,
+    /// By the class's own fields.
+    values: Vec<u64>,
+    /// JVM TI's number of its own first field.
+    first: usize,
+}
+
+/// What is being shown.
+enum Current {
+    None,
+    Instance {
+        class: usize,
+        plan: Rc<Plan>,
+    },
+    /// Its elements are written up to `next`.
+    Array {
+        next: u32,
+        length: u32,
+    },
+    /// Of values, which come in one piece.
+    Values,
+    Class {
+        number: usize,
+        record: ClassRecord,
+    },
+}
+
+/// Writes the walk's objects.
+pub(super) struct Dump<'c, W: Write> {
+    classes: &'c Classes,
+    threads: &'c Threads,
+    out: Writer<W>,
+    ids: Ids,
+    /// Of arrays of objects whose elements were not shown yet, lengths that tags
+    /// do not hold.
+    lengths: HashMap<u64, u32>,
+    plans: Vec<Option<Rc<Plan>>>,
+    dumped: Vec<bool>,
+    /// Classes of which the walk shows fields that are not known.
+    partial: Vec<usize>,
+    /// Objects of `java.lang.Class` that are no classes, as `int.class`: JVM
+    /// TI shows nothing of them.
+    mirrors: Vec<u64>,
+    current: Current,
+    current_id: u64,
+    fields: Vec<u8>,
+    /// Objects that were referred to, and those that have a record.
+    reached: u64,
+    written: u64,
+    /// Arrays too long for a record.
+    cut: u64,
+    fault: Option<Fault>,
+}
+
+/// Elements that refer to nothing.
+fn nulls(out: &mut Writer<impl Write>, count: u32) -> io::Result<()> {
+    for _ in 0..count {
+        out.put(&[0; ID])?;
+    }
+    Ok(())
+}
+
+/// What came of a dump.
+pub(super) struct Written {
+    /// Arrays too long for a record.
+    pub(super) cut: u64,
+    /// Classes whose fields are missing.
+    pub(super) partial: Vec<usize>,
+}
+
+impl<'c, W: Write> Dump<'c, W> {
+    pub(super) fn new(
+        classes: &'c Classes,
+        threads: &'c Threads,
+        ids: Ids,
+        out: Writer<W>,
+    ) -> Self {
+        Dump {
+            classes,
+            threads,
+            out,
+            ids,
+            lengths: HashMap::new(),
+            plans: vec![None; classes.all.len()],
+            dumped: vec![false; classes.all.len()],
+            partial: Vec::new(),
+            mirrors: Vec::new(),
+            current: Current::None,
+            current_id: 0,
+            fields: Vec::new(),
+            reached: 0,
+            written: 0,
+            cut: 0,
+            fault: None,
+        }
+    }
+
+    /// Ends the dump after the walk.
+    pub(super) fn finish(mut self) -> Result<Written, Fault> {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        self.end()?;
+        if self.reached != self.written {
+            return Err(Fault::Odd("JVM TI showed nothing of some objects"));
+        }
+        for number in 0..self.classes.all.len() {
+            if !self.dumped[number] {
+                self.class(number, &ClassRecord::default())?;
+            }
+        }
+        let of_classes = self.classes.of_classes;
+        let size = self.plan(of_classes).size;
+        for id in std::mem::take(&mut self.mirrors) {
+            self.fields.clear();
+            self.fields.resize(size, 0);
+            self.instance(id, of_classes)?;
+        }
+        self.out.finish()?;
+        Ok(Written {
+            cut: self.cut,
+            partial: self.partial,
+        })
+    }
+
+    /// The class of an object. One that was loaded meanwhile is unknown.
+    fn class_of(&self, object: Tagged<'_>) -> Result<usize, Fault> {
+        let number = self.classes.number(id_in(object.class_tag));
+        number.ok_or(Fault::Changed)
+    }
+
+    fn plan(&mut self, class: usize) -> Rc<Plan> {
+        if let Some(plan) = &self.plans[class] {
+            return plan.clone();
+        }
+        let plan = Rc::new(self.classes.plan(class));
+        if plan.is_partial {
+            self.partial.push(class);
+        }
+        self.plans[class] = Some(plan.clone());
+        plan
+    }
+
+    /// The identifier of an object, which gets one the first time.
+    fn id(&mut self, to: Tagged<'_>, size: Long, length: Option<u32>) -> Result<u64, Fault> {
+        let tag = to.tag.get();
+        if tag & ANNOUNCED != 0 {
+            to.tag.set(tag & !ANNOUNCED);
+            self.reached += 1;
+        }
+        if tag != 0 {
+            return Ok(id_in(tag));
+        }
+        let class = self.class_of(to)?;
+        let id = self.ids.next(size);
+        let mut tag = tag_of(id);
+        if self.classes.all[class].kind == Kind::ObjectArray {
+            let length = length.unwrap_or(0);
+            tag |= Long::from(length.min(LONG)) << ID_BITS;
+            if length >= LONG {
+                self.lengths.insert(id, length);
+            }
+        }
+        to.tag.set(tag);
+        if class == self.classes.of_classes {
+            self.mirrors.push(id);
+            return Ok(id);
+        }
+        self.reached += 1;
+        Ok(id)
+    }
+
+    /// Begins with an object, unless it is the one at hand.
+    fn begin(&mut self, from: Tagged<'_>) -> Result<(), Fault> {
+        let tag = from.tag.get();
+        let id = id_in(tag);
+        if id == self.current_id {
+            return Ok(());
+        }
+        self.end()?;
+        if tag & WRITTEN != 0 {
+            return Err(Fault::Odd("JVM TI showed an object twice"));
+        }
+        from.tag.set(tag | WRITTEN);
+        self.current_id = id;
+        if let Some(number) = self.classes.number(id) {
+            let record = ClassRecord {
+                values: vec![0; self.classes.all[number].fields.len()],
+                first: self.classes.first_static(number),
+                ..ClassRecord::default()
+            };
+            self.current = Current::Class { number, record };
+            return Ok(());
+        }
+        let class = self.class_of(from)?;
+        self.current = match self.classes.all[class].kind {
+            // A class that was loaded meanwhile.
+            Kind::Instance if class == self.classes.of_classes => return Err(Fault::Changed),
+            Kind::Instance => {
+                let plan = self.plan(class);
+                self.fields.clear();
+                self.fields.resize(plan.size, 0);
+                Current::Instance { class, plan }
+            }
+            Kind::PrimitiveArray => Current::Values,
+            Kind::ObjectArray => {
+                let length = match length_in(tag) {
+                    LONG => self.lengths.remove(&id).unwrap_or(0),
+                    length => length,
+                };
+                let length = self.fitting(length, ID);
+                let head = Record::new(0x22).id(id).u4(NO_TRACE).u4(length);
+                let more = u64::from(length) * ID as u64;
+                self.out.begin(&head.id(id_of(class)), more)?;
+                Current::Array { next: 0, length }
+            }
+        };
+        Ok(())
+    }
+
+    /// As many elements as a record can hold.
+    fn fitting(&mut self, length: u32, size: usize) -> u32 {
+        // Beside the largest head.
+        let most = ((LONGEST - 64) / size as u64) as u32;
+        self.cut += u64::from(length > most);
+        length.min(most)
+    }
+
+    /// Ends with the object at hand.
+    fn end(&mut self) -> Result<(), Fault> {
+        let id = std::mem::take(&mut self.current_id);
+        match std::mem::replace(&mut self.current, Current::None) {
+            Current::None | Current::Values => {}
+            Current::Instance { class, .. } => {
+                self.instance(id, class)?;
+                self.written += 1;
+            }
+            Current::Array { next, length } => {
+                nulls(&mut self.out, length - next)?;
+                self.out.end()?;
+                self.written += 1;
+            }
+            Current::Class { number, record } => self.class(number, &record)?,
+        }
+        Ok(())
+    }
+
+    /// Writes an object, whose values are in `fields`.
+    fn instance(&mut self, id: u64, class: usize) -> io::Result<()> {
+        let head = Record::new(0x21).id(id).u4(NO_TRACE).id(id_of(class));
+        let head = head.u4(self.fields.len() as u32);
+        self.out.begin(&head, self.fields.len() as u64)?;
+        self.out.put(&self.fields)?;
+        self.out.end()
+    }
+
+    fn class(&mut self, number: usize, shown: &ClassRecord) -> Result<(), Fault> {
+        self.dumped[number] = true;
+        let class = &self.classes.all[number];
+        let size = match class.kind {
+            Kind::Instance => self.classes.plan(number).size,
+            _ => 0,
+        };
+        let mut record = Record::new(0x20)
+            .id(id_of(number))
+            .u4(NO_TRACE)
+            .id(class.superclass.map_or(0, id_of))
+            .id(shown.loader)
+            .id(shown.signers)
+            .id(shown.domain)
+            .id(0)
+            .id(0)
+            .u4(size as u32)
+            .u2(shown.constants.len() as u16);
+        for (index, id) in &shown.constants {
+            record = record.u2(*index).u1(OBJECT).id(*id);
+        }
+        for is_static in [true, false] {
+            let fields = class.fields.iter().enumerate();
+            let fields: Vec<_> = fields.filter(|(_, f)| f.is_static == is_static).collect();
+            record = record.u2(fields.len() as u16);
+            for (at, field) in fields {
+                let of = field.descriptor.first().copied().unwrap_or(b'L');
+                // Written before the heap's records.
+                record = record.id(self.out.name(&field.name)?).u1(type_of(of));
+                if is_static {
+                    record = record.value(of, shown.values.get(at).copied().unwrap_or(0));
+                }
+            }
+        }
+        Ok(self.out.heap(&record)?)
+    }
+
+    /// Puts a value to an object's field, or to a static one of a class.
+    fn field(&mut self, index: i32, of: Option<u8>, bits: u64) -> Result<(), Fault> {
+        const NONE: Fault = Fault::Odd("JVM TI showed a field that the class does not have");
+        match &mut self.current {
+            Current::Instance { plan, .. } if plan.is_partial => Ok(()),
+            Current::Instance { plan, .. } => {
+                let slot = plan.slot(index, of.is_none()).ok_or(NONE)?;
+                let size = size_of(slot.of);
+                let bytes = bits.to_be_bytes();
+                let place = self.fields.get_mut(slot.offset..slot.offset + size);
+                place.ok_or(NONE)?.copy_from_slice(&bytes[ID - size..]);
+                of.is_none_or(|of| of == slot.of).then_some(()).ok_or(NONE)
+            }
+            Current::Class { number, .. } if !self.classes.all[*number].is_prepared => {
+                self.partial.push(*number);
+                Ok(())
+            }
+            Current::Class { number, record } => {
+                let at = usize::try_from(index).unwrap_or(usize::MAX);
+                let at = at.checked_sub(record.first).ok_or(NONE)?;
+                let field = self.classes.all[*number].fields.get(at).ok_or(NONE)?;
+                let is_it = field.is_static
+                    && match (of, field.descriptor.first()) {
+                        (None, first) => matches!(first, Some(b'L' | b'[')),
+                        (of, first) => of.as_ref() == first,
+                    };
+                record.values[at] = bits;
+                is_it.then_some(()).ok_or(NONE)
+            }
+            _ => Err(NONE),
+        }
+    }
+
+    fn refer(&mut self, source: Source, from: Tagged<'_>, to: u64) -> Result<(), Fault> {
+        self.begin(from)?;
+        match (source, &mut self.current) {
+            // What an object's class is stands in its record.
+            (Source::Class, _) => Ok(()),
+            (Source::Field(index) | Source::StaticField(index), _) => self.field(index, None, to),
+            (Source::Element(index), Current::Array { next, length }) => {
+                let index = index.cast_unsigned();
+                let gap = index.checked_sub(*next);
+                let gap = gap.ok_or(Fault::Odd("JVM TI showed elements out of order"))?;
+                if index < *length {
+                    *next = index + 1;
+                    nulls(&mut self.out, gap)?;
+                    self.out.put(&to.to_be_bytes())?;
+                }
+                Ok(())
+            }
+            (Source::Constant(index), Current::Class { record, .. }) => {
+                record.constants.push((index as u16, to));
+                Ok(())
+            }
+            (Source::ClassLoader, Current::Class { record, .. }) => {
+                record.loader = to;
+                Ok(())
+            }
+            (Source::Signers, Current::Class { record, .. }) => {
+                record.signers = to;
+                Ok(())
+            }
+            (Source::ProtectionDomain, Current::Class { record, .. }) => {
+                record.domain = to;
+                Ok(())
+            }
+            _ => Err(Fault::Odd("JVM TI showed a reference of an unknown kind")),
+        }
+    }
+
+    fn root(&mut self, source: Source, id: u64) -> Result<(), Fault> {
+        // What refers to it is no object.
+        self.end()?;
+        let record = match source {
+            Source::JniGlobal => Record::new(0x01).id(id).id(0),
+            Source::JniLocal(variable) | Source::StackLocal(variable) => {
+                let thread = id_in(variable.thread_tag);
+                let (thread, frame) = self.threads.frame(&variable, thread);
+                let tag = match source {
+                    Source::JniLocal(_) => 0x02,
+                    _ => 0x03,
+                };
+                Record::new(tag).id(id).u4(thread).u4(frame)
+            }
+            Source::SystemClass => Record::new(0x05).id(id),
+            Source::Monitor => Record::new(0x07).id(id),
+            Source::Thread => {
+                let (serial, trace) = self.threads.serials(id);
+                Record::new(0x08).id(id).u4(serial).u4(trace)
+            }
+            _ => Record::new(0xff).id(id),
+        };
+        Ok(self.out.heap(&record)?)
+    }
+
+    /// Writes an array of values.
+    fn values(
+        &mut self,
+        of: u8,
+        from: Tagged<'_>,
+        length: u32,
+        elements: &[u8],
+    ) -> Result<(), Fault> {
+        self.begin(from)?;
+        let id = self.current_id;
+        if !matches!(self.current, Current::Values) {
+            return Err(Fault::Odd("JVM TI showed values of what is no array"));
+        }
+        let size = size_of(of);
+        let length = self.fitting(length, size);
+        let head = Record::new(0x23).id(id).u4(NO_TRACE).u4(length);
+        let bytes = length as usize * size;
+        self.out.begin(&head.u1(type_of(of)), bytes as u64)?;
+        let elements = elements.get(..bytes).unwrap_or_default();
+        if size == 1 {
+            self.out.put(elements)?;
+        } else {
+            let mut turned = [0; 4096];
+            for part in elements.chunks(turned.len()) {
+                let turned = &mut turned[..part.len()];
+                turned.copy_from_slice(part);
+                if cfg!(target_endian = "little") {
+                    turned.chunks_exact_mut(size).for_each(<[u8]>::reverse);
+                }
+                self.out.put(turned)?;
+            }
+        }
+        self.out.end()?;
+        self.written += 1;
+        Ok(())
+    }
+
+    fn noted(&mut self, outcome: Result<(), Fault>) -> bool {
+        let goes_on = outcome.is_ok();
+        if let Err(fault) = outcome {
+            self.fault.get_or_insert(fault);
+        }
+        goes_on
+    }
+}
+
+impl<W: Write> Visitor for Dump<'_, W> {
+    fn reference(
+        &mut self,
+        source: Source,
+        from: Option<Tagged<'_>>,
+        to: Tagged<'_>,
+        size: Long,
+        length: Option<u32>,
+    ) -> bool {
+        let outcome = self.id(to, size, length).and_then(|id| match from {
+            Some(from) => self.refer(source, from, id),
+            None => self.root(source, id),
+        });
+        self.noted(outcome)
+    }
+
+    fn primitive_field(&mut self, of: u8, index: i32, from: Tagged<'_>, bits: u64) -> bool {
+        let outcome = self.begin(from);
+        let outcome = outcome.and_then(|()| self.field(index, Some(of), bits));
+        self.noted(outcome)
+    }
+
+    fn primitive_array(&mut self, of: u8, from: Tagged<'_>, length: u32, elements: &[u8]) -> bool {
+        let outcome = self.values(of, from, length, elements);
+        self.noted(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! The walk as JVM TI shows it, and as it must not.
+
+use std::cell::Cell;
+
+use super::*;
+use crate::heap_dump::classes::Class;
+
+const A: usize = 2;
+const AS: usize = 3;
+const INTS: usize = 4;
+
+fn classes() -> Classes {
+    let class = |name, kind, fields| Class::prepared(name, kind, Some(0), fields);
+    Classes {
+        of_classes: 1,
+        all: vec![
+            Class::prepared("java/lang/Object", Kind::Instance, None, &[]),
+            class("java/lang/Class", Kind::Instance, &[]),
+            class(
+                "A",
+                Kind::Instance,
+                &[("LA;", false), ("I", false), ("J", true)],
+            ),
+            class("[LA;", Kind::ObjectArray, &[]),
+            class("[I", Kind::PrimitiveArray, &[]),
+        ],
+    }
+}
+
+/// An object of a class, that has no tag yet.
+struct Shown(Cell<Long>, usize);
+
+impl Shown {
+    fn new(class: usize) -> Shown {
+        Shown(Cell::new(0), class)
+    }
+
+    fn tagged(&self) -> Tagged<'_> {
+        Tagged {
+            tag: &self.0,
+            class_tag: tag_of(id_of(self.1)),
+        }
+    }
+}
+
+/// How a dump ends of what `show` shows.
+fn shown(show: impl FnOnce(&mut dyn Visitor)) -> Result<u64, String> {
+    let (classes, threads) = (classes(), Threads::default());
+    let out = Writer::new(io::sink()).expect("nothing is written");
+    let mut dump = Dump::new(&classes, &threads, Ids::new(), out);
+    show(&mut dump);
+    // The last one, unless there is a fault, which is told below.
+    let _ = dump.end();
+    let objects = dump.written;
+    dump.finish().map_err(|fault| fault.to_string())?;
+    Ok(objects)
+}
+
+fn refer(visitor: &mut dyn Visitor, source: Source, from: Option<&Shown>, to: &Shown) -> bool {
+    let from = from.map(Shown::tagged);
+    visitor.reference(source, from, to.tagged(), 24, Some(3))
+}
+
+#[test]
+fn objects_are_shown_in_one_go() {
+    let [a, b, array, ints] = [A, A, AS, INTS].map(Shown::new);
+    let written = shown(|visitor| {
+        assert!(refer(visitor, Source::JniGlobal, None, &array));
+        assert!(refer(visitor, Source::Element(0), Some(&array), &a));
+        assert!(refer(visitor, Source::Element(2), Some(&array), &ints));
+        // To itself, which was shown before as a root.
+        assert!(refer(visitor, Source::Field(0), Some(&a), &a));
+        assert!(visitor.primitive_field(b'I', 1, a.tagged(), 7));
+        assert!(visitor.primitive_array(b'I', ints.tagged(), 2, &[0; 8]));
+        assert!(refer(visitor, Source::Monitor, None, &b));
+        assert!(visitor.primitive_field(b'I', 1, b.tagged(), 8));
+    });
+    assert_eq!(written, Ok(4));
+}
+
+/// What JVM TI rules out is found: no dump is better than a wrong one.
+#[test]
+fn what_cannot_be_is_a_fault() {
+    type Show = fn(&mut dyn Visitor, [&Shown; 3]) -> bool;
+    let cases: &[(&str, Show)] = &[
+        ("an object twice", |visitor, [a, b, _]| {
+            refer(visitor, Source::Field(0), Some(a), b)
+                && visitor.primitive_field(b'I', 1, b.tagged(), 1)
+                && visitor.primitive_field(b'I', 1, a.tagged(), 1)
+        }),
+        ("nothing of some objects", |visitor, [a, b, _]| {
+            !refer(visitor, Source::Field(0), Some(a), b)
+        }),
+        ("elements out of order", |visitor, [a, _, array]| {
+            refer(visitor, Source::Element(1), Some(array), a)
+                && refer(visitor, Source::Element(1), Some(array), a)
+        }),
+        (
+            "a field that the class does not have",
+            |visitor, [a, ..]| visitor.primitive_field(b'I', 3, a.tagged(), 1),
+        ),
+        (
+            "a field that the class does not have",
+            |visitor, [a, ..]| visitor.primitive_field(b'J', 1, a.tagged(), 1),
+        ),
+        (
+            "a field that the class does not have",
+            |visitor, [a, ..]| visitor.primitive_field(b'J', 2, a.tagged(), 1),
+        ),
+        (
+            "a field that the class does not have",
+            |visitor, [a, b, _]| refer(visitor, Source::Field(1), Some(a), b),
+        ),
+        ("values of what is no array", |visitor, [a, ..]| {
+            visitor.primitive_array(b'I', a.tagged(), 0, &[])
+        }),
+        ("a reference of an unknown kind", |visitor, [a, b, _]| {
+            refer(visitor, Source::Element(0), Some(a), b)
+        }),
+        ("classes are loaded faster", |visitor, _| {
+            refer(visitor, Source::JniGlobal, None, &Shown::new(99))
+        }),
+    ];
+    for (expected, show) in cases {
+        let [a, b, array] = [A, A, AS].map(Shown::new);
+        let outcome = shown(|visitor| {
+            for object in [&a, &array] {
+                assert!(refer(visitor, Source::JniGlobal, None, object));
+            }
+            assert!(!show(visitor, [&a, &b, &array]), "{expected}");
+        });
+        let fault = outcome.expect_err(expected);
+        assert!(fault.contains(expected), "{fault}");
+    }
+}
+
+#[test]
+fn tags_hold_identifiers_and_lengths() {
+    let largest = Ids::new().next(1);
+    for id in [id_of(0), id_of(100_000), largest] {
+        for flags in [0, WRITTEN, ANNOUNCED] {
+            for length in [0, 1, LONG] {
+                let tag = tag_of(id) | Long::from(length) << ID_BITS | flags;
+                assert_eq!((id_in(tag), length_in(tag)), (id, length));
+            }
+        }
+    }
+}

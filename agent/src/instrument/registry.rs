@@ -1,0 +1,396 @@
+//! Which id stands for which method.
+//!
+//! Ids belong to class bytes, method and kind of loader: copies of a class in
+//! loaders of one kind share theirs, and so does a class that comes through the
+//! hook again, for a retransformation by us or another agent. So it does if the
+//! other agent has changed its methods' code since; which methods it has, nobody
+//! can change. [`Copies`] knows which classes are one.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::symbol::{first_line, java_name, line_at, source_file, text};
+use loadhook_rewrite::{Allocation, ClassFile, Site};
+
+use crate::instrument::copies::{Copies, Hashers, Place};
+use crate::instrument::loaders::Loader;
+use crate::instrument::numbered_names::without_numbers;
+
+/// An instrumented method.
+#[derive(Clone, Debug)]
+pub(crate) struct Symbol {
+    pub(crate) id: u32,
+    pub(crate) name: Arc<str>,
+    pub(crate) descriptor: Arc<str>,
+    /// The line of its first instruction.
+    pub(crate) line: Option<u16>,
+}
+
+/// An instruction that allocates, of an instrumented method. Its id is no
+/// method's.
+#[derive(Clone, Debug)]
+pub(crate) struct SiteSymbol {
+    pub(crate) id: u32,
+    /// The id of its method.
+    pub(crate) method: u32,
+    pub(crate) line: Option<u16>,
+    pub(crate) bci: u16,
+    /// As Java writes it.
+    pub(crate) type_name: Arc<str>,
+    pub(crate) is_array: bool,
+}
+
+/// A class with instrumented methods.
+#[derive(Clone, Debug)]
+pub(crate) struct ClassSymbols {
+    /// The loader of its first copy.
+    pub(crate) loader: Loader,
+    /// The number of the loader of its latest copy.
+    pub(crate) latest: u32,
+    /// How many loaders had a copy.
+    pub(crate) loaders: u32,
+    /// True if it stands for classes of different bytes, whose names differ by
+    /// numbers only.
+    pub(crate) is_folded: bool,
+    /// As Java writes it: `com.example.Service`.
+    pub(crate) name: Arc<str>,
+    pub(crate) source_file: Option<Arc<str>>,
+    /// By id.
+    pub(crate) methods: Vec<Symbol>,
+    pub(crate) sites: Vec<SiteSymbol>,
+}
+
+/// A method's id, the offset in its code and the type: another agent may have
+/// changed the code since.
+type SiteKey = (u32, u16, Arc<str>);
+
+#[derive(Default)]
+struct Classes {
+    copies: Copies,
+    by_site: HashMap<SiteKey, u32>,
+    /// First id and symbols, in the order of the ids.
+    all: Vec<(u32, ClassSymbols)>,
+    next: u32,
+    /// Names that classes share, those of one in many loaders above all.
+    names: HashSet<Arc<str>>,
+}
+
+impl Classes {
+    /// The name that is there already, if it is.
+    fn shared(&mut self, name: Arc<str>) -> Arc<str> {
+        match self.names.get(&name) {
+            Some(known) => known.clone(),
+            None => {
+                self.names.insert(name.clone());
+                name
+            }
+        }
+    }
+}
+
+/// All classes that were instrumented.
+pub(crate) struct Registry {
+    classes: Mutex<Classes>,
+    hashers: Hashers,
+}
+
+/// A class's place in the registry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    index: usize,
+    first_id: u32,
+}
+
+impl Entry {
+    /// The id of the method at this position of the class.
+    pub(crate) fn id(self, method: u16) -> u32 {
+        self.first_id + u32::from(method)
+    }
+}
+
+impl Registry {
+    pub(crate) fn new() -> Self {
+        Registry {
+            classes: Mutex::default(),
+            hashers: Hashers::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Classes> {
+        // Each change is one push or insert: whole even after a panic.
+        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The place of `class`, made when it is seen first: then true. `None` if
+    /// it is to stay as it is, since too many have come and gone.
+    pub(crate) fn entry(&self, loader: Loader, class: &ClassFile<'_>) -> Option<(Entry, bool)> {
+        let identity = self.hashers.identity(class);
+        let mut classes = self.lock();
+        let next = classes.all.len();
+        let place = classes
+            .copies
+            .place(loader, &identity, next, || self.hashers.pattern(class));
+        let (index, is_folded) = match place {
+            Place::Known(index) => (index, None),
+            Place::Copy(index) => {
+                if let Some((_, known)) = classes.all.get_mut(index) {
+                    known.latest = loader.number;
+                    known.loaders += 1;
+                }
+                (index, None)
+            }
+            Place::New => (next, Some(false)),
+            Place::Folded => (next, Some(true)),
+            Place::None => return None,
+        };
+        if let Some(is_folded) = is_folded {
+            let mut name = java_name(class.name());
+            if is_folded {
+                name = without_numbers(&name);
+            }
+            let name = classes.shared(name.into());
+            let source_file = source_file(class).map(|file| classes.shared(file.into()));
+            let first_id = classes.next;
+            classes.next = first_id.wrapping_add(class.methods().len() as u32);
+            classes.all.push((
+                first_id,
+                ClassSymbols {
+                    loader,
+                    latest: loader.number,
+                    loaders: 1,
+                    is_folded,
+                    name,
+                    source_file,
+                    methods: Vec::new(),
+                    sites: Vec::new(),
+                },
+            ));
+        }
+        let first_id = classes.all.get(index)?.0;
+        Some((Entry { index, first_id }, is_folded.is_some()))
+    }
+
+    /// The class of this internal name, if it has come from this loader: its
+    /// first copy's loader, and what it is called.
+    pub(crate) fn known(&self, loader: u32, name: &[u8]) -> Option<(Loader, Arc<str>)> {
+        let classes = self.lock();
+        let index = classes.copies.known(loader, self.hashers.name(name))?;
+        let (_, class) = classes.all.get(index)?;
+        Some((class.loader, class.name.clone()))
+    }
+
+    /// The loader of this number is gone, and its classes with it.
+    pub(crate) fn forget(&self, loader: u32) {
+        self.lock().copies.forget(loader);
+    }
+
+    /// Classes that share rows though they are no copies, and those that were left
+    /// alone, each a sentence.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.lock().copies.notes()
+    }
+
+    /// Adds the methods of a class that were instrumented.
+    pub(crate) fn define(&self, entry: Entry, methods: Vec<Symbol>) {
+        let mut classes = self.lock();
+        for mut method in methods {
+            let known = classes
+                .all
+                .get(entry.index)
+                .map(|(_, class)| &class.methods);
+            // They come in the order of their ids, mostly each once.
+            let place = known.map(|known| known.binary_search_by_key(&method.id, |m| m.id));
+            if let Some(Err(at)) = place {
+                method.name = classes.shared(method.name);
+                method.descriptor = classes.shared(method.descriptor);
+                if let Some((_, class)) = classes.all.get_mut(entry.index) {
+                    class.methods.insert(at, method);
+                }
+            }
+        }
+    }
+
+    /// The id of an allocation site of the method with this symbol, which is
+    /// defined with it.
+    pub(crate) fn site(
+        &self,
+        entry: Entry,
+        symbol: Symbol,
+        method: &Member<'_, '_>,
+        site: &Site<'_>,
+    ) -> u32 {
+        let type_name = {
+            let mut classes = self.lock();
+            let is_folded = classes
+                .all
+                .get(entry.index)
+                .is_some_and(|(_, class)| class.is_folded);
+            let name = site.allocation.type_name();
+            classes.shared(match is_folded {
+                true => without_numbers(&name).into(),
+                false => name.into(),
+            })
+        };
+        let key = (symbol.id, site.bci, type_name.clone());
+        if let Some(id) = self.lock().by_site.get(&key) {
+            return *id;
+        }
+        let line = line_at(method, site.bci);
+        let method = symbol.id;
+        self.define(entry, vec![symbol]);
+        let mut classes = self.lock();
+        if let Some(id) = classes.by_site.get(&key) {
+            // Another thread was faster.
+            return *id;
+        }
+        let id = classes.next;
+        classes.next = id.wrapping_add(1);
+        if let Some((_, class)) = classes.all.get_mut(entry.index) {
+            class.sites.push(SiteSymbol {
+                id,
+                method,
+                line,
+                bci: site.bci,
+                type_name,
+                is_array: !matches!(site.allocation, Allocation::Object(_)),
+            });
+        }
+        classes.by_site.insert(key, id);
+        id
+    }
+
+    /// A copy of everything defined so far.
+    pub(crate) fn classes(&self) -> Vec<ClassSymbols> {
+        let classes = self.lock();
+        let defined = classes.all.iter().map(|(_, class)| class);
+        defined
+            .filter(|class| !class.methods.is_empty())
+            .cloned()
+            .collect()
+    }
+}
+
+impl Symbol {
+    pub(crate) fn of(id: u32, method: &Member<'_, '_>) -> Self {
+        Symbol {
+            id,
+            name: text(method.name()).into(),
+            descriptor: text(method.descriptor()).into(),
+            line: first_line(method),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
+
+    fn loader(number: u32, kind: u32) -> Loader {
+        Loader { number, kind }
+    }
+
+    fn define(registry: &Registry, loader: Loader, bytes: &[u8]) -> Entry {
+        let class = ClassFile::parse(bytes).expect("a class");
+        let (entry, _) = registry.entry(loader, &class).expect("a place");
+        let symbol = |m: Member<'_, '_>| Symbol::of(entry.id(m.index()), &m);
+        registry.define(entry, class.methods().map(symbol).collect());
+        entry
+    }
+
+    /// The class under another name of the same length.
+    fn named(digits: &str) -> Vec<u8> {
+        let text = String::from_utf8_lossy(GREETER);
+        assert!(text.contains("Greeter"));
+        let mut bytes = GREETER.to_vec();
+        let mut at = 0;
+        while let Some(found) = bytes[at..].windows(7).position(|w| w == b"Greeter") {
+            at += found;
+            bytes[at..at + 7].copy_from_slice(digits.as_bytes());
+        }
+        bytes
+    }
+
+    /// Loaded a thousand times, a class has its ids once, for each kind of loader,
+    /// whether the loaders are still there or not.
+    #[test]
+    fn copies_of_a_class_share_their_ids() {
+        let registry = Registry::new();
+        for _ in 0..2 {
+            for number in 3..1003 {
+                define(&registry, loader(number, 3 + number % 2), GREETER);
+            }
+        }
+        for number in 1003..3003 {
+            define(&registry, loader(number, 3), GREETER);
+            registry.forget(number);
+        }
+        let classes = registry.classes();
+        let found: Vec<_> = classes
+            .iter()
+            .map(|c| (c.loader.number, c.latest, c.loaders))
+            .collect();
+        assert_eq!(found, [(3, 1001, 500), (4, 3002, 2500)]);
+        let all = || classes.iter().flat_map(|class| &class.methods);
+        let ids: HashSet<u32> = all().map(|method| method.id).collect();
+        assert_eq!(ids.len(), all().count());
+        assert_eq!(
+            classes[0].name.as_ptr(),
+            classes[1].name.as_ptr(),
+            "names are shared"
+        );
+    }
+
+    /// Another agent changes a later copy, which has its ids as before; a copy
+    /// that was changed before it came is another class.
+    #[test]
+    fn changed_bytes_are_another_class_in_another_loader_only() {
+        let mut changed = GREETER.to_vec();
+        let at = changed
+            .windows(4)
+            .position(|w| w == b"Code")
+            .expect("an attribute");
+        changed[at..at + 4].copy_from_slice(b"Kode");
+        let registry = Registry::new();
+        let first = define(&registry, loader(3, 3), GREETER);
+        let second = define(&registry, loader(4, 3), GREETER);
+        let retransformed = define(&registry, loader(4, 3), &changed);
+        let other = define(&registry, loader(5, 3), &changed);
+        assert_eq!(first.id(0), second.id(0));
+        assert_eq!(first.id(0), retransformed.id(0));
+        assert_ne!(first.id(0), other.id(0));
+        let (known, _) = registry.known(4, b"Greeter").expect("known");
+        assert_eq!(known, loader(3, 3));
+        assert!(registry.known(6, b"Greeter").is_none());
+        registry.forget(4);
+        assert!(registry.known(4, b"Greeter").is_none());
+    }
+
+    /// Each loader's class has another name: when many are gone, the others
+    /// are one.
+    #[test]
+    fn generated_classes_are_folded() {
+        let registry = Registry::new();
+        for number in 3..5000 {
+            define(
+                &registry,
+                loader(number, 3),
+                &named(&format!("G{number:06}")),
+            );
+            registry.forget(number);
+        }
+        let classes = registry.classes();
+        let most = crate::instrument::loader_kinds::MOST_GONE as usize;
+        assert_eq!(classes.len(), most + 1);
+        let last = &classes[most];
+        assert_eq!((&*last.name, last.loaders as usize), ("G#", 4997 - most));
+        assert_eq!(classes[0].methods.len(), last.methods.len());
+        let notes = registry.notes();
+        assert!(
+            notes.len() == 1 && notes[0].starts_with("4,741 classes"),
+            "{notes:?}"
+        );
+    }
+}

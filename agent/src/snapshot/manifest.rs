@@ -1,0 +1,216 @@
+//! The list of the profiles that the JVMs of one command have written: their
+//! names, a zero byte behind each, since a name can have lines. Before the name
+//! of one that a rewritten archive's tracker wrote, beside an agent, is a `+`.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::diagnostics;
+
+/// Before the name of a profile that is not an agent's.
+const OTHER: &[u8] = b"+";
+
+/// Says now if no list can be kept there.
+pub(crate) fn check(manifest: &Path, quiet: bool) {
+    match open(manifest) {
+        // The command that waits for a list is who wants quiet. It has ended
+        // and taken the list along, and left this JVM's parent behind.
+        Err(error) if quiet && error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => told(manifest, &error),
+        Ok(_) => {}
+    }
+}
+
+/// Puts a profile in its place and notes its name: `file`, or with a number in
+/// it if that is noted already. In namespaces of their own two JVMs can have
+/// one process id.
+///
+/// # Errors
+/// Those of `put`. Those of the list are told.
+pub(crate) fn note(
+    manifest: &Path,
+    file: &Path,
+    put: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<PathBuf> {
+    let (mut list, names) = match read(manifest) {
+        Ok(listed) => listed,
+        Err(error) => {
+            // With the command that waited for it, or told at the start.
+            if error.kind() != io::ErrorKind::NotFound {
+                told(manifest, &error);
+            }
+            put(file)?;
+            return Ok(file.to_owned());
+        }
+    };
+    let is_noted = |name: &Path| {
+        let mut names = names.split(|byte| *byte == 0);
+        let name = name.as_os_str().as_bytes();
+        names.any(|noted| noted == name || noted.strip_prefix(OTHER) == Some(name))
+    };
+    let mut name = file.to_owned();
+    let mut number = 2_u32;
+    while is_noted(&name) {
+        name = numbered(file, number);
+        number += 1;
+    }
+    put(&name)?;
+    let line = [name.as_os_str().as_bytes(), &[0]].concat();
+    if let Err(error) = list.write_all(&line) {
+        told(manifest, &error);
+    }
+    Ok(name)
+}
+
+/// Notes the name of a profile that a rewritten archive's tracker wrote. Faults
+/// were told where the agent noted its own, or will be.
+pub(crate) fn note_of_other(manifest: &Path, file: &Path) {
+    if let Ok((mut list, _)) = read(manifest) {
+        let _ = list.write_all(&[OTHER, file.as_os_str().as_bytes(), &[0]].concat());
+    }
+}
+
+/// The list, which nobody else changes until it is closed, and what is in it.
+fn read(manifest: &Path) -> io::Result<(File, Vec<u8>)> {
+    let mut list = open(manifest)?;
+    let mut names = Vec::new();
+    // A pipe or terminal has nothing to read, and no end.
+    if list.metadata()?.is_file() {
+        lock(&list);
+        list.read_to_end(&mut names)?;
+    }
+    Ok((list, names))
+}
+
+/// Until the list is closed: of two JVMs one is the second. Not for longer than
+/// a moment, since the other one may be frozen.
+fn lock(list: &File) {
+    for _ in 0..100 {
+        if list.try_lock().is_ok() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn open(manifest: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .open(manifest)
+}
+
+fn told(manifest: &Path, error: &io::Error) {
+    let manifest = manifest.display();
+    diagnostics::line(&format!(
+        "{manifest}: {error}; loadhook run will not find this profile"
+    ));
+}
+
+/// `x-1.2.pb.gz`
+fn numbered(file: &Path, number: u32) -> PathBuf {
+    let name = file.file_name().unwrap_or_default().as_bytes();
+    let dot = || name.iter().rposition(|byte| *byte == b'.');
+    let stem = match name.strip_suffix(b".pb.gz") {
+        Some(stem) => stem.len(),
+        None => dot().unwrap_or(name.len()),
+    };
+    let (stem, suffix) = name.split_at(stem);
+    let name = [stem, format!(".{number}").as_bytes(), suffix].concat();
+    file.with_file_name(OsStr::from_bytes(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::os::fd::AsRawFd;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[test]
+    fn each_of_several_gets_a_name_of_its_own() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = folder.path().join("list");
+        let file = Path::new("/a.b/x-1.pb.gz");
+        let put = Mutex::new(Vec::new());
+        let names: BTreeSet<PathBuf> = std::thread::scope(|scope| {
+            let note = || {
+                note(&manifest, file, |name| {
+                    put.lock().expect("no panic").push(name.to_owned());
+                    Ok(())
+                })
+                .expect("it can be noted")
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(note)).collect();
+            let names = threads.into_iter().map(|t| t.join().expect("no panic"));
+            names.collect()
+        });
+        let name = |number| PathBuf::from(format!("/a.b/x-1.{number}.pb.gz"));
+        let expected: BTreeSet<PathBuf> = (2..9).map(name).chain([file.to_owned()]).collect();
+        assert_eq!(names, expected);
+        // In the order in which they were put in their places.
+        let listed = std::fs::read(&manifest).expect("it is there");
+        let put = put.into_inner().expect("no panic");
+        let bytes: Vec<u8> = put
+            .iter()
+            .flat_map(|name| [name.as_os_str().as_bytes(), &[0]].concat())
+            .collect();
+        assert_eq!(listed, bytes);
+    }
+
+    /// What it holds is not waited for, nor who holds it.
+    #[test]
+    fn nothing_is_waited_for() {
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let pipe = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        note(Path::new(&pipe), Path::new("x"), |_| Ok(())).expect("it can be noted");
+        drop(writer);
+        let mut noted = Vec::new();
+        reader.read_to_end(&mut noted).expect("it has an end");
+        assert_eq!(noted, b"x\0");
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = folder.path().join("list");
+        let held = File::create(&manifest).expect("ours");
+        held.lock().expect("nobody has it");
+        note(&manifest, Path::new("x"), |_| Ok(())).expect("it can be noted");
+        assert_eq!(std::fs::read(&manifest).expect("it is there"), b"x\0");
+    }
+
+    /// Which is no agent's, so that it is not counted with that one's.
+    #[test]
+    fn the_profile_of_a_rewritten_archive_is_not_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = folder.path().join("list");
+        note_of_other(&manifest, Path::new("/x.pb.gz"));
+        let noted = note(&manifest, Path::new("/x.pb.gz"), |_| Ok(())).expect("it can be noted");
+        assert_eq!(noted, Path::new("/x.2.pb.gz"));
+        let listed = std::fs::read(&manifest).expect("it is there");
+        assert_eq!(listed, b"+/x.pb.gz\0/x.2.pb.gz\0");
+    }
+
+    #[test]
+    fn what_is_not_written_is_not_noted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = folder.path().join("list");
+        let noted = note(&manifest, Path::new("x"), |_| {
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert!(noted.is_err());
+        assert_eq!(std::fs::read(&manifest).expect("it is there"), b"");
+    }
+
+    #[test]
+    fn numbers_are_in_front_of_the_suffix() {
+        let numbered = |file: &str| numbered(Path::new(file), 2);
+        assert_eq!(numbered("x.y/z.pb"), Path::new("x.y/z.2.pb"));
+        assert_eq!(numbered("x.y/z"), Path::new("x.y/z.2"));
+    }
+}

@@ -1,0 +1,8 @@
+//! The tracker: the Java classes that probes call, as the agent defines and uses them.
+
+mod classes;
+pub(crate) mod heap_reserve;
+pub(crate) mod sizes;
+pub(crate) mod ticker;
+
+pub(crate) use self::classes::{NAME, classes, owner};
