@@ -8,7 +8,7 @@
 //!
 //! With [`Tracker::Embed`] each unit, that is what one class path entry or
 //! module holds, gets the classes of the tracker, a *part*, which its probes
-//! call, and symbols; `docs/user/offline.md` tells how these work together.
+//! call, and symbols; `docs/dev/jars.md` tells how these work together.
 #![forbid(unsafe_code)]
 
 mod ahead;

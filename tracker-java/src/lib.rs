@@ -26,7 +26,7 @@ pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
 ///
 /// `loadhook/Part` is a template. The probes of each rewritten archive call a copy of it under a name of its own, in
 /// which the archive's id and the number of its method ids, `0123456789abcdef 42`, stand for [`ARCHIVE`]; see
-/// `docs/user/offline.md`. An agent must not define these classes.
+/// `docs/dev/jars.md`. An agent must not define these classes.
 pub const OFFLINE_CLASSES: &[(&str, &[u8])] = OFFLINE_CLASSES_HERE;
 
 /// A program of its own, `loadhook.VerifyClasses`: it runs on JDK 24 and later and asks `java.lang.classfile` about

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::{done, loadhook, read};
 use crate::{ORDER, json, methods, profiles, text};
 
-/// What `docs/user/profiles.md` promises, field by field.
+/// What `docs/user/formats.md` promises, field by field.
 #[test]
 fn the_json_is_as_documented() {
     let json = json(&["a.pb.gz"]);

@@ -266,7 +266,7 @@ fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
     columns.into_iter().filter(Column::has_text).collect()
 }
 
-/// Writes a comparison as JSON, version 2: see `docs/user/profiles.md`.
+/// Writes a comparison as JSON, version 2: see `docs/user/compare.md`.
 ///
 /// # Errors
 ///

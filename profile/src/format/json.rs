@@ -1,4 +1,4 @@
-//! Our own JSON, described in `docs/user/profiles.md`.
+//! Our own JSON, described in `docs/user/formats.md`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -112,7 +112,7 @@ pub enum Format {
     Collapsed,
     /// Gzipped pprof protobuf. It holds the whole profile: options do not apply.
     Pprof,
-    /// Our own JSON, version 1: see `docs/user/profiles.md`.
+    /// Our own JSON, version 1: see `docs/user/formats.md`.
     Json,
     /// One self-contained page.
     Html,

@@ -264,7 +264,7 @@ fn both_sides(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
     columns.into_iter().filter(Column::has_text).collect()
 }
 
-/// Writes at most [`Options::top`] changes as JSON, version 2: see `docs/user/profiles.md`.
+/// Writes at most [`Options::top`] changes as JSON, version 2: see `docs/user/compare.md`.
 ///
 /// # Errors
 ///
