@@ -147,17 +147,17 @@ final class Calibration {
             path.allocArray(site, site << ArraySizes.KIND_BITS);
             path.allocDimension(site, 1, site << ArraySizes.KIND_BITS);
         }
-        Reading reading = Reading.of(path);
-        Sum sum = new Sum();
-        Addition addition = new Addition(sum, reading, Groups.mapFor(reading));
-        addition.run();
-        addition.made();
+        TreeReader reader = TreeReader.of(path);
+        MergedTree sum = new MergedTree();
+        TreeMerge merge = new TreeMerge(sum, reader, EndedThreads.mapFor(reader));
+        merge.run();
+        merge.made();
         sum.clear();
         path.clear();
         Stack.isShallowerThan(0);
         Interpreted.isUsed();
-        Groups.withoutNumbers("thread-1");
-        Lock.nap(0);
+        EndedThreads.withoutNumbers("thread-1");
+        Lock.backOff(0);
         Snapshot snapshot = new Snapshot(Threads.beginSnapshot());
         snapshot.fill(new long[4096]);
         snapshot.end();

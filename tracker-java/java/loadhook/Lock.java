@@ -49,7 +49,7 @@ final class Lock {
     private static volatile boolean stuck;
 
     /** Null with an agent, which has a native method for that. */
-    static Nap nap;
+    static Backoff backoff;
 
     private Lock() {
     }
@@ -74,7 +74,7 @@ final class Lock {
                 tries = 0;
             }
             if (tries >= SPINS) {
-                nap(tries - SPINS);
+                backOff(tries - SPINS);
             }
             if (++tries == SPINS + NAPS) {
                 stuck = true;
@@ -105,10 +105,10 @@ final class Lock {
     }
 
     /** Not by {@code Thread.yield()} where the JDK may be instrumented: the thread is not marked yet. */
-    static void nap(int before) {
-        Nap nap = Lock.nap;
-        if (nap != null) {
-            nap.take(before);
+    static void backOff(int before) {
+        Backoff backoff = Lock.backoff;
+        if (backoff != null) {
+            backoff.pause(before);
             return;
         }
         try {

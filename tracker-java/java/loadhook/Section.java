@@ -23,8 +23,8 @@ final class Section {
         this.cpu = cpu;
     }
 
-    Reading read() {
-        return kind == LIVE ? Reading.of((Path) tree) : new Reading(tree);
+    TreeReader read() {
+        return kind == LIVE ? TreeReader.of((Path) tree) : new TreeReader(tree);
     }
 
     /** The name in UTF-8, of which one char takes at most three bytes. */

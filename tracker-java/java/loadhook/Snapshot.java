@@ -22,7 +22,7 @@ final class Snapshot {
     private boolean ended;
     private int section;
     /** What is being written of the section, null before its THREAD record. */
-    private Reading reading;
+    private TreeReader reader;
     private int node;
 
     /** Of {@link Threads#beginSnapshot}, since which ended threads wait for its end. */
@@ -32,16 +32,16 @@ final class Snapshot {
             platform += paths[at].virtual ? 0 : 1;
         }
         boolean anyVirtual = platform < paths.length;
-        Sum virtual = new Sum();
-        sections = new Section[platform + (anyVirtual ? 1 : 0) + Groups.count];
+        MergedTree virtual = new MergedTree();
+        sections = new Section[platform + (anyVirtual ? 1 : 0) + EndedThreads.count];
         int count = 0;
         long bytes = Threads.bytes();
         for (int at = 0; at < paths.length; at++) {
             Path path = paths[at];
             bytes += path.bytes();
             if (path.virtual) {
-                Reading reading = Reading.of(path);
-                new Addition(virtual, reading, Groups.mapFor(reading)).run();
+                TreeReader reader = TreeReader.of(path);
+                new TreeMerge(virtual, reader, EndedThreads.mapFor(reader)).run();
             } else {
                 long id = Ids.areKnown() ? path.id : -1;
                 sections[count++] = new Section(Section.LIVE, id, path.name(), path, cpu(path));
@@ -50,10 +50,10 @@ final class Snapshot {
         if (anyVirtual) {
             sections[count++] = new Section(Section.VIRTUAL, -1, "(virtual threads)", virtual, CpuTime.UNKNOWN);
         }
-        for (int at = 0; at < Groups.count; at++) {
-            Sum tree = Groups.TREES[at];
+        for (int at = 0; at < EndedThreads.count; at++) {
+            MergedTree tree = EndedThreads.TREES[at];
             bytes += tree.bytes();
-            sections[count++] = new Section(Section.ENDED, -1, Groups.NAMES[at], tree, tree.cpu);
+            sections[count++] = new Section(Section.ENDED, -1, EndedThreads.NAMES[at], tree, tree.cpu);
         }
         long overflowed = Threads.untracked();
         long lost = Threads.lost();
@@ -79,23 +79,23 @@ final class Snapshot {
             headed = true;
         }
         while (section < sections.length) {
-            if (reading == null) {
+            if (reader == null) {
                 int words = 6 + (name.length + 7) / 8;
                 if (at + words > buffer.length) {
                     return at;
                 }
                 at = thread(buffer, at);
-                reading = sections[section].read();
+                reader = sections[section].read();
                 node = Tree.STRIDE;
             }
-            while (node < reading.end) {
+            while (node < reader.end) {
                 if (at + NODE_WORDS > buffer.length) {
                     return at;
                 }
                 at = node(buffer, at);
                 node += Tree.STRIDE;
             }
-            reading = null;
+            reader = null;
             section++;
         }
         if (!ended && at < buffer.length) {
@@ -147,19 +147,19 @@ final class Snapshot {
     }
 
     private int node(long[] buffer, int at) {
-        Reading reading = this.reading;
+        TreeReader reader = this.reader;
         int node = this.node;
         buffer[at] = NODE;
-        buffer[at + 1] = reading.parent(node) / Tree.STRIDE - 1;
-        buffer[at + 2] = reading.method(node);
-        buffer[at + 3] = reading.calls(node);
-        buffer[at + 4] = reading.value(node, Tree.TIMED);
-        buffer[at + 5] = reading.value(node, Tree.ALL);
-        buffer[at + 6] = reading.value(node, Tree.OUTERMOST);
-        buffer[at + 7] = reading.value(node, Tree.CHILD);
-        buffer[at + 8] = Double.doubleToRawLongBits(reading.variance(node));
-        buffer[at + 9] = reading.ticks(node, 0);
-        buffer[at + 10] = Double.doubleToRawLongBits(reading.tickVariance(node));
+        buffer[at + 1] = reader.parent(node) / Tree.STRIDE - 1;
+        buffer[at + 2] = reader.method(node);
+        buffer[at + 3] = reader.calls(node);
+        buffer[at + 4] = reader.value(node, Tree.TIMED);
+        buffer[at + 5] = reader.value(node, Tree.ALL);
+        buffer[at + 6] = reader.value(node, Tree.OUTERMOST);
+        buffer[at + 7] = reader.value(node, Tree.CHILD);
+        buffer[at + 8] = Double.doubleToRawLongBits(reader.variance(node));
+        buffer[at + 9] = reader.ticks(node, 0);
+        buffer[at + 10] = Double.doubleToRawLongBits(reader.tickVariance(node));
         return at + NODE_WORDS;
     }
 }

@@ -434,7 +434,7 @@ final class Threads {
                 merge();
             }
             while (ended != null && Budget.hasRoomForPath()) {
-                Groups.prepare(ended);
+                EndedThreads.prepare(ended);
                 // Neither call nor jump.
                 Path path = ended;
                 merging = path;
@@ -449,7 +449,7 @@ final class Threads {
     /** Merges the path whose turn it is; once more, if an exception broke that off. */
     private static void merge() {
         Path path = merging;
-        Groups.add(path);
+        EndedThreads.add(path);
         boolean pools = pooled < MOST_POOLED && path.isSmall();
         if (pools) {
             path.clear();

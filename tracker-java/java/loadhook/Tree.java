@@ -28,7 +28,7 @@ class Tree {
     static final int CALL = 4 * GRANT;
 
     // Of the times: all calls granted; below CALL as in WORK, but with what the grant left at first. So whoever sees one
-    // word from before a grant and the other from behind it can tell, see Reading.calls,
+    // word from before a grant and the other from behind it can tell, see TreeReader.calls,
     static final int GRANTED = 0;
     // how many were timed, and the weighted sums of their nanoseconds: of all, of those not inside another call of the
     // node, and of the calls made from this node,

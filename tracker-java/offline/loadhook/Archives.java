@@ -23,7 +23,7 @@ final class Archives {
 
     private static final ReferenceQueue<Class<?>> UNLOADED = new ReferenceQueue<Class<?>>();
     /** By part, those that are there. */
-    private static final Map<Weak<Class<?>>, Symbols> PARTS = new HashMap<Weak<Class<?>>, Symbols>();
+    private static final Map<WeakKey<Class<?>>, Symbols> PARTS = new HashMap<WeakKey<Class<?>>, Symbols>();
     /** By archive and kind of loader, in the order of their bases: the calls of one that is gone are still there. */
     private static final Map<String, Symbols> ALL = new LinkedHashMap<String, Symbols>();
     /** By pattern, how many are gone. */
@@ -40,9 +40,9 @@ final class Archives {
      * @param archive its id and the number of its ids
      */
     static int add(Class<?> part, String archive) {
-        Weak<Class<?>> key = new Weak<Class<?>>(part, UNLOADED);
-        String className = Loader.className(part);
-        String name = Loader.givenName(part);
+        WeakKey<Class<?>> key = new WeakKey<Class<?>>(part, UNLOADED);
+        String className = LoaderName.className(part);
+        String name = LoaderName.givenName(part);
         Symbols symbols;
         boolean first;
         // Nothing foreign is called in here: it could wait for another thread, which waits here.
@@ -53,13 +53,13 @@ final class Archives {
                 return symbols.base;
             }
             String kind = archive + '\0' + className + '\0';
-            String pattern = kind + Groups.withoutNumbers(name);
+            String pattern = kind + EndedThreads.withoutNumbers(name);
             symbols = ALL.get(kind + name);
             if (symbols == null) {
                 Integer gone = GONE.get(pattern);
                 boolean folds = gone != null && gone >= MOST_GONE;
                 if (folds) {
-                    name = Groups.withoutNumbers(name);
+                    name = EndedThreads.withoutNumbers(name);
                 } else if (ALL.size() >= MOST) {
                     name = OTHERS;
                     folds = true;
@@ -72,7 +72,7 @@ final class Archives {
                     if (ids > Integer.MAX_VALUE - next) {
                         return -1;
                     }
-                    Loader loader = Loader.of(part, name.isEmpty() ? className : name);
+                    LoaderName loader = LoaderName.of(part, name.isEmpty() ? className : name);
                     symbols = new Symbols(loader, archive.substring(0, space), next, ids, folds ? null : pattern);
                     next += ids;
                     ALL.put(kind + name, symbols);

@@ -8,14 +8,14 @@ final class Figures {
     final double[] self;
     final double[] total;
 
-    final Nodes nodes;
+    final ThreadNodes nodes;
     final int count;
     /** The outermost recursive node at or above each, or -1. */
     final int[] recursion;
     /** Whether all calls' times are known. */
     final boolean[] linked;
 
-    Figures(Nodes nodes, Header header) {
+    Figures(ThreadNodes nodes, Header header) {
         this.nodes = nodes;
         count = nodes.count;
         self = new double[count];
@@ -52,7 +52,7 @@ final class Figures {
             }
         }
         double[] own = corrected(header, back, false);
-        new Settling(this, header, back).settle(own);
+        new SelfTimeEstimator(this, header, back).settle(own);
         for (int at = 0; at < count; at++) {
             if (nodes.timed(at) == 0) {
                 own[at] = 0;

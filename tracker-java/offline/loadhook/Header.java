@@ -70,8 +70,8 @@ final class Header {
         return timing != Timing.COUNT;
     }
 
-    void write(Wire out, Strings strings) throws IOException {
-        Wire message = new Wire();
+    void write(ProtobufWriter out, StringTable strings) throws IOException {
+        ProtobufWriter message = new ProtobufWriter();
         type(out, Pprof.SAMPLE_TYPE, "calls", "count", strings);
         if (isTimed()) {
             type(out, Pprof.SAMPLE_TYPE, "self", "nanoseconds", strings);
@@ -96,8 +96,8 @@ final class Header {
         out.message(Pprof.MAPPING, message);
     }
 
-    private static void type(Wire out, int field, String name, String unit, Strings strings) throws IOException {
-        Wire message = new Wire();
+    private static void type(ProtobufWriter out, int field, String name, String unit, StringTable strings) throws IOException {
+        ProtobufWriter message = new ProtobufWriter();
         message.number(1, strings.index(name));
         message.number(2, strings.index(unit));
         out.message(field, message);

@@ -4,14 +4,14 @@ import java.io.IOException;
 import java.util.Arrays;
 
 /** The methods that were called, in the order in which the trees have them. */
-final class Methods extends Columns {
-    private final Strings strings;
+final class Methods extends ColumnMessage {
+    private final StringTable strings;
     private Method[] methods = new Method[64];
     private int count;
     /** By id and 1, since the overflow is -1: the index and 1, or 0. */
     private int[] indexes = new int[64];
 
-    Methods(Strings strings) {
+    Methods(StringTable strings) {
         this.strings = strings;
     }
 
@@ -19,7 +19,7 @@ final class Methods extends Columns {
     int index(int id) {
         int at = id + 1;
         if (at >= indexes.length) {
-            Room.ask(8L * at);
+            HeapCheck.require(8L * at);
             indexes = Arrays.copyOf(indexes, Math.max(at + 1, at + at / 2));
         }
         if (indexes[at] == 0) {
@@ -42,10 +42,10 @@ final class Methods extends Columns {
     }
 
     /** Functions, locations and our own columns; ids are indexes + 1. */
-    void write(Wire out) throws IOException {
-        Wire message = new Wire();
-        Wire line = new Wire();
-        String[] names = Names.of(methods, count);
+    void write(ProtobufWriter out) throws IOException {
+        ProtobufWriter message = new ProtobufWriter();
+        ProtobufWriter line = new ProtobufWriter();
+        String[] names = DisplayNames.of(methods, count);
         for (int at = 0; at < count; at++) {
             Method method = methods[at];
             int id = at + 1;

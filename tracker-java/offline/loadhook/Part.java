@@ -42,7 +42,7 @@ public final class Part {
         if (base > 0) {
             Tracker.enter(base + method);
         } else if (base < OFF) {
-            Elsewhere.ENTER.accept(method - base);
+            ForeignProbes.ENTER.accept(method - base);
         }
     }
 
@@ -51,7 +51,7 @@ public final class Part {
         if (base > 0) {
             Tracker.exit(base + method);
         } else if (base < OFF) {
-            Elsewhere.EXIT.accept(method - base);
+            ForeignProbes.EXIT.accept(method - base);
         }
     }
 
@@ -60,7 +60,7 @@ public final class Part {
         if (base > 0) {
             Tracker.construct(base + method, key, other);
         } else if (base < OFF) {
-            Elsewhere.CONSTRUCT.applyAsInt(method - base, key << 16 | other & 0xFFFF);
+            ForeignProbes.CONSTRUCT.applyAsInt(method - base, key << 16 | other & 0xFFFF);
         }
     }
 
@@ -69,7 +69,7 @@ public final class Part {
         if (base > 0) {
             Tracker.constructed(base + method);
         } else if (base < OFF) {
-            Elsewhere.CONSTRUCTED.accept(method - base);
+            ForeignProbes.CONSTRUCTED.accept(method - base);
         }
     }
 
@@ -78,7 +78,7 @@ public final class Part {
         if (base > 0) {
             Tracker.ended(base + method, key);
         } else if (base < OFF) {
-            Elsewhere.ENDED.applyAsInt(method - base, key);
+            ForeignProbes.ENDED.applyAsInt(method - base, key);
         }
     }
 
@@ -87,7 +87,7 @@ public final class Part {
         if (base > 0) {
             Tracker.caught(base + method);
         } else if (base < OFF) {
-            Elsewhere.CAUGHT.accept(method - base);
+            ForeignProbes.CAUGHT.accept(method - base);
         }
     }
 

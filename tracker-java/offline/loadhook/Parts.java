@@ -25,7 +25,7 @@ public final class Parts {
     private static volatile Thread starter;
     /** What parts get in that state. */
     private static int elsewhere;
-    private static Exit exit;
+    private static ExitHook exit;
 
     private Parts() {
     }
@@ -76,14 +76,14 @@ public final class Parts {
      * call. Null if it is of another version.
      */
     public static Object[] join(Class<?> part, String archive, int version) {
-        return version == VERSION ? Shared.probes(register(part, archive, version)) : null;
+        return version == VERSION ? ExportedProbes.probes(register(part, archive, version)) : null;
     }
 
     /** Writes the profile now: for programs that end by {@code Runtime.halt}, and those with {@code dump-on-exit=false}. */
     public static void dump() {
-        Exit exit = Parts.exit;
+        ExitHook exit = Parts.exit;
         if (state == ELSEWHERE) {
-            Trackers.dump();
+            SharedTracker.dump();
         } else if (exit != null) {
             exit.run();
         }
@@ -93,10 +93,10 @@ public final class Parts {
     private static void start(Class<?> part, String archive) {
         Path own = null;
         try {
-            Lock.nap = new ShortNap();
+            Lock.backoff = new ParkingBackoff();
             own = Threads.leave();
-            int joined = Trackers.join(part, archive);
-            if (joined != Trackers.OWN) {
+            int joined = SharedTracker.join(part, archive);
+            if (joined != SharedTracker.OWN) {
                 elsewhere = -joined;
                 state = joined == 0 ? NONE : ELSEWHERE;
                 return;
@@ -109,9 +109,9 @@ public final class Parts {
             Settings settings = Settings.read(part);
             int clock = settings.clock == Clock.CPU && settings.timing != Timing.COUNT ? cpu() : settings.clock;
             Tracker.configure(settings.timing, clock, settings.maxNodes);
-            Exit exit = new Exit(settings, tracker);
+            ExitHook exit = new ExitHook(settings, tracker);
             if (settings.dumpOnExit) {
-                Runtime.getRuntime().addShutdownHook(Background.thread(exit, "loadhook-exit"));
+                Runtime.getRuntime().addShutdownHook(BackgroundThread.thread(exit, "loadhook-exit"));
             }
             Parts.exit = exit;
             state = RUNNING;
@@ -119,7 +119,7 @@ public final class Parts {
                 tick(tracker == 1);
             }
         } catch (Throwable error) {
-            Tell.failure("nothing is counted", error);
+            Diagnostics.failure("nothing is counted", error);
         } finally {
             if (state == STARTING) {
                 state = OFF;
@@ -131,7 +131,7 @@ public final class Parts {
 
     private static void tooMany(int tracker) {
         if (tracker == ThisProcess.MOST_TRACKERS + 1) {
-            Tell.line(ThisProcess.MOST_TRACKERS + " class loaders have trackers of their own, further ones' archives are not"
+            Diagnostics.line(ThisProcess.MOST_TRACKERS + " class loaders have trackers of their own, further ones' archives are not"
                     + " counted: a tracker on the class path (--tracker jar:) would count for all");
         }
     }
@@ -150,9 +150,9 @@ public final class Parts {
             Clock.cpu = new BeanClock();
             return Clock.CPU;
         } catch (Exception error) {
-            Tell.failure("no processor time, so the clock is wall", error);
+            Diagnostics.failure("no processor time, so the clock is wall", error);
         } catch (LinkageError error) {
-            Tell.failure("no processor time, so the clock is wall", error);
+            Diagnostics.failure("no processor time, so the clock is wall", error);
         }
         return Clock.WALL;
     }
@@ -160,9 +160,9 @@ public final class Parts {
     /** Without ticks estimates are coarser, no more. */
     private static void tick(boolean alone) {
         try {
-            Ticks.start(alone);
+            TickerThread.start(alone);
         } catch (Throwable error) {
-            Tell.failure("times are less exact", error);
+            Diagnostics.failure("times are less exact", error);
         }
     }
 }

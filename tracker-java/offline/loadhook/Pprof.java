@@ -36,16 +36,16 @@ final class Pprof {
     private static final int HEADER_WORDS = 11;
     private static final int NODE_WORDS = 11;
 
-    private final Wire out;
-    private final Strings strings = new Strings();
+    private final ProtobufWriter out;
+    private final StringTable strings = new StringTable();
     private final Methods methods = new Methods(strings);
-    private final Nodes nodes = new Nodes();
+    private final ThreadNodes nodes = new ThreadNodes();
     private Header header;
 
-    private final Wire sample = new Wire();
-    private final Wire inner = new Wire();
+    private final ProtobufWriter sample = new ProtobufWriter();
+    private final ProtobufWriter inner = new ProtobufWriter();
 
-    private Pprof(Wire out) {
+    private Pprof(ProtobufWriter out) {
         this.out = out;
     }
 
@@ -60,14 +60,14 @@ final class Pprof {
     /** Writes what was counted so far. {@code note} is for the user, or null; {@code process} is where. */
     static void write(OutputStream file, String note, String process) throws IOException {
         Gzip gzip = new Gzip(file);
-        Wire out = new Wire(gzip);
+        ProtobufWriter out = new ProtobufWriter(gzip);
         Pprof pprof = new Pprof(out);
         pprof.threads();
         pprof.header.process = process;
         if (note != null) {
             pprof.header.note(note);
         }
-        Room.ask((long) METHOD_BYTES * pprof.methods.rows());
+        HeapCheck.require((long) METHOD_BYTES * pprof.methods.rows());
         for (Symbols symbols : Archives.all()) {
             symbols.read(pprof.methods, pprof.header);
         }

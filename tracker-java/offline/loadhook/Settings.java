@@ -33,7 +33,7 @@ final class Settings {
             environment();
             properties();
         } catch (Exception error) {
-            Tell.failure("not all settings could be read", error);
+            Diagnostics.failure("not all settings could be read", error);
         }
         String file = values[0];
         this.file = file == null || file.isEmpty() ? "loadhook-%p.pb.gz" : file;
@@ -55,14 +55,14 @@ final class Settings {
                 read.load(new InputStreamReader(in, StandardCharsets.UTF_8));
             }
         } catch (IOException error) {
-            Tell.failure(FILE, error);
+            Diagnostics.failure(FILE, error);
         } catch (IllegalArgumentException error) {
-            Tell.failure(FILE, error);
+            Diagnostics.failure(FILE, error);
         }
         for (String key : read.stringPropertyNames()) {
             int word = find(key);
             if (word < 0) {
-                Tell.line(FILE + ": unknown setting " + key);
+                Diagnostics.line(FILE + ": unknown setting " + key);
             } else {
                 set(word, read.getProperty(key), FILE + ": " + key);
             }
@@ -142,6 +142,6 @@ final class Settings {
     }
 
     private void told(int word, String expected, String instead) {
-        Tell.line(written[word] + ": " + expected + " expected; " + instead + " is used");
+        Diagnostics.line(written[word] + ": " + expected + " expected; " + instead + " is used");
     }
 }

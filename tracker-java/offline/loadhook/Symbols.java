@@ -18,7 +18,7 @@ import java.security.CodeSource;
 final class Symbols {
     private static final String FIRST_LINE = "loadhook symbols 1";
 
-    private final Loader loader;
+    private final LoaderName loader;
     private final String archive;
     final int base;
     private final int ids;
@@ -32,7 +32,7 @@ final class Symbols {
     /** A URL of the archive; null if nobody tells. */
     private volatile String place;
 
-    Symbols(Loader loader, String archive, int base, int ids, String pattern) {
+    Symbols(LoaderName loader, String archive, int base, int ids, String pattern) {
         this.loader = loader;
         this.archive = archive;
         this.base = base;

@@ -54,11 +54,11 @@ public final class Costs {
     }
 
     private void print(int timing) {
-        Reading reading = new Reading(path);
-        for (int node = Tree.STRIDE; node < reading.end; node += Tree.STRIDE) {
-            System.out.println(timing + " " + (reading.parent(node) / Tree.STRIDE - 1) + " " + reading.calls(node) + " "
-                    + reading.value(node, Tree.TIMED) + " " + reading.value(node, Tree.ALL) + " "
-                    + reading.value(node, Tree.OUTERMOST) + " " + reading.value(node, Tree.CHILD));
+        TreeReader reader = new TreeReader(path);
+        for (int node = Tree.STRIDE; node < reader.end; node += Tree.STRIDE) {
+            System.out.println(timing + " " + (reader.parent(node) / Tree.STRIDE - 1) + " " + reader.calls(node) + " "
+                    + reader.value(node, Tree.TIMED) + " " + reader.value(node, Tree.ALL) + " "
+                    + reader.value(node, Tree.OUTERMOST) + " " + reader.value(node, Tree.CHILD));
         }
     }
 }

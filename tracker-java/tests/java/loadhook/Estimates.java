@@ -58,18 +58,18 @@ public final class Estimates {
         for (int seed = 1; seed <= SEEDS; seed++) {
             Estimates run = new Estimates(seed * 0x9E3779B97F4A7C15L, ticking);
             run.work(workload);
-            Reading reading = new Reading(run.path);
+            TreeReader reader = new TreeReader(run.path);
             // The last node: what the workload is about.
-            int node = reading.end - Tree.STRIDE;
+            int node = reader.end - Tree.STRIDE;
             int which = workload == 7 ? Tree.OUTERMOST : Tree.ALL;
-            double estimate = reading.value(node, which);
-            double variance = reading.variance(node);
-            truth = new Reading(run.truths).value(node, which);
-            calls = reading.calls(node);
+            double estimate = reader.value(node, which);
+            double variance = reader.variance(node);
+            truth = new TreeReader(run.truths).value(node, which);
+            calls = reader.calls(node);
             sum += estimate;
             squares += (estimate - truth) * (estimate - truth);
             stated += variance;
-            timed += reading.value(node, Tree.TIMED);
+            timed += reader.value(node, Tree.TIMED);
             covered += Math.abs(estimate - truth) <= Math.max(3 * Math.sqrt(variance), 0.05 * truth) ? 1 : 0;
             run.addsUp();
         }

@@ -12,7 +12,7 @@ public final class FiguresOf {
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         StringBuilder out = new StringBuilder();
-        Nodes nodes = null;
+        ThreadNodes nodes = null;
         Header header = null;
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             String[] words = line.split(" ");
@@ -23,17 +23,17 @@ public final class FiguresOf {
             }
             if (isHeader) {
                 print(nodes, header, out);
-                nodes = new Nodes();
+                nodes = new ThreadNodes();
                 header = new Header(record);
             } else {
-                nodes.add(record, 2, new Methods(new Strings()));
+                nodes.add(record, 2, new Methods(new StringTable()));
             }
         }
         print(nodes, header, out);
         System.out.print(out);
     }
 
-    private static void print(Nodes nodes, Header header, StringBuilder out) {
+    private static void print(ThreadNodes nodes, Header header, StringBuilder out) {
         if (nodes != null) {
             Figures figures = new Figures(nodes, header);
             for (int at = 0; at < nodes.count; at++) {

@@ -11,9 +11,9 @@ public final class Run {
     }
 
     /** Here nobody else has one, and without naps nobody waits for a thread that has no processor. */
-    private static final class Yield extends Nap {
+    private static final class Yield extends Backoff {
         @Override
-        void take(int before) {
+        void pause(int before) {
             if (before < 100) {
                 Thread.yield();
             } else {
@@ -23,7 +23,7 @@ public final class Run {
     }
 
     public static void main(String[] args) throws Exception {
-        Lock.nap = new Yield();
+        Lock.backoff = new Yield();
         Tracker.configure(Integer.parseInt(args[0]), 0, Integer.parseInt(args[1]));
         if (Timing.mode == Timing.ADAPTIVE) {
             Thread ticker = new Thread(Run::tick);

@@ -40,17 +40,17 @@ public final class SelfTimes {
     }
 
     private void print(int workload, StringBuilder out) {
-        Reading reading = new Reading(path);
-        Reading truth = new Reading(truths);
+        TreeReader reader = new TreeReader(path);
+        TreeReader truth = new TreeReader(truths);
         out.append("TREE ").append(workload).append('\n');
-        for (int node = Tree.STRIDE; node < reading.end; node += Tree.STRIDE) {
-            out.append("NODE ").append(reading.parent(node) / Tree.STRIDE - 1).append(' ').append(reading.method(node));
-            out.append(' ').append(reading.calls(node));
+        for (int node = Tree.STRIDE; node < reader.end; node += Tree.STRIDE) {
+            out.append("NODE ").append(reader.parent(node) / Tree.STRIDE - 1).append(' ').append(reader.method(node));
+            out.append(' ').append(reader.calls(node));
             for (int which = Tree.TIMED; which <= Tree.CHILD; which++) {
-                out.append(' ').append(reading.value(node, which));
+                out.append(' ').append(reader.value(node, which));
             }
-            out.append(' ').append(reading.variance(node)).append(' ').append(reading.ticks(node, 0));
-            out.append(' ').append(reading.tickVariance(node));
+            out.append(' ').append(reader.variance(node)).append(' ').append(reader.ticks(node, 0));
+            out.append(' ').append(reader.tickVariance(node));
             out.append(' ').append(truth.value(node, Tree.ALL) - truth.value(node, Tree.CHILD)).append('\n');
         }
     }

@@ -21,20 +21,20 @@ public final class Torn {
             int workBefore = path.rows[work];
             long grantedBefore = path.times[granted];
             path.enter(0);
-            is(calls + 1, new Reading(path).calls(node), "whole");
+            is(calls + 1, new TreeReader(path).calls(node), "whole");
             int workNow = path.rows[work];
             long grantedNow = path.times[granted];
             if (grantedNow != grantedBefore) {
                 grants++;
                 path.rows[work] = workBefore;
-                is(calls, new Reading(path).calls(node), "granted ahead");
+                is(calls, new TreeReader(path).calls(node), "granted ahead");
                 path.rows[work] = workNow;
                 path.times[granted] = grantedBefore;
-                is(calls, new Reading(path).calls(node), "work ahead");
+                is(calls, new TreeReader(path).calls(node), "work ahead");
                 path.times[granted] = grantedNow;
             }
             path.exit(0);
-            is(calls + 1, new Reading(path).calls(node), "ended");
+            is(calls + 1, new TreeReader(path).calls(node), "ended");
         }
         System.out.println(grants);
         System.exit(0);

@@ -31,10 +31,10 @@ public final class Totals {
 
     private static void print(String title, Path path) {
         System.out.println(title);
-        Reading reading = Reading.of(path);
-        for (int node = Tree.STRIDE; node < reading.end; node += Tree.STRIDE) {
-            System.out.println(reading.calls(node) + " " + reading.value(node, Tree.ALL) + " "
-                    + reading.value(node, Tree.OUTERMOST) + " " + reading.value(node, Tree.CHILD));
+        TreeReader reader = TreeReader.of(path);
+        for (int node = Tree.STRIDE; node < reader.end; node += Tree.STRIDE) {
+            System.out.println(reader.calls(node) + " " + reader.value(node, Tree.ALL) + " "
+                    + reader.value(node, Tree.OUTERMOST) + " " + reader.value(node, Tree.CHILD));
         }
     }
 }

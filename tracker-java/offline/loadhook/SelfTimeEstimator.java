@@ -4,11 +4,11 @@ package loadhook;
  * Self times of the smallest error, of calls' times and of ticks: the same as {@code figures/ticks.rs} of the crate
  * {@code loadhook-profile}, which explains it and its names, to the last bit.
  */
-final class Settling {
+final class SelfTimeEstimator {
     private static final int ROUNDS = 4;
     private static final double LEAST = 0.125;
 
-    private final Nodes nodes;
+    private final ThreadNodes nodes;
     private final int count;
     private final boolean[] linked;
     /** The caller whose rest holds the node's error, or -1. */
@@ -25,7 +25,7 @@ final class Settling {
     private final double[] calleesSpread;
     private final double[] error;
 
-    Settling(Figures figures, Header header, double[] back) {
+    SelfTimeEstimator(Figures figures, Header header, double[] back) {
         nodes = figures.nodes;
         count = figures.count;
         linked = figures.linked;

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 
 /** As much of the protobuf wire format as pprof needs: a buffer that goes to a stream, if it has one, when it is full. */
-final class Wire {
+final class ProtobufWriter {
     private static final int PIECE = 1 << 16;
 
     private final OutputStream sink;
@@ -12,15 +12,15 @@ final class Wire {
     private int length;
 
     /** Of a message that is to be a field of another one. */
-    Wire() {
+    ProtobufWriter() {
         this(null, 256);
     }
 
-    Wire(OutputStream sink) {
+    ProtobufWriter(OutputStream sink) {
         this(sink, PIECE);
     }
 
-    private Wire(OutputStream sink, int room) {
+    private ProtobufWriter(OutputStream sink, int room) {
         this.sink = sink;
         bytes = new byte[room];
     }
@@ -68,13 +68,13 @@ final class Wire {
     }
 
     /** A message, which is empty then. */
-    void message(int field, Wire message) throws IOException {
+    void message(int field, ProtobufWriter message) throws IOException {
         begin(field, message.length);
         append(message);
     }
 
     /** What is in a message, which is empty then. */
-    void append(Wire message) throws IOException {
+    void append(ProtobufWriter message) throws IOException {
         append(message.bytes, message.length);
         message.length = 0;
     }

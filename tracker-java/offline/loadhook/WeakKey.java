@@ -7,10 +7,10 @@ import java.lang.ref.WeakReference;
  * A key for an object, which it does not keep. Of keys that differ by their hashes nobody asks for the object: that would
  * keep it for a collection that is under way.
  */
-class Weak<T> extends WeakReference<T> {
+class WeakKey<T> extends WeakReference<T> {
     private final int hash;
 
-    Weak(T object, ReferenceQueue<? super T> gone) {
+    WeakKey(T object, ReferenceQueue<? super T> gone) {
         super(object, gone);
         hash = System.identityHashCode(object);
     }
@@ -23,10 +23,10 @@ class Weak<T> extends WeakReference<T> {
     /** Of two that are gone nobody knows. */
     @Override
     public final boolean equals(Object other) {
-        if (this == other || !(other instanceof Weak)) {
+        if (this == other || !(other instanceof WeakKey)) {
             return this == other;
         }
-        Weak<?> another = (Weak<?>) other;
+        WeakKey<?> another = (WeakKey<?>) other;
         T object = hash == another.hash ? get() : null;
         return object != null && object == another.get();
     }

@@ -3,9 +3,9 @@ package loadhook;
 import java.util.concurrent.locks.LockSupport;
 
 /** Without an agent the JDK is not instrumented, so that its methods can be called anywhere. */
-final class ShortNap extends Nap {
+final class ParkingBackoff extends Backoff {
     @Override
-    void take(int before) {
+    void pause(int before) {
         if (before < 100) {
             Thread.yield();
         } else {

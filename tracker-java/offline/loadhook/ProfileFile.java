@@ -12,7 +12,7 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 
 /** Where the profile goes. A file is there whole or not at all, and only its owner may read it. */
-final class Target {
+final class ProfileFile {
     private static final String EXTENSION = ".pb.gz";
     /** Of a POSIX mode: the kind of file, and a character device. */
     private static final int KIND = 0xF000;
@@ -25,7 +25,7 @@ final class Target {
     private final int tracker;
 
     /** {@code append}: no profile of an earlier run is replaced. */
-    Target(String file, boolean append, int tracker) {
+    ProfileFile(String file, boolean append, int tracker) {
         // Now: a program can change what it is relative to.
         File whole = new File(file).getAbsoluteFile();
         // Not in the folder's: that is there, or not.

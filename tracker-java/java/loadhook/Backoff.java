@@ -1,7 +1,7 @@
 package loadhook;
 
 /** Lets other threads run for a moment, where no agent does. */
-abstract class Nap {
+abstract class Backoff {
     /** A thread's next nap, after so many. */
-    abstract void take(int before);
+    abstract void pause(int before);
 }

@@ -3,7 +3,7 @@ package loadhook;
 import java.io.IOException;
 
 /** A message that ends with columns of numbers. They are asked for twice, so that no column need be in memory as bytes. */
-abstract class Columns {
+abstract class ColumnMessage {
     /** How many rows there are. */
     abstract int rows();
 
@@ -11,14 +11,14 @@ abstract class Columns {
     abstract long value(int field, int row);
 
     /** Writes the columns of the fields {@code first} to {@code last} behind what is in {@code before}. */
-    final void write(Wire out, int field, Wire before, int first, int last) throws IOException {
+    final void write(ProtobufWriter out, int field, ProtobufWriter before, int first, int last) throws IOException {
         long[] sizes = new long[last + 1];
         long whole = before.length();
         for (int column = first; column <= last; column++) {
             for (int row = 0; row < rows(); row++) {
-                sizes[column] += Wire.size(value(column, row));
+                sizes[column] += ProtobufWriter.size(value(column, row));
             }
-            whole += Wire.sizeOfField(column, sizes[column]);
+            whole += ProtobufWriter.sizeOfField(column, sizes[column]);
         }
         out.begin(field, whole);
         out.append(before);

@@ -4,11 +4,11 @@ import java.util.function.IntBinaryOperator;
 import java.util.function.IntConsumer;
 
 /** This tracker's probes for archives that are not linked with it, by types that the JDK has: packages and modules do not matter. */
-final class Shared {
-    private Shared() {
+final class ExportedProbes {
+    private ExportedProbes() {
     }
 
-    /** The base, and if that is positive what {@link Elsewhere} takes. */
+    /** The base, and if that is positive what {@link ForeignProbes} takes. */
     static Object[] probes(int base) {
         return new Object[] {base, new Enter(), new Exit(), new Caught(), new Constructed(), new Construct(), new Ended()};
     }

@@ -4,9 +4,9 @@ package loadhook;
  * Adds a tree to a sum, node by node. A StackOverflowError, or what {@code Thread.stop} throws, may break it off anywhere: run
  * again it goes on behind the last node that was added, so that nothing is missing and nothing is there twice.
  */
-final class Addition {
-    final Sum sum;
-    private final Reading source;
+final class TreeMerge {
+    final MergedTree sum;
+    private final TreeReader source;
     /** The sum's nodes of those of the source; null if there was no room: all becomes overflow. */
     private final int[] map;
     private final int nodesBefore;
@@ -14,7 +14,7 @@ final class Addition {
     private int next = Tree.STRIDE;
 
     /** The map is for the source's nodes, and for nobody else until all is added. */
-    Addition(Sum sum, Reading source, int[] map) {
+    TreeMerge(MergedTree sum, TreeReader source, int[] map) {
         this.sum = sum;
         this.source = source;
         this.map = map;
@@ -25,8 +25,8 @@ final class Addition {
     }
 
     void run() {
-        Sum sum = this.sum;
-        Reading source = this.source;
+        MergedTree sum = this.sum;
+        TreeReader source = this.source;
         while (next < source.end) {
             int node = next;
             int place = place(node);

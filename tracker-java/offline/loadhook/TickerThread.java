@@ -8,20 +8,20 @@ import java.util.concurrent.locks.LockSupport;
  * Trackers do not know each other's classes. So a further one finds the thread by its name and this by what handles the
  * thread's exceptions, of which there are none.
  */
-public final class Ticks implements Runnable, Thread.UncaughtExceptionHandler {
+public final class TickerThread implements Runnable, Thread.UncaughtExceptionHandler {
     private static final String NAME = "loadhook-ticker";
 
     private volatile Runnable[] tickers = {new Ticker()};
     private long seed = System.nanoTime() | 1;
 
-    private Ticks() {
+    private TickerThread() {
     }
 
     /** Starts ticks for this tracker; {@code alone}: there is no other one. */
     static void start(boolean alone) {
         if (alone || !join()) {
-            Ticks ticks = new Ticks();
-            Thread thread = Background.thread(ticks, NAME);
+            TickerThread ticks = new TickerThread();
+            Thread thread = BackgroundThread.thread(ticks, NAME);
             thread.setUncaughtExceptionHandler(ticks);
             thread.start();
         }
@@ -29,7 +29,7 @@ public final class Ticks implements Runnable, Thread.UncaughtExceptionHandler {
 
     private static boolean join() {
         try {
-            ThreadGroup group = Background.group();
+            ThreadGroup group = BackgroundThread.group();
             Thread[] threads = new Thread[2 * group.activeCount() + 10];
             int count = group.enumerate(threads);
             for (int at = 0; at < count; at++) {

@@ -6,10 +6,10 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /** The string table; entry 0 is the empty string. */
-final class Strings {
+final class StringTable {
     private final Map<String, Integer> indexes = new LinkedHashMap<String, Integer>();
 
-    Strings() {
+    StringTable() {
         index("");
     }
 
@@ -23,7 +23,7 @@ final class Strings {
         return index;
     }
 
-    void write(Wire out) throws IOException {
+    void write(ProtobufWriter out) throws IOException {
         for (String text : indexes.keySet()) {
             out.text(Pprof.STRING_TABLE, text.getBytes(StandardCharsets.UTF_8));
         }

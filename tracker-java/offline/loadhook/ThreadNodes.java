@@ -4,7 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** One thread of a snapshot, with its nodes. */
-final class Nodes extends Columns {
+final class ThreadNodes extends ColumnMessage {
     /** So much the figures of a node take, too. */
     private static final int BYTES = 300;
     private static final int TIMES = 7;
@@ -36,7 +36,7 @@ final class Nodes extends Columns {
     /** Takes a NODE record. */
     void add(long[] words, int at, Methods methods) {
         if (count == parents.length) {
-            Room.ask((long) BYTES * 2 * count);
+            HeapCheck.require((long) BYTES * 2 * count);
             parents = Arrays.copyOf(parents, 2 * count);
             this.methods = Arrays.copyOf(this.methods, 2 * count);
             calls = Arrays.copyOf(calls, 2 * count);

@@ -4,11 +4,11 @@ import java.util.HashMap;
 import java.util.Map;
 
 /** What methods are called on screen: {@code a.B.run}, overloads {@code a.B.run(int)}, of two loaders {@code a.B.run @app}. */
-final class Names {
+final class DisplayNames {
     private static final String LETTERS = "BCDFIJSZ";
     private static final String[] PRIMITIVES = {"byte", "char", "double", "float", "int", "long", "short", "boolean"};
 
-    private Names() {
+    private DisplayNames() {
     }
 
     static String[] of(Method[] methods, int count) {

@@ -6,8 +6,8 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
 /** Tells the user, on the standard error that the JVM got: what the program put in its place is its own. */
-final class Tell {
-    private Tell() {
+final class Diagnostics {
+    private Diagnostics() {
     }
 
     static void line(String text) {

@@ -1,14 +1,14 @@
 package loadhook;
 
 /** Heap for the writer. Asked, not tried: {@code -XX:+ExitOnOutOfMemoryError} ends the JVM though the error be caught. */
-final class Room {
+final class HeapCheck {
     private static final long RESERVE = 1 << 20;
 
-    private Room() {
+    private HeapCheck() {
     }
 
     /** At the program's end its garbage may be most of the heap. */
-    static void ask(long bytes) {
+    static void require(long bytes) {
         if (Budget.free() < bytes + RESERVE) {
             System.gc();
             if (Budget.free() < bytes + RESERVE) {

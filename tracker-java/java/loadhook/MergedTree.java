@@ -1,11 +1,11 @@
 package loadhook;
 
 /** The sum of other trees. It has no more nodes than they, who have taken theirs of the limit. */
-final class Sum extends TimedTree {
+final class MergedTree extends TimedTree {
     /** The {@link CpuTime} of the threads that were added; unknown if that of one is. */
     long cpu;
 
-    Sum() {
+    MergedTree() {
         super(Timing.COUNT, 32, 1);
     }
 

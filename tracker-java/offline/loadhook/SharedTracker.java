@@ -13,7 +13,7 @@ import java.nio.charset.StandardCharsets;
  * Finds the tracker that all archives of a class loader share, whatever package each has one in: the one in {@code loadhook} if
  * the loader knows it, else the first that a resource names.
  */
-final class Trackers {
+final class SharedTracker {
     /** The name of {@link Parts} where nobody renamed it. */
     private static final String USUAL = "loadhook.Parts";
 
@@ -23,17 +23,17 @@ final class Trackers {
     /** No base: the tracker to use is this one. */
     static final int OWN = -1;
 
-    /** What {@link Elsewhere} is made of, before it is initialised. */
+    /** What {@link ForeignProbes} is made of, before it is initialised. */
     static Object[] probes;
 
     private static Class<?> elsewhere;
 
-    private Trackers() {
+    private SharedTracker() {
     }
 
     /** The base that the shared tracker gives a part, 0 if it has to ask later; {@link #OWN} also where none understands. */
     static int join(Class<?> part, String archive) {
-        ClassLoader loader = Trackers.class.getClassLoader();
+        ClassLoader loader = SharedTracker.class.getClassLoader();
         String own = Parts.class.getName();
         if (loader == null || own.equals(USUAL)) {
             return OWN;
@@ -49,7 +49,7 @@ final class Trackers {
             if (base > 0) {
                 probes = found;
                 elsewhere = parts;
-                Elsewhere.prepare();
+                ForeignProbes.prepare();
             }
             return base < 0 ? OWN : base;
         } catch (Throwable error) {
@@ -63,7 +63,7 @@ final class Trackers {
         try {
             elsewhere.getMethod("dump").invoke(null);
         } catch (Exception error) {
-            Tell.failure("no profile", error);
+            Diagnostics.failure("no profile", error);
         }
     }
 

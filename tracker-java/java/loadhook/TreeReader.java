@@ -1,7 +1,7 @@
 package loadhook;
 
 /** A tree as one moment shows it, with the calls under way counted by their time so far. */
-final class Reading {
+final class TreeReader {
     private static final int VALUES = 4;
     /** So often at most is read again what the thread changed meanwhile. */
     private static final int TRIES = 100;
@@ -19,7 +19,7 @@ final class Reading {
     private int count;
 
     /** A tree that nobody changes. */
-    Reading(TimedTree tree) {
+    TreeReader(TimedTree tree) {
         this.tree = tree;
         end = tree.end;
         lost = tree.lost;
@@ -35,21 +35,21 @@ final class Reading {
     }
 
     /** A thread's path, which may go on meanwhile. */
-    static Reading of(Path path) {
-        Reading reading = new Reading(path);
+    static TreeReader of(Path path) {
+        TreeReader reader = new TreeReader(path);
         if (!Budget.hasRoom(256L * path.depth)) {
-            return reading;
+            return reader;
         }
         Frames before = new Frames(path);
         if (before.told != 0) {
-            reading.take(before);
+            reader.take(before);
             // Calls in both were under way all the time between, so the values do not contain them.
             int same = before.agree(new Frames(path));
             if (Clock.kind == Clock.WALL || path.isOf(Thread.currentThread())) {
-                reading.addUnderWay(before, same, Clock.now());
+                reader.addUnderWay(before, same, Clock.now());
             }
         }
-        return reading;
+        return reader;
     }
 
     int method(int node) {

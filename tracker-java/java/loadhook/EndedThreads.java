@@ -1,59 +1,59 @@
 package loadhook;
 
 /** The trees of the threads that have ended, by the threads' names, in which numbers do not count. */
-final class Groups {
+final class EndedThreads {
     private static final int MOST = 256;
     private static final String OTHERS = "(other threads)";
 
     static final String[] NAMES = new String[MOST + 1];
-    static final Sum[] TREES = new Sum[MOST + 1];
+    static final MergedTree[] TREES = new MergedTree[MOST + 1];
     static int count;
 
     private static int last;
     private static int[] map = new int[64];
 
     /** Of the path that is added next, or is being added: null when all of it is. */
-    private static Addition addition;
+    private static TreeMerge merge;
 
-    private Groups() {
+    private EndedThreads() {
     }
 
     /** All that may find no memory, so that adding this path does not. The caller holds the registry's lock. */
     static void prepare(Path path) {
-        addition = null;
+        merge = null;
         if (!path.isEmpty()) {
             String name = withoutNumbers(path.name());
             // Calls that have no times, where others of that name would have them.
             boolean untimed = path.mode != Timing.paths;
-            Sum sum = TREES[find(untimed ? name.concat(" (virtual)") : name)];
-            Reading reading = new Reading(path);
-            addition = new Addition(sum, reading, mapFor(reading));
+            MergedTree sum = TREES[find(untimed ? name.concat(" (virtual)") : name)];
+            TreeReader reader = new TreeReader(path);
+            merge = new TreeMerge(sum, reader, mapFor(reader));
         }
     }
 
     /** Adds the path that was prepared; once more, if an exception broke that off. */
     static void add(Path path) {
-        Addition addition = Groups.addition;
+        TreeMerge merge = EndedThreads.merge;
         // A tree that was adopted has nothing left.
-        if (addition == null || path.isEmpty()) {
+        if (merge == null || path.isEmpty()) {
             return;
         }
-        if (addition.sum.end == Tree.STRIDE && !path.isSmall()) {
-            addition.sum.adopt(path);
+        if (merge.sum.end == Tree.STRIDE && !path.isSmall()) {
+            merge.sum.adopt(path);
         } else {
-            addition.run();
+            merge.run();
             // Its own stay taken for it.
-            Budget.giveBack(path.taken() - addition.made());
+            Budget.giveBack(path.taken() - merge.made());
         }
-        long cpu = CpuTime.sum(addition.sum.cpu, path.cpuSpent);
+        long cpu = CpuTime.sum(merge.sum.cpu, path.cpuSpent);
         // Neither call nor jump, or it is added twice.
-        addition.sum.cpu = cpu;
-        Groups.addition = null;
+        merge.sum.cpu = cpu;
+        EndedThreads.merge = null;
     }
 
-    /** An array for an {@link Addition}, null if there is no room for one. */
-    static int[] mapFor(Reading reading) {
-        int nodes = reading.end / Tree.STRIDE;
+    /** An array for a {@link TreeMerge}, null if there is no room for one. */
+    static int[] mapFor(TreeReader reader) {
+        int nodes = reader.end / Tree.STRIDE;
         if (map.length < nodes) {
             if (!Budget.hasRoom(8L * nodes)) {
                 return null;
@@ -76,7 +76,7 @@ final class Groups {
             at++;
         }
         if (at == count) {
-            TREES[at] = new Sum();
+            TREES[at] = new MergedTree();
             NAMES[at] = at == MOST ? OTHERS : name;
             count++;
         }

@@ -9,10 +9,10 @@ import java.util.Map;
  * with an ordinal, {@code a.Loader#2}. No two loaders of a process have one name, whichever tracker they belong to; the
  * copies of an archive in loaders of one class and name have the first one's.
  */
-final class Loader extends Weak<ClassLoader> {
-    private static final Loader BOOTSTRAP = new Loader(null, "");
+final class LoaderName extends WeakKey<ClassLoader> {
+    private static final LoaderName BOOTSTRAP = new LoaderName(null, "");
     /** By themselves, the first ones. */
-    private static final Map<Loader, Loader> ALL = new HashMap<Loader, Loader>();
+    private static final Map<LoaderName, LoaderName> ALL = new HashMap<LoaderName, LoaderName>();
     /** {@code StackTraceElement.getClassLoaderName}, from Java 9 on; else null. */
     private static final Method NAME = nameOfFrame();
     /** How many have a name that was agreed on with nobody. */
@@ -22,20 +22,20 @@ final class Loader extends Weak<ClassLoader> {
     /** Null until a profile is written; kept, so that a second one has the same names. */
     private String name;
 
-    private Loader(ClassLoader loader, String base) {
+    private LoaderName(ClassLoader loader, String base) {
         super(loader, null);
         this.base = base;
     }
 
     /** The loader of a class, called so. */
-    static Loader of(Class<?> part, String base) {
+    static LoaderName of(Class<?> part, String base) {
         ClassLoader loader = part.getClassLoader();
         if (loader == null) {
             return BOOTSTRAP;
         }
-        Loader made = new Loader(loader, base);
+        LoaderName made = new LoaderName(loader, base);
         synchronized (ALL) {
-            Loader known = ALL.get(made);
+            LoaderName known = ALL.get(made);
             if (known == null) {
                 ALL.put(made, made);
                 known = made;

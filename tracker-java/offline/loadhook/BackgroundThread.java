@@ -5,18 +5,18 @@ import java.security.AccessController;
 import java.security.PrivilegedAction;
 
 /** Makes threads of our own, which shall not be in the program's way and keep nothing of it. */
-final class Background implements PrivilegedAction<Thread> {
+final class BackgroundThread implements PrivilegedAction<Thread> {
     private final Runnable work;
     private final String name;
 
-    private Background(Runnable work, String name) {
+    private BackgroundThread(Runnable work, String name) {
         this.work = work;
         this.name = name;
     }
 
     /** A thread remembers, by their loaders, whose methods are being called when it is made: below this only ours. */
     static Thread thread(Runnable work, String name) {
-        return AccessController.doPrivileged(new Background(work, name));
+        return AccessController.doPrivileged(new BackgroundThread(work, name));
     }
 
     @Override
