@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use loadhook_profile::{ALLOCATION_MODES, AllocationMode, INTERVAL, interval};
-use loadhook_rewrite::{Filter, PatternError, list};
+use loadhook_settings::{
+    ALLOCATION_MODES, AllocationMode, Filter, INTERVAL, PatternError, interval, list,
+};
 
 /// What `help` prints.
 pub(crate) const HELP: &str = "\

@@ -13,7 +13,7 @@ use loadhook_profile::format::pprof::{self, ReadError};
 use loadhook_profile::format::{Explain, Format, Options, Sort, UnknownWord, difference_page};
 use loadhook_profile::{Header, Measure, Method, NOT_ENDED, Profile, diff};
 use loadhook_rewrite::symbol::modified_utf8;
-use loadhook_rewrite::{Pattern, PatternError};
+use loadhook_settings::{Pattern, PatternError};
 
 use crate::output::{PRIVATE, can_grey, columns, is_one_file, listed, say, write_beside};
 

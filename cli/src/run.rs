@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use loadhook_profile::{ALLOCATION_MODES, AllocationMode, INTERVAL, interval};
-use loadhook_rewrite::{Filter, list, pattern_lines};
+use loadhook_settings::{
+    ALLOCATION_MODES, AllocationMode, Filter, INTERVAL, interval, list, pattern_lines,
+};
 
 use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;

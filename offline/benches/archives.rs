@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_offline::{Detail, Offline, Plan, Progress, Tracker};
-use loadhook_rewrite::Filter;
+use loadhook_settings::Filter;
 use loadhook_tests::jdk::Jdk;
 use loadhook_tests::{helpers, paths};
 

@@ -7,8 +7,9 @@ use loadhook_rewrite::class::Member;
 use loadhook_rewrite::constant_pool::Constant;
 use loadhook_rewrite::opcode::Opcode;
 use loadhook_rewrite::{
-    ClassFile, Filter, Options, Outcome, Probes, Rewriter, Selector, Site, TRIVIAL, symbol,
+    ClassFile, Options, Outcome, Probes, Rewriter, Selector, Site, TRIVIAL, symbol,
 };
+use loadhook_settings::Filter;
 
 use crate::plan::{Plan, Tracker};
 use crate::symbols;

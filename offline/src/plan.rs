@@ -1,6 +1,6 @@
 //! What is asked for.
 
-use loadhook_rewrite::Filter;
+use loadhook_settings::Filter;
 
 /// What to do with the classes that are found. Archives rewritten by equal
 /// plans get equal parts, by different ones different parts.

@@ -44,13 +44,11 @@
 
 mod allocated;
 mod allocation;
-mod allocation_mode;
 pub mod diff;
 mod edges;
 pub mod figures;
 pub mod format;
 pub mod heap;
-mod interval;
 mod matching;
 mod measure;
 mod merge;
@@ -67,9 +65,7 @@ mod view;
 mod waiting;
 
 pub use allocation::{Allocations, Amount, Frame, Seen, Site};
-pub use allocation_mode::{ALLOCATION_MODES, AllocationMode};
 pub use format::units::{bytes, count};
-pub use interval::{INTERVAL, interval};
 pub use measure::Measure;
 pub use merge::{MergeError, merge};
 pub use model::{

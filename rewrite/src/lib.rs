@@ -101,8 +101,6 @@ pub mod code;
 pub mod constant_pool;
 pub mod descriptor;
 pub mod error;
-mod filter;
-pub mod list;
 mod method;
 mod never;
 pub mod opcode;
@@ -117,7 +115,6 @@ pub mod text;
 
 pub use class::ClassFile;
 pub use error::{Error, ErrorKind, Place, Result};
-pub use filter::{Filter, Pattern, PatternError, pattern_lines};
 pub use options::{CallShape, MethodNames, Options, UnknownCodeAttributes};
 pub use outcome::{LeftAlone, Outcome, Reason, Report, Uncovered};
 pub use rewriter::Rewriter;

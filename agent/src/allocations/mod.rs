@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use loadhook_profile::AllocationMode;
+use loadhook_settings::AllocationMode;
 
 use self::estimate::Estimate;
 use self::exact_objects::Objects;

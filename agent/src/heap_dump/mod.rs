@@ -20,7 +20,7 @@ use std::io::{self, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use loadhook_rewrite::list;
+use loadhook_settings::list;
 
 use self::classes::{Classes, id_of};
 use self::dump::{Dump, Ids, Written};

@@ -13,8 +13,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::symbol::java_name;
-use loadhook_rewrite::{ClassFile, Filter};
+use loadhook_settings::Filter;
 
 use crate::agent::{Agent, Tracker};
 use crate::instrument::hook::Origin;

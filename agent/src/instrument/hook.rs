@@ -8,9 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{
-    ClassFile, Filter, Outcome, Probes, Rewriter, Selector, Site, TRIVIAL, symbol,
-};
+use loadhook_rewrite::{ClassFile, Outcome, Probes, Rewriter, Selector, Site, TRIVIAL, symbol};
+use loadhook_settings::Filter;
 
 use super::exclusions;
 use crate::diagnostics;

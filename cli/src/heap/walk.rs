@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use loadhook_profile::{bytes, count, printable};
-use loadhook_rewrite::list;
+use loadhook_settings::list;
 use rustix::process::geteuid;
 
 use super::memory;

@@ -18,7 +18,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use loadhook_offline::{Detail, Error, Offline, Plan, Progress};
-use loadhook_rewrite::Filter;
+use loadhook_settings::Filter;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use self::inputs::{Input, Kind};

@@ -184,7 +184,7 @@ mod tests {
     use std::path::Path;
 
     use loadhook_offline::{Detail, Offline};
-    use loadhook_rewrite::Filter;
+    use loadhook_settings::Filter;
 
     use super::super::inputs::{Input, inputs};
     use super::*;

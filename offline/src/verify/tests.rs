@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
-use loadhook_rewrite::Filter;
+use loadhook_settings::Filter;
 use tempfile::TempDir;
 use zip::CompressionMethod::{Deflated, Stored};
 use zip::ZipWriter;

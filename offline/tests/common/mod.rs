@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use flate2::Compression;
 use flate2::read::DeflateEncoder;
 use loadhook_offline::{Detail, Error, Offline, Plan, Progress, Tally, Tracker};
-use loadhook_rewrite::Filter;
+use loadhook_settings::Filter;
 use proptest::prelude::*;
 
 pub(crate) const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
-use crate::class::{ClassFile, Member};
+use loadhook_rewrite::ClassFile;
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::symbol::modified_utf8;
+
 use crate::list;
-use crate::symbol::modified_utf8;
 
 /// What is said of an item without letters.
 const MISSING: &str = "a pattern is missing";
@@ -17,7 +19,7 @@ const NO_TYPE: &str = "types are written as in class files, for example (I[Ljava
 pub struct Pattern {
     text: String,
     subject: Subject,
-    pub(super) matched: bool,
+    pub(crate) matched: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -250,7 +252,7 @@ impl Pattern {
 
     /// Whether it names the class itself, so that all its methods are meant,
     /// or, with `any_part`, at least could name one of its methods.
-    pub(super) fn names_class(&self, class: &ClassFile<'_>, any_part: bool) -> bool {
+    pub(crate) fn names_class(&self, class: &ClassFile<'_>, any_part: bool) -> bool {
         match &self.subject {
             Subject::Annotation(glob) => {
                 let annotated = class.annotation_types().any(|name| glob.matches(name));
@@ -270,14 +272,14 @@ impl Pattern {
     }
 
     /// Whether it may name a class of this internal name, or a part of one.
-    pub(super) fn may_name(&self, name: &[u8]) -> bool {
+    pub(crate) fn may_name(&self, name: &[u8]) -> bool {
         match &self.subject {
             Subject::Annotation(_) => true,
             Subject::Member { class, simple, .. } => class.matches(shown_name(name, *simple)),
         }
     }
 
-    pub(super) fn names_method(&self, method: &Member<'_, '_>) -> bool {
+    pub(crate) fn names_method(&self, method: &Member<'_, '_>) -> bool {
         match &self.subject {
             Subject::Annotation(glob) => {
                 method.annotation_types().any(|name| glob.matches(name))

@@ -15,11 +15,10 @@
 //! named as in class files: `Map$Entry`; so are types in descriptors, behind
 //! whose `)` nothing stands for anything.
 
-mod pattern;
+use loadhook_rewrite::ClassFile;
+use loadhook_rewrite::class::Member;
 
-use crate::class::{ClassFile, Member};
-
-pub use pattern::{Pattern, PatternError};
+use crate::pattern::{Pattern, PatternError};
 
 /// The lines of a file that hold patterns, numbered from 1, without comments.
 pub fn pattern_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
