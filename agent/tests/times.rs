@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_profile::figures::figures;
+use loadhook_profile::analysis::figures;
 use loadhook_profile::format::pprof;
 use loadhook_tests::helpers;
 use loadhook_tests::jdk::Jdk;

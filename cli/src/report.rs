@@ -8,10 +8,11 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use loadhook_profile::diff::allocations;
+use loadhook_profile::analysis::diff;
+use loadhook_profile::format::diff as diff_format;
 use loadhook_profile::format::pprof::{self, ReadError};
 use loadhook_profile::format::{Explain, Format, Options, Sort, UnknownWord, difference_page};
-use loadhook_profile::{Header, Measure, Method, NOT_ENDED, Profile, diff};
+use loadhook_profile::{Header, Measure, Method, NOT_ENDED, Profile};
 use loadhook_rewrite::symbol::modified_utf8;
 use loadhook_settings::{Pattern, PatternError};
 
@@ -351,16 +352,16 @@ fn compare(
         return Ok(page.write(out)?);
     }
     if options.measure == Some(Measure::Time) {
-        let compared = diff::diff(sides, options)?;
+        let compared = diff::methods::compare(sides, options)?;
         match format {
-            Format::Json => diff::write_json(&compared, options, out)?,
-            _ => diff::write(&compared, options, out)?,
+            Format::Json => diff_format::methods::write_json(&compared, options, out)?,
+            _ => diff_format::methods::write(&compared, options, out)?,
         }
     } else {
-        let compared = allocations::diff(sides, options)?;
+        let compared = diff::allocations::compare(sides, options)?;
         match format {
-            Format::Json => allocations::write_json(&compared, options, out)?,
-            _ => allocations::write(&compared, options, out)?,
+            Format::Json => diff_format::allocations::write_json(&compared, options, out)?,
+            _ => diff_format::allocations::write(&compared, options, out)?,
         }
     }
     Ok(())

@@ -42,35 +42,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod allocated;
-mod allocation;
-pub mod diff;
-mod edges;
-pub mod figures;
+pub mod analysis;
 pub mod format;
-pub mod heap;
-mod matching;
-mod measure;
-mod merge;
-mod model;
-mod names;
-mod notes;
-mod paths;
-mod places;
-mod sites;
+pub mod gc_events;
+pub mod model;
 pub mod snapshot;
-mod statistics;
-mod symbols;
-mod view;
-mod waiting;
 
-pub use allocation::{Allocations, Amount, Frame, Seen, Site};
-pub use format::units::{bytes, count};
-pub use measure::Measure;
-pub use merge::{MergeError, merge};
+pub use analysis::{Measure, MergeError, merge};
+pub use loadhook_text::java::shorten;
+pub use loadhook_text::{bytes, clipped, count, printable};
 pub use model::{
-    Clock, Header, Method, NOT_ENDED, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing,
+    Allocations, Amount, Clock, Frame, Header, Method, NOT_ENDED, Node, ProbeCosts, Profile, Seen,
+    Site, ThreadKind, ThreadTree, Timing,
 };
-pub use names::{clipped, printable, shorten};
-pub use sites::{AllocationSite, SiteBytes};
-pub use symbols::Symbols;
+pub use snapshot::{AllocationSite, SiteBytes, Symbols};

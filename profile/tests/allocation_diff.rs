@@ -3,20 +3,21 @@
 mod common;
 
 use common::{allocations, alone, pair, sampled};
-use loadhook_profile::diff::allocations::{Change, diff, write, write_json};
+use loadhook_profile::analysis::diff::allocations::{Change, compare};
+use loadhook_profile::format::diff::allocations::{write, write_json};
 use loadhook_profile::format::{Options, Sort};
 use loadhook_profile::{Measure, MergeError, Profile, Seen};
 use serde_json::Value;
 
 fn table(before: &Profile, after: &Profile, options: &Options<'_>) -> String {
-    let compared = diff(pair(before, after), options).expect("alike");
+    let compared = compare(pair(before, after), options).expect("alike");
     let mut out = Vec::new();
     write(&compared, options, &mut out).expect("a vector takes all");
     String::from_utf8(out).expect("UTF-8")
 }
 
 fn json(before: &Profile, after: &Profile, options: &Options<'_>) -> Value {
-    let compared = diff(pair(before, after), options).expect("alike");
+    let compared = compare(pair(before, after), options).expect("alike");
     let mut out = Vec::new();
     write_json(&compared, options, &mut out).expect("a vector takes all");
     serde_json::from_slice(&out).expect("JSON")
@@ -40,7 +41,7 @@ fn later() -> Profile {
 #[test]
 fn places_and_types_are_compared() {
     let (before, after) = (alone(allocations()), later());
-    let changes = diff(pair(&before, &after), &Options::default())
+    let changes = compare(pair(&before, &after), &Options::default())
         .expect("alike")
         .changes;
     let arrays = find(&changes, "Server.handle:40", "int[]");
@@ -85,7 +86,7 @@ fn methods_of_one_name_are_added() {
         (&unknown, &two, [None, Some(160_240.0)]),
         (&two, &unknown, [Some(160_240.0), None]),
     ] {
-        let changes = diff(pair(before, after), &Options::default())
+        let changes = compare(pair(before, after), &Options::default())
             .expect("alike")
             .changes;
         let arrays = find(&changes, "Server.handle:40", "int[]");
@@ -105,7 +106,7 @@ fn names_sort_by_method_line_and_type() {
         sort: Sort::Name,
         ..Options::default()
     };
-    let changes = diff(pair(&before, &after), &options)
+    let changes = compare(pair(&before, &after), &options)
         .expect("alike")
         .changes;
     let places: Vec<String> = changes.iter().map(Change::place).collect();
@@ -146,12 +147,12 @@ fn objects_of_unknown_size_are_told() {
             ≥ lower bound: without the bytes of these\n";
         assert!(table.contains(note), "{table}");
     }
-    let changes = diff(pair(&before, &after), &Options::default())
+    let changes = compare(pair(&before, &after), &Options::default())
         .expect("alike")
         .changes;
     assert_eq!(find(&changes, "handle:40", "int[]").after[0].bytes, None);
     // A change that is nothing stays behind.
-    let changes = diff(pair(&before, &later()), &Options::default())
+    let changes = compare(pair(&before, &later()), &Options::default())
         .expect("alike")
         .changes;
     assert_eq!(&*changes[4].type_name, "a.Gone");
@@ -168,7 +169,7 @@ fn methods_match_whatever_their_numbers() {
     for frame in &mut allocations.frames {
         frame.method = last - frame.method;
     }
-    let changes = diff(pair(&before, &after), &Options::default())
+    let changes = compare(pair(&before, &after), &Options::default())
         .expect("alike")
         .changes;
     assert_eq!(changes.len(), 4);
@@ -246,7 +247,7 @@ fn different_allocations_are_not_compared() {
     all.allocations.as_mut().expect("some").seen = Seen::All;
     let [exact, samples] = [alone(allocations()), alone(sampled())];
     for (a, b) in [(&exact, &samples), (&exact, &all), (&all, &samples)] {
-        let compared = diff(pair(a, b), &Options::default());
+        let compared = compare(pair(a, b), &Options::default());
         assert_eq!(compared.map(|_| ()), Err(MergeError::Allocations));
     }
     let mut finer = samples.clone();

@@ -6,8 +6,10 @@
 mod common;
 
 use common::{large, node, pair, recursion_by_two_ways, small, text, tree_of};
+use loadhook_profile::analysis::diff::methods::compare;
+use loadhook_profile::format::diff::methods::write;
 use loadhook_profile::format::{Format, Options, Sort, pprof};
-use loadhook_profile::{Header, Method, NOT_ENDED, Node, Profile, Timing, diff, merge};
+use loadhook_profile::{Header, Method, NOT_ENDED, Node, Profile, Timing, merge};
 
 fn counted() -> Profile {
     let mut profile = small();
@@ -201,9 +203,9 @@ fn no_text_moves_the_cursor() {
         method.class = format!("{}\u{1b}]0;title\u{7}", method.class).into();
         method.loader = format!("{}\u{1b}c", method.loader).into();
     }
-    let changes = diff::diff(pair(&profile, &profile), &Options::default()).expect("same clock");
+    let changes = compare(pair(&profile, &profile), &Options::default()).expect("same clock");
     let mut differences = Vec::new();
-    diff::write(&changes, &Options::default(), &mut differences).expect("a vector takes all");
+    write(&changes, &Options::default(), &mut differences).expect("a vector takes all");
     let mut texts = vec![String::from_utf8(differences).expect("UTF-8")];
     for format in [Format::Table, Format::Tree, Format::Collapsed] {
         let lines = text(format, &small(), &Options::default()).lines().count();
@@ -266,9 +268,9 @@ fn differences() {
         ..Options::default()
     };
     let compared = |options: &Options<'_>| {
-        let changes = diff::diff(pair(&before, &after), options).expect("same clock");
+        let changes = compare(pair(&before, &after), options).expect("same clock");
         let mut out = Vec::new();
-        diff::write(&changes, options, &mut out).expect("a vector takes all");
+        write(&changes, options, &mut out).expect("a vector takes all");
         String::from_utf8(out).expect("UTF-8")
     };
     insta::assert_snapshot!(compared(&calls_first));
@@ -278,7 +280,7 @@ fn differences() {
     };
     insta::assert_snapshot!(compared(&by_time));
 
-    let counted = diff::diff(pair(&before, &counted()), &Options::default());
+    let counted = compare(pair(&before, &counted()), &Options::default());
     assert_eq!(counted, Err(loadhook_profile::MergeError::Timings));
 }
 
@@ -350,7 +352,7 @@ fn totals_of_what_may_have_run_inside_itself_are_bounds() {
         sort: Sort::Total,
         ..Options::default()
     };
-    let changes = diff::diff(pair(&profile, &profile), &options).expect("same clock");
+    let changes = compare(pair(&profile, &profile), &options).expect("same clock");
     let bounds: Vec<_> = changes
         .changes
         .iter()
@@ -358,7 +360,7 @@ fn totals_of_what_may_have_run_inside_itself_are_bounds() {
         .collect();
     assert!(bounds.len() == 1 && bounds[0].name == "X.b", "{changes:?}");
     let mut differences = Vec::new();
-    diff::write(&changes, &options, &mut differences).expect("a vector takes all");
+    write(&changes, &options, &mut differences).expect("a vector takes all");
     let differences = String::from_utf8(differences).expect("UTF-8");
     assert_eq!(differences.matches("≤1,000 ").count(), 2, "{differences}");
 
@@ -462,7 +464,7 @@ fn clocks_do_not_mix() {
     }
     assert!(merge(&[exact.clone(), exact.clone()]).is_ok_and(|m| m.header.timing == Timing::Exact));
     // Corrected by what its own probes cost, each can be compared.
-    assert!(diff::diff(pair(&small(), &exact), &Options::default()).is_ok());
+    assert!(compare(pair(&small(), &exact), &Options::default()).is_ok());
     assert_eq!(merge(&[]), Ok(Profile::default()));
 }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{allocations, small, text};
-use loadhook_profile::diff::diff;
+use loadhook_profile::analysis::diff::methods::compare;
 use loadhook_profile::format::pprof::write;
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{Profile, merge};
@@ -57,7 +57,7 @@ fn names_to_be_compared_are_the_same() {
         .expect("gzip");
     assert!(!String::from_utf8_lossy(&plain).contains(" loaders"));
     let sides = [&one, &many].map(std::slice::from_ref);
-    let changes = diff(sides, &Options::default())
+    let changes = compare(sides, &Options::default())
         .expect("of one kind")
         .changes;
     assert!(

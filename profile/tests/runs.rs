@@ -3,7 +3,9 @@
 mod common;
 
 use common::{MS, allocations, alone, node, pair, small, text};
-use loadhook_profile::diff::{self, Comparison, Verdict};
+use loadhook_profile::analysis::diff::methods::{Comparison, compare};
+use loadhook_profile::analysis::diff::{self, Verdict};
+use loadhook_profile::format::diff::methods::{write, write_json};
 use loadhook_profile::format::{Format, Options, Sort, pprof};
 use loadhook_profile::{MergeError, Profile, ThreadKind, ThreadTree, Timing};
 use serde_json::Value;
@@ -44,12 +46,12 @@ fn sides(runs: u64, more: u64) -> [Vec<Profile>; 2] {
 }
 
 fn compared([before, after]: &[Vec<Profile>; 2], options: &Options<'_>) -> Comparison {
-    diff::diff([before, after], options).expect("alike")
+    compare([before, after], options).expect("alike")
 }
 
 fn table(sides: &[Vec<Profile>; 2], options: &Options<'_>) -> String {
     let mut out = Vec::new();
-    diff::write(&compared(sides, options), options, &mut out).expect("a vector takes all");
+    write(&compared(sides, options), options, &mut out).expect("a vector takes all");
     String::from_utf8(out).expect("UTF-8")
 }
 
@@ -113,7 +115,7 @@ fn json_has_every_run() {
     };
     let mut out = Vec::new();
     let compared = compared(&sides(5, 400 * MS), &options);
-    diff::write_json(&compared, &options, &mut out).expect("a vector takes all");
+    write_json(&compared, &options, &mut out).expect("a vector takes all");
     let json: Value = serde_json::from_slice(&out).expect("JSON");
     assert_eq!(
         (&json["version"], &json["compared"]),
@@ -149,7 +151,7 @@ fn parts_of_a_process_are_one_run_of_a_side() {
     sides[0][2].header.timing = Timing::Adaptive;
     let [before, after] = &sides;
     assert_eq!(
-        diff::diff([before, after], &Options::default()),
+        compare([before, after], &Options::default()),
         Err(MergeError::Modes)
     );
 }
@@ -166,12 +168,18 @@ fn allocations_have_ratios() {
     };
     let side = |objects: f64| [0.0, 3.0, 5.0, 8.0].map(|more| with(objects + more));
     let [before, after] = [side(1_000.0), side(1_500.0)];
-    let compared = diff::allocations::diff([&before, &after], &Options::default()).expect("alike");
+    let compared =
+        diff::allocations::compare([&before, &after], &Options::default()).expect("alike");
     let mut out = Vec::new();
-    diff::allocations::write(&compared, &Options::default(), &mut out).expect("a vector takes all");
+    loadhook_profile::format::diff::allocations::write(&compared, &Options::default(), &mut out)
+        .expect("a vector takes all");
     insta::assert_snapshot!(String::from_utf8(out).expect("UTF-8"));
     let mut out = Vec::new();
-    let written = diff::allocations::write_json(&compared, &Options::default(), &mut out);
+    let written = loadhook_profile::format::diff::allocations::write_json(
+        &compared,
+        &Options::default(),
+        &mut out,
+    );
     written.expect("a vector takes all");
     let json: Value = serde_json::from_slice(&out).expect("JSON");
     assert_eq!(json["sites"][0]["verdict"], "changed", "{json}");
@@ -233,8 +241,8 @@ fn threads_that_only_waited_are_one_line() {
 fn waiting_is_not_compared() {
     let server = server();
     let mut out = Vec::new();
-    let compared = diff::diff(pair(&server, &server), &Options::default()).expect("alike");
-    diff::write(&compared, &Options::default(), &mut out).expect("a vector takes all");
+    let compared = compare(pair(&server, &server), &Options::default()).expect("alike");
+    write(&compared, &Options::default(), &mut out).expect("a vector takes all");
     let table = String::from_utf8(out).expect("UTF-8");
     let line = "\nonly waited in all runs, and not compared: idle-1, idle-2\n";
     assert!(table.contains(line), "{table}");
@@ -245,10 +253,10 @@ fn waiting_is_not_compared() {
         sort: Sort::Calls,
         ..Options::default()
     };
-    let compared = diff::diff(pair(&server, &other), &calls).expect("alike");
+    let compared = compare(pair(&server, &other), &calls).expect("alike");
     assert_eq!(compared.whole.before, compared.whole.after);
     let mut out = Vec::new();
-    diff::write(&compared, &calls, &mut out).expect("a vector takes all");
+    write(&compared, &calls, &mut out).expect("a vector takes all");
     let table = String::from_utf8(out).expect("UTF-8");
     assert!(table.contains("not compared: idle-2\n"), "{table}");
 }

@@ -4,7 +4,8 @@
 mod common;
 
 use common::node;
-use loadhook_profile::diff::{diff, write, write_json};
+use loadhook_profile::analysis::diff::methods::compare;
+use loadhook_profile::format::diff::methods::{write, write_json};
 use loadhook_profile::format::{Format, Options, Sort};
 use loadhook_profile::{Clock, Method, Node, Profile, ThreadKind, ThreadTree, Timing};
 use serde_json::Value;
@@ -165,7 +166,7 @@ fn means_are_of_timed_calls() {
         sort: Sort::Mean,
         ..Options::default()
     };
-    let changes = diff(common::pair(&profile, &profile), &options)
+    let changes = compare(common::pair(&profile, &profile), &options)
         .expect("one clock")
         .changes;
     let change = changes.iter().find(|change| change.name == "X.serve");
@@ -213,7 +214,7 @@ fn differences_have_dashes() {
         sort: Sort::SelfTime,
         ..Options::default()
     };
-    let changes = diff(common::pair(&before, &after), &options).expect("one clock");
+    let changes = compare(common::pair(&before, &after), &options).expect("one clock");
     let mut table = Vec::new();
     write(&changes, &options, &mut table).expect("a vector takes all");
     let table = String::from_utf8(table).expect("UTF-8");
@@ -233,7 +234,7 @@ fn differences_have_dashes() {
     let gone = Method::new("X", "serve", "()V");
     let mut without = profile();
     without.threads.pop();
-    let changes = diff(common::pair(&without, &profile()), &options)
+    let changes = compare(common::pair(&without, &profile()), &options)
         .expect("one clock")
         .changes;
     let serve = changes.iter().find(|c| c.method.name == gone.name);

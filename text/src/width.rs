@@ -53,7 +53,7 @@ pub fn wrapped(text: &str, indent: &str, width: usize) -> String {
 }
 
 /// Joins facts with ` · `, as many a line as fit into `width` columns.
-pub fn facts(facts: &[String], width: usize) -> String {
+pub fn joined(facts: &[String], width: usize) -> String {
     const SEPARATOR: &str = " · ";
     let mut lines = String::new();
     let mut taken = 0;
@@ -88,6 +88,6 @@ mod tests {
     fn sentences_break_at_blanks() {
         assert_eq!(wrapped("one two three", "  ", 9), "  one two\n  three");
         let words = ["one", "two", "three"].map(str::to_owned);
-        assert_eq!(facts(&words, 9), "one · two\nthree");
+        assert_eq!(joined(&words, 9), "one · two\nthree");
     }
 }

@@ -3,7 +3,7 @@
 mod support;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::figures::figures;
+use loadhook_profile::analysis::figures;
 use loadhook_profile::{Header, Node, ProbeCosts, Timing};
 use loadhook_tests::helpers;
 use support::Program;

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::figures::figures;
+use loadhook_profile::analysis::figures;
 use loadhook_profile::{Clock, Header, Node, ProbeCosts, ThreadKind, Timing};
 use loadhook_tests::helpers;
 use support::checks::{JDKS, check_public, check_work, schema, similar};

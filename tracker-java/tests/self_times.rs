@@ -5,7 +5,7 @@ mod support;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::figures::figures;
+use loadhook_profile::analysis::figures;
 use loadhook_profile::{Clock, Header, Node, Timing};
 use loadhook_tests::helpers;
 use support::Program;

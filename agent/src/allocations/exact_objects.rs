@@ -2,7 +2,7 @@
 //! their tags, and the arenas are ages. What was made between two collections
 //! is in one arena, so that the model's sums tell what each age has.
 
-use loadhook_profile::heap::{ArenaId, ClassId, Event, Heap, ObjectId, Place, SiteId};
+use loadhook_profile::gc_events::{ArenaId, ClassId, Event, Heap, ObjectId, Place, SiteId};
 
 use super::estimate::Estimate;
 use super::live_objects::Record;

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_profile::figures::figures;
+use loadhook_profile::analysis::figures;
 use loadhook_profile::format::pprof;
 use loadhook_tests::helpers;
 pub(crate) use loadhook_tests::helpers::{agent, finish};

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::Options;
+use crate::analysis::options::Options;
+use crate::analysis::view::{Step, Tree, View};
 use crate::model::Profile;
-use crate::view::{Step, Tree, View};
 
 /// One complete event a node, one track a thread. The time axis is no
 /// history: each callee comes once, as long as it and its callees took, the

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::Options;
+use crate::analysis::options::Options;
+use crate::analysis::view::{Step, View};
 use crate::model::Profile;
-use crate::view::{Step, View};
 
 /// One line a node with self time, in nanoseconds; in calls where nothing
 /// was timed; in bytes where allocations are wanted. All chosen threads together.

@@ -3,10 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 
-use super::Options;
-use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
+use crate::analysis::allocation_places::chosen_sites;
+use crate::analysis::options::Options;
 use crate::model::Profile;
-use crate::names::printable;
+use crate::model::{Allocations, Amount, Frame, Seen, Site};
+use loadhook_text::date::asctime;
+use loadhook_text::printable;
 
 /// Stands for a number that is not known.
 const UNKNOWN: &str = "-";
@@ -27,7 +29,7 @@ pub(super) fn write(
             site.allocated
         })
     };
-    let mut sites: Vec<&Site> = allocations.chosen(profile, options).collect();
+    let mut sites: Vec<&Site> = chosen_sites(profile, allocations, options).collect();
     sites.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let whole: f64 = sites.iter().map(|site| weight(site)).sum();
     sites.truncate(options.top.unwrap_or(usize::MAX));
@@ -35,7 +37,7 @@ pub(super) fn write(
     let mut traces: HashMap<(u32, Option<u32>), usize> = HashMap::new();
     let header = &profile.header;
     let ran = i64::try_from(header.duration_ns / 1_000_000_000).unwrap_or(0);
-    let date = date((header.start_epoch_millis / 1000).saturating_add(ran));
+    let date = asctime((header.start_epoch_millis / 1000).saturating_add(ran));
 
     writeln!(out, "JAVA PROFILE 1.0.1, created {date}\n")?;
     match allocations.seen {
@@ -137,66 +139,9 @@ fn class(type_name: &str) -> String {
     printable(&format!("{name}{space}{dimensions}")).into_owned()
 }
 
-/// Seconds since 1970 as `Wed Oct  7 11:38:10 1998`, in UTC.
-fn date(seconds: i64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [(&str, i64); 12] = [
-        ("Jan", 31),
-        ("Feb", 28),
-        ("Mar", 31),
-        ("Apr", 30),
-        ("May", 31),
-        ("Jun", 30),
-        ("Jul", 31),
-        ("Aug", 31),
-        ("Sep", 30),
-        ("Oct", 31),
-        ("Nov", 30),
-        ("Dec", 31),
-    ];
-    const DAY: i64 = 86_400;
-    // Any year that people have files of.
-    let seconds = seconds.clamp(0, 200 * 365 * DAY);
-    let (days, time) = (seconds / DAY, seconds % DAY);
-    let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let (mut year, mut day) = (1970, days);
-    while day >= 365 + i64::from(is_leap(year)) {
-        day -= 365 + i64::from(is_leap(year));
-        year += 1;
-    }
-    let mut month = "";
-    for (name, length) in MONTHS {
-        let length = length + i64::from(name == "Feb" && is_leap(year));
-        month = name;
-        if day < length {
-            break;
-        }
-        day -= length;
-    }
-    let weekday = DAYS[(days % 7) as usize];
-    let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
-    let day = day + 1;
-    format!("{weekday} {month} {day:>2} {hour:02}:{minute:02}:{second:02} {year}")
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{class, date};
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (seconds, text) in [
-            (0, "Thu Jan  1 00:00:00 1970"),
-            // The manual's own.
-            (907_760_290, "Wed Oct  7 11:38:10 1998"),
-            (951_782_400, "Tue Feb 29 00:00:00 2000"),
-            (1_798_761_599, "Thu Dec 31 23:59:59 2026"),
-            (4_107_542_400, "Mon Mar  1 00:00:00 2100"),
-            (-1, "Thu Jan  1 00:00:00 1970"),
-        ] {
-            assert_eq!(date(seconds), text);
-        }
-    }
+    use super::class;
 
     #[test]
     fn types_are_written_as_in_the_manual() {

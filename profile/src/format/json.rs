@@ -6,12 +6,14 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use super::{Options, Sort};
-use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
-use crate::measure::Measure;
-use crate::model::{Header, Profile, ThreadKind};
-use crate::names::names;
-use crate::view::{Row, View};
+use crate::analysis::allocation_places::chosen_sites;
+use crate::analysis::measure::Measure;
+use crate::analysis::method_names::names;
+use crate::analysis::options::{Options, Sort};
+use crate::analysis::view::{Row, View};
+use crate::model::{
+    Allocations, Amount, Frame, Header, Profile, Recording, Seen, Site, ThreadKind,
+};
 
 /// Raised when a field changes its meaning or goes away, not when one is added.
 const VERSION: u32 = 1;
@@ -79,7 +81,7 @@ fn allocations(
             "bci": frame.bci,
         })
     };
-    let mut sites: Vec<&Site> = allocations.chosen(profile, options).collect();
+    let mut sites: Vec<&Site> = chosen_sites(profile, allocations, options).collect();
     let weight = |site: &Site| {
         let amount = match options.measure {
             Some(Measure::Live) => site.live,
@@ -118,22 +120,22 @@ fn allocations(
         }
         told
     };
-    let mut told = seen(allocations);
+    let mut told = recording(allocations.recording());
     told["sites"] = sites.iter().map(site).collect();
     told
 }
 
-/// Which allocations were looked at.
-pub(crate) fn seen(allocations: &Allocations) -> serde_json::Value {
-    let interval = match allocations.seen {
+/// How allocations were recorded.
+pub(super) fn recording(recording: Recording) -> serde_json::Value {
+    let interval = match recording.seen {
         Seen::Exact | Seen::All => None,
         Seen::Sampled { interval } => Some(interval),
     };
     json!({
-        "mode": allocations.mode(),
-        "sampled": allocations.seen.is_sampled(),
+        "mode": recording.mode(),
+        "sampled": recording.seen.is_sampled(),
         "interval": interval,
-        "live": allocations.live,
+        "live": recording.live,
     })
 }
 

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::Options;
-use super::units::Quantity;
+use crate::analysis::options::Options;
+use crate::analysis::view::{Step, Tree, View};
 use crate::model::Profile;
-use crate::view::{Step, Tree, View};
+use loadhook_text::units::Quantity;
 
 /// One evented profile a thread. Its time axis is no history: each callee
 /// comes once, as long as it and its callees took, the longest first.

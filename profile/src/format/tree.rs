@@ -5,13 +5,17 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::columns::{Column, NARROWEST_NAME, fitted, name_width, text_table};
-use super::units::{self, UNKNOWN, Unit};
-use super::{FEW_NOTES, Options, table};
+use super::notes::FEW_NOTES;
+use super::table::columns::{Column, NARROWEST_NAME, fitted, name_width, text_table};
+use super::table::methods::nothing;
+use crate::analysis::options::Options;
+use crate::analysis::view::{Entry, Step, Tree, View};
+use crate::format::allocation_text::unsized_remarks;
+use crate::format::bounds::mark;
 use crate::model::Profile;
-use crate::names::{printable, shorten};
-use crate::places::unsized_remarks;
-use crate::view::{Entry, Step, Tree, View, mark};
+use loadhook_text::java::shorten;
+use loadhook_text::printable;
+use loadhook_text::units::{self, UNKNOWN, Unit};
 
 /// Writes the tree of all chosen threads together: the [`Options::top`] heaviest nodes, or without that
 /// those from [`Options::min_percent`] on. The number of the others stands at the end.
@@ -25,7 +29,7 @@ pub(super) fn write(
     let shown = shown(&heaviest(&view, &tree.entries), options);
     let lines = lines(&tree, &shown);
     if lines.is_empty() {
-        writeln!(out, "{}", table::nothing(profile, options))?;
+        writeln!(out, "{}", nothing(profile, options))?;
     } else {
         let full: Vec<String> = lines
             .iter()

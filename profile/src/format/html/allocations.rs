@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
-use crate::allocation::{Allocations, Site};
-use crate::format::Options;
-use crate::measure::Measure;
+use crate::analysis::allocation_places::{Amounts, Place, chosen_sites, places_of};
+use crate::analysis::measure::Measure;
+use crate::analysis::options::Options;
+use crate::analysis::view::View;
+use crate::format::allocation_text::{describe, unsized_remarks};
 use crate::model::Profile;
-use crate::places::{Amounts, Place, places_of, unsized_remarks};
-use crate::view::View;
+use crate::model::{Allocations, Site};
 
 /// The most rows that are kept apart by thread: some 10 MB.
 const MOST_ROWS: usize = 200_000;
@@ -50,7 +51,7 @@ pub(super) fn data(
     json!({
         "live": allocations.live,
         "sampled": allocations.seen.is_sampled(),
-        "seen": allocations.seen.describe(),
+        "seen": describe(allocations.seen),
         "unsized": unsized_remarks(unsized_objects),
         "together": together,
         "callers": allocations.frames.iter().any(|frame| frame.parent.is_some()),
@@ -82,7 +83,7 @@ fn rows<'p>(
     let trees = view.trees.iter().zip(0..);
     let trees: HashMap<u32, i64> = trees.map(|(tree, at)| (tree.thread, at)).collect();
     let mut sites_by_thread: BTreeMap<i64, Vec<&Site>> = BTreeMap::new();
-    for site in allocations.chosen(profile, options) {
+    for site in chosen_sites(profile, allocations, options) {
         let thread = trees.get(&site.thread).copied().unwrap_or(NO_THREAD);
         sites_by_thread.entry(thread).or_default().push(site);
     }

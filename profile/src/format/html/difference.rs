@@ -6,15 +6,17 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use super::lanes::{Lane, overlay};
-use super::{fill_own, header, methods, threads};
-use crate::allocated::as_calls;
-use crate::format::Options;
-use crate::matching::{Key, Matching};
-use crate::measure::Measure;
+use super::page::fill_profile_page;
+use super::profile::{header, methods, threads};
+use crate::analysis::allocation_tree::as_calls;
+use crate::analysis::measure::Measure;
+use crate::analysis::method_matching::{Key, Matching};
+use crate::analysis::method_names::names;
+use crate::analysis::options::Options;
+use crate::analysis::view::View;
+use crate::analysis::{MergeError, merge};
 use crate::model::{Method, Profile, Timing};
-use crate::names::{names, printable};
-use crate::view::View;
-use crate::{MergeError, merge};
+use loadhook_text::printable;
 
 /// The page that shows how `after` differs from `before`, for [`Options::measure`]. Of several runs
 /// a side it shows the mean; methods match as in [`merge`](crate::merge()), threads by name and kind.
@@ -22,7 +24,7 @@ use crate::{MergeError, merge};
 /// # Errors
 ///
 /// Profiles that cannot be compared, or those of one side that cannot be added up.
-pub fn differences(
+pub fn difference_page(
     before: &[Profile],
     after: &[Profile],
     options: &Options<'_>,
@@ -64,7 +66,7 @@ impl Page {
     ///
     /// Those of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        fill_own(&json!([self.0]), out)
+        fill_profile_page(&json!([self.0]), out)
     }
 }
 

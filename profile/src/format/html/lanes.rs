@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value, json};
 
 use super::encode::Numbers;
-use crate::edges::{Edge, edges};
+use crate::analysis::call_edges::{Edge, edges};
+use crate::analysis::paths::Paths;
+use crate::analysis::view::{Entry, Row, Tree, View};
 use crate::model::ThreadKind;
-use crate::paths::Paths;
-use crate::view::{Entry, Row, Tree, View};
 
 /// A thread's part of the page. In a page of differences it has the nodes of both sides.
 pub(super) struct Lane {

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use super::field::profile;
-use super::read::{Message, ReadError, Strings, narrow, parent};
-use super::write::{File, distances};
-use crate::allocation::{Allocations, Amount, Frame, Seen, Site};
-use crate::model::{Profile, ThreadTree};
+use super::columns::{Message, Strings, narrow, parent};
+use super::error::ReadError;
+use super::fields;
+use super::file::{File, PIECE, distances};
+use crate::model::{Allocations, Amount, Frame, Profile, Seen, Site, ThreadTree};
 
 /// The bits that stand for unknown bytes; no number has them.
 const UNKNOWN: u64 = u64::MAX;
@@ -56,7 +56,7 @@ impl<W: Write> File<W> {
             let thread = &profile.threads[site.thread as usize];
             let labels = self.thread_labels(thread);
             let type_name = self.strings.index(&site.type_name);
-            self.writer.message(profile::SAMPLE, |sample| {
+            self.writer.message(fields::SAMPLE, |sample| {
                 sample.packed(1, path);
                 let amounts = [site.allocated, site.live];
                 let known = amounts.iter().take(if allocations.live { 2 } else { 1 });
@@ -71,7 +71,7 @@ impl<W: Write> File<W> {
                     label.number(2, type_name);
                 });
             });
-            self.flush(super::write::PIECE)?;
+            self.flush(PIECE)?;
         }
         self.frames(allocations);
         self.site_columns(allocations);
@@ -91,7 +91,7 @@ impl<W: Write> File<W> {
         };
         let next = (methods + known.len()) as u64 + 1;
         *known.entry((frame.method, line)).or_insert_with(|| {
-            self.writer.message(profile::LOCATION, |location| {
+            self.writer.message(fields::LOCATION, |location| {
                 location.number(1, next);
                 location.number(2, 1); // mapping
                 location.message(4, |lines| {
@@ -115,7 +115,7 @@ impl<W: Write> File<W> {
         let flags = flags.map(|(bit, holds)| bit * u64::from(holds));
         let frames = || allocations.frames.iter();
         let more = |number: Option<u32>| number.map_or(0, |number| u64::from(number) + 1);
-        self.writer.message(profile::LOADHOOK_FRAMES, |own| {
+        self.writer.message(fields::LOADHOOK_FRAMES, |own| {
             own.number(1, interval);
             own.number(2, flags.iter().sum());
             own.packed(3, distances(frames().map(|frame| frame.parent)));
@@ -130,7 +130,7 @@ impl<W: Write> File<W> {
         let types: Vec<u64> = sites()
             .map(|site| self.strings.index(&site.type_name))
             .collect();
-        self.writer.message(profile::LOADHOOK_SITES, |own| {
+        self.writer.message(fields::LOADHOOK_SITES, |own| {
             own.packed(1, sites().map(|site| u64::from(site.thread)));
             own.packed(
                 2,

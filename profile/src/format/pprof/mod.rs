@@ -3,7 +3,7 @@
 //!
 //! What the public schema (`profile.proto`) can say is said in it: one sample a
 //! tree node with its stack; values `calls` and, where times were taken, `self`
-//! in nanoseconds, corrected as in [`crate::figures`]; labels `thread` and
+//! in nanoseconds, corrected as in [`crate::analysis::figures`]; labels `thread` and
 //! `thread_id`, and `total` where it is not the sum of the self times below,
 //! which recursion alone causes; functions with file and first line; time,
 //! duration and clock (`period_type`); comments, which tools print above their
@@ -28,34 +28,14 @@
 //! tool has rewritten may have lost these fields; it is refused.
 
 mod allocations;
+mod columns;
+mod error;
+mod fields;
+mod file;
+mod protobuf;
 mod read;
 mod write;
 
-pub use read::{ReadError, read};
+pub use error::ReadError;
+pub use read::read;
 pub use write::write;
-
-/// What the first comment of ours starts with.
-const COMMENT: &str = "Loadhook";
-
-/// Field numbers of messages in `profile.proto`, and our own.
-mod field {
-    pub(super) mod profile {
-        pub(in super::super) const SAMPLE_TYPE: u32 = 1;
-        pub(in super::super) const SAMPLE: u32 = 2;
-        pub(in super::super) const MAPPING: u32 = 3;
-        pub(in super::super) const LOCATION: u32 = 4;
-        pub(in super::super) const FUNCTION: u32 = 5;
-        pub(in super::super) const STRING_TABLE: u32 = 6;
-        pub(in super::super) const TIME_NANOS: u32 = 9;
-        pub(in super::super) const DURATION_NANOS: u32 = 10;
-        pub(in super::super) const PERIOD_TYPE: u32 = 11;
-        pub(in super::super) const PERIOD: u32 = 12;
-        pub(in super::super) const COMMENT: u32 = 13;
-        pub(in super::super) const DEFAULT_SAMPLE_TYPE: u32 = 14;
-        pub(in super::super) const LOADHOOK_HEADER: u32 = 1000;
-        pub(in super::super) const LOADHOOK_METHODS: u32 = 1001;
-        pub(in super::super) const LOADHOOK_THREAD: u32 = 1002;
-        pub(in super::super) const LOADHOOK_FRAMES: u32 = 1003;
-        pub(in super::super) const LOADHOOK_SITES: u32 = 1004;
-    }
-}

@@ -3,20 +3,13 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
-
-use super::field::profile;
-use super::{COMMENT, allocations};
-use crate::allocation::Seen;
-use crate::figures::{Figure, figures};
-use crate::format::FEW_NOTES;
-use crate::format::protobuf::Writer;
-use crate::model::{Method, Profile, ThreadTree, Timing};
-use crate::names::names;
-
-/// How many bytes are gathered before they are compressed.
-pub(super) const PIECE: usize = 1 << 16;
+use super::allocations;
+use super::fields::{self, COMMENT_PREFIX};
+use super::file::{File, PIECE, distances};
+use crate::analysis::figures::{Figure, figures};
+use crate::analysis::method_names::names;
+use crate::format::notes::FEW_NOTES;
+use crate::model::{Method, Profile, Seen, ThreadTree, Timing};
 
 /// Writes `profile` as gzipped pprof.
 ///
@@ -24,13 +17,7 @@ pub(super) const PIECE: usize = 1 << 16;
 ///
 /// Those of `out`.
 pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
-    // Stacks repeat so much that a higher level gains little for its time.
-    let mut file = File {
-        writer: Writer::default(),
-        gzip: GzEncoder::new(out, Compression::fast()),
-        strings: Strings::default(),
-    };
-    file.strings.index("");
+    let mut file = File::new(out);
     file.facts(profile);
     file.methods(&profile.methods);
     for thread in &profile.threads {
@@ -53,49 +40,7 @@ fn call_values(profile: &Profile) -> usize {
     }
 }
 
-pub(super) struct File<W: Write> {
-    pub(super) writer: Writer,
-    gzip: GzEncoder<W>,
-    pub(super) strings: Strings,
-}
-
-/// The string table; entry 0 is the empty string.
-#[derive(Default)]
-pub(super) struct Strings {
-    indexes: HashMap<String, u64>,
-    all: Vec<String>,
-}
-
-impl Strings {
-    pub(super) fn index(&mut self, text: &str) -> u64 {
-        if let Some(index) = self.indexes.get(text) {
-            return *index;
-        }
-        let index = self.all.len() as u64;
-        self.indexes.insert(text.to_owned(), index);
-        self.all.push(text.to_owned());
-        index
-    }
-}
-
 impl<W: Write> File<W> {
-    /// Compresses what has been gathered, if more than `limit` bytes.
-    pub(super) fn flush(&mut self, limit: usize) -> io::Result<()> {
-        if self.writer.bytes.len() > limit {
-            self.gzip.write_all(&self.writer.bytes)?;
-            self.writer.bytes.clear();
-        }
-        Ok(())
-    }
-
-    fn value_type(&mut self, field: u32, name: &str, unit: &str) {
-        let [name, unit] = [name, unit].map(|text| self.strings.index(text));
-        self.writer.message(field, |value_type| {
-            value_type.number(1, name);
-            value_type.number(2, unit);
-        });
-    }
-
     /// All that is there once.
     fn facts(&mut self, profile: &Profile) {
         let header = &profile.header;
@@ -104,34 +49,34 @@ impl<W: Write> File<W> {
         let of_sites = profile.allocations.iter().flat_map(allocations::values);
         let values: Vec<_> = of_calls.iter().copied().chain(of_sites).collect();
         for (name, unit) in &values {
-            self.value_type(profile::SAMPLE_TYPE, name, unit);
+            self.value_type(fields::SAMPLE_TYPE, name, unit);
         }
         if of_calls.len() == 2 {
             let clock = header.clock.as_str();
-            self.value_type(profile::PERIOD_TYPE, clock, "nanoseconds");
-            self.writer.number(profile::PERIOD, 1);
+            self.value_type(fields::PERIOD_TYPE, clock, "nanoseconds");
+            self.writer.number(fields::PERIOD, 1);
         }
         // Time if there is any, else what is alive, else bytes, else calls.
         let last = of_calls.last().or(values.last());
         let default = self.strings.index(last.map_or("", |(name, _)| name));
-        self.writer.number(profile::DEFAULT_SAMPLE_TYPE, default);
+        self.writer.number(fields::DEFAULT_SAMPLE_TYPE, default);
         let start = header.start_epoch_millis.saturating_mul(1_000_000);
         self.writer
-            .number(profile::TIME_NANOS, start.cast_unsigned());
+            .number(fields::TIME_NANOS, start.cast_unsigned());
         self.writer
-            .number(profile::DURATION_NANOS, header.duration_ns);
+            .number(fields::DURATION_NANOS, header.duration_ns);
         let json = serde_json::to_string(header).expect("strings and numbers only");
-        self.writer.text(profile::LOADHOOK_HEADER, json.as_bytes());
+        self.writer.text(fields::LOADHOOK_HEADER, json.as_bytes());
         let comments: Vec<u64> = comments(profile)
             .map(|comment| self.strings.index(&comment))
             .collect();
-        self.writer.packed(profile::COMMENT, comments);
+        self.writer.packed(fields::COMMENT, comments);
         // Tools take the first mapping for the program, and try to find symbols
         // for mappings that do not say they have them.
         // They show what follows the last slash: no argument's.
         let program = header.command.split_whitespace().next().unwrap_or("");
         let program = self.strings.index(program);
-        self.writer.message(profile::MAPPING, |mapping| {
+        self.writer.message(fields::MAPPING, |mapping| {
             mapping.number(1, 1); // id
             mapping.number(5, program);
             for has in 7..=9 {
@@ -148,14 +93,14 @@ impl<W: Write> File<W> {
             let full = self.strings.index(&full);
             let file = self.strings.index(method.file.as_deref().unwrap_or(""));
             let line = u64::from(method.line.unwrap_or(0));
-            self.writer.message(profile::FUNCTION, |function| {
+            self.writer.message(fields::FUNCTION, |function| {
                 function.number(1, id);
                 function.number(2, name);
                 function.number(3, full);
                 function.number(4, file);
                 function.number(5, line);
             });
-            self.writer.message(profile::LOCATION, |location| {
+            self.writer.message(fields::LOCATION, |location| {
                 location.number(1, id);
                 location.number(2, 1); // mapping
                 location.message(4, |lines| {
@@ -181,7 +126,7 @@ impl<W: Write> File<W> {
         let lines = methods
             .iter()
             .map(|m| m.line.map_or(0, |line| u64::from(line) + 1));
-        self.writer.message(profile::LOADHOOK_METHODS, |own| {
+        self.writer.message(fields::LOADHOOK_METHODS, |own| {
             for (field, column) in (1..).zip(columns) {
                 own.packed(field, column);
             }
@@ -206,7 +151,7 @@ impl<W: Write> File<W> {
             .flat_map(allocations::values)
             .count();
         for (at, node) in thread.nodes.iter().enumerate() {
-            self.writer.message(profile::SAMPLE, |sample| {
+            self.writer.message(fields::SAMPLE, |sample| {
                 // The leaf comes first.
                 let path = std::iter::successors(Some(node), |node| {
                     node.parent.map(|parent| &thread.nodes[parent as usize])
@@ -229,16 +174,9 @@ impl<W: Write> File<W> {
         Ok(())
     }
 
-    pub(super) fn thread_labels(&mut self, thread: &ThreadTree) -> ThreadLabels {
-        ThreadLabels {
-            name: ["thread", &thread.name].map(|text| self.strings.index(text)),
-            id: thread.id.map(|id| (self.strings.index("thread_id"), id)),
-        }
-    }
-
     fn columns(&mut self, thread: &ThreadTree) {
         let name = self.strings.index(&thread.name);
-        self.writer.message(profile::LOADHOOK_THREAD, |own| {
+        self.writer.message(fields::LOADHOOK_THREAD, |own| {
             own.number(1, name);
             own.number(2, thread.id.map_or(0, |id| id.wrapping_add(1)));
             own.number(3, thread.kind as u64);
@@ -256,45 +194,6 @@ impl<W: Write> File<W> {
             own.packed(13, nodes().map(|n| n.ticked_variance.to_bits()));
         });
     }
-
-    fn finish(mut self) -> io::Result<()> {
-        for text in std::mem::take(&mut self.strings.all) {
-            self.writer.text(profile::STRING_TABLE, text.as_bytes());
-            self.flush(PIECE)?;
-        }
-        self.flush(0)?;
-        self.gzip.finish()?.flush()
-    }
-}
-
-/// What a sample says of its thread.
-pub(super) struct ThreadLabels {
-    /// The key and the text.
-    name: [u64; 2],
-    /// The key and the number.
-    id: Option<(u64, u64)>,
-}
-
-impl ThreadLabels {
-    pub(super) fn write(&self, sample: &mut Writer) {
-        sample.message(3, |label| {
-            label.number(1, self.name[0]);
-            label.number(2, self.name[1]);
-        });
-        if let Some((key, id)) = self.id {
-            sample.message(3, |label| {
-                label.number(1, key);
-                label.number(3, id);
-            });
-        }
-    }
-}
-
-/// Of each node of a tree how far before it its parent is, 0 for roots.
-pub(super) fn distances(parents: impl Iterator<Item = Option<u32>>) -> impl Iterator<Item = u64> {
-    let distance =
-        |(at, parent): (u64, Option<u32>)| parent.map_or(0, |parent| at - u64::from(parent));
-    (0..).zip(parents).map(distance)
 }
 
 /// What a user of another tool should know, one line each.
@@ -322,7 +221,7 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
     let measured = Some(measured).filter(|text| !text.is_empty());
     let measured: Vec<String> = measured.into_iter().chain(allocated).collect();
     let measured = measured.join("; ");
-    let version = format!("{COMMENT} {}", header.version);
+    let version = format!("{COMMENT_PREFIX} {}", header.version);
     let full = (header.overflowed_calls > 0).then(|| {
         let calls = header.overflowed_calls;
         format!(

@@ -1,0 +1,279 @@
+//! The allocations of two sides, one run or several of each, compared.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::judgement::{Judgement, Plan, Values, judge, judge_alone};
+use crate::analysis::allocation_places::{Place, place_name, places, total};
+use crate::analysis::measure::Measure;
+use crate::analysis::merge::MergeError;
+use crate::analysis::merge::runs;
+use crate::analysis::method_matching::{Key, Matching};
+use crate::analysis::method_names::names;
+use crate::analysis::options::{Options, Sort};
+use crate::model::{Allocations, Amount, Seen};
+use crate::model::{Header, Method, Profile, Recording};
+
+/// The allocations of two sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Those that changed first, then those of one side only, then the others; in each of these groups
+    /// the largest difference of bytes, or of objects.
+    pub changes: Vec<Change>,
+    /// What so many runs can tell.
+    pub plan: Plan,
+    /// All places together.
+    pub whole: Judgement,
+    /// Of the runs of each side.
+    pub headers: [Vec<Header>; 2],
+    pub(crate) measure: Measure,
+    pub(crate) sort: Sort,
+    /// By run which allocations were looked at.
+    pub(crate) seen: [Vec<Seen>; 2],
+    /// By run how allocations were recorded; `None` where they were not.
+    pub(crate) recordings: [Vec<Option<Recording>>; 2],
+    /// By run all together, and how many objects are of unknown size.
+    pub(crate) totals: [Vec<(Amount, f64)>; 2],
+}
+
+/// What one place in the code allocates of one type, before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The method, as in the latest profile that has it; `None` if no Java method was running.
+    pub method: Option<Method>,
+    /// The line in the method's source file.
+    pub line: Option<u32>,
+    /// The type as Java writes it: `java.lang.String`, `int[][]`.
+    pub type_name: Arc<str>,
+    /// The method's name on screen.
+    pub name: Option<Arc<str>>,
+    /// By run of the first side; zeros where there was none.
+    pub before: Vec<Amount>,
+    /// By run of the second side; zeros where there was none.
+    pub after: Vec<Amount>,
+    /// What the runs say together, of bytes, or of objects where those are sorted by.
+    pub judgement: Judgement,
+}
+
+/// None at all.
+const NONE: Amount = Amount {
+    objects: 0.0,
+    bytes: Some(0.0),
+    objects_variance: 0.0,
+    bytes_variance: 0.0,
+};
+
+impl Change {
+    /// Method and line on screen, without control characters.
+    pub fn place(&self) -> String {
+        place_name(self.name.as_deref(), self.line)
+    }
+
+    /// In all runs.
+    fn values(&self, value: fn(&Amount) -> Option<f64>) -> Values {
+        let of = |side: &[Amount]| {
+            let pair = |amount: &Amount| (amount.objects > 0.0, value(amount));
+            side.iter().map(pair).collect()
+        };
+        Values {
+            sides: [of(&self.before), of(&self.after)],
+        }
+    }
+}
+
+/// Compares what was allocated, or with [`Measure::Live`] what of it is alive, place by place.
+/// Methods match as in [`merge`](crate::merge); profiles of one process are one run. Bytes are compared,
+/// for [`Sort::Calls`] objects; where bytes are unknown, objects of the mean size stand for them.
+///
+/// # Errors
+///
+/// Allocations that cannot be compared: of which different ones were looked at.
+pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparison, MergeError> {
+    let [before, after] = sides;
+    let sides = [runs(before)?, runs(after)?];
+    let none = Allocations::default();
+    let allocations = |profile: &'_ Profile| profile.allocations.clone().unwrap_or_default().seen;
+    let seen_by = sides.each_ref().map(|side| {
+        let seen = side.iter().map(|profile| allocations(profile));
+        seen.collect::<Vec<_>>()
+    });
+    let mut kinds = seen_by.iter().flatten();
+    if let Some(first) = kinds.next()
+        && kinds.any(|other| !first.is_alike(*other))
+    {
+        return Err(MergeError::Allocations);
+    }
+    let measure = measure(options);
+    let mut totals = [Vec::new(), Vec::new()];
+    let mut changes = found(&sides, &none, options, &mut totals)?;
+    name(&mut changes);
+    let value: fn(&Amount) -> Option<f64> = match options.sort {
+        Sort::Calls => |amount| Some(amount.objects),
+        _ => |amount| amount.bytes,
+    };
+    let runs = [sides[0].len(), sides[1].len()];
+    let values: Vec<Values> = changes.iter().map(|change| change.values(value)).collect();
+    let (judgements, plan) = judge(&values, runs);
+    for (change, judgement) in changes.iter_mut().zip(judgements) {
+        change.judgement = judgement;
+    }
+    let of_run = |total: &(Amount, f64)| (true, value(&total.0).or(Some(0.0)));
+    let whole = Values {
+        sides: totals
+            .each_ref()
+            .map(|side| side.iter().map(of_run).collect()),
+    };
+    sort(&mut changes, options.sort, &plan);
+    Ok(Comparison {
+        changes,
+        plan,
+        whole: judge_alone(&whole, runs),
+        headers: sides
+            .each_ref()
+            .map(|side| side.iter().map(|p| p.header.clone()).collect()),
+        measure,
+        sort: options.sort,
+        seen: seen_by,
+        recordings: sides.each_ref().map(|side| {
+            let recordings = side.iter().map(|profile| profile.allocations.as_ref());
+            recordings
+                .map(|allocations| allocations.map(Allocations::recording))
+                .collect()
+        }),
+        totals,
+    })
+}
+
+/// The places of all runs, and by run all together.
+fn found(
+    sides: &[Vec<Cow<'_, Profile>>; 2],
+    none: &Allocations,
+    options: &Options<'_>,
+    totals: &mut [Vec<(Amount, f64)>; 2],
+) -> Result<Vec<Change>, MergeError> {
+    let measure = measure(options);
+    let matching = Matching::of(sides.iter().flatten().map(Cow::as_ref));
+    type Place<'p> = (Option<Key<'p>>, Option<u32>, String);
+    let mut known: HashMap<Place<'_>, usize> = HashMap::new();
+    let mut changes: Vec<Change> = Vec::new();
+    // The later side first, for its files and lines.
+    for side in [1, 0] {
+        for (run, profile) in sides[side].iter().enumerate() {
+            let allocations = profile.allocations.as_ref().unwrap_or(none);
+            let places = places(profile, allocations, options);
+            totals[side].push(total(&places, measure));
+            for place in places {
+                let method = place.method.map(|at| &profile.methods[at as usize]);
+                let key = method.map(|method| matching.key(method));
+                let at = *known
+                    .entry((key, place.line, place.type_name.to_owned()))
+                    .or_insert_with(|| {
+                        changes.push(Change {
+                            method: method.cloned(),
+                            line: place.line,
+                            type_name: place.type_name.into(),
+                            name: None,
+                            before: vec![NONE; sides[0].len()],
+                            after: vec![NONE; sides[1].len()],
+                            judgement: judge_alone(&Values::default(), [0, 0]),
+                        });
+                        changes.len() - 1
+                    });
+                let change = &mut changes[at];
+                let sum = match side {
+                    0 => &mut change.before[run],
+                    _ => &mut change.after[run],
+                };
+                // A profile may have several methods of one name.
+                let amount = amount(&place, measure);
+                let bytes = sum.bytes.zip(amount.bytes).map(|(sum, more)| sum + more);
+                sum.add(&amount);
+                sum.bytes = bytes;
+            }
+        }
+    }
+    changes.retain(|change| {
+        let mut amounts = change.before.iter().chain(&change.after);
+        amounts.any(|amount| amount.objects > 0.0)
+    });
+    Ok(changes)
+}
+
+fn measure(options: &Options<'_>) -> Measure {
+    match options.measure {
+        Some(Measure::Live) => Measure::Live,
+        _ => Measure::Allocated,
+    }
+}
+
+/// Bytes are unknown where those of some of the objects are.
+fn amount(place: &Place<'_>, measure: Measure) -> Amount {
+    let amount = place.amount(measure);
+    let is_known = place.unsized_objects(measure) == 0.0;
+    let bytes = is_known.then_some(amount.bytes.unwrap_or(0.0));
+    Amount { bytes, ..amount }
+}
+
+fn name(changes: &mut [Change]) {
+    let methods: Vec<Method> = changes.iter().filter_map(|c| c.method.clone()).collect();
+    let mut distinct = methods;
+    distinct.sort_by(|a, b| a.key().cmp(&b.key()));
+    distinct.dedup_by(|a, b| a.key() == b.key());
+    let names = names(&distinct).into_iter().map(Arc::from);
+    let names: HashMap<_, Arc<str>> = distinct.iter().map(Method::key).zip(names).collect();
+    for change in changes {
+        let method = change.method.as_ref();
+        change.name = method.and_then(|method| names.get(&method.key()).cloned());
+    }
+}
+
+fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
+    let mean = mean_size(changes);
+    let group = |change: &Change| match plan.is_tested() {
+        true => change.judgement.verdict.group(),
+        false => 0,
+    };
+    let objects =
+        |change: &Change| difference(change, |amount| Some(amount.objects)).unwrap_or(0.0);
+    let bytes = |change: &Change| match difference(change, |amount| amount.bytes) {
+        Some(size) => size,
+        None => objects(change) * mean,
+    };
+    fn name(change: &Change) -> (Option<&str>, Option<u32>, &str) {
+        (change.name.as_deref(), change.line, &change.type_name)
+    }
+    changes.sort_by(|a, b| {
+        let bytes = bytes(b).total_cmp(&bytes(a));
+        let objects = objects(b).total_cmp(&objects(a));
+        let by_name = || name(a).cmp(&name(b));
+        let order = match sort {
+            Sort::Name => by_name(),
+            Sort::Calls => objects.then(bytes).then_with(by_name),
+            _ => bytes.then(objects).then_with(by_name),
+        };
+        group(a).cmp(&group(b)).then(order)
+    });
+}
+
+/// How far the medians of both sides are apart; `None` if a run does not know the value.
+fn difference(change: &Change, value: fn(&Amount) -> Option<f64>) -> Option<f64> {
+    let of = |side: &[Amount]| {
+        let known: Option<Vec<f64>> = side.iter().map(value).collect();
+        crate::analysis::statistics::median(&known?)
+    };
+    Some((of(&change.after)? - of(&change.before)?).abs())
+}
+
+/// The bytes of an object, on average over those whose sizes are known.
+fn mean_size(changes: &[Change]) -> f64 {
+    let amounts = changes.iter().flat_map(|c| c.before.iter().chain(&c.after));
+    let known = amounts.filter_map(|amount| Some((amount.objects, amount.bytes?)));
+    let sum = known.fold((0.0, 0.0), |sum, (objects, bytes)| {
+        (sum.0 + objects, sum.1 + bytes)
+    });
+    match sum {
+        (0.0, _) => 1.0,
+        (objects, bytes) => bytes / objects,
+    }
+}

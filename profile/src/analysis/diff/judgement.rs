@@ -1,0 +1,335 @@
+//! Decides which of many values changed between several runs of two sides.
+//!
+//! Only the largest values are tested: with *n* runs of each side no p-value is below a limit
+//! ([`smallest_p`]), and were all methods of a program tested at once, no single change could pass the
+//! correction. Which are the largest depends on all runs together and not on their sides, so that the
+//! choice favours none.
+
+use crate::analysis::statistics::{
+    LEVEL, Ratio, adjusted, mann_whitney, median, most_tests, ratio, runs_needed, smallest_p,
+};
+
+/// Values below this share of all are not worth runs for their sake.
+const WORTH_TESTING: f64 = 0.001;
+
+/// What is said of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// More than chance explains, after the correction.
+    Changed,
+    /// In every run of the second side, in none of the first. Exact, and no test.
+    New,
+    /// In every run of the first side, in none of the second. Exact, and no test.
+    Gone,
+    /// Tested, and cannot be told from noise.
+    Undecided,
+    /// Not tested: single runs, or too small for so few of them.
+    Untested,
+}
+
+impl Verdict {
+    /// The group of a table that the value is listed in.
+    pub(crate) fn group(self) -> u8 {
+        match self {
+            Verdict::Changed => 0,
+            Verdict::New | Verdict::Gone => 1,
+            Verdict::Undecided | Verdict::Untested => 2,
+        }
+    }
+
+    /// As in JSON.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Changed => "changed",
+            Verdict::New => "new",
+            Verdict::Gone => "gone",
+            Verdict::Undecided => "undecided",
+            Verdict::Untested => "untested",
+        }
+    }
+}
+
+/// What the runs of both sides say of one value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judgement {
+    /// What is said of it.
+    pub verdict: Verdict,
+    /// The median of the first side's runs that know it.
+    pub before: Option<f64>,
+    /// That of the second side's.
+    pub after: Option<f64>,
+    /// Of several runs on both sides.
+    pub ratio: Option<Ratio>,
+    /// Two-sided, of the rank test; `None` if it was not tested.
+    pub p: Option<f64>,
+    /// `p` after the correction for all tested.
+    pub q: Option<f64>,
+}
+
+impl Judgement {
+    /// How much the medians differ; 0 if one is unknown.
+    pub(crate) fn size(&self) -> f64 {
+        let [before, after] = [self.before, self.after].map(|side| side.unwrap_or(0.0));
+        (after - before).abs()
+    }
+}
+
+/// One value in all runs of both sides: of each whether it occurred there, and how much it was, if
+/// that is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Values {
+    pub(crate) sides: [Vec<(bool, Option<f64>)>; 2],
+}
+
+impl Values {
+    fn known(&self, side: usize) -> Vec<f64> {
+        self.sides[side]
+            .iter()
+            .filter_map(|(_, value)| *value)
+            .collect()
+    }
+
+    fn in_all(&self, side: usize) -> bool {
+        self.sides[side].iter().all(|(occurs, _)| *occurs)
+    }
+
+    fn in_none(&self, side: usize) -> bool {
+        self.sides[side].iter().all(|(occurs, _)| !occurs)
+    }
+
+    /// As large as in all runs together.
+    fn size(&self) -> f64 {
+        self.known(0).iter().chain(&self.known(1)).sum()
+    }
+}
+
+/// How many runs there are, and what can be told by them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Of each side.
+    pub runs: [usize; 2],
+    /// How many values were tested.
+    pub tested: usize,
+    /// How many are large enough to be worth it.
+    pub worth_testing: usize,
+}
+
+impl Plan {
+    /// Whether both sides have several runs.
+    pub fn is_tested(&self) -> bool {
+        self.runs.iter().all(|runs| *runs > 1)
+    }
+
+    /// The least p-value that so many runs can have.
+    pub(crate) fn smallest_p(&self) -> f64 {
+        smallest_p(self.runs[0], self.runs[1])
+    }
+
+    /// How many runs of each side are enough to test all that are worth it.
+    pub(crate) fn runs_needed(&self) -> usize {
+        runs_needed(self.worth_testing.max(1))
+    }
+}
+
+/// Judges every value. The rate of false discoveries among those that changed is [`LEVEL`] at most.
+pub(crate) fn judge(values: &[Values], runs: [usize; 2]) -> (Vec<Judgement>, Plan) {
+    let mut judgements: Vec<Judgement> = values.iter().map(|value| untested(value, runs)).collect();
+    let sizes: Vec<f64> = values.iter().map(Values::size).collect();
+    let whole: f64 = sizes.iter().sum();
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.retain(|at| {
+        judgements[*at].verdict == Verdict::Untested
+            && sizes[*at] > 0.0
+            && sizes[*at] >= WORTH_TESTING * whole
+    });
+    order.sort_by(|a, b| sizes[*b].total_cmp(&sizes[*a]));
+    let mut plan = Plan {
+        runs,
+        tested: 0,
+        worth_testing: order.len(),
+    };
+    if !plan.is_tested() {
+        return (judgements, plan);
+    }
+    order.truncate(most_tests(runs[0], runs[1]));
+    plan.tested = order.len();
+    let p: Vec<f64> = order
+        .iter()
+        .map(|at| mann_whitney(&values[*at].known(0), &values[*at].known(1)))
+        .collect();
+    for ((at, p), q) in order.iter().zip(&p).zip(adjusted(&p)) {
+        let judgement = &mut judgements[*at];
+        judgement.p = Some(*p);
+        judgement.q = Some(q);
+        judgement.verdict = match q <= LEVEL + 1e-12 {
+            true => Verdict::Changed,
+            false => Verdict::Undecided,
+        };
+    }
+    (judgements, plan)
+}
+
+/// Judges one value alone, without a correction.
+pub(crate) fn judge_alone(value: &Values, runs: [usize; 2]) -> Judgement {
+    let mut judgement = untested(value, runs);
+    if runs.iter().all(|runs| *runs > 1) {
+        let p = mann_whitney(&value.known(0), &value.known(1));
+        judgement.p = Some(p);
+        judgement.verdict = match p <= LEVEL {
+            true => Verdict::Changed,
+            false => Verdict::Undecided,
+        };
+    }
+    judgement
+}
+
+fn untested(value: &Values, runs: [usize; 2]) -> Judgement {
+    let verdict = match () {
+        () if value.in_none(0) && value.in_all(1) => Verdict::New,
+        () if value.in_all(0) && value.in_none(1) => Verdict::Gone,
+        () => Verdict::Untested,
+    };
+    let [before, after] = [value.known(0), value.known(1)];
+    let is_several = runs.iter().all(|runs| *runs > 1);
+    Judgement {
+        verdict,
+        before: median(&before),
+        after: median(&after),
+        ratio: is_several.then(|| ratio(&before, &after)).flatten(),
+        p: None,
+        q: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A generator of numbers by chance, the same in each run of the tests.
+    struct Chance(u64);
+
+    impl Chance {
+        /// From 0 to 1.
+        fn next(&mut self) -> f64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 11) as f64 / (1u64 << 53) as f64
+        }
+
+        /// Skewed, and now and then far off, as times are.
+        fn noise(&mut self) -> f64 {
+            let outlier = if self.next() < 0.05 { 3.0 } else { 1.0 };
+            outlier * (0.3 * (self.next() + self.next() + self.next() - 1.5)).exp()
+        }
+    }
+
+    /// `methods` methods in so many runs of each side; what a run is slowed by slows all of them. The
+    /// first `changed` take twice as long on the second side.
+    fn runs(chance: &mut Chance, methods: usize, runs: [usize; 2], changed: usize) -> Vec<Values> {
+        let mut values = vec![Values::default(); methods];
+        for (side, runs) in runs.into_iter().enumerate() {
+            for _ in 0..runs {
+                let common = chance.noise();
+                for (at, value) in values.iter_mut().enumerate() {
+                    let more = if side == 1 && at < changed { 4.0 } else { 1.0 };
+                    let time = 1e9 / (at + 1) as f64 * more * common.sqrt() * chance.noise();
+                    value.sides[side].push((true, Some(time)));
+                }
+            }
+        }
+        values
+    }
+
+    #[test]
+    fn runs_of_one_program_show_no_change() {
+        let mut chance = Chance(7);
+        for sides in [[4, 4], [5, 5], [5, 7], [8, 8]] {
+            let rounds = 200;
+            let mut with_changes = 0;
+            for _ in 0..rounds {
+                let (judgements, _) = judge(&runs(&mut chance, 30, sides, 0), sides);
+                with_changes +=
+                    usize::from(judgements.iter().any(|j| j.verdict == Verdict::Changed));
+            }
+            // 5 % of 200, and three standard deviations.
+            assert!(with_changes <= 19, "{sides:?}: {with_changes}");
+        }
+    }
+
+    #[test]
+    fn false_discoveries_are_as_few_as_promised() {
+        let mut chance = Chance(11);
+        let sides = [8, 8];
+        let mut rate = 0.0;
+        let mut found = 0;
+        for _ in 0..100 {
+            let (judgements, plan) = judge(&runs(&mut chance, 40, sides, 10), sides);
+            assert_eq!(plan.tested, plan.worth_testing);
+            let changed = |range: std::ops::Range<usize>| {
+                judgements[range]
+                    .iter()
+                    .filter(|j| j.verdict == Verdict::Changed)
+                    .count()
+            };
+            let (right, wrong) = (changed(0..10), changed(10..40));
+            rate += wrong as f64 / (right + wrong).max(1) as f64 / 100.0;
+            found += right;
+        }
+        assert!(rate < 0.06, "{rate}");
+        assert!(found > 750, "{found} of 1,000");
+    }
+
+    #[test]
+    fn a_single_change_is_found_by_five_runs() {
+        let mut chance = Chance(5);
+        let mut found = 0;
+        for _ in 0..100 {
+            let (judgements, plan) = judge(&runs(&mut chance, 60, [5, 5], 1), [5, 5]);
+            assert_eq!((plan.tested, plan.runs_needed()), (6, 7));
+            found += usize::from(judgements[0].verdict == Verdict::Changed);
+        }
+        assert!(found > 80, "{found}");
+    }
+
+    #[test]
+    fn three_runs_cannot_tell() {
+        let mut chance = Chance(3);
+        let (judgements, plan) = judge(&runs(&mut chance, 9, [3, 3], 9), [3, 3]);
+        assert!(
+            judgements
+                .iter()
+                .all(|j| j.verdict == Verdict::Untested && j.ratio.is_some())
+        );
+        assert_eq!((plan.tested, plan.worth_testing), (0, 9));
+        assert!((plan.smallest_p() - 0.1).abs() < 1e-12);
+        assert!(
+            !judge(&runs(&mut chance, 9, [1, 5], 9), [1, 5])
+                .1
+                .is_tested()
+        );
+    }
+
+    #[test]
+    fn what_only_one_side_has_needs_no_test() {
+        let side = |occurs: [bool; 5]| {
+            occurs
+                .map(|occurs| (occurs, Some(f64::from(u8::from(occurs)))))
+                .to_vec()
+        };
+        let some = [true, false, true, true, true];
+        let values = |before, after| Values {
+            sides: [side(before), side(after)],
+        };
+        let (judgements, _) = judge(
+            &[
+                values([false; 5], [true; 5]),
+                values([true; 5], [false; 5]),
+                values([false; 5], some),
+            ],
+            [5, 5],
+        );
+        let verdicts: Vec<Verdict> = judgements.iter().map(|j| j.verdict).collect();
+        assert_eq!(verdicts, [Verdict::New, Verdict::Gone, Verdict::Changed]);
+    }
+}

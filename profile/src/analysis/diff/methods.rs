@@ -1,0 +1,325 @@
+//! The methods of two sides, compared.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::judgement::{Judgement, Plan, Values, judge, judge_alone};
+use crate::analysis::merge::MergeError;
+use crate::analysis::merge::runs;
+use crate::analysis::method_matching::{Key, Matching};
+use crate::analysis::method_names::names;
+use crate::analysis::options::{Options, Sort};
+use crate::analysis::view::{Row, View};
+use crate::analysis::waiting::Waiting;
+use crate::model::Profile;
+use crate::model::{Header, Method, Timing};
+use loadhook_text::printable;
+
+/// The methods of two sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Those that changed first, then those of one side only, then the others; in each of these groups
+    /// the largest difference of what [`Options::sort`] names.
+    pub changes: Vec<Change>,
+    /// What so many runs can tell.
+    pub plan: Plan,
+    /// All methods together: their self time, or their calls.
+    pub whole: Judgement,
+    /// Of the runs of each side.
+    pub headers: [Vec<Header>; 2],
+    pub(crate) quantity: Quantity,
+    /// The line about threads that are left out.
+    pub(crate) waiting: Option<String>,
+}
+
+/// A method before and after.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The method; file and line as in the latest profile that has it.
+    pub method: Method,
+    /// Its name on screen, without control characters.
+    pub name: String,
+    /// By run of the first side; zeros where it was not called.
+    pub before: Vec<Cost>,
+    /// By run of the second side; zeros where it was not called.
+    pub after: Vec<Cost>,
+    /// What the runs say together.
+    pub judgement: Judgement,
+}
+
+/// What a method cost in one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// Exact.
+    pub calls: u64,
+    /// Nanoseconds; `None` if no call was timed, though others' were.
+    pub self_ns: Option<f64>,
+    /// Nanoseconds; `None` as of `self_ns`.
+    pub total_ns: Option<f64>,
+    /// How many of the calls have known times.
+    pub timed_calls: u64,
+    /// Total time a call, of those with known times.
+    pub mean_ns: Option<f64>,
+    /// Standard error of `self_ns`.
+    pub self_error_ns: f64,
+    /// Standard error of `total_ns`.
+    pub total_error_ns: f64,
+    /// Whether `total_ns` is what it took at most: in a recursion calls of the
+    /// method may have run inside each other.
+    pub total_is_bound: bool,
+}
+
+impl Default for Cost {
+    /// What a method costs that is not called.
+    fn default() -> Self {
+        Cost {
+            calls: 0,
+            self_ns: Some(0.0),
+            total_ns: Some(0.0),
+            timed_calls: 0,
+            mean_ns: Some(0.0),
+            self_error_ns: 0.0,
+            total_error_ns: 0.0,
+            total_is_bound: false,
+        }
+    }
+}
+
+impl Change {
+    /// What calls grew by, the median run of each side; negative where they shrank.
+    pub fn calls(&self) -> i128 {
+        let median = |side: &[Cost]| {
+            let mut calls: Vec<u64> = side.iter().map(|cost| cost.calls).collect();
+            calls.sort_unstable();
+            calls
+                .get(calls.len() / 2)
+                .map_or(0, |calls| i128::from(*calls))
+        };
+        median(&self.after) - median(&self.before)
+    }
+
+    /// One value in all runs.
+    fn values(&self, quantity: Quantity) -> Values {
+        let of = |side: &[Cost]| {
+            let value = |cost: &Cost| (cost.calls > 0, quantity.value(cost));
+            side.iter().map(value).collect()
+        };
+        Values {
+            sides: [of(&self.before), of(&self.after)],
+        }
+    }
+}
+
+/// Compares runs of two sides method by method; they match as in [`merge`](crate::merge).
+/// Profiles of one process are one run. Threads that only waited in all runs are left out. What
+/// [`Options::sort`] names is compared; calls, where nothing was timed.
+///
+/// # Errors
+///
+/// Clocks or timing modes that cannot be compared, and modes that differ on one side.
+pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparison, MergeError> {
+    let [before, after] = sides;
+    let sides = [runs(before)?, runs(after)?];
+    let all = || sides.iter().flatten().map(Cow::as_ref);
+    let timing = alike(&sides)?;
+    let matching = Matching::of(all());
+    let (waiting, left_out) = Waiting::in_all(&sides, options);
+    let mut changes: Vec<Change> = Vec::new();
+    let mut places: HashMap<Key<'_>, usize> = HashMap::new();
+    let none = |side: usize| vec![Cost::default(); sides[side].len()];
+    // The later side first, for its files and lines.
+    for side in [1, 0] {
+        for (run, profile) in sides[side].iter().enumerate().rev() {
+            for row in View::of(profile, options, &left_out[side][run]).rows(Sort::SelfTime) {
+                let method = &profile.methods[row.method as usize];
+                let place = *places.entry(matching.key(method)).or_insert_with(|| {
+                    changes.push(Change {
+                        method: method.clone(),
+                        name: String::new(),
+                        before: none(0),
+                        after: none(1),
+                        judgement: judge_alone(&Values::default(), [0, 0]),
+                    });
+                    changes.len() - 1
+                });
+                let change = &mut changes[place];
+                let costs = match side {
+                    0 => &mut change.before,
+                    _ => &mut change.after,
+                };
+                costs[run] = cost(&row);
+            }
+        }
+    }
+    let methods: Vec<Method> = changes.iter().map(|change| change.method.clone()).collect();
+    for (change, name) in changes.iter_mut().zip(names(&methods)) {
+        change.name = printable(&name).into_owned();
+    }
+    let quantity = Quantity::of(options.sort, timing);
+    let runs = [sides[0].len(), sides[1].len()];
+    let values: Vec<Values> = changes
+        .iter()
+        .map(|change| change.values(quantity))
+        .collect();
+    let (judgements, mut plan) = judge(&values, runs);
+    if !plan.is_tested() && timing != Timing::Count {
+        // It is times that several runs are needed for.
+        let times = changes
+            .iter()
+            .map(|change| change.values(Quantity::SelfTime));
+        plan = judge(&times.collect::<Vec<_>>(), runs).1;
+    }
+    for (change, judgement) in changes.iter_mut().zip(judgements) {
+        change.judgement = judgement;
+    }
+    let whole = whole(&changes, quantity, runs);
+    let headers = sides
+        .each_ref()
+        .map(|side| side.iter().map(|p| p.header.clone()).collect());
+    sort(&mut changes, options.sort, &plan);
+    Ok(Comparison {
+        changes,
+        plan,
+        whole,
+        headers,
+        quantity,
+        waiting,
+    })
+}
+
+/// How all were timed, as far as it matters to a comparison.
+fn alike(sides: &[Vec<Cow<'_, Profile>>; 2]) -> Result<Timing, MergeError> {
+    let mut headers = sides.iter().flatten().map(|profile| &profile.header);
+    let Some(first) = headers.next() else {
+        return Ok(Timing::default());
+    };
+    for header in headers {
+        if header.clock != first.clock {
+            return Err(MergeError::Clocks);
+        }
+        if (header.timing == Timing::Count) != (first.timing == Timing::Count) {
+            return Err(MergeError::Timings);
+        }
+    }
+    // Their probes cost different things: not a spread, but two sides.
+    let is_mixed = |side: &Vec<Cow<'_, Profile>>| {
+        side.windows(2)
+            .any(|pair| pair[0].header.timing != pair[1].header.timing)
+    };
+    match sides.iter().any(is_mixed) {
+        true => Err(MergeError::Modes),
+        false => Ok(first.timing),
+    }
+}
+
+fn whole(changes: &[Change], quantity: Quantity, runs: [usize; 2]) -> Judgement {
+    let quantity = match quantity {
+        Quantity::Calls => Quantity::Calls,
+        _ => Quantity::SelfTime,
+    };
+    let sums = |side: fn(&Change) -> &[Cost], runs: usize| {
+        let of = |run: usize| {
+            let values = changes
+                .iter()
+                .map(|change| quantity.value(&side(change)[run]));
+            (true, Some(values.flatten().sum()))
+        };
+        (0..runs).map(of).collect()
+    };
+    let values = Values {
+        sides: [
+            sums(|change| &change.before, runs[0]),
+            sums(|change| &change.after, runs[1]),
+        ],
+    };
+    judge_alone(&values, runs)
+}
+
+/// Into the groups of a table where several runs can tell them apart; then the largest first.
+fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
+    let group = |change: &Change| match plan.is_tested() {
+        true => change.judgement.verdict.group(),
+        false => 0,
+    };
+    changes.sort_by(|a, b| {
+        let sizes = b.judgement.size().total_cmp(&a.judgement.size());
+        let times = |change: &Change| {
+            let pair =
+                [&change.before, &change.after].map(|side| side.first().and_then(|c| c.self_ns));
+            (pair[0].unwrap_or(0.0) - pair[1].unwrap_or(0.0)).abs()
+        };
+        let order = match sort {
+            Sort::Name => std::cmp::Ordering::Equal,
+            // Calls are the same in many programs.
+            Sort::Calls => sizes.then_with(|| times(b).total_cmp(&times(a))),
+            _ => sizes.then_with(|| b.calls().abs().cmp(&a.calls().abs())),
+        };
+        group(a)
+            .cmp(&group(b))
+            .then(order)
+            .then_with(|| a.name.cmp(&b.name))
+    });
+}
+
+fn cost(row: &Row) -> Cost {
+    Cost {
+        calls: row.calls,
+        self_ns: row.own_ns(),
+        total_ns: row.whole_ns(),
+        timed_calls: row.timed_calls,
+        mean_ns: row.mean_ns(),
+        self_error_ns: row.self_error_ns(),
+        total_error_ns: row.total_error_ns(),
+        total_is_bound: row.total_is_bound,
+    }
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Quantity {
+    SelfTime,
+    Total,
+    Calls,
+    Mean,
+}
+
+impl Quantity {
+    fn of(sort: Sort, timing: Timing) -> Quantity {
+        match sort {
+            _ if timing == Timing::Count => Quantity::Calls,
+            Sort::SelfTime | Sort::Name => Quantity::SelfTime,
+            Sort::Total => Quantity::Total,
+            Sort::Calls => Quantity::Calls,
+            Sort::Mean => Quantity::Mean,
+        }
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Quantity::SelfTime => "self",
+            Quantity::Total => "total",
+            Quantity::Calls => "calls",
+            Quantity::Mean => "mean",
+        }
+    }
+
+    pub(crate) fn value(self, cost: &Cost) -> Option<f64> {
+        match self {
+            Quantity::SelfTime => cost.self_ns,
+            Quantity::Total => cost.total_ns,
+            Quantity::Calls => Some(cost.calls as f64),
+            // What is not called has none.
+            Quantity::Mean => cost.mean_ns.filter(|_| cost.calls > 0),
+        }
+    }
+
+    /// Standard error.
+    pub(crate) fn error(self, cost: &Cost) -> f64 {
+        match self {
+            Quantity::SelfTime => cost.self_error_ns,
+            Quantity::Total => cost.total_error_ns,
+            Quantity::Calls => 0.0,
+            Quantity::Mean => cost.total_error_ns / cost.timed_calls.max(1) as f64,
+        }
+    }
+}

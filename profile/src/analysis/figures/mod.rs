@@ -1,0 +1,290 @@
+//! What a user reads: times with the probes' cost taken out, never negative,
+//! that add up.
+//!
+//! With `inside`, `outside` and `read` from [`ProbeCosts`](crate::model::ProbeCosts), for a node `n`:
+//!
+//! ```text
+//! self(n)   = all(n) − child(n) − inside · calls(n) − Σ over the calls c made from n of more(c)
+//! total(n)  = outermost(n), less the same corrections of all that ran in it
+//!
+//! more(c)   = outside                                                exact
+//!           = outside + 2 · read · timed(c) / calls(c) − inside      adaptive
+//! ```
+//!
+//! `more(c)` is what a call of `c` adds to its caller beyond what `child(n)`
+//! holds of it, which is `inside` once a call. In exact mode all the rest is
+//! `outside`. In adaptive mode `outside` is an untimed call's, and a timed one
+//! reads the clock twice besides, part of which is `inside`; that is taken off
+//! for every call, since each timed call stands for 1/probability calls and brings
+//! its `inside` along, though the untimed ones it stands for never spent any.
+//!
+//! **Who made a recursive call** is not in the tree, since recursion is folded.
+//! Of a node's calls the share outermost/all counts as made by the parent; the
+//! others are spread over the nodes at and below the outermost recursive
+//! node, by the time each spent in calls that went back up.
+//!
+//! **Never negative, and adding up.** Sampling errors can make callees seem to
+//! take longer than their caller. From the roots down, a node whose callees
+//! want more time than it has gives each the same fraction of its wish and
+//! keeps nothing: the longer a call the more often it was timed, so the caller is
+//! the better known. The sum of all self times is then the sum of the
+//! roots' totals, and no callee exceeds its caller.
+//!
+//! **The smallest error.** Before that, what calls' times leave to a node is combined with
+//! what ticks tell of it: see `figures/ticks.rs`.
+//!
+//! **A node that was never timed** (it overflowed, was entered and not yet left,
+//! or is a virtual thread's, by the CPU clock) has no time of its own; its
+//! callees' time is taken from its caller's. By the CPU clock a node can have timed
+//! calls and one that is not left: what its callees took was then measured apart
+//! from its own time, and is not limited by it.
+
+use crate::model::{Clock, Header, Node, Timing};
+
+/// A node's corrected times, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figure {
+    /// Time in the method itself, at least 0.
+    pub self_ns: f64,
+    /// Time from entry to exit, what it called included, recursive calls not
+    /// counted twice; at least `self_ns`.
+    pub total_ns: f64,
+    /// Variance of `self_ns` from sampling, in ns².
+    pub self_variance: f64,
+    /// More variance of `self_ns`, once for a method however many nodes it has: no
+    /// tick met it may mean that one nearly did.
+    pub once_variance: f64,
+    /// Variance of `total_ns` from sampling, in ns².
+    pub total_variance: f64,
+    /// Whether the times rest on a sample of the calls.
+    pub estimated: bool,
+    /// The outermost recursive node at or above this one. Below it one
+    /// method can run inside itself at two nodes, neither above the other; what
+    /// such nodes' totals add up to is at most that node's total.
+    pub recursion: Option<u32>,
+    /// Whether calls made at or below this node went back to one above it: its
+    /// total holds time that was spent elsewhere in the recursion.
+    pub goes_back: bool,
+    /// Whether none of its calls was timed, though others' were: `self_ns` is
+    /// unknown and reads 0, `total_ns` is what is known of its callees.
+    pub untimed: bool,
+    /// The calls whose times are known; of estimates all, and of [`Timing::Count`].
+    pub timed_calls: u64,
+    /// The part of `total_ns` that they took.
+    pub timed_ns: f64,
+}
+
+impl Figure {
+    /// `self_ns` where it is known.
+    pub(crate) fn own_ns(&self) -> Option<f64> {
+        (!self.untimed).then_some(self.self_ns)
+    }
+
+    /// `total_ns` where anything is known of it.
+    pub(crate) fn whole_ns(&self) -> Option<f64> {
+        (!self.untimed || self.total_ns > 0.0).then_some(self.total_ns)
+    }
+}
+
+/// The figures of a tree, one a node. All times are 0 in [`Timing::Count`].
+///
+/// # Panics
+///
+/// If a node's parent does not come before it.
+pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
+    let mut figures = vec![Figure::default(); nodes.len()];
+    if header.timing == Timing::Count {
+        for (figure, node) in figures.iter_mut().zip(nodes) {
+            figure.timed_calls = node.calls;
+        }
+        return figures;
+    }
+    let back = back_ns(nodes);
+    for (at, node) in nodes.iter().enumerate() {
+        let recursive = node.all_ns > node.outermost_ns;
+        let above = node.parent.and_then(|p| figures[p as usize].recursion);
+        figures[at].recursion = above.or(recursive.then_some(at as u32));
+        figures[at].untimed = node.timed == 0;
+        figures[at].timed_calls = timed_calls(node, header.clock);
+        let known = figures[at].timed_calls;
+        let sampled = header.timing == Timing::Adaptive && 0 < node.timed && node.timed < known;
+        figures[at].estimated = sampled || node.variance > 0.0;
+    }
+    let mut own = Corrections::told(nodes, header, &back, &figures).own;
+    ticks::settle(nodes, header, &back, &mut own, &mut figures);
+    for ((own, node), figure) in own.iter_mut().zip(nodes).zip(&figures) {
+        if node.timed == 0 {
+            *own = 0.0;
+        } else if figure.timed_calls < node.calls {
+            *own = own.max(0.0);
+        }
+    }
+    spread(nodes, &own, &mut figures);
+    figures
+}
+
+/// The calls of a node whose times are known. Where none was left to chance,
+/// those that were not timed are under way; the wall clock tells their time so far,
+/// too, but for an instant's.
+fn timed_calls(node: &Node, clock: Clock) -> u64 {
+    let is_sure = clock == Clock::Wall || node.variance > 0.0;
+    match node.timed {
+        0 => 0,
+        timed if !is_sure => timed.min(node.calls),
+        _ => node.calls,
+    }
+}
+
+/// Time that each node spent in calls that went back to it or to one above.
+fn back_ns(nodes: &[Node]) -> Vec<f64> {
+    let mut back: Vec<f64> = nodes.iter().map(|node| node.child_ns as f64).collect();
+    for node in nodes {
+        if let Some(parent) = node.parent {
+            back[parent as usize] -= node.outermost_ns as f64;
+        }
+    }
+    back
+}
+
+/// Which part of a node's time, hence about of its calls, was not recursive.
+fn share(node: &Node) -> f64 {
+    match node.all_ns {
+        0 => 1.0,
+        all => (node.outermost_ns as f64 / all as f64).min(1.0),
+    }
+}
+
+/// Each node's self time without probe costs; it can be negative.
+struct Corrections {
+    own: Vec<f64>,
+}
+
+impl Corrections {
+    /// By the clock: a timed call stands for others, and so does what is `inside` it.
+    fn told(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
+        let rest = |node: &Node| match node.timed {
+            0 => 0.0,
+            _ => node.all_ns as f64 - node.child_ns as f64,
+        };
+        let calls = |node: &Node| if node.timed > 0 { node.calls } else { 0 };
+        Self::new(nodes, header, back, figures, rest, calls)
+    }
+
+    /// By ticks, which met what probes really took.
+    fn real(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
+        let ticked = |node: &Node| node.ticked_ns as f64;
+        Self::new(nodes, header, back, figures, ticked, |node| node.timed)
+    }
+
+    fn new(
+        nodes: &[Node],
+        header: &Header,
+        back: &[f64],
+        figures: &[Figure],
+        time: impl Fn(&Node) -> f64,
+        calls_inside: impl Fn(&Node) -> u64,
+    ) -> Self {
+        let costs = header.probe;
+        let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
+            .map(|picoseconds| picoseconds as f64 / 1000.0);
+        let mut own = vec![0.0; nodes.len()];
+        // By outermost recursive node: what recursive calls added, and Σ back.
+        let mut pool = vec![(0.0, 0.0); nodes.len()];
+        for (at, node) in nodes.iter().enumerate() {
+            let within = inside * calls_inside(node) as f64;
+            let mut added = outside * node.calls as f64;
+            own[at] += time(node) - within;
+            if node.timed > 0 && header.timing == Timing::Adaptive {
+                added += 2.0 * read * node.timed as f64 - within;
+            }
+            let by_parent = share(node);
+            if let Some(parent) = node.parent {
+                own[parent as usize] -= added * by_parent;
+            }
+            if let Some(recursion) = figures[at].recursion {
+                let pool = &mut pool[recursion as usize];
+                pool.0 += added * (1.0 - by_parent);
+                pool.1 += back[at].max(0.0);
+            }
+        }
+        for (at, figure) in figures.iter().enumerate() {
+            if let Some(recursion) = figure.recursion {
+                let (added, weight) = pool[recursion as usize];
+                if weight > 0.0 {
+                    own[at] -= added * back[at].max(0.0) / weight;
+                }
+            }
+        }
+        Corrections { own }
+    }
+}
+
+/// Turns `own` into self times that are not negative and add up, and totals.
+fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
+    let mut own = own.to_vec();
+    // Σ own over the subtree; Σ of what node and callees want; uncorrected Σ.
+    let mut below = vec![0.0; nodes.len()];
+    let mut wanted = vec![0.0; nodes.len()];
+    let mut raw = vec![0.0; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        below[at] += own[at];
+        wanted[at] += own[at].max(0.0);
+        if node.timed > 0 {
+            raw[at] += node.all_ns as f64 - node.child_ns as f64;
+        }
+        if let Some(parent) = node.parent {
+            let parent = parent as usize;
+            let is_limit =
+                nodes[parent].timed > 0 && figures[parent].timed_calls == nodes[parent].calls;
+            if node.timed == 0 && is_limit {
+                own[parent] -= below[at];
+            }
+            below[parent] += below[at];
+            wanted[parent] += below[at].max(0.0);
+            raw[parent] += raw[at];
+        }
+    }
+    // The time that goes to a subtree.
+    let mut given = below;
+    for (at, node) in nodes.iter().enumerate() {
+        given[at] = match node.parent {
+            Some(parent) => {
+                given[at].max(0.0) * granted(given[parent as usize], wanted[parent as usize])
+            }
+            None if given[at] > 0.0 => given[at],
+            None => wanted[at],
+        };
+        figures[at].self_ns = match wanted[at] > 0.0 {
+            true => own[at].max(0.0) * granted(given[at], wanted[at]),
+            false => given[at],
+        };
+        figures[at].total_ns = given[at];
+        if let Some(recursion) = figures[at].recursion {
+            // While a method is on the path its caller can be entered again:
+            // that time belongs to the total, but lies outside the subtree.
+            let outside = (node.outermost_ns as f64 - raw[at]).max(0.0);
+            figures[at].goes_back = outside > 0.0;
+            let recursion = recursion as usize;
+            let total = given[at] + outside * granted(given[recursion], raw[recursion]).min(1.0);
+            let limit = node
+                .parent
+                .map_or(given[at], |p| figures[p as usize].total_ns);
+            figures[at].total_ns = total.min(limit).max(given[at]);
+        }
+        let total = figures[at].total_ns;
+        figures[at].timed_ns = match figures[at].timed_calls {
+            0 => 0.0,
+            known if known < node.calls => total.min(node.outermost_ns as f64),
+            _ => total,
+        };
+    }
+}
+
+fn granted(given: f64, wanted: f64) -> f64 {
+    if wanted > 0.0 { given / wanted } else { 0.0 }
+}
+
+mod ticks;
+
+#[cfg(test)]
+mod tests;

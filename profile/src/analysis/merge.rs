@@ -1,0 +1,466 @@
+//! Several profiles as one.
+
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::slice;
+
+use thiserror::Error;
+
+use super::merged_notes;
+use crate::analysis::method_matching::{Key, Matching};
+use crate::analysis::paths::Paths;
+use crate::model::{Allocations, Amount, Frame, Seen, Site};
+use crate::model::{Header, Method, Node, ProbeCosts, Profile, ThreadKind, ThreadTree, Timing};
+
+/// Profiles whose times cannot be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum MergeError {
+    /// Wall time and processor time.
+    #[error("one profile has wall time, another CPU time; profile both with the same --clock")]
+    Clocks,
+    /// Some calls have times and some have none.
+    #[error(
+        "one profile only counts calls, another times them; profile both with the same --timing"
+    )]
+    Timings,
+    /// Exact and adaptive timing, whose probes cost different things.
+    #[error(
+        "one profile times every call (exact), another a sample (adaptive); profile both with the same --timing"
+    )]
+    Modes,
+    /// Those of instrumented classes, all, and samples of all.
+    #[error(
+        "the profiles are of different allocations: those of the instrumented classes (exact), \
+         all (live=exact) and samples (sampled, live) do not mix"
+    )]
+    Allocations,
+}
+
+/// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
+/// their ids were, in as many loaders as in the profile with the most; threads of the same kind and name are one tree; memory is summed.
+/// What is alive is left out unless all profiles with allocations tell it, and a note says so.
+/// Notes that several processes have are one, whose number of objects is the sum of theirs; those
+/// with bytes in them say whose they are.
+///
+/// Profiles of one [`process`](Header::process) are its parts: it ran once, as long as
+/// from the first start to the last end. Of several processes durations are
+/// summed, and methods of a class that each has in one loader only of some name are one
+/// whatever the loader's ordinal. Merging nothing gives an empty profile.
+///
+/// # Errors
+///
+/// Clocks or timing modes that cannot be added.
+pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
+    let all = runs(profiles)?;
+    if let [only] = &all[..] {
+        return Ok(only.clone().into_owned());
+    }
+    let all: Vec<&Profile> = all.iter().map(Cow::as_ref).collect();
+    let matching = Matching::of(all.iter().copied());
+    add(&all, |method| matching.key(method), Sort::Runs)
+}
+
+/// The runs that profiles are of: those of one process are parts of one run.
+pub(crate) fn runs(profiles: &[Profile]) -> Result<Vec<Cow<'_, Profile>>, MergeError> {
+    let mut processes: Vec<Vec<&Profile>> = Vec::new();
+    for profile in profiles {
+        let process = &profile.header.process;
+        let is_it = |parts: &&mut Vec<&Profile>| {
+            !process.is_empty() && parts.iter().any(|part| part.header.process == *process)
+        };
+        match processes.iter_mut().find(is_it) {
+            Some(parts) => parts.push(profile),
+            None => processes.push(vec![profile]),
+        }
+    }
+    // Whole ones first.
+    processes.sort_by_key(|parts| parts.len() > 1);
+    let mut runs = Vec::with_capacity(processes.len());
+    for parts in processes {
+        runs.push(match parts[..] {
+            [only] => Cow::Borrowed(only),
+            _ => Cow::Owned(add(&parts, Method::key, Sort::Parts)?),
+        });
+    }
+    Ok(runs)
+}
+
+/// What profiles are to each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    /// Of one process at the same time.
+    Parts,
+    /// Of processes of their own.
+    Runs,
+}
+
+fn add<'p>(
+    profiles: &[&'p Profile],
+    key: impl Fn(&'p Method) -> Key<'p>,
+    sort: Sort,
+) -> Result<Profile, MergeError> {
+    let mut merged = Profile::default();
+    let mut methods: HashMap<Key<'_>, u32> = HashMap::new();
+    let mut threads: HashMap<(ThreadKind, &str), (usize, Paths)> = HashMap::new();
+    let mut allocated = Allocated::default();
+    for profile in profiles {
+        let mut places = Vec::with_capacity(profile.threads.len());
+        let indexes: Vec<u32> = profile
+            .methods
+            .iter()
+            .map(|method| {
+                let at = *methods.entry(key(method)).or_insert_with(|| {
+                    merged.methods.push(method.clone());
+                    merged.methods.len() as u32 - 1
+                });
+                let known = &mut merged.methods[at as usize];
+                known.loaders = known.loaders.max(method.loaders);
+                at
+            })
+            .collect();
+        for thread in &profile.threads {
+            let (at, paths) = threads
+                .entry((thread.kind, &thread.name))
+                .or_insert_with(|| {
+                    merged.threads.push(ThreadTree {
+                        cpu_ns: Some(0),
+                        nodes: Vec::new(),
+                        ..thread.clone()
+                    });
+                    (merged.threads.len() - 1, Paths::default())
+                });
+            let into = &mut merged.threads[*at];
+            if into.id != thread.id {
+                into.id = None;
+            }
+            let cpu_ns = into.cpu_ns.zip(thread.cpu_ns);
+            into.cpu_ns = cpu_ns.map(|(sum, more)| sum.saturating_add(more));
+            places.push(*at as u32);
+            add_tree(&mut into.nodes, &thread.nodes, paths, &indexes);
+        }
+        if let Some(allocations) = &profile.allocations {
+            allocated.add(allocations, &places, &indexes)?;
+        }
+    }
+    merged.header = header(profiles, sort)?;
+    merged.header.notes.splice(..0, without_live(profiles));
+    merged.allocations = allocated.sum;
+    Ok(merged)
+}
+
+/// Says that what is alive is left out, if only some of the profiles tell it.
+fn without_live(profiles: &[&Profile]) -> Option<String> {
+    let allocations = || profiles.iter().filter_map(|p| p.allocations.as_ref());
+    let live = allocations().filter(|a| a.live).count();
+    let lacking = allocations().count() - live;
+    (live > 0 && lacking > 0).then(|| {
+        format!(
+            "what is still alive is not shown: {lacking} of {} profiles did not record it (--alloc live)",
+            live + lacking
+        )
+    })
+}
+
+/// Lays `nodes` over `into`, path over path.
+fn add_tree(into: &mut Vec<Node>, nodes: &[Node], paths: &mut Paths, methods: &[u32]) {
+    let mut places: Vec<u32> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let parent = node.parent.map(|parent| places[parent as usize]);
+        let method = methods[node.method as usize];
+        let place = paths.number(parent, method);
+        places.push(place);
+        if place as usize == into.len() {
+            into.push(Node {
+                parent,
+                method,
+                ..Node::default()
+            });
+        }
+        let sum = &mut into[place as usize];
+        sum.calls = sum.calls.saturating_add(node.calls);
+        sum.timed = sum.timed.saturating_add(node.timed);
+        sum.all_ns = sum.all_ns.saturating_add(node.all_ns);
+        sum.outermost_ns = sum.outermost_ns.saturating_add(node.outermost_ns);
+        sum.child_ns = sum.child_ns.saturating_add(node.child_ns);
+        sum.variance += node.variance;
+        sum.ticked_ns = sum.ticked_ns.saturating_add(node.ticked_ns);
+        sum.ticked_variance += node.ticked_variance;
+    }
+}
+
+/// Thread, frame and type, and whether sizes are unknown, of what was allocated and what is alive:
+/// apart, lest such objects seem to be in the bytes of the others.
+type SiteKey<'p> = (u32, Option<u32>, &'p str, [bool; 2]);
+
+/// Allocations laid over each other.
+#[derive(Default)]
+struct Allocated<'p> {
+    sum: Option<Allocations>,
+    frames: HashMap<Frame, u32>,
+    sites: HashMap<SiteKey<'p>, usize>,
+}
+
+impl<'p> Allocated<'p> {
+    fn add(
+        &mut self,
+        other: &'p Allocations,
+        threads: &[u32],
+        methods: &[u32],
+    ) -> Result<(), MergeError> {
+        let sum = self.sum.get_or_insert_with(|| Allocations {
+            seen: other.seen,
+            live: true,
+            ..Allocations::default()
+        });
+        match (&mut sum.seen, other.seen) {
+            (Seen::Exact, Seen::Exact) | (Seen::All, Seen::All) => {}
+            // Each was weighed by its own; the coarsest is said.
+            (Seen::Sampled { interval }, Seen::Sampled { interval: other }) => {
+                *interval = other.max(*interval)
+            }
+            _ => return Err(MergeError::Allocations),
+        }
+        sum.live &= other.live;
+        let mut places: Vec<u32> = Vec::with_capacity(other.frames.len());
+        for frame in &other.frames {
+            let frame = Frame {
+                parent: frame.parent.map(|parent| places[parent as usize]),
+                method: methods[frame.method as usize],
+                ..*frame
+            };
+            let place = *self.frames.entry(frame).or_insert_with(|| {
+                sum.frames.push(frame);
+                sum.frames.len() as u32 - 1
+            });
+            places.push(place);
+        }
+        for site in &other.sites {
+            let thread = threads[site.thread as usize];
+            let frame = site.frame.map(|frame| places[frame as usize]);
+            let is_unsized = |amount: Amount| amount.objects > 0.0 && amount.bytes.is_none();
+            let is_unsized = [site.allocated, site.live].map(is_unsized);
+            match self
+                .sites
+                .entry((thread, frame, &site.type_name, is_unsized))
+            {
+                Entry::Vacant(vacant) => {
+                    vacant.insert(sum.sites.len());
+                    sum.sites.push(Site {
+                        thread,
+                        frame,
+                        ..site.clone()
+                    });
+                }
+                Entry::Occupied(at) => sum.sites[*at.get()].add(site),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
+    let Some(first) = profiles.first() else {
+        return Ok(Header::default());
+    };
+    // Where nothing was called, as when allocations alone were counted, it is
+    // all the same how it would have been timed.
+    let has_calls = |profile: &Profile| profile.calls() > 0;
+    let timed = profiles.iter().find(|profile| has_calls(profile));
+    let timed = &timed.unwrap_or(first).header;
+    let mut merged = Header {
+        start_epoch_millis: i64::MAX,
+        timing: timed.timing,
+        clock: timed.clock,
+        ..Header::default()
+    };
+    let mut left_alone: HashMap<&str, u64> = HashMap::new();
+    let mut last_end = 0;
+    for profile in profiles {
+        let header = &profile.header;
+        let compared = has_calls(profile);
+        if compared && header.clock != merged.clock {
+            return Err(MergeError::Clocks);
+        }
+        match (header.timing, merged.timing) {
+            (one, other) if one == other || !compared => {}
+            (Timing::Count, _) | (_, Timing::Count) => return Err(MergeError::Timings),
+            _ => return Err(MergeError::Modes),
+        }
+        merged.start_epoch_millis = merged.start_epoch_millis.min(header.start_epoch_millis);
+        merged.duration_ns = merged.duration_ns.saturating_add(header.duration_ns);
+        last_end = last_end.max(end(header));
+        merged.tracker_bytes = merged.tracker_bytes.saturating_add(header.tracker_bytes);
+        merged.overflowed_calls = merged
+            .overflowed_calls
+            .saturating_add(header.overflowed_calls);
+        merged.not_ended |= header.not_ended;
+        for (reason, count) in &header.left_alone {
+            let methods = left_alone.entry(reason).or_default();
+            *methods = match sort {
+                // Each is of other archives.
+                Sort::Parts => methods.saturating_add(*count),
+                // The same program leaves the same methods alone each time.
+                Sort::Runs => (*methods).max(*count),
+            };
+        }
+    }
+    merged.notes = match sort {
+        Sort::Parts => distinct(profiles, |header| &header.notes),
+        Sort::Runs => merged_notes::of_runs(profiles),
+    };
+    merged.explained = distinct(profiles, |header| &header.explained);
+    if sort == Sort::Parts {
+        let start = u128::try_from(merged.start_epoch_millis).unwrap_or(0) * 1_000_000;
+        merged.duration_ns = u64::try_from(last_end.saturating_sub(start)).unwrap_or(u64::MAX);
+    }
+    merged.left_alone = left_alone
+        .into_iter()
+        .map(|(r, n)| (r.to_owned(), n))
+        .collect();
+    // A pattern that matched in one of them did match.
+    let everywhere = |pattern: &&String| {
+        profiles
+            .iter()
+            .all(|p| p.header.unmatched.contains(pattern))
+    };
+    merged.unmatched = first
+        .header
+        .unmatched
+        .iter()
+        .filter(everywhere)
+        .cloned()
+        .collect();
+    merged.probe = costs(profiles);
+    let joined = |text: fn(&Header) -> &[String]| distinct(profiles, text).join(" + ");
+    merged.command = joined(|header| slice::from_ref(&header.command));
+    merged.jvm = joined(|header| slice::from_ref(&header.jvm));
+    merged.version = joined(|header| slice::from_ref(&header.version));
+    if profiles
+        .iter()
+        .all(|p| p.header.process == first.header.process)
+    {
+        merged.process.clone_from(&first.header.process);
+    }
+    Ok(merged)
+}
+
+/// When the measurement ended, in nanoseconds since 1970.
+fn end(header: &Header) -> u128 {
+    let start = u128::try_from(header.start_epoch_millis).unwrap_or(0);
+    start * 1_000_000 + u128::from(header.duration_ns)
+}
+
+/// The mean costs of a probe, by calls.
+fn costs(profiles: &[&Profile]) -> ProbeCosts {
+    // One call more each, so that profiles without any have a mean too.
+    let weights: Vec<f64> = profiles.iter().map(|p| p.calls() as f64 + 1.0).collect();
+    let mean = |cost: fn(&ProbeCosts) -> u64| {
+        let pairs = profiles.iter().zip(&weights);
+        let sum: f64 = pairs
+            .map(|(p, weight)| cost(&p.header.probe) as f64 * weight)
+            .sum();
+        (sum / weights.iter().sum::<f64>()).round() as u64
+    };
+    ProbeCosts {
+        inside_ps: mean(|costs| costs.inside_ps),
+        outside_ps: mean(|costs| costs.outside_ps),
+        clock_read_ps: mean(|costs| costs.clock_read_ps),
+    }
+}
+
+/// The distinct texts of all headers.
+fn distinct(profiles: &[&Profile], texts: fn(&Header) -> &[String]) -> Vec<String> {
+    let mut known = HashSet::new();
+    let all = profiles.iter().flat_map(|profile| texts(&profile.header));
+    all.filter(|text| known.insert(*text)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `loader` had called of `a.A`, from `start` on, in seconds.
+    fn part(process: &str, loader: &str, start: i64, seconds: u64) -> Profile {
+        let method = Method {
+            loader: loader.into(),
+            ..Method::new("a.A", "run", "()V")
+        };
+        Profile {
+            header: Header {
+                process: process.to_owned(),
+                start_epoch_millis: start * 1000,
+                duration_ns: seconds * 1_000_000_000,
+                left_alone: [("native".to_owned(), 3)].into(),
+                not_ended: seconds == 30,
+                notes: vec!["2 trackers".to_owned()],
+                ..Header::default()
+            },
+            methods: vec![method],
+            threads: vec![ThreadTree {
+                name: "main".into(),
+                id: Some(1),
+                kind: ThreadKind::Platform,
+                cpu_ns: Some(7),
+                nodes: vec![Node {
+                    calls: seconds,
+                    ..Node::default()
+                }],
+            }],
+            allocations: None,
+        }
+    }
+
+    #[test]
+    fn parts_of_a_process_are_one_run() {
+        let parts = [part("7-1", "l", 100, 20), part("7-1", "l#2", 110, 30)];
+        let whole = merge(&parts).expect("of one kind");
+        let header = &whole.header;
+        assert_eq!(header.start_epoch_millis, 100_000);
+        assert_eq!(header.duration_ns, 40_000_000_000, "from 100 to 140");
+        assert_eq!(header.process, "7-1");
+        assert_eq!(header.left_alone["native"], 6, "of different archives");
+        assert_eq!(header.notes.len(), 1);
+        assert!(header.not_ended, "as one of them");
+        assert_eq!(whole.threads[0].id, Some(1));
+        assert_eq!(whole.threads[0].cpu_ns, Some(14));
+        // The ordinal tells loaders of a process apart, and the class is in both.
+        let loaders: Vec<&str> = whole.methods.iter().map(|m| &*m.loader).collect();
+        assert_eq!(loaders, ["l", "l#2"]);
+        // A part can be merged later, too.
+        let later = merge(&[whole.clone(), part("7-1", "l", 130, 20)]).expect("of one kind");
+        assert_eq!(later.header.duration_ns, 50_000_000_000);
+        assert_eq!((later.methods.len(), later.calls()), (2, 70));
+    }
+
+    #[test]
+    fn a_profile_without_calls_fits_any_timing() {
+        let timed = part("7-1", "l", 100, 20);
+        let mut without = part("7-2", "l", 100, 0);
+        without.header.timing = Timing::Count;
+        without.header.clock = crate::Clock::Cpu;
+        for both in [[timed.clone(), without.clone()], [without, timed.clone()]] {
+            let merged = merge(&both).expect("of one kind");
+            assert_eq!(merged.header.timing, timed.header.timing);
+            assert_eq!(merged.header.clock, timed.header.clock);
+        }
+        let mut counted = timed.clone();
+        counted.header.timing = Timing::Count;
+        assert_eq!(merge(&[timed, counted]), Err(MergeError::Timings));
+    }
+
+    #[test]
+    fn processes_are_added() {
+        let one = [part("7-1", "l", 100, 20), part("7-1", "l#2", 110, 30)];
+        let other = part("7-2", "l", 100, 5);
+        let all = merge(&[&one[..], &[other]].concat()).expect("of one kind");
+        assert_eq!(all.header.duration_ns, 45_000_000_000);
+        assert_eq!(all.header.process, "");
+        assert_eq!(all.header.left_alone["native"], 6);
+        // Of unknown ones each is one of its own.
+        let unknown = [part("", "l", 100, 20), part("", "l#2", 100, 20)];
+        let both = merge(&unknown).expect("of one kind");
+        assert_eq!(both.header.duration_ns, 40_000_000_000);
+        assert_eq!(both.methods.len(), 1, "as the order of loaders may differ");
+    }
+}

@@ -1,0 +1,146 @@
+//! The notes of several profiles as those of one.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::model::Profile;
+use loadhook_text::clipped;
+use loadhook_text::units::count;
+
+/// Columns of a command in front of a note.
+const COMMAND: usize = 40;
+
+/// Of processes: what several say is said once, and numbers of objects that notes begin with are added up.
+/// A note with bytes in it is of one process alone, and says which.
+pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
+    let owners = owners(profiles);
+    let mut notes: Vec<(Option<u64>, String)> = Vec::new();
+    let mut known: HashMap<(bool, String), usize> = HashMap::new();
+    for (profile, owner) in profiles.iter().zip(owners) {
+        for note in &profile.header.notes {
+            let (number, text) = match counted(note) {
+                Some((number, text)) => (Some(number), text.to_owned()),
+                None if has_bytes(note) => (None, format!("{owner}: {note}")),
+                None => (None, note.clone()),
+            };
+            match known.entry((number.is_some(), text.clone())) {
+                Entry::Vacant(place) => {
+                    place.insert(notes.len());
+                    notes.push((number, text));
+                }
+                Entry::Occupied(place) => {
+                    let sum = &mut notes[*place.get()].0;
+                    *sum = sum
+                        .zip(number)
+                        .map(|(sum, number)| sum.saturating_add(number));
+                }
+            }
+        }
+    }
+    let told = |(number, text)| match number {
+        Some(number) => format!("{} {text}", count(number)),
+        None => text,
+    };
+    notes.into_iter().map(told).collect()
+}
+
+/// What is counted. Methods that are left alone are the same each time, and the trackers of one
+/// process are not those of another.
+const COUNTED: [&str; 4] = ["allocations ", "objects ", "of the objects ", "samples "];
+
+/// The number that a note begins with, and what follows: `1,234 objects were not followed`.
+fn counted(note: &str) -> Option<(u64, &str)> {
+    let (number, text) = note.split_once(' ')?;
+    let is_counted = COUNTED.iter().any(|what| text.starts_with(what));
+    let number = number.replace(',', "").parse().ok()?;
+    is_counted.then_some((number, text))
+}
+
+/// Whether a number of bytes is in it, as [`bytes`](loadhook_text::bytes) writes them.
+fn has_bytes(note: &str) -> bool {
+    let words: Vec<&str> = note.split([' ', ')']).collect();
+    words.windows(2).any(|pair| {
+        pair[0].ends_with(|last: char| last.is_ascii_digit())
+            && ["bytes", "KB", "MB", "GB"].contains(&pair[1])
+    })
+}
+
+/// What each ran, with a number where several ran the same, in their order.
+fn owners(profiles: &[&Profile]) -> Vec<String> {
+    let command = |profile: &&Profile| match profile.header.command.as_str() {
+        "" => "profile".to_owned(),
+        command => clipped(command, COMMAND),
+    };
+    let commands: Vec<String> = profiles.iter().map(command).collect();
+    let mut met: HashMap<&str, usize> = HashMap::new();
+    let named = commands.iter().map(|command| {
+        let number = met.entry(command).or_default();
+        *number += 1;
+        match commands.iter().filter(|other| *other == command).count() {
+            1 => command.to_owned(),
+            _ => format!("{command} #{number}"),
+        }
+    });
+    named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Header;
+
+    fn profile(command: &str, notes: &[&str]) -> Profile {
+        Profile {
+            header: Header {
+                command: command.to_owned(),
+                notes: notes.iter().map(|note| (*note).to_owned()).collect(),
+                ..Header::default()
+            },
+            ..Profile::default()
+        }
+    }
+
+    fn merged(profiles: &[Profile]) -> Vec<String> {
+        let both = crate::merge(profiles).expect("of one kind");
+        both.header.notes
+    }
+
+    #[test]
+    fn numbers_add_up_and_what_is_the_same_is_said_once() {
+        let plain = "virtual threads have no CPU clock, so their calls are counted but not timed";
+        let one = [
+            plain,
+            "677 of the objects were made by the JVM itself",
+            "a.A2.run()V: native",
+            "7 more methods not instrumented are not listed",
+        ];
+        let other = [
+            "1,677 of the objects were made by the JVM itself",
+            "5 objects were not followed, since the table of objects was full",
+            "a.A2.run()V: native",
+            plain,
+            "7 more methods not instrumented are not listed",
+        ];
+        let expected = [
+            plain,
+            "2,354 of the objects were made by the JVM itself",
+            "a.A2.run()V: native",
+            "7 more methods not instrumented are not listed",
+            "5 objects were not followed, since the table of objects was full",
+        ];
+        let both = [profile("A", &one), profile("B", &other)];
+        assert_eq!(merged(&both), expected);
+    }
+
+    #[test]
+    fn bytes_are_those_of_a_process() {
+        let growing = "more alive than at the first snapshot: 1.7 MB more (± 97.4 KB) of int[]";
+        let twice = [profile("Main x", &[growing]), profile("Main x", &[growing])];
+        let expected = [1, 2].map(|number| format!("Main x #{number}: {growing}"));
+        assert_eq!(merged(&twice), expected);
+        let two = [profile("", &[growing]), profile("Main y", &[growing])];
+        let expected = ["profile", "Main y"].map(|owner| format!("{owner}: {growing}"));
+        assert_eq!(merged(&two), expected);
+        assert_eq!(merged(&two[..1]), [growing]);
+    }
+}

@@ -1,0 +1,25 @@
+//! Calculations on profiles: corrected times, trees and tables of methods, sums and comparisons.
+//!
+//! [`figures()`] corrects the times of a calling-context tree. Everything that is shown of a tree
+//! goes through it, so all formats agree.
+
+pub(crate) mod allocation_places;
+pub(crate) mod allocation_tree;
+pub(crate) mod call_edges;
+pub mod diff;
+pub mod figures;
+pub(crate) mod measure;
+pub(crate) mod merge;
+mod merged_notes;
+pub(crate) mod method_matching;
+pub(crate) mod method_names;
+pub(crate) mod options;
+pub(crate) mod paths;
+pub(crate) mod statistics;
+pub(crate) mod view;
+mod waiting;
+pub(crate) mod waiting_methods;
+
+pub use figures::figures;
+pub use measure::Measure;
+pub use merge::{MergeError, merge};

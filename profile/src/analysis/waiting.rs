@@ -1,0 +1,234 @@
+//! Threads that only waited.
+//!
+//! By the wall clock an idle thread of a pool takes as long as the program runs, and a
+//! thread that waits for another one takes its time once more. Reports leave such threads
+//! out of tables and percentages, and name them in one line.
+//!
+//! A thread only waited if its processor time is below 1 % of the wall time of its calls.
+//! On a machine with too few processors threads wait for a processor, too, and where many
+//! threads do a little each, that little is the program's work. So the threads that are left
+//! out took together at most 5 % of the processor time of all threads; the least busy go
+//! first. Threads of unknown processor time, as virtual ones, stay.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
+
+use loadhook_text::{printable, units};
+
+use super::options::Options;
+use crate::model::{Clock, Profile, ThreadTree, Timing};
+
+/// The processor time of a thread that only waited, as a share of its wall time.
+const MOST_OF_WALL: f64 = 0.01;
+
+/// The processor time of all threads left out, as a share of that of all threads.
+const MOST_OF_CPU: f64 = 0.05;
+
+/// Threads named in the line below a table.
+const NAMED: usize = 4;
+
+/// By thread whether it only waited.
+pub(crate) fn only_waited(profile: &Profile) -> Vec<bool> {
+    let mut waited = vec![false; profile.threads.len()];
+    let header = &profile.header;
+    if header.clock != Clock::Wall || header.timing == Timing::Count {
+        return waited;
+    }
+    let cpu = profile.threads.iter().filter_map(|thread| thread.cpu_ns);
+    let mut left = MOST_OF_CPU * cpu.map(|ns| ns as f64).sum::<f64>();
+    let mut idle: Vec<(f64, usize)> = Vec::new();
+    for (at, thread) in profile.threads.iter().enumerate() {
+        let Some(cpu) = thread.cpu_ns.map(|ns| ns as f64) else {
+            continue;
+        };
+        if cpu < MOST_OF_WALL * wall_ns(thread) {
+            idle.push((cpu, at));
+        }
+    }
+    idle.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (cpu, at) in idle {
+        left -= cpu;
+        if left < 0.0 {
+            break;
+        }
+        waited[at] = true;
+    }
+    waited
+}
+
+/// How long the calls of a thread took, those within others left out.
+fn wall_ns(thread: &ThreadTree) -> f64 {
+    let roots = thread.nodes.iter().filter(|node| node.parent.is_none());
+    roots.map(|root| root.outermost_ns as f64).sum()
+}
+
+/// The threads that a report leaves out.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    names: Vec<String>,
+    /// Whether each is one thread, not a group of several.
+    are_single: bool,
+    wall_ns: f64,
+}
+
+impl Waiting {
+    /// Takes the threads that only waited, unless threads or methods were asked for by name.
+    pub(crate) fn of(profile: &Profile, options: &Options<'_>) -> (Waiting, Vec<bool>) {
+        let mut waiting = Waiting {
+            are_single: true,
+            ..Waiting::default()
+        };
+        let waited = match (options.thread, options.focus) {
+            (None, None) => only_waited(profile),
+            _ => vec![false; profile.threads.len()],
+        };
+        let pairs = profile.threads.iter().zip(&waited);
+        for (thread, _) in pairs.filter(|(_, waited)| **waited) {
+            waiting.names.push(printable(&thread.name).into_owned());
+            waiting.are_single &= thread.id.is_some();
+            waiting.wall_ns += wall_ns(thread);
+        }
+        (waiting, waited)
+    }
+
+    /// Takes the threads that only waited in every run of both sides that has them; by side and run,
+    /// which these are. A thread that worked in one of them is compared.
+    pub(crate) fn in_all(
+        sides: &[Vec<Cow<'_, Profile>>; 2],
+        options: &Options<'_>,
+    ) -> (Option<String>, [Vec<Vec<bool>>; 2]) {
+        let found = sides.each_ref().map(|side| {
+            let runs = side.iter().map(|profile| Waiting::of(profile, options));
+            runs.collect::<Vec<(Waiting, Vec<bool>)>>()
+        });
+        let mut worked: HashSet<&str> = HashSet::new();
+        for (profile, (_, waited)) in sides.iter().flatten().zip(found.iter().flatten()) {
+            let pairs = profile.threads.iter().zip(waited);
+            worked.extend(
+                pairs
+                    .filter(|(_, waited)| !**waited)
+                    .map(|(thread, _)| &*thread.name),
+            );
+        }
+        let mut names: BTreeSet<&str> = BTreeSet::new();
+        let mut left_out = [Vec::new(), Vec::new()];
+        for (side, runs) in sides.iter().enumerate() {
+            for profile in runs {
+                let marks = profile
+                    .threads
+                    .iter()
+                    .map(|thread| !worked.contains(&*thread.name));
+                left_out[side].push(marks.collect());
+                let threads = profile.threads.iter().map(|thread| &*thread.name);
+                names.extend(threads.filter(|name| !worked.contains(name)));
+            }
+        }
+        let line = (!names.is_empty()).then(|| {
+            let names: Vec<_> = names.iter().map(|name| printable(name)).collect();
+            format!(
+                "only waited in all runs, and not compared: {}",
+                names.join(", ")
+            )
+        });
+        (line, left_out)
+    }
+
+    /// The line below a table; `None` if no thread was left out.
+    pub(crate) fn line(&self) -> Option<String> {
+        let what = match (self.names.len(), self.are_single) {
+            (0, _) => return None,
+            (1, true) => "1 thread".to_owned(),
+            (1, false) => "1 group of threads".to_owned(),
+            (several, true) => format!("{several} threads"),
+            (several, false) => format!("{several} threads and groups"),
+        };
+        let mut names = self.names.iter().take(NAMED).cloned().collect::<Vec<_>>();
+        let more = self.names.len() - names.len();
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        Some(format!(
+            "{what} only waited ({}), not counted above: {} (--thread NAME shows one)",
+            units::time(self.wall_ns),
+            names.join(", ")
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Header, Node, ThreadKind};
+
+    /// Threads of this processor and wall time, in milliseconds.
+    fn profile(threads: &[(Option<u64>, u64)]) -> Profile {
+        let thread = |(cpu_ms, wall_ms): &(Option<u64>, u64)| ThreadTree {
+            name: format!("cpu {cpu_ms:?} of {wall_ms}").into(),
+            id: Some(1),
+            kind: ThreadKind::Platform,
+            cpu_ns: cpu_ms.map(|ms| ms * 1_000_000),
+            nodes: vec![Node {
+                calls: 1,
+                timed: 1,
+                all_ns: wall_ms * 1_000_000,
+                outermost_ns: wall_ms * 1_000_000,
+                ..Node::default()
+            }],
+        };
+        Profile {
+            threads: threads.iter().map(thread).collect(),
+            ..Profile::default()
+        }
+    }
+
+    #[test]
+    fn idle_threads_are_found_by_their_processor_time() {
+        let idle = profile(&[(Some(900), 1_000), (Some(9), 1_000), (Some(11), 1_000)]);
+        assert_eq!(only_waited(&idle), [false, true, false]);
+        let unknown = profile(&[(Some(900), 1_000), (None, 1_000), (Some(0), 0)]);
+        assert_eq!(only_waited(&unknown), [false; 3]);
+    }
+
+    /// A hundred threads on one processor, each of which has a hundredth of it.
+    #[test]
+    fn threads_that_did_the_work_are_no_idle_ones() {
+        let crowd = profile(&[(Some(9), 1_000); 100]);
+        let waited = only_waited(&crowd);
+        assert_eq!(waited.iter().filter(|waited| **waited).count(), 5);
+        assert_eq!(only_waited(&profile(&[(Some(1), 60_000)])), [false]);
+    }
+
+    #[test]
+    fn only_wall_time_can_be_waiting() {
+        let mut idle = profile(&[(Some(900), 1_000), (Some(0), 1_000)]);
+        assert_eq!(only_waited(&idle), [false, true]);
+        for (clock, timing) in [(Clock::Cpu, Timing::Adaptive), (Clock::Wall, Timing::Count)] {
+            idle.header = Header {
+                clock,
+                timing,
+                ..Header::default()
+            };
+            assert_eq!(only_waited(&idle), [false; 2]);
+        }
+    }
+
+    #[test]
+    fn what_was_left_out_is_named() {
+        let mut threads = vec![(Some(1_000), 1_000)];
+        threads.extend([(Some(0), 500); 6]);
+        let idle = profile(&threads);
+        let (waiting, _) = Waiting::of(&idle, &Options::default());
+        let line = waiting.line().expect("six");
+        assert!(
+            line.starts_with("6 threads only waited (3.00 s), "),
+            "{line}"
+        );
+        assert!(line.contains(", 2 more ("), "{line}");
+        let all = |_: &str| true;
+        let by_name = Options {
+            thread: Some(&all),
+            ..Options::default()
+        };
+        assert_eq!(Waiting::of(&idle, &by_name).0.line(), None);
+    }
+}

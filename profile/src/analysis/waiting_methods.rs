@@ -1,0 +1,48 @@
+//! Methods that mostly waited.
+
+use std::collections::HashMap;
+
+use loadhook_text::java::shorten;
+use loadhook_text::units;
+
+use super::view::{Row, View};
+use crate::model::Clock;
+
+/// Methods named in the line below a table.
+const NAMED: usize = 4;
+
+/// Names the methods among `rows` that mostly waited.
+///
+/// A thread runs no longer than its processor time, so that what a method takes in it beyond that is
+/// waiting: the least that it waited.
+pub(crate) fn mostly_waiting(view: &View<'_>, rows: &[Row]) -> Option<String> {
+    if view.counts_only() || view.profile.header.clock != Clock::Wall {
+        return None;
+    }
+    let mut waited = vec![0.0; view.names.len()];
+    for tree in &view.trees {
+        let Some(cpu) = tree.cpu_ns else {
+            continue;
+        };
+        let mut own: HashMap<u32, (f64, f64)> = HashMap::new();
+        for entry in &tree.entries {
+            let (ns, variance) = own.entry(entry.method).or_default();
+            *ns += entry.figure.self_ns;
+            *variance += entry.figure.self_variance;
+        }
+        for (method, (ns, variance)) in own {
+            waited[method as usize] += (ns - 2.0 * variance.sqrt() - cpu as f64).max(0.0);
+        }
+    }
+    let is_large = |row: &&Row| {
+        let waited = waited[row.method as usize];
+        waited >= 0.5 * row.self_ns && waited >= 0.02 * view.whole && waited > 0.0
+    };
+    let told = |row: &Row| {
+        let name = shorten(&view.names[row.method as usize], 40);
+        let waited = units::time(waited[row.method as usize]);
+        format!("{name} (at least {waited} of {})", units::time(row.self_ns))
+    };
+    let told: Vec<String> = rows.iter().filter(is_large).take(NAMED).map(told).collect();
+    (!told.is_empty()).then(|| format!("mostly waiting: {}", told.join(", ")))
+}

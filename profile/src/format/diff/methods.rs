@@ -1,0 +1,373 @@
+//! Compared methods as table and JSON.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::{groups, sentences};
+use crate::analysis::diff::methods::{Change, Comparison, Cost, Quantity};
+use crate::analysis::diff::{Judgement, Plan, Ratio, Verdict};
+use crate::analysis::options::Options;
+use crate::analysis::statistics::{LEVEL, confidence};
+use crate::format::bounds::mark;
+use crate::format::table::columns::{Column, fitted, text_table};
+use crate::model::Timing;
+use loadhook_text::units::{self, UNKNOWN, Unit};
+use loadhook_text::width::joined;
+
+/// Values below this share of all that were not found changed are counted, not listed.
+pub(super) const SMALL: f64 = 0.001;
+
+/// Writes a comparison as a table. Of several runs on both sides: what changed, with ratios. Else calls, which
+/// are exact, before times.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write(
+    comparison: &Comparison,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if comparison.changes.is_empty() {
+        return writeln!(out, "No instrumented method was called on either side");
+    }
+    head(comparison, options, out)?;
+    let left = match comparison.plan.is_tested() {
+        true => of_several_runs(comparison, options, out)?,
+        false => of_single_runs(comparison, options, out)?,
+    };
+    if left > 0 {
+        let what = if left == 1 { "method" } else { "methods" };
+        writeln!(out, "      {} more {what}", units::count(left as u64))?;
+    }
+    writeln!(out)?;
+    if let Some(line) = &comparison.waiting {
+        writeln!(out, "{line}")?;
+    }
+    let plan = &comparison.plan;
+    if !plan.is_tested() && comparison.times().is_some() {
+        writeln!(
+            out,
+            "Calls are exact. Times vary from run to run by more than their sampling error (±)."
+        )?;
+    }
+    let told = sentences::below(plan, &comparison.headers, "methods");
+    told.iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+/// Which runs are compared, and all methods together.
+fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let [before, after] = comparison.plan.runs.map(sentences::runs);
+    let mut facts = vec![format!("before {before}"), format!("after {after}")];
+    if let Some(header) = comparison.headers.iter().flatten().next() {
+        facts.push(match header.timing {
+            Timing::Count => "calls counted, not timed".to_owned(),
+            timing => format!(
+                "{} clock, {} timing",
+                header.clock.as_str(),
+                timing.as_str()
+            ),
+        });
+    }
+    if comparison.plan.runs != [1, 1] {
+        facts.push("medians".to_owned());
+    }
+    writeln!(out, "{}", joined(&facts, options.width))?;
+    let (what, number): (_, fn(f64) -> String) = match comparison.quantity {
+        Quantity::Calls => ("all calls", |calls| units::decimal(calls, 0)),
+        _ => ("self time of all methods", units::time),
+    };
+    if let Some(line) = sentences::whole(&comparison.whole, &comparison.plan, what, number) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out)
+}
+
+impl Comparison {
+    /// The times to show beside calls; `None` if nothing was timed.
+    fn times(&self) -> Option<Quantity> {
+        let mut headers = self.headers.iter().flatten();
+        match self.quantity {
+            _ if headers.any(|header| header.timing == Timing::Count) => None,
+            Quantity::Calls => Some(Quantity::SelfTime),
+            quantity => Some(quantity),
+        }
+    }
+}
+
+/// The mark of a value that is a bound of the true one.
+fn mark_of(quantity: Quantity, cost: &Cost) -> &'static str {
+    let is_partial = cost.timed_calls < cost.calls;
+    match quantity {
+        Quantity::SelfTime => mark(false, is_partial),
+        Quantity::Total => mark(cost.total_is_bound, is_partial),
+        Quantity::Calls => "",
+        Quantity::Mean => mark(cost.total_is_bound, false),
+    }
+}
+
+/// Changes with their ratios; returns how many methods are not listed.
+fn of_several_runs(
+    comparison: &Comparison,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<usize> {
+    let changes = &comparison.changes;
+    let quantity = comparison.quantity;
+    let largest = |j: &Judgement| j.before.unwrap_or(0.0).max(j.after.unwrap_or(0.0));
+    let small = match quantity {
+        // Means are no parts of anything.
+        Quantity::Mean => 0.0,
+        _ => SMALL * largest(&comparison.whole),
+    };
+    let is_listed = |change: &&Change| {
+        change.judgement.verdict.group() < 2 || largest(&change.judgement) >= small
+    };
+    let shown: Vec<&Change> = changes
+        .iter()
+        .filter(is_listed)
+        .take(options.top.unwrap_or(usize::MAX))
+        .collect();
+    let known = shown.iter().map(|change| largest(&change.judgement));
+    let unit = Unit::for_largest(known.fold(0.0, f64::max), units::Quantity::Time);
+    let counts = quantity == Quantity::Calls;
+    let number = |value: Option<f64>| match value {
+        None => UNKNOWN.to_owned(),
+        Some(value) if counts => units::decimal(value, 0),
+        Some(value) => unit.number(value),
+    };
+    let title = match counts {
+        true => "calls".to_owned(),
+        false => format!("{}, {}", quantity.title(), unit.name),
+    };
+    let cells = |cell: &dyn Fn(&Change) -> String| shown.iter().map(|c| cell(c)).collect();
+    let marked = |side: &[Cost], value: Option<f64>| {
+        let mark = side
+            .iter()
+            .map(|cost| mark_of(quantity, cost))
+            .max()
+            .unwrap_or("");
+        format!("{mark}{}", number(value))
+    };
+    let mut columns = vec![
+        Column::new(&title, 0, cells(&|c| marked(&c.before, c.judgement.before))),
+        Column::new("after", 0, cells(&|c| marked(&c.after, c.judgement.after))),
+    ];
+    let judgements = shown.iter().map(|change| &change.judgement);
+    columns.extend(groups::columns(judgements, comparison.plan.runs));
+    if !counts {
+        columns.push(Column::new("calls", 2, cells(&|c| calls(&c.before))));
+        columns.push(Column::new("after", 2, cells(&|c| calls(&c.after))));
+    }
+    let names: Vec<&str> = shown.iter().map(|change| &*change.name).collect();
+    let verdicts: Vec<Verdict> = shown.iter().map(|c| c.judgement.verdict).collect();
+    let columns = fitted(columns, &names, options.width);
+    groups::write(&columns, "method", &names, &verdicts, options.width, out)?;
+    Ok(changes.len() - shown.len())
+}
+
+/// The calls of runs: one number if all agree, else from the least to the most.
+fn calls(side: &[Cost]) -> String {
+    let calls = side.iter().map(|cost| cost.calls);
+    match (calls.clone().min(), calls.max()) {
+        (Some(least), Some(most)) if least != most => {
+            format!("{}–{}", units::count(least), units::count(most))
+        }
+        (least, _) => units::count(least.unwrap_or(0)),
+    }
+}
+
+/// Calls first; returns how many methods are not listed.
+fn of_single_runs(
+    comparison: &Comparison,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<usize> {
+    let all = &comparison.changes;
+    let shown = &all[..all.len().min(options.top.unwrap_or(usize::MAX))];
+    let cells = |cell: &dyn Fn(&Change) -> String| shown.iter().map(cell).collect::<Vec<_>>();
+    let grown = |change: &Change| {
+        let calls = change.calls();
+        let digits = units::count(u64::try_from(calls.unsigned_abs()).unwrap_or(u64::MAX));
+        signed(calls as f64, digits)
+    };
+    let mut columns = vec![
+        Column::new("calls before", 0, cells(&|c| calls(&c.before))),
+        Column::new("after", 0, cells(&|c| calls(&c.after))),
+        Column::new("change", 0, cells(&grown)),
+        Column::new("%", 3, cells(&percent)),
+    ];
+    if let Some(quantity) = comparison.times() {
+        columns.extend(times(shown, quantity));
+    }
+    let names: Vec<&str> = shown.iter().map(|change| &*change.name).collect();
+    let columns = fitted(columns, &names, options.width);
+    text_table(&columns, "method", &names, options.width, out)?;
+    Ok(all.len() - shown.len())
+}
+
+/// What calls grew by in percent; calls alone are exact enough for that.
+fn percent(change: &Change) -> String {
+    match change.judgement.verdict {
+        Verdict::New => return "new".to_owned(),
+        Verdict::Gone => return "gone".to_owned(),
+        _ => {}
+    }
+    if change.calls() == 0 {
+        return String::new();
+    }
+    let before = change
+        .before
+        .iter()
+        .map(|cost| cost.calls)
+        .max()
+        .unwrap_or(0);
+    match 100.0 * change.calls() as f64 / before as f64 {
+        percent if percent.is_finite() => format!("{percent:+.1}"),
+        _ => String::new(),
+    }
+}
+
+/// Times of single runs, of several the median, with their sampling error.
+fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
+    let median = |side: &[Cost]| {
+        let known: Vec<f64> = side
+            .iter()
+            .filter_map(|cost| quantity.value(cost))
+            .collect();
+        crate::analysis::statistics::median(&known)
+    };
+    let known = shown
+        .iter()
+        .flat_map(|c| [median(&c.before), median(&c.after)]);
+    let unit = Unit::for_largest(known.flatten().fold(0.0, f64::max), units::Quantity::Time);
+    let told = |side: &[Cost]| {
+        let mark = side
+            .iter()
+            .map(|cost| mark_of(quantity, cost))
+            .max()
+            .unwrap_or("");
+        let number = |ns| format!("{mark}{}", unit.number(ns));
+        median(side).map_or(UNKNOWN.to_owned(), number)
+    };
+    let error = |change: &Change| {
+        let worst = |side: &[Cost]| side.iter().map(|c| quantity.error(c)).fold(0.0, f64::max);
+        worst(&change.before).hypot(worst(&change.after))
+    };
+    let growth = |change: &Change| {
+        let grown = median(&change.after).zip(median(&change.before));
+        let Some(size) = grown.map(|(after, before)| after - before) else {
+            return UNKNOWN.to_owned();
+        };
+        let is_noise = size != 0.0 && size.abs() <= 2.0 * error(change);
+        let mark = if is_noise { "~" } else { "" };
+        format!("{mark}{}", signed(size, unit.number(size.abs())))
+    };
+    let shown_error = |change: &Change| match error(change) {
+        0.0 => String::new(),
+        error => unit.number(error),
+    };
+    let cells = |cell: &dyn Fn(&Change) -> String| shown.iter().map(cell).collect::<Vec<_>>();
+    let title = format!("{}, {}", quantity.title(), unit.name);
+    let columns = [
+        Column::new(&title, 2, cells(&|c| told(&c.before))),
+        Column::new("after", 2, cells(&|c| told(&c.after))),
+        Column::new("change", 0, cells(&growth)),
+        Column::new("±", 0, cells(&shown_error)),
+    ];
+    columns.into_iter().filter(Column::has_text).collect()
+}
+
+/// Writes a comparison as JSON, version 2: see `docs/user/compare.md`.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_json(
+    comparison: &Comparison,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let whole = |ns: f64| ns.round() as u64;
+    let cost = |cost: &Cost| {
+        json!({
+            "calls": cost.calls,
+            "self_ns": cost.self_ns.map(whole),
+            "total_ns": cost.total_ns.map(whole),
+            "timed_calls": cost.timed_calls,
+            "mean_ns": cost.mean_ns.map(whole),
+            "self_error_ns": cost.self_ns.map(|_| whole(cost.self_error_ns)),
+            "total_error_ns": cost.total_ns.map(|_| whole(cost.total_error_ns)),
+            "total_is_bound": cost.total_is_bound,
+        })
+    };
+    let method = |change: &Change| {
+        let mut told = judgement(&change.judgement);
+        told["class"] = json!(&*change.method.class);
+        told["method"] = json!(&*change.method.name);
+        told["descriptor"] = json!(&*change.method.descriptor);
+        told["loader"] = json!(&*change.method.loader);
+        told["before"] = change.before.iter().map(cost).collect();
+        told["after"] = change.after.iter().map(cost).collect();
+        told
+    };
+    let shown = comparison
+        .changes
+        .iter()
+        .take(options.top.unwrap_or(usize::MAX));
+    let file = json!({
+        "version": 2,
+        "before": comparison.headers[0],
+        "after": comparison.headers[1],
+        "measure": "time",
+        "compared": comparison.quantity.title(),
+        "test": test(&comparison.plan),
+        "all": judgement(&comparison.whole),
+        "methods": shown.map(method).collect::<Vec<_>>(),
+    });
+    writeln!(out, "{file}")
+}
+
+/// What the runs say together; an infinite ratio is null.
+pub(super) fn judgement(judgement: &Judgement) -> Value {
+    let finite = |of: fn(&Ratio) -> f64| {
+        let value = judgement.ratio.as_ref().map(of);
+        value.filter(|value| value.is_finite())
+    };
+    json!({
+        "verdict": judgement.verdict.as_str(),
+        "median_before": judgement.before.map(|value| value.round()),
+        "median_after": judgement.after.map(|value| value.round()),
+        "ratio": finite(|ratio| ratio.estimate),
+        "ratio_low": finite(|ratio| ratio.low),
+        "ratio_high": finite(|ratio| ratio.high),
+        "p": judgement.p,
+        "q": judgement.q,
+    })
+}
+
+/// How it was tested; null for single runs.
+pub(super) fn test(plan: &Plan) -> Value {
+    match plan.is_tested() {
+        false => Value::Null,
+        true => json!({
+            "name": "Mann-Whitney U",
+            "correction": "Benjamini-Hochberg",
+            "false_discovery_rate": LEVEL,
+            "smallest_p": plan.smallest_p(),
+            "tested": plan.tested,
+            "worth_testing": plan.worth_testing,
+            "runs_needed": plan.runs_needed(),
+            "confidence": confidence(plan.runs[0], plan.runs[1]),
+        }),
+    }
+}
+
+pub(super) fn signed(value: f64, digits: String) -> String {
+    match value {
+        0.0 => digits,
+        ..0.0 => format!("-{digits}"),
+        _ => format!("+{digits}"),
+    }
+}

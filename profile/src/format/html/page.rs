@@ -1,0 +1,68 @@
+//! The files of a page, put together around its data.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+const PAGE: &str = include_str!("../page/page.html");
+/// The style of all pages.
+const STYLE: &str = include_str!("../page/page.css");
+/// The style of profiles' pages.
+const GRAPH_STYLE: &str = include_str!("../page/graph.css");
+
+/// The script, one subject a file. They share one scope and run in this order: a view is a file
+/// that calls `addView`, and comes before the last.
+const SCRIPTS: [&str; 17] = [
+    include_str!("../page/data.js"),
+    include_str!("../page/numbers.js"),
+    include_str!("../page/names.js"),
+    include_str!("../page/tree-model.js"),
+    include_str!("../page/colours.js"),
+    include_str!("../page/allocations.js"),
+    include_str!("../page/layout.js"),
+    include_str!("../page/views.js"),
+    include_str!("../page/flame.js"),
+    include_str!("../page/allocation-tables.js"),
+    include_str!("../page/methods.js"),
+    include_str!("../page/call-tree.js"),
+    include_str!("../page/details.js"),
+    include_str!("../page/export.js"),
+    include_str!("../page/search.js"),
+    include_str!("../page/state.js"),
+    include_str!("../page/start.js"),
+];
+
+/// Writes a page of profiles.
+pub(super) fn fill_profile_page(data: &Value, out: &mut dyn Write) -> io::Result<()> {
+    let style = format!("{STYLE}\n{GRAPH_STYLE}");
+    put(PAGE, &style, &SCRIPTS.concat(), data, out)
+}
+
+/// Writes a page: what is ours, `page` with places for the style of all pages,
+/// a script and its data.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn fill_page(page: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
+    put(page, STYLE, script, data, out)
+}
+
+fn put(page: &str, style: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
+    // Inside a script element only its own end tag, or a comment's start, could
+    // end the data; neither has a place in JSON outside of strings.
+    let data = data.to_string().replace('<', "\\u003c");
+    // Each piece is looked for in our own file only, never in data.
+    let mut rest = page;
+    for (place, piece) in [
+        ("/*STYLE*/", style),
+        ("/*DATA*/", &data),
+        ("/*SCRIPT*/", script),
+    ] {
+        let (before, after) = rest.split_once(place).expect("the page has its places");
+        out.write_all(before.as_bytes())?;
+        out.write_all(piece.as_bytes())?;
+        rest = after;
+    }
+    out.write_all(rest.as_bytes())
+}

@@ -1,0 +1,120 @@
+//! The data of the page of one profile.
+
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::allocations;
+use super::lanes::{Heaviest, Lane};
+use super::page::fill_profile_page;
+use crate::analysis::allocation_tree::as_calls;
+use crate::analysis::measure::Measure;
+use crate::analysis::options::Options;
+use crate::analysis::view::View;
+use crate::format::allocation_text::unsized_remarks;
+use crate::model::{Header, Method, Profile};
+
+/// The most tree nodes that a page gets: some 30 MB, which browsers take.
+const MOST_NODES: usize = 2_000_000;
+
+/// Writes the page. Of trees with more nodes than two million, or
+/// [`Options::top`], the heaviest are kept, and the page says so; its method
+/// table and who calls whom are always whole.
+pub(in crate::format) fn write(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let measures: Vec<Measure> = match options.measure {
+        Some(measure) => vec![measure],
+        None => {
+            // The page opens with the first.
+            let told = [Measure::Time, Measure::Live, Measure::Allocated].into_iter();
+            told.filter(|measure| measure.is_in(profile)).collect()
+        }
+    };
+    let data: Vec<_> = measures
+        .into_iter()
+        .map(|measure| weighed(profile, measure, options))
+        .collect();
+    fill_profile_page(&json!(data), out)
+}
+
+/// The data of one measure.
+fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> Value {
+    let options = Options {
+        measure: Some(measure),
+        ..*options
+    };
+    match measure {
+        Measure::Time => data(&View::new(profile, &options), &options),
+        Measure::Allocated | Measure::Live => {
+            let weighed = as_calls(profile, measure);
+            let view = View::new(&weighed, &options);
+            let mut data = data(&view, &options);
+            if let Some(allocations) = &profile.allocations {
+                data["allocations"] = allocations::data(profile, allocations, &view, &options);
+            }
+            data
+        }
+    }
+}
+
+fn data(view: &View<'_>, options: &Options<'_>) -> Value {
+    let lanes = Lane::all(view);
+    let (threads, left_out) = threads(&lanes, view.counts_only(), false, options.top);
+    json!({
+        "header": header(view.profile),
+        "counts": view.counts_only(),
+        "measure": view.measure.as_str(),
+        "sort": options.sort.as_str(),
+        "whole": view.whole.round(),
+        "leftOut": left_out,
+        "unsized": unsized_remarks(view.unsized_objects()),
+        "methods": methods(&view.profile.methods, &view.names),
+        "threads": threads,
+        "threadsText": view.threads(),
+    })
+}
+
+/// The threads, and how many nodes they lack.
+pub(super) fn threads(
+    lanes: &[Lane],
+    counts: bool,
+    is_diff: bool,
+    top: Option<usize>,
+) -> (Vec<Value>, usize) {
+    let most = top.unwrap_or(MOST_NODES).min(MOST_NODES);
+    let mut heaviest = Heaviest::of(lanes, most);
+    let threads = lanes
+        .iter()
+        .map(|lane| lane.write(&mut heaviest, is_diff, counts))
+        .collect();
+    let nodes: usize = lanes.iter().map(Lane::size).sum();
+    (threads, nodes.saturating_sub(most))
+}
+
+pub(super) fn header(profile: &Profile) -> Header {
+    let header = &profile.header;
+    Header {
+        notes: header
+            .all_notes()
+            .map(str::to_owned)
+            .chain(header.explained.iter().cloned())
+            .collect(),
+        explained: Vec::new(),
+        ..header.clone()
+    }
+}
+
+pub(super) fn methods(methods: &[Method], names: &[String]) -> Value {
+    json!({
+        "name": names,
+        "class": methods.iter().map(|m| &*m.class).collect::<Vec<_>>(),
+        "descriptor": methods.iter().map(|m| &*m.descriptor).collect::<Vec<_>>(),
+        "loader": methods.iter().map(|m| &*m.loader).collect::<Vec<_>>(),
+        "loaders": methods.iter().map(|m| m.loaders).collect::<Vec<_>>(),
+        "file": methods.iter().map(|m| m.file.as_deref()).collect::<Vec<_>>(),
+        "line": methods.iter().map(|m| m.line).collect::<Vec<_>>(),
+    })
+}

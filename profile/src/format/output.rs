@@ -1,0 +1,112 @@
+//! All formats by name.
+
+use std::io::{self, Write};
+
+use super::{chrome, collapsed, hprof, html, json, pprof, speedscope, table, tree};
+use crate::analysis::allocation_tree;
+use crate::analysis::measure::Measure;
+use crate::analysis::options::Options;
+use crate::model::Profile;
+
+/// Why there is no picture of allocations.
+const NO_BYTES: &str = "trace events have times only, no bytes; \
+    use --format speedscope or html for allocations";
+
+/// A format to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text: one line a method.
+    Table,
+    /// Text: the calling-context tree of all threads together.
+    Tree,
+    /// Folded stacks, `a;b;c nanoseconds` a line, as `flamegraph.pl` reads.
+    Collapsed,
+    /// Gzipped pprof protobuf. It holds the whole profile: options do not apply.
+    Pprof,
+    /// Our own JSON, version 1: see `docs/user/formats.md`.
+    Json,
+    /// One self-contained page.
+    Html,
+    /// For <https://www.speedscope.app>.
+    Speedscope,
+    /// Trace events, for `chrome://tracing` and Perfetto; of allocations there are none.
+    Chrome,
+    /// HPROF's text of allocation sites; of a profile without allocations there are none.
+    Hprof,
+}
+
+impl Format {
+    /// All formats, in the order of the documentation.
+    pub const ALL: [Format; 9] = [
+        Format::Table,
+        Format::Tree,
+        Format::Collapsed,
+        Format::Pprof,
+        Format::Json,
+        Format::Html,
+        Format::Speedscope,
+        Format::Chrome,
+        Format::Hprof,
+    ];
+
+    /// The format's name in options.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Format::Table => "table",
+            Format::Tree => "tree",
+            Format::Collapsed => "collapsed",
+            Format::Pprof => "pprof",
+            Format::Json => "json",
+            Format::Html => "html",
+            Format::Speedscope => "speedscope",
+            Format::Chrome => "chrome",
+            Format::Hprof => "hprof",
+        }
+    }
+
+    /// Writes `profile`. Give a buffered writer.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, and [`io::ErrorKind::Unsupported`] of what the format has no place for:
+    /// allocations as trace events.
+    pub fn write(
+        self,
+        profile: &Profile,
+        options: &Options<'_>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let wanted = options;
+        let measure = wanted.measure.unwrap_or(Measure::of(profile));
+        let weighed;
+        let profile = match (self, measure) {
+            (_, Measure::Time) => profile,
+            (Format::Chrome, _) => {
+                return Err(io::Error::new(io::ErrorKind::Unsupported, NO_BYTES));
+            }
+            // They tell several, or all.
+            (Format::Table | Format::Pprof | Format::Json | Format::Html | Format::Hprof, _) => {
+                profile
+            }
+            _ => {
+                weighed = allocation_tree::as_calls(profile, measure);
+                &weighed
+            }
+        };
+        let options = &Options {
+            measure: Some(measure),
+            ..*wanted
+        };
+        match self {
+            Format::Table => table::write(profile, wanted, out),
+            Format::Tree => tree::write(profile, options, out),
+            Format::Collapsed => collapsed::write(profile, options, out),
+            Format::Pprof => pprof::write(profile, out),
+            Format::Json => json::write(profile, options, out),
+            Format::Html => html::write(profile, wanted, out),
+            Format::Speedscope => speedscope::write(profile, options, out),
+            Format::Chrome => chrome::write(profile, options, out),
+            Format::Hprof => hprof::write(profile, options, out),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Why a file cannot be read as a profile.
+
+use std::io;
+
+use thiserror::Error;
+
+use super::protobuf::{Malformed, StreamError};
+
+/// A file that is no profile of ours.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// There is nothing in the file.
+    #[error("the file is empty; a profile is written when the JVM ends")]
+    Empty,
+    /// The gzip data ends too early.
+    #[error("the file is cut off (its gzip data is not complete); copy it again, or profile again")]
+    Cut,
+    /// The gzip data is damaged.
+    #[error("damaged gzip data; copy the file again, or profile again")]
+    Gzip(#[source] io::Error),
+    /// The profile takes more than 1 GiB.
+    #[error("the profile takes more than 1 GiB unpacked; profile again with fewer --max-nodes")]
+    TooLarge,
+    /// The bytes are no protobuf.
+    #[error("not a profile; loadhook report reads the .pb.gz files that loadhook run writes")]
+    NotPprof,
+    /// A pprof file with another origin, with its sample types.
+    #[error("a pprof file, but not Loadhook's (it holds {0}); `go tool pprof` can show it")]
+    Foreign(String),
+    /// A profile of ours without our own fields.
+    #[error(
+        "another tool has rewritten this profile and dropped what Loadhook needs; use the original file"
+    )]
+    Rewritten,
+    /// A profile of ours that contradicts itself.
+    #[error("damaged profile: {0}")]
+    Damaged(&'static str),
+}
+
+impl From<Malformed> for ReadError {
+    fn from(_: Malformed) -> ReadError {
+        ReadError::NotPprof
+    }
+}
+
+impl From<StreamError> for ReadError {
+    fn from(error: StreamError) -> ReadError {
+        match error {
+            StreamError::Read(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                ReadError::Cut
+            }
+            StreamError::Read(error) => ReadError::Gzip(error),
+            StreamError::Malformed => ReadError::NotPprof,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A pprof file as it is written: messages are gathered, then compressed.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::fields;
+use super::protobuf::Writer;
+use crate::model::ThreadTree;
+
+/// How many bytes are gathered before they are compressed.
+pub(super) const PIECE: usize = 1 << 16;
+
+pub(super) struct File<W: Write> {
+    pub(super) writer: Writer,
+    gzip: GzEncoder<W>,
+    pub(super) strings: Strings,
+}
+
+/// The string table; entry 0 is the empty string.
+#[derive(Default)]
+pub(super) struct Strings {
+    indexes: HashMap<String, u64>,
+    all: Vec<String>,
+}
+
+impl Strings {
+    pub(super) fn index(&mut self, text: &str) -> u64 {
+        if let Some(index) = self.indexes.get(text) {
+            return *index;
+        }
+        let index = self.all.len() as u64;
+        self.indexes.insert(text.to_owned(), index);
+        self.all.push(text.to_owned());
+        index
+    }
+}
+
+impl<W: Write> File<W> {
+    pub(super) fn new(out: W) -> File<W> {
+        let mut file = File {
+            writer: Writer::default(),
+            // Stacks repeat so much that a higher level gains little for its time.
+            gzip: GzEncoder::new(out, Compression::fast()),
+            strings: Strings::default(),
+        };
+        file.strings.index("");
+        file
+    }
+
+    /// Compresses what has been gathered, if more than `limit` bytes.
+    pub(super) fn flush(&mut self, limit: usize) -> io::Result<()> {
+        if self.writer.bytes.len() > limit {
+            self.gzip.write_all(&self.writer.bytes)?;
+            self.writer.bytes.clear();
+        }
+        Ok(())
+    }
+
+    pub(super) fn value_type(&mut self, field: u32, name: &str, unit: &str) {
+        let [name, unit] = [name, unit].map(|text| self.strings.index(text));
+        self.writer.message(field, |value_type| {
+            value_type.number(1, name);
+            value_type.number(2, unit);
+        });
+    }
+
+    pub(super) fn thread_labels(&mut self, thread: &ThreadTree) -> ThreadLabels {
+        ThreadLabels {
+            name: ["thread", &thread.name].map(|text| self.strings.index(text)),
+            id: thread.id.map(|id| (self.strings.index("thread_id"), id)),
+        }
+    }
+
+    pub(super) fn finish(mut self) -> io::Result<()> {
+        for text in std::mem::take(&mut self.strings.all) {
+            self.writer.text(fields::STRING_TABLE, text.as_bytes());
+            self.flush(PIECE)?;
+        }
+        self.flush(0)?;
+        self.gzip.finish()?.flush()
+    }
+}
+
+/// What a sample says of its thread.
+pub(super) struct ThreadLabels {
+    /// The key and the text.
+    name: [u64; 2],
+    /// The key and the number.
+    id: Option<(u64, u64)>,
+}
+
+impl ThreadLabels {
+    pub(super) fn write(&self, sample: &mut Writer) {
+        sample.message(3, |label| {
+            label.number(1, self.name[0]);
+            label.number(2, self.name[1]);
+        });
+        if let Some((key, id)) = self.id {
+            sample.message(3, |label| {
+                label.number(1, key);
+                label.number(3, id);
+            });
+        }
+    }
+}
+
+/// Of each node of a tree how far before it its parent is, 0 for roots.
+pub(super) fn distances(parents: impl Iterator<Item = Option<u32>>) -> impl Iterator<Item = u64> {
+    let distance =
+        |(at, parent): (u64, Option<u32>)| parent.map_or(0, |parent| at - u64::from(parent));
+    (0..).zip(parents).map(distance)
+}

@@ -1,0 +1,307 @@
+//! The table at a program's end: one line a method.
+
+use std::io::{self, Write};
+
+use super::columns::{Column, NARROWEST_NAME, fitted, partly_grey};
+use super::not_instrumented;
+use crate::analysis::options::{Explain, Options};
+use crate::analysis::view::{Row, View};
+use crate::analysis::waiting_methods::mostly_waiting;
+use crate::format::bounds::mark;
+use crate::format::notes::FEW_NOTES;
+use crate::model::{Clock, Header, Method, Profile, Timing};
+use loadhook_text::clipped;
+use loadhook_text::printable;
+use loadhook_text::units::{self, Quantity, Unit};
+use loadhook_text::width::{joined, wrapped};
+
+/// Blanks before the lines that follow the last method.
+const INDENT: &str = "      ";
+
+/// Errors from this share of a time on are shown, in percent.
+const NOTABLE_ERROR: f64 = 5.0;
+
+/// The title of columns with standard errors.
+pub(super) const ERROR: &str = "±";
+
+/// What those hold.
+pub(super) const ERRORS: &str = "± standard error of the estimate, where above 5 %";
+
+pub(super) fn write(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let view = View::of_working_threads(profile, options);
+    let mut rows = view.rows(options.sort);
+    let all = rows.len();
+    rows.truncate(options.top.unwrap_or(all));
+    head(&view, options, out)?;
+    let mut has_errors = false;
+    if all == 0 {
+        writeln!(out, "{}", nothing(profile, options))?;
+    } else {
+        let names = names(&view, &rows);
+        let columns = fitted(columns(&view, &rows), &names, options.width);
+        has_errors = columns.iter().any(|column| column.title == ERROR);
+        let is_grey = |at: usize| options.grey && rows[at].is_mostly_error();
+        partly_grey(&columns, "method", &names, options.width, &is_grey, out)?;
+        if options
+            .top
+            .is_some_and(|top| rows.len() == top && top < all)
+        {
+            writeln!(
+                out,
+                "{:>4}  {} more {}",
+                "",
+                units::count((all - rows.len()) as u64),
+                if all - rows.len() == 1 {
+                    "method"
+                } else {
+                    "methods"
+                },
+            )?;
+        }
+    }
+    let waiting = [view.waiting.line(), mostly_waiting(&view, &rows)];
+    for line in waiting.into_iter().flatten() {
+        writeln!(out, "{}", wrapped(&line, INDENT, options.width))?;
+    }
+    let estimated = rows.iter().any(|row| row.estimated);
+    let has_bounds = rows.iter().any(|row| row.total_is_bound);
+    let has_partial = rows
+        .iter()
+        .any(|row| row.is_partial() && row.whole_ns().is_some());
+    let marks = [estimated, has_errors, has_bounds, has_partial];
+    remarks(&profile.header, marks, options.explain != Explain::No, out)?;
+    match rows.iter().find(|row| row.is_mostly_error()) {
+        Some(row) => writeln!(out, "{}", remedy(&profile.methods[row.method as usize])),
+        None => Ok(()),
+    }
+}
+
+/// What helps against rows that are mostly error.
+fn remedy(method: &Method) -> String {
+    let package = match method.class.rsplit_once('.') {
+        Some((package, _)) => format!("{package}.**"),
+        None => method.class.to_string(),
+    };
+    let package = printable(&package).replace('\'', "'\\''");
+    format!(
+        "self ± above 50 %: mostly error, ranked last; run with --timing exact --include '{package}' to settle it"
+    )
+}
+
+/// Why there is no row.
+pub(in crate::format) fn nothing(profile: &Profile, options: &Options<'_>) -> &'static str {
+    let called = profile
+        .threads
+        .iter()
+        .any(|thread| !thread.nodes.is_empty());
+    match called && (options.focus.is_some() || options.thread.is_some()) {
+        true => "No methods match these filters",
+        false => "No instrumented method was called",
+    }
+}
+
+/// What ran.
+pub(super) fn program(
+    profile: &Profile,
+    options: &Options<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let command = &profile.header.command;
+    if command.is_empty() {
+        return Ok(());
+    }
+    // Some have a thousand arguments.
+    let columns = options.width.max(NARROWEST_NAME);
+    writeln!(out, "{}", clipped(&printable(command), columns))
+}
+
+/// What ran, how long, how it was measured.
+fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let header = &view.profile.header;
+    program(view.profile, options, out)?;
+    let calls = view.trees.iter().flat_map(|tree| &tree.entries);
+    let calls = calls.fold(0u64, |sum, entry| sum.saturating_add(entry.calls));
+    let threads = view.threads();
+    let measured = match header.timing {
+        Timing::Count => "calls counted, not timed".to_owned(),
+        timing => format!(
+            "{} clock, {} timing",
+            header.clock.as_str(),
+            timing.as_str()
+        ),
+    };
+    let mut facts = vec![
+        units::time(header.duration_ns as f64),
+        measured,
+        format!(
+            "{} {} in {threads}",
+            units::count(calls),
+            if calls == 1 { "call" } else { "calls" },
+        ),
+    ];
+    // Where nothing is instrumented there is none.
+    if header.tracker_bytes > 0 {
+        facts.push(format!("tracker {}", units::bytes(header.tracker_bytes)));
+    }
+    writeln!(out, "{}", joined(&facts, options.width))?;
+    if let Some(line) = sum_over_threads(view, options.width) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out)
+}
+
+/// How to read times that several threads took at once.
+fn sum_over_threads(view: &View<'_>, width: usize) -> Option<String> {
+    let header = &view.profile.header;
+    if view.counts_only() || view.trees.len() < 2 {
+        return None;
+    }
+    let mut facts = vec![
+        format!("Times are summed over {}", view.threads()),
+        format!(
+            "{} in {} elapsed",
+            units::time(view.whole),
+            units::time(header.duration_ns as f64)
+        ),
+    ];
+    if header.clock == Clock::Wall {
+        let cpu: Option<u64> = view.trees.iter().map(|tree| tree.cpu_ns).sum();
+        facts.push(match cpu {
+            // Code without probes may take some beside these calls.
+            Some(ns) => format!(
+                "{} on a processor, the rest waited",
+                units::time(view.whole.min(ns as f64))
+            ),
+            None => "waiting included".to_owned(),
+        });
+    }
+    facts.push("% is of that sum".to_owned());
+    Some(joined(&facts, width))
+}
+
+fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
+    let column = |title: &str, cells| Column::new(title, 0, cells);
+    let cells = |cell: &dyn Fn(&Row) -> String| rows.iter().map(cell).collect::<Vec<_>>();
+    let ranks = (1..=rows.len()).map(|rank| rank.to_string());
+    let mut columns = vec![column("#", ranks.collect())];
+    let calls = column("calls", cells(&|row| units::count(row.calls)));
+    if view.counts_only() {
+        let share = |row: &Row| format!("{:.1} %", view.percent(row.calls as f64));
+        columns.extend([column("calls %", cells(&share)), calls]);
+        return columns;
+    }
+    let known = |time: Option<f64>, text: &dyn Fn(f64) -> String| match time {
+        Some(time) => text(time),
+        None => units::UNKNOWN.to_owned(),
+    };
+    let share = |row: &Row| known(row.own_ns(), &|ns| format!("{:.1} %", view.percent(ns)));
+    columns.push(column("self %", cells(&share)));
+    let times = |title: &str,
+                 spare: [u8; 2],
+                 mark: fn(&Row) -> &'static str,
+                 time: fn(&Row) -> Option<f64>,
+                 error: fn(&Row) -> f64| {
+        let unit = Unit::for_largest(
+            rows.iter().filter_map(time).fold(0.0, f64::max),
+            Quantity::Time,
+        );
+        let number = |row: &Row| {
+            let estimated = if row.estimated { "~" } else { "" };
+            let number = |ns| format!("{}{estimated}{}", mark(row), unit.number(ns));
+            known(time(row), &number)
+        };
+        let error = |row: &Row| match 100.0 * error(row) / time(row).unwrap_or(0.0).max(1.0) {
+            percent if row.estimated && percent > 999.0 => ">999 %".to_owned(),
+            percent if row.estimated && percent > NOTABLE_ERROR => format!("{percent:.0} %"),
+            _ => String::new(),
+        };
+        let title = format!("{title}, {}", unit.name);
+        let columns = [
+            Column::new(&title, spare[0], cells(&number)),
+            Column::new(ERROR, spare[1], cells(&error)),
+        ];
+        columns.into_iter().filter(Column::has_text)
+    };
+    columns.extend(times(
+        "self",
+        [0, 3],
+        |row| mark(false, row.is_partial()),
+        Row::own_ns,
+        Row::self_error_ns,
+    ));
+    columns.extend(times(
+        "total",
+        [1, 4],
+        |row| mark(row.total_is_bound, row.is_partial()),
+        Row::whole_ns,
+        Row::total_error_ns,
+    ));
+    columns.push(calls);
+    let mean = |row: &Row| {
+        let mean = |ns| format!("{}{}", mark(row.total_is_bound, false), units::time(ns));
+        known(row.mean_ns(), &mean)
+    };
+    columns.push(Column::new("mean", 2, cells(&mean)));
+    columns
+}
+
+fn names(view: &View<'_>, rows: &[Row]) -> Vec<String> {
+    rows.iter().map(|row| view.shown(row.method)).collect()
+}
+
+/// What the numbers do not say.
+pub(super) fn remarks(
+    header: &Header,
+    [estimated, has_errors, has_bounds, has_partial]: [bool; 4],
+    explain: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut remarks = Vec::new();
+    if estimated {
+        remarks.push("~ estimated from a random sample of the calls; counts are exact".to_owned());
+    }
+    if has_errors {
+        remarks.push(ERRORS.to_owned());
+    }
+    if has_bounds {
+        remarks.push("≤ upper bound: recursive calls may be counted twice".to_owned());
+    }
+    if has_partial {
+        remarks.push(
+            "≥ lower bound: some calls have no known time; means are of the others".to_owned(),
+        );
+    }
+    if header.overflowed_calls > 0 {
+        remarks.push(format!(
+            "{} calls are counted as (tree full): too many nodes (raise --max-nodes), too little heap (raise -Xmx), or calls a million deep",
+            units::count(header.overflowed_calls)
+        ));
+    }
+    remarks.extend(not_instrumented::reasons(header));
+    for pattern in &header.unmatched {
+        let what = match pattern.contains("::") {
+            true => "method",
+            false => "class",
+        };
+        remarks.push(format!("warning: no {what} matched `{pattern}`"));
+    }
+    let all = header.all_notes().count();
+    let shown = if explain { all } else { all.min(FEW_NOTES) };
+    remarks.extend(header.all_notes().take(shown).map(str::to_owned));
+    if shown < all {
+        remarks.push(format!(
+            "{} more notes: loadhook report PROFILE --explain",
+            units::count((all - shown) as u64)
+        ));
+    }
+    if !remarks.is_empty() {
+        writeln!(out)?;
+    }
+    remarks
+        .iter()
+        .try_for_each(|remark| writeln!(out, "{}", printable(remark)))
+}

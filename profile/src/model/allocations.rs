@@ -1,0 +1,148 @@
+//! Who allocated what, and what of it is still alive.
+
+use std::sync::Arc;
+
+/// The allocations of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Allocations {
+    /// Which ones were seen.
+    pub seen: Seen,
+    /// Whether [`Site::live`] was followed.
+    pub live: bool,
+    /// The calling contexts of the sites; callers come before their callees.
+    pub frames: Vec<Frame>,
+    /// What was allocated where, each site, type and thread once; of merged profiles those
+    /// of unknown size apart from those of known size.
+    pub sites: Vec<Site>,
+}
+
+impl Allocations {
+    /// How the allocations were recorded.
+    pub(crate) fn recording(&self) -> Recording {
+        Recording {
+            seen: self.seen,
+            live: self.live,
+        }
+    }
+
+    /// A site's frames from the innermost on.
+    pub(crate) fn path(&self, site: &Site) -> impl Iterator<Item = &Frame> {
+        let frame = |at: u32| &self.frames[at as usize];
+        std::iter::successors(site.frame.map(frame), move |inner| inner.parent.map(frame))
+    }
+}
+
+/// How allocations were recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Recording {
+    /// As [`Allocations::seen`].
+    pub(crate) seen: Seen,
+    /// As [`Allocations::live`].
+    pub(crate) live: bool,
+}
+
+impl Recording {
+    /// The mode as the option `--alloc` names it.
+    pub(crate) fn mode(self) -> &'static str {
+        match (self.seen, self.live) {
+            (Seen::Exact, _) => "exact",
+            (Seen::All, _) => "live=exact",
+            (Seen::Sampled { .. }, true) => "live",
+            (Seen::Sampled { .. }, false) => "sampled",
+        }
+    }
+}
+
+/// Which allocations were seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Seen {
+    /// Every one that an instruction of an instrumented class makes: numbers are exact.
+    #[default]
+    Exact,
+    /// Every one, whoever makes it: numbers are exact.
+    All,
+    /// One in so many bytes on average, whoever allocates: numbers are estimates.
+    Sampled {
+        /// Mean distance of samples in bytes.
+        interval: u64,
+    },
+}
+
+impl Seen {
+    /// Whether numbers of both are of the same allocations.
+    pub(crate) fn is_alike(self, other: Seen) -> bool {
+        self == other || self.is_sampled() && other.is_sampled()
+    }
+
+    pub(crate) fn is_sampled(self) -> bool {
+        matches!(self, Seen::Sampled { .. })
+    }
+}
+
+/// A call, or the instruction that allocates: a place in a method, called from its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// Index of the caller's frame, lower than this one's.
+    pub parent: Option<u32>,
+    /// Index into [`Profile::methods`](crate::Profile::methods).
+    pub method: u32,
+    /// The line in the method's source file.
+    pub line: Option<u32>,
+    /// The offset in the method's code as it is in the class file.
+    pub bci: Option<u16>,
+}
+
+/// What one instruction allocated in one calling context.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// Index into [`Profile::threads`](crate::Profile::threads).
+    pub thread: u32,
+    /// Index into [`Allocations::frames`]; `None` if no Java method was running.
+    pub frame: Option<u32>,
+    /// The type as Java writes it: `java.lang.String`, `int[][]`.
+    pub type_name: Arc<str>,
+    /// All that it allocated.
+    pub allocated: Amount,
+    /// What of it was alive at the last collection.
+    pub live: Amount,
+    /// The collections that what is alive has survived: the mean over its objects.
+    pub live_age: f64,
+}
+
+/// Objects and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Amount {
+    /// Of samples an estimate, each with the inverse of its probability.
+    pub objects: f64,
+    /// As the virtual machine lays them out, headers and alignment included; `None` if unknown, as of an unloaded class.
+    pub bytes: Option<f64>,
+    /// Variance of `objects` as an estimate; 0 where all were seen.
+    pub objects_variance: f64,
+    /// Variance of `bytes` as an estimate.
+    pub bytes_variance: f64,
+}
+
+impl Site {
+    /// Adds what another one of the same place and type allocated.
+    pub(crate) fn add(&mut self, other: &Site) {
+        let ages = self.live_age * self.live.objects + other.live_age * other.live.objects;
+        self.allocated.add(&other.allocated);
+        self.live.add(&other.live);
+        if self.live.objects > 0.0 {
+            self.live_age = ages / self.live.objects;
+        }
+    }
+}
+
+impl Amount {
+    /// Adds another one; unknown bytes add nothing.
+    pub(crate) fn add(&mut self, other: &Amount) {
+        self.objects += other.objects;
+        self.bytes = match (self.bytes, other.bytes) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        };
+        self.objects_variance += other.objects_variance;
+        self.bytes_variance += other.bytes_variance;
+    }
+}

@@ -1,0 +1,77 @@
+//! Threads and their calling-context trees.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// What the calls of one thread, or of several merged, cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadTree {
+    /// `Thread.getName()`, or the group's name.
+    pub name: Arc<str>,
+    /// `Thread.threadId()`; `None` for merged threads.
+    pub id: Option<u64>,
+    /// Which threads these are.
+    pub kind: ThreadKind,
+    /// Processor time from the first call on, in nanoseconds. `None` where it is unknown:
+    /// of virtual threads, without an agent, and with the CPU clock, which times by it.
+    pub cpu_ns: Option<u64>,
+    /// The calling-context tree; parents come before their children.
+    pub nodes: Vec<Node>,
+}
+
+/// Which threads a tree stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadKind {
+    /// One platform thread, alive at the snapshot.
+    #[default]
+    Platform,
+    /// The virtual threads alive at the snapshot.
+    Virtual,
+    /// Threads that had ended.
+    Ended,
+}
+
+/// One method in one calling context.
+///
+/// Recursion is folded: a method already on the path goes back to its node. So
+/// no method has itself as an ancestor, and a node's calls can come from below.
+///
+/// Times are raw nanoseconds, probe costs included; of sampled calls each
+/// counts with the inverse of its probability. [`crate::analysis::figures`] corrects them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Node {
+    /// Index of the caller's node in the same tree, lower than this node's.
+    pub parent: Option<u32>,
+    /// Index into [`Profile::methods`](super::Profile::methods).
+    pub method: u32,
+    /// Calls, exact.
+    pub calls: u64,
+    /// How many of them were timed.
+    pub timed: u64,
+    /// Duration of all calls, recursive ones counted each.
+    pub all_ns: u64,
+    /// Duration of the calls that found this node not yet on the path.
+    pub outermost_ns: u64,
+    /// Duration of the calls made from here, recursive ones included.
+    pub child_ns: u64,
+    /// Variance of `all_ns` as an estimate, in ns²; 0 where every call was timed.
+    pub variance: f64,
+    /// The node's own time as ticks tell it, which sample the method on top about every
+    /// millisecond; 0 in all nodes of a thread where nobody ticked.
+    pub ticked_ns: u64,
+    /// Variance of `ticked_ns` as an estimate, in ns².
+    pub ticked_variance: f64,
+}
+
+impl ThreadKind {
+    /// As in files: `platform`, `virtual`, `ended`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ThreadKind::Platform => "platform",
+            ThreadKind::Virtual => "virtual",
+            ThreadKind::Ended => "ended",
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! How and when a profile was measured.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// When a call's time is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Timing {
+    /// Long calls always, short hot ones on a random sample.
+    #[default]
+    Adaptive,
+    /// Every call.
+    Exact,
+    /// Never: calls are counted, all times are zero.
+    Count,
+}
+
+/// Which clock measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Clock {
+    /// Elapsed time, waiting included.
+    #[default]
+    Wall,
+    /// The thread's own processor time.
+    Cpu,
+}
+
+/// How and when a profile was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// When a call's time was taken.
+    pub timing: Timing,
+    /// The clock.
+    pub clock: Clock,
+    /// Start of the measurement, milliseconds since 1970 (UTC).
+    pub start_epoch_millis: i64,
+    /// Wall time from start to snapshot, in nanoseconds; of merged profiles the
+    /// sum over the processes.
+    pub duration_ns: u64,
+    /// Memory the tracker held in the program's heap, in bytes.
+    pub tracker_bytes: u64,
+    /// Calls counted in an overflow node because the tree was full.
+    pub overflowed_calls: u64,
+    /// What the probes cost, calibrated in the measured JVM.
+    pub probe: ProbeCosts,
+    /// The program's command line; empty if unknown.
+    pub command: String,
+    /// The JVM's name and version; empty if unknown.
+    pub jvm: String,
+    /// The version of Loadhook that measured; empty if unknown.
+    pub version: String,
+    /// What the measured process is called, and no other one; several profiles
+    /// of one are its parts. Empty if unknown, or of several.
+    pub process: String,
+    /// How many methods were not instrumented, by reason.
+    pub left_alone: BTreeMap<String, u64>,
+    /// Patterns that no class matched, or those with `::` no method.
+    pub unmatched: Vec<String>,
+    /// Whether the program had not ended when this was written: a killed one leaves such a
+    /// profile. Of merged profiles, whether one of them had not.
+    pub not_ended: bool,
+    /// Anything else the user should know, one sentence each.
+    pub notes: Vec<String>,
+    /// The methods that were not instrumented, if their names were kept:
+    /// `reason: class.method descriptor`, without the blank. A last line may say
+    /// how many more there are.
+    pub explained: Vec<String>,
+}
+
+/// What [`Header::not_ended`] says.
+pub const NOT_ENDED: &str = "the program was still running when this profile was written";
+
+/// What one probe pair costs, in picoseconds.
+///
+/// `inside_ps` of a timed call falls between its two readings of the clock,
+/// hence into its own measured time. In [`Timing::Exact`] it adds `outside_ps`
+/// to its caller besides, and that is all. Else any call adds `outside_ps`
+/// to its caller, and a timed one two clock reads, of which `inside_ps` is a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProbeCosts {
+    /// The part of a timed call's probe inside its own measured interval.
+    pub inside_ps: u64,
+    /// Entry and exit of one call: in [`Timing::Exact`] all but `inside_ps`,
+    /// else without clock reads.
+    pub outside_ps: u64,
+    /// One reading of the clock.
+    pub clock_read_ps: u64,
+}
+
+impl Header {
+    /// The notes, and before them what other fields say in a sentence.
+    pub(crate) fn all_notes(&self) -> impl Iterator<Item = &str> {
+        let not_ended = self.not_ended.then_some(NOT_ENDED);
+        not_ended
+            .into_iter()
+            .chain(self.notes.iter().map(String::as_str))
+    }
+}
+
+impl Timing {
+    /// As in options and files: `adaptive`, `exact`, `count`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Timing::Adaptive => "adaptive",
+            Timing::Exact => "exact",
+            Timing::Count => "count",
+        }
+    }
+}
+
+impl Clock {
+    /// As in options and files: `wall`, `cpu`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Clock::Wall => "wall",
+            Clock::Cpu => "cpu",
+        }
+    }
+}

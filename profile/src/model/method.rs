@@ -1,0 +1,58 @@
+//! Methods.
+
+use std::sync::Arc;
+
+/// A method, identified by all fields but `file`, `line` and `loaders`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Method {
+    /// The class loader's name: `""` for the bootstrap loader, else whatever
+    /// the agent calls it; distinct loaders have distinct names.
+    pub loader: Arc<str>,
+    /// The class, in dotted form: `java.util.Map$Entry`.
+    pub class: Arc<str>,
+    /// The method's name as in the class file: `<init>` for constructors.
+    pub name: Arc<str>,
+    /// The descriptor (JVMS §4.3.3): `(Ljava/lang/String;)V`.
+    pub descriptor: Arc<str>,
+    /// The `SourceFile` attribute.
+    pub file: Option<Arc<str>>,
+    /// The first line of the method's code.
+    pub line: Option<u32>,
+    /// How many class loaders had a copy of the class; `loader` is the first.
+    pub loaders: u32,
+}
+
+impl Method {
+    /// A method of the bootstrap loader, without file and line.
+    pub fn new(class: &str, name: &str, descriptor: &str) -> Method {
+        Method {
+            loader: "".into(),
+            class: class.into(),
+            name: name.into(),
+            descriptor: descriptor.into(),
+            file: None,
+            line: None,
+            loaders: 1,
+        }
+    }
+
+    /// Stands for a type that was allocated, where trees of calls have types as the innermost callees.
+    pub(crate) fn of_type(name: &str) -> Method {
+        Method::new(name, "", "")
+    }
+
+    /// Stands for all methods called where the tree was full.
+    pub fn overflow() -> Method {
+        Method::new("(tree full)", "", "")
+    }
+
+    /// Stands for a method whose id has no definition.
+    pub fn unknown(id: u32) -> Method {
+        Method::new("(unknown)", &format!("method{id}"), "")
+    }
+
+    /// What identifies the method across JVMs: loader, class, name, descriptor.
+    pub fn key(&self) -> (&str, &str, &str, &str) {
+        (&self.loader, &self.class, &self.name, &self.descriptor)
+    }
+}

@@ -1,0 +1,17 @@
+//! The profile as measured: methods, threads with their calling-context trees, allocations.
+//!
+//! Times are raw here: the probes' own cost is still in them, and times of sampled calls are
+//! estimates. [`crate::analysis`] corrects them.
+
+mod allocations;
+mod call_tree;
+mod header;
+mod method;
+mod profile;
+
+pub(crate) use allocations::Recording;
+pub use allocations::{Allocations, Amount, Frame, Seen, Site};
+pub use call_tree::{Node, ThreadKind, ThreadTree};
+pub use header::{Clock, Header, NOT_ENDED, ProbeCosts, Timing};
+pub use method::Method;
+pub use profile::Profile;

@@ -1,0 +1,224 @@
+//! The names behind the ids of a snapshot.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::model::{Method, Profile, ThreadTree};
+use crate::snapshot::allocation_sites::{AllocationSite, SiteTaker};
+use crate::snapshot::decoder::{OVERFLOW, Snapshot};
+
+/// The methods of one JVM by the ids that the injected code passes.
+///
+/// Ids are methods' and allocation sites' by turns. Strings that repeat, as class names
+/// and descriptors do, are kept once.
+#[derive(Clone, Debug, Default)]
+pub struct Symbols {
+    methods: HashMap<u32, Method>,
+    sites: HashMap<u32, AllocationSite>,
+    strings: HashSet<Arc<str>>,
+}
+
+impl Symbols {
+    /// Gives `id` its method; a second definition replaces the first.
+    pub fn define(&mut self, id: u32, method: Method) {
+        let method = Method {
+            loader: self.intern(method.loader),
+            class: self.intern(method.class),
+            name: self.intern(method.name),
+            descriptor: self.intern(method.descriptor),
+            file: method.file.map(|file| self.intern(file)),
+            line: method.line,
+            loaders: method.loaders,
+        };
+        self.methods.insert(id, method);
+    }
+
+    /// Makes `id` that of an allocation site, and of no method.
+    pub fn define_site(&mut self, id: u32, site: AllocationSite) {
+        let type_name = self.intern(site.type_name);
+        self.sites.insert(id, AllocationSite { type_name, ..site });
+    }
+
+    /// The method of `id`, if defined.
+    pub fn get(&self, id: u32) -> Option<&Method> {
+        self.methods.get(&id)
+    }
+
+    /// Names the methods of a snapshot. Only those that were called come into
+    /// the profile; an id without definition becomes [`Method::unknown`]. What
+    /// allocation sites counted becomes [`Profile::allocations`], where any
+    /// site was defined.
+    ///
+    /// The header lacks what the tracker cannot know: command, JVM, versions,
+    /// what was left alone.
+    pub fn profile(&self, snapshot: Snapshot) -> Profile {
+        let mut methods = Vec::new();
+        let mut indexes: HashMap<u32, u32> = HashMap::new();
+        let mut index = |id: u32| {
+            *indexes.entry(id).or_insert_with(|| {
+                methods.push(match self.get(id) {
+                    Some(method) => method.clone(),
+                    None if id == OVERFLOW => Method::overflow(),
+                    None => Method::unknown(id),
+                });
+                methods.len() as u32 - 1
+            })
+        };
+        let mut taker = SiteTaker::default();
+        let threads = snapshot.threads.into_iter().zip(0..);
+        let threads = threads.map(|(mut thread, at): (ThreadTree, u32)| {
+            if !self.sites.is_empty() {
+                taker.take(at, &mut thread, &self.sites, &mut index);
+            }
+            for node in &mut thread.nodes {
+                node.method = index(node.method);
+            }
+            thread
+        });
+        let threads = threads.collect();
+        let allocations = (!self.sites.is_empty()).then_some(taker.allocations);
+        Profile {
+            header: snapshot.header,
+            methods,
+            threads,
+            allocations,
+        }
+    }
+
+    fn intern(&mut self, text: Arc<str>) -> Arc<str> {
+        match self.strings.get(&text) {
+            Some(kept) => kept.clone(),
+            None => {
+                self.strings.insert(text.clone());
+                text
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Amount;
+    use crate::model::{Header, Node};
+    use crate::snapshot::allocation_sites::SiteBytes;
+
+    #[test]
+    fn strings_are_shared() {
+        let mut symbols = Symbols::default();
+        symbols.define(0, Method::new("a.B", "run", "()V"));
+        symbols.define(2, Method::new("a.B", "stop", "()V"));
+        let [run, stop] = [0, 2].map(|id| symbols.get(id).expect("defined"));
+        assert!(Arc::ptr_eq(&run.class, &stop.class));
+        assert!(Arc::ptr_eq(&run.descriptor, &stop.descriptor));
+        assert_eq!(symbols.get(1), None);
+    }
+
+    /// A site's method is its leaf's parent where calls are looked at, and else not in the tree.
+    #[test]
+    fn sites_leave_the_tree() {
+        let mut symbols = Symbols::default();
+        for (id, name) in ["main", "timed", "trivial"].into_iter().enumerate() {
+            symbols.define(id as u32, Method::new("a.B", name, "()V"));
+        }
+        for (id, method, bytes) in [
+            (3, 1, SiteBytes::Each(24)),
+            (4, 2, SiteBytes::Summed),
+            (5, 0, SiteBytes::Unknown),
+        ] {
+            let site = AllocationSite {
+                method,
+                line: Some(10 * id),
+                bci: id as u16,
+                type_name: "int[]".into(),
+                bytes,
+            };
+            symbols.define_site(id, site);
+        }
+        let node = |parent, method, calls, all_ns| Node {
+            parent,
+            method,
+            calls,
+            all_ns,
+            ..Node::default()
+        };
+        // A leaf in front of a node, below which there are more; one at the root, and one without a count.
+        let nodes = vec![
+            node(None, 5, 2, 0),
+            node(None, 0, 1, 0),
+            node(Some(1), 4, 3, 80),
+            node(Some(1), 1, 7, 0),
+            node(Some(3), 3, 5, 0),
+            node(Some(3), 4, 1, 16),
+            node(Some(1), 5, 0, 0),
+        ];
+        let tree = |nodes| ThreadTree {
+            name: "main".into(),
+            id: Some(1),
+            kind: Default::default(),
+            cpu_ns: None,
+            nodes,
+        };
+        let profile = symbols.profile(Snapshot {
+            header: Header::default(),
+            threads: vec![tree(nodes), tree(vec![node(None, 5, 4, 0)])],
+        });
+        let [first, second] = &profile.threads[..] else {
+            panic!("two threads");
+        };
+        let kept: Vec<_> = first.nodes.iter().map(|n| (n.parent, n.calls)).collect();
+        assert_eq!(kept, [(None, 1), (Some(0), 7)]);
+        assert_eq!(second.nodes, []);
+        let allocations = profile.allocations.expect("sites");
+        let told = allocations.sites.iter().map(|site| {
+            let mut path = Vec::new();
+            let mut at = site.frame;
+            while let Some(frame) = at.map(|at| allocations.frames[at as usize]) {
+                let name = &profile.methods[frame.method as usize].name;
+                path.push(match (frame.line, frame.bci) {
+                    (Some(line), Some(bci)) => format!("{name}:{line}@{bci}"),
+                    _ => name.to_string(),
+                });
+                at = frame.parent;
+            }
+            let Amount { objects, bytes, .. } = site.allocated;
+            format!("{} {} {objects} {bytes:?}", site.thread, path.join(" < "))
+        });
+        let told: Vec<String> = told.collect();
+        let expected = [
+            "0 main:50@5 2 None",
+            "0 trivial:40@4 < main 3 Some(80.0)",
+            "0 timed:30@3 < main 5 Some(120.0)",
+            "0 trivial:40@4 < timed < main 1 Some(16.0)",
+            "1 main:50@5 4 None",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn only_called_methods_are_named() {
+        let mut symbols = Symbols::default();
+        symbols.define(7, Method::new("a.B", "run", "()V"));
+        let call = |method| Node {
+            method,
+            calls: 1,
+            ..Node::default()
+        };
+        let snapshot = Snapshot {
+            header: Header::default(),
+            threads: vec![ThreadTree {
+                name: "main".into(),
+                id: Some(1),
+                kind: Default::default(),
+                cpu_ns: None,
+                nodes: [9, 7, 9, OVERFLOW].map(call).to_vec(),
+            }],
+        };
+        let profile = symbols.profile(snapshot);
+        let indexes: Vec<u32> = profile.threads[0].nodes.iter().map(|n| n.method).collect();
+        assert_eq!(indexes, [0, 1, 0, 2]);
+        assert_eq!(profile.methods[0], Method::unknown(9));
+        assert_eq!(&*profile.methods[1].name, "run");
+        assert_eq!(profile.methods[2], Method::overflow());
+    }
+}
