@@ -17,7 +17,8 @@ use common::held::{
     Held, begun, classes, dump, is_whole, names, needs_root, outcome, send, spawned, until,
 };
 use common::{done, folder, loadhook, mode};
-use loadhook_heap::{ClassDump, ErrorKind, Graph, Root, RootKind, Type, Visitor, histogram, read};
+use loadhook_heap::{Graph, histogram};
+use loadhook_hprof::{ClassDump, ErrorKind, LoadClass, Root, RootKind, Type, Visitor, read};
 use loadhook_tests::jdk::Jdk;
 use rustix::process::Signal;
 
@@ -83,17 +84,17 @@ impl Visitor for Dump {
         self.names.insert(id, String::from_utf8_lossy(text).into());
         Ok(())
     }
-    fn load_class(&mut self, serial: u32, id: u64, name: u64) -> Result<(), ErrorKind> {
-        self.serials.insert(serial, id);
-        self.loaded.insert(id, name);
+    fn load_class(&mut self, class: LoadClass) -> Result<(), ErrorKind> {
+        self.serials.insert(class.serial, class.class);
+        self.loaded.insert(class.class, class.name);
         Ok(())
     }
     fn root(&mut self, root: Root) -> Result<(), ErrorKind> {
         self.roots.push(root);
         Ok(())
     }
-    fn class(&mut self, class: ClassDump) -> Result<(), ErrorKind> {
-        self.classes.insert(class.id, class);
+    fn class(&mut self, class: &ClassDump) -> Result<(), ErrorKind> {
+        self.classes.insert(class.id, class.clone());
         Ok(())
     }
     fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> Result<(), ErrorKind> {
@@ -175,14 +176,15 @@ impl Dump {
         };
         let class = self.class(name);
         let mut statics: Vec<_> = class.statics.iter().collect();
-        statics.retain(|field| !self.names[&field.0].starts_with('<'));
-        statics.sort_by_key(|field| &self.names[&field.0]);
-        for (name, of, value) in statics {
-            let value = match of {
-                Type::Object => number(*value, &mut open),
-                _ => format!("{value:x}"),
+        statics.retain(|field| !self.names[&field.name].starts_with('<'));
+        statics.sort_by_key(|field| &self.names[&field.name]);
+        for field in statics {
+            let value = match field.value_type {
+                Type::Object => number(field.value, &mut open),
+                _ => format!("{:x}", field.value),
             };
-            writeln!(text, "static {} {of:?} {value}", self.names[name]).expect("memory");
+            let name = &self.names[&field.name];
+            writeln!(text, "static {name} {:?} {value}", field.value_type).expect("memory");
         }
         while let Some(id) = open.pop_front() {
             match self.objects.get(&id) {
@@ -206,10 +208,10 @@ impl Dump {
                         let mut values: Vec<_> = class
                             .fields
                             .iter()
-                            .map(|(name, of)| {
-                                let (value, after) = rest.split_at(size(*of));
+                            .map(|field| {
+                                let (value, after) = rest.split_at(size(field.value_type));
                                 rest = after;
-                                (&*self.names[name], *of, value)
+                                (&*self.names[&field.name], field.value_type, value)
                             })
                             .collect();
                         // Their order is up to who dumps.

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::{Debug, LowerExp};
 
+use loadhook_hprof::{ErrorKind, Type, Visitor, number};
+
 use crate::edges::fields;
-use crate::error::{ErrorKind, Type};
-use crate::input::number;
 use crate::kept::{ENTRY, Kept};
-use crate::reader::Visitor;
 use crate::survey::Survey;
 
 /// Bytes of an array that are kept to be shown.

@@ -4,13 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::sync::Arc;
 
+use loadhook_hprof::{Error, ErrorKind, Header, Type, Visitor, number, read_available};
+
 use crate::contents::{Beginnings, Contents, StringClass, Value, shown};
 use crate::edges::fields;
-use crate::error::{Error, ErrorKind, Type};
 use crate::graph::Graph;
-use crate::input::number;
 use crate::links::Links;
-use crate::reader::{Header, Visitor, read_part};
 use crate::survey::{Survey, What};
 
 /// Strings and arrays of numbers whose contents are read; what those hold is kept in memory.
@@ -68,7 +67,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@crate::read), other than that a dump is cut off; and if it is
+    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; and if it is
     /// not the dump that the graph was made of.
     pub fn details(
         &self,
@@ -105,7 +104,7 @@ impl Graph {
             beginnings: Beginnings::new(&self.survey, ids.into_iter()),
             links: Links::new(self, pairs),
         };
-        let (end, _) = read_part(source, &mut reading)?;
+        let (end, _) = read_available(source, &mut reading)?;
         if end != self.end || !reading.links.is_same {
             let kind = ErrorKind::Changed;
             return Err(Error { kind, at: end });
@@ -203,13 +202,13 @@ impl Reading<'_> {
         let graph = self.graph;
         let dump = graph.survey.entries[class as usize].dump.as_ref();
         let mut found = Fields::default();
-        for (name, of, bits) in dump.into_iter().flat_map(|dump| &dump.statics) {
+        for field in dump.into_iter().flat_map(|dump| &dump.statics) {
             found.count += 1;
             if found.first.len() < self.most {
                 found.first.push(Field {
-                    name: self.name(*name),
-                    of: *of,
-                    value: self.value(*of, *bits),
+                    name: self.name(field.name),
+                    of: field.value_type,
+                    value: self.value(field.value_type, field.value),
                 });
             }
         }

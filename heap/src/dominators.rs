@@ -13,8 +13,10 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io;
 
-use crate::error::{Error, ErrorKind, Result};
+use loadhook_hprof::{Error, ErrorKind};
+
 use crate::graph::Graph;
+use crate::passes::Result;
 use crate::sort::{Sorted, Sorter};
 use crate::store::{Column, Store};
 use crate::survey::PRIMITIVES;

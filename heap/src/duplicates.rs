@@ -14,12 +14,13 @@ use std::sync::Arc;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
+use loadhook_hprof::{Error, ErrorKind, Type, Visitor};
+
 use crate::class_names::ClassNames;
 use crate::contents::{Beginnings, Contents, StringClass, Value};
-use crate::error::{Error, ErrorKind, Type};
 use crate::histogram::{Histogram, of_survey};
+use crate::passes::pass;
 use crate::profiler::Profiler;
-use crate::reader::{Visitor, pass};
 use crate::survey::Survey;
 
 /// Bytes that are kept of an array, and of a string.
@@ -104,7 +105,7 @@ impl Duplicates {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@crate::read), other than that a dump is cut off; and
+    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; and
     /// at the array or string for which there is not enough memory.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::error::{ErrorKind, Type};
+use loadhook_hprof::{ErrorKind, Header, Type, Visitor, number};
+
 use crate::index::Index;
-use crate::input::number;
-use crate::reader::{Header, Visitor};
 use crate::store::{Column, Store};
 use crate::survey::Survey;
 
@@ -61,8 +60,7 @@ impl<'g> Edges<'g> {
             let class = class.filter(|class| !is_root(*class));
             class_objects.push(class);
             if let (Some(dump), Some(class)) = (&entry.dump, class) {
-                let [loader, ..] = dump.refers;
-                loaded.entry(loader).or_default().push(class);
+                loaded.entry(dump.loader).or_default().push(class);
             }
         }
         let is_weak = survey.inherited(|class| is_weak(survey.internal_name(class)).then_some(()));
@@ -172,11 +170,18 @@ impl<'g> Edges<'g> {
         {
             self.begin(dump.id)?;
             self.refer_to(dump.super_id);
-            let statics = dump.statics.iter().filter(|field| field.1 == Type::Object);
-            let others = dump.refers.iter().chain(&dump.constants).copied();
-            others
-                .chain(statics.map(|field| field.2))
-                .for_each(|id| self.refer_to(id));
+            let constants = dump.constants.iter();
+            let constants = constants.map(|constant| (constant.value_type, constant.value));
+            let statics = dump.statics.iter();
+            let statics = statics.map(|field| (field.value_type, field.value));
+            for id in [dump.loader, dump.signers, dump.protection_domain] {
+                self.refer_to(id);
+            }
+            for (value_type, id) in constants.chain(statics) {
+                if value_type == Type::Object {
+                    self.refer_to(id);
+                }
+            }
         }
         self.end()
     }
@@ -208,10 +213,10 @@ pub(crate) fn fields(
             let fields = dump.into_iter().flat_map(|dump| &dump.fields);
             fields.map(move |field| (class, field))
         })
-        .map(move |(class, (name, of))| {
+        .map(move |(class, field)| {
             let offset = at;
-            at += of.size(id_size) as usize;
-            (offset, *name, *of, class)
+            at += field.value_type.size(id_size) as usize;
+            (offset, field.name, field.value_type, class)
         })
         .take_while(move |(offset, _, of, _)| offset + of.size(id_size) as usize <= bytes)
 }

@@ -7,12 +7,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{self, Read};
 
+use loadhook_hprof::{Error, ErrorKind, Root};
+
 use crate::class_names::ClassNames;
 use crate::edges::{END, Edges};
-use crate::error::{Error, ErrorKind, Result};
 use crate::histogram::{Histogram, of_survey};
 use crate::index::{Index, Objects};
-use crate::reader::{Root, pass};
+use crate::passes::{Result, pass};
 use crate::sort::{LONGEST_RUN, Sorter};
 use crate::store::{Column, Store};
 use crate::survey::{Survey, What};
@@ -59,7 +60,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@crate::read), other than that a dump is cut off; where the
+    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; where the
     /// temporary file has no room; and if the dump changed between the
     /// readings.
     pub fn read<R: Read>(

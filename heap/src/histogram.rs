@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::sync::Arc;
 
+use loadhook_hprof::{Error, Header, read};
+
 use crate::class_names::ClassNames;
-use crate::error::Error;
 use crate::layout::Model;
 use crate::profiler::LeftOut;
-use crate::reader::{Header, read};
 use crate::survey::Survey;
 
 /// Objects of a class.

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::error::Type;
+use loadhook_hprof::Type;
+
 use crate::stacks::stack_bytes;
 use crate::store::{Column, Store};
 use crate::survey::{PRIMITIVES, Survey, TYPES, What, what};

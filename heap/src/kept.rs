@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::error::ErrorKind;
+use loadhook_hprof::ErrorKind;
 
 /// Bytes of names, classes, roots, stacks and strings that are kept; large programs have a few
 /// hundred thousand names in 20 MB.

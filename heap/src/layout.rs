@@ -5,7 +5,8 @@
 //! were is seen in the dump: identifiers are addresses, and nothing is larger
 //! than the distance to what comes behind it.
 
-use crate::error::Type;
+use loadhook_hprof::Type;
+
 use crate::stacks::STACK_CHUNK;
 
 /// What the VM's options decide about the size of objects.

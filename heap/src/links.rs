@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::io::Read;
 
+use loadhook_hprof::{Error, ErrorKind, Header, Root, Type, Visitor, number, read_available};
+
 use crate::edges::fields;
-use crate::error::{Error, ErrorKind, Type};
 use crate::graph::Graph;
-use crate::input::number;
-use crate::reader::{Header, Root, Visitor, read_part};
 use crate::survey::What;
 
 impl Graph {
@@ -23,12 +22,12 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@crate::read), other than that a dump is cut off; and if it is
+    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; and if it is
     /// not the dump that the graph was made of.
     pub fn links(&self, source: impl Read, path: &[u32]) -> Result<Vec<String>, Error> {
         let pairs: Vec<(u32, u32)> = path.windows(2).map(|pair| (pair[1], pair[0])).collect();
         let mut links = Links::new(self, &pairs);
-        let (end, _) = read_part(source, &mut links)?;
+        let (end, _) = read_available(source, &mut links)?;
         if end != self.end || !links.is_same {
             let kind = ErrorKind::Changed;
             return Err(Error { kind, at: end });
@@ -38,7 +37,7 @@ impl Graph {
 
     fn loader(&self, class: u32) -> u64 {
         let dump = self.survey.entries[class as usize].dump.as_ref();
-        dump.map_or(0, |dump| dump.refers[0])
+        dump.map_or(0, |dump| dump.loader)
     }
 
     /// How a class refers to an object.
@@ -47,16 +46,17 @@ impl Graph {
             return String::new();
         };
         let statics = dump.statics.iter();
-        let mut statics = statics.filter(|field| field.1 == Type::Object && field.2 == to);
+        let mut statics =
+            statics.filter(|field| field.value_type == Type::Object && field.value == to);
         if let Some(field) = statics.next() {
-            return self.text(field.0);
+            return self.text(field.name);
         }
-        let beside = ["<loader>", "<signers>", "<protection domain>"];
-        let beside = dump.refers.iter().zip(beside).find(|(id, _)| **id == to);
-        match beside {
-            Some((_, name)) => name,
-            None if dump.super_id == to => "<superclass>",
-            None => "<constant>",
+        match to {
+            to if to == dump.loader => "<loader>",
+            to if to == dump.signers => "<signers>",
+            to if to == dump.protection_domain => "<protection domain>",
+            to if to == dump.super_id => "<superclass>",
+            _ => "<constant>",
         }
         .to_owned()
     }

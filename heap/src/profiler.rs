@@ -9,10 +9,11 @@
 
 use std::io::{self, Read};
 
-use crate::error::{Error, ErrorKind, Result, Type};
+use loadhook_hprof::{Error, ErrorKind, RootKind, Type};
+
 use crate::graph::Graph;
 use crate::histogram::Histogram;
-use crate::reader::RootKind;
+use crate::passes::Result;
 use crate::store::{Column, Store};
 use crate::survey::{Survey, What};
 

@@ -3,8 +3,7 @@
 //! A `StackChunk` (JDK 21 and later) has frames behind its fields, of which a dump says only how
 //! many words they are, and behind these a bitmap of where references can lie.
 
-use crate::error::Type;
-use crate::reader::ClassDump;
+use loadhook_hprof::{ClassDump, Type};
 
 /// The class of these objects.
 pub(crate) const STACK_CHUNK: &[u8] = b"jdk/internal/vm/StackChunk";
@@ -27,15 +26,15 @@ impl StackChunks {
         is_size: impl Fn(u64) -> bool,
     ) -> Option<StackChunks> {
         let mut at = 0;
-        for (name, of) in &dump.fields {
-            if *of == Type::Int && is_size(*name) {
+        for field in &dump.fields {
+            if field.value_type == Type::Int && is_size(field.name) {
                 return Some(StackChunks {
                     class: dump.id,
                     at,
                     bytes: [0; 2],
                 });
             }
-            at += of.size(id_size) as usize;
+            at += field.value_type.size(id_size) as usize;
         }
         None
     }
@@ -70,6 +69,8 @@ pub(crate) fn stack_bytes(words: u32, reference: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use loadhook_hprof::InstanceField;
+
     use super::*;
 
     #[test]
@@ -81,8 +82,10 @@ mod tests {
 
     #[test]
     fn what_is_no_number_of_words_is_none() {
+        let fields = [(1, Type::Object), (2, Type::Int), (3, Type::Int)];
+        let field = |(name, value_type)| InstanceField { name, value_type };
         let dump = ClassDump {
-            fields: vec![(1, Type::Object), (2, Type::Int), (3, Type::Int)],
+            fields: fields.map(field).to_vec(),
             ..ClassDump::default()
         };
         let mut chunks = StackChunks::of(&dump, 8, |name| name == 3).expect("it has one");

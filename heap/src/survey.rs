@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
+use loadhook_hprof::{ClassDump, ErrorKind, Header, LoadClass, Root, RootKind, Type, Visitor};
+
 use crate::class_names::java_name;
-use crate::error::{ErrorKind, Type};
 use crate::kept::{ENTRY, Kept, MOST_BYTES};
 use crate::layout::{Distances, Layout, Model, hidden_fields, up};
-use crate::reader::{ClassDump, Header, Root, RootKind, Visitor};
 use crate::sort::Sorter;
 use crate::stacks::{STACK_CHUNK, StackChunks, stack_bytes};
 use crate::store::Store;
@@ -317,9 +317,11 @@ impl Survey {
             let fields = || dump.into_iter().flat_map(|dump| &dump.fields);
             let is = |id: &u64, name: &[u8]| self.names.get(id).is_some_and(|text| **text == *name);
             let hidden = hidden_fields(self.internal_name(class), |name| {
-                fields().any(|field| is(&field.0, name))
+                fields().any(|field| is(&field.name, name))
             });
-            let types = fields().map(|field| field.1).chain(hidden.iter().copied());
+            let types = fields()
+                .map(|field| field.value_type)
+                .chain(hidden.iter().copied());
             layout.add(types, sizes.model.reference);
             sizes.layouts[class as usize] = Some(layout.clone());
         }
@@ -367,8 +369,8 @@ impl Survey {
                     .get(name)
                     .is_none_or(|name| !name.starts_with(b"<"))
             };
-            let fields = dump.statics.iter().filter(|field| is_field(&field.0));
-            layout.add(fields.map(|field| field.1), sizes.model.reference);
+            let fields = dump.statics.iter().filter(|field| is_field(&field.name));
+            layout.add(fields.map(|field| field.value_type), sizes.model.reference);
         }
         layout.size().into()
     }
@@ -430,7 +432,7 @@ impl Visitor for Survey {
         self.header = header;
     }
 
-    fn followed(&mut self) {
+    fn trailing_bytes(&mut self) {
         self.is_followed = true;
     }
 
@@ -440,9 +442,9 @@ impl Visitor for Survey {
         Ok(())
     }
 
-    fn load_class(&mut self, _: u32, id: u64, name: u64) -> Result<(), ErrorKind> {
+    fn load_class(&mut self, class: LoadClass) -> Result<(), ErrorKind> {
         self.kept.keep(ENTRY)?;
-        self.loaded.insert(id, name);
+        self.loaded.insert(class.class, class.name);
         Ok(())
     }
 
@@ -461,7 +463,7 @@ impl Visitor for Survey {
         Ok(())
     }
 
-    fn class(&mut self, class: ClassDump) -> Result<(), ErrorKind> {
+    fn class(&mut self, class: &ClassDump) -> Result<(), ErrorKind> {
         let index = self.entry(class.id)?;
         let is_new = self.entries[index as usize].dump.is_none();
         if is_new {
@@ -471,9 +473,9 @@ impl Visitor for Survey {
             self.see(class.id, CLASS | index, 0)?;
             if self.internal_name(index) == STACK_CHUNK {
                 let is_size = |name| self.names.get(&name).is_some_and(|name| **name == *b"size");
-                self.stack_chunks = StackChunks::of(&class, self.header.id_size, is_size);
+                self.stack_chunks = StackChunks::of(class, self.header.id_size, is_size);
             }
-            self.entries[index as usize].dump = Some(class);
+            self.entries[index as usize].dump = Some(class.clone());
         }
         Ok(())
     }

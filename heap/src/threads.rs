@@ -4,15 +4,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Read};
 use std::sync::Arc;
 
+use loadhook_hprof::{
+    ClassDump, Error, ErrorKind, Header, LoadClass, Root, RootKind, StackFrame, Type, Visitor,
+    number,
+};
+
 use crate::class_names::ClassNames;
 use crate::contents::{Beginnings, Contents, StringClass, Value};
 use crate::edges::fields;
-use crate::error::{Error, ErrorKind, Type};
 use crate::histogram::{Histogram, of_survey};
-use crate::input::number;
 use crate::kept::ENTRY;
+use crate::passes::pass;
 use crate::profiler::Profiler;
-use crate::reader::{ClassDump, FrameDump, Header, Root, RootKind, Visitor, pass};
 use crate::survey::{Sizes, Survey};
 
 /// The threads of a dump.
@@ -84,7 +87,7 @@ impl Threads {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@crate::read), other than that a dump is cut off.
+    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,
         profiler: Profiler,
@@ -197,16 +200,16 @@ impl<'s> FrameNames<'s> {
 
     fn frame(&mut self, id: u64, locals: Vec<Local>) -> Frame {
         let dump = self.stacks.frames.get(&id).copied().unwrap_or_default();
-        let class = self.stacks.classes.get(&dump.class);
-        let file = self.text(dump.file);
+        let class = self.stacks.classes.get(&dump.class_serial);
+        let file = self.text(dump.source_file);
         Frame {
             class: class
                 .and_then(|class| self.classes.of_id(*class))
                 .unwrap_or_else(|| "?".into()),
-            method: self.text(dump.method),
+            method: self.text(dump.method_name),
             file: (!file.is_empty()).then_some(file),
             line: u32::try_from(dump.line).ok().filter(|line| *line > 0),
-            is_native: dump.line == -3,
+            is_native: dump.line == StackFrame::NATIVE_METHOD,
             locals,
         }
     }
@@ -217,7 +220,7 @@ struct Stacks {
     survey: Survey,
     /// Serial number of a class to it.
     classes: HashMap<u32, u64>,
-    frames: HashMap<u64, FrameDump>,
+    frames: HashMap<u64, StackFrame>,
     /// Serial number of a stack to that of its thread, and its frames.
     stacks: BTreeMap<u32, (u32, Vec<u64>)>,
     /// The stack whose frames come.
@@ -284,34 +287,34 @@ impl Visitor for Stacks {
         self.survey.header(header);
     }
 
-    fn followed(&mut self) {
-        self.survey.followed();
+    fn trailing_bytes(&mut self) {
+        self.survey.trailing_bytes();
     }
 
     fn text(&mut self, id: u64, text: &[u8]) -> Result<(), ErrorKind> {
         self.survey.text(id, text)
     }
 
-    fn load_class(&mut self, serial: u32, id: u64, name: u64) -> Result<(), ErrorKind> {
+    fn load_class(&mut self, class: LoadClass) -> Result<(), ErrorKind> {
         self.survey.kept.keep(ENTRY)?;
-        self.classes.insert(serial, id);
-        self.survey.load_class(serial, id, name)
+        self.classes.insert(class.serial, class.class);
+        self.survey.load_class(class)
     }
 
-    fn frame(&mut self, frame: FrameDump) -> Result<(), ErrorKind> {
+    fn stack_frame(&mut self, frame: StackFrame) -> Result<(), ErrorKind> {
         self.survey.kept.keep(2 * ENTRY)?;
         self.frames.insert(frame.id, frame);
         Ok(())
     }
 
-    fn stack(&mut self, serial: u32, thread: u32) -> Result<(), ErrorKind> {
+    fn stack_trace(&mut self, serial: u32, thread: u32) -> Result<(), ErrorKind> {
         self.survey.kept.keep(ENTRY)?;
         self.stacks.insert(serial, (thread, Vec::new()));
         self.open = serial;
         Ok(())
     }
 
-    fn stack_frames(&mut self, ids: &[u8]) -> Result<(), ErrorKind> {
+    fn trace_frames(&mut self, ids: &[u8]) -> Result<(), ErrorKind> {
         self.survey.kept.keep(16 * ids.len() as u64)?;
         let id_size = self.survey.header.id_size as usize;
         let (_, frames) = self.stacks.entry(self.open).or_default();
@@ -340,7 +343,7 @@ impl Visitor for Stacks {
         Ok(())
     }
 
-    fn class(&mut self, class: ClassDump) -> Result<(), ErrorKind> {
+    fn class(&mut self, class: &ClassDump) -> Result<(), ErrorKind> {
         self.survey.class(class)
     }
 

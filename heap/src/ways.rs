@@ -2,9 +2,10 @@
 
 use std::io;
 
-use crate::error::{Error, ErrorKind, Result};
+use loadhook_hprof::{Error, ErrorKind, RootKind};
+
 use crate::graph::Graph;
-use crate::reader::RootKind;
+use crate::passes::Result;
 use crate::store::{Column, Store};
 
 /// For every object the one before it on the shortest way from a root.

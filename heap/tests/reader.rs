@@ -4,7 +4,8 @@ mod support;
 
 use std::io::Write;
 
-use loadhook_heap::{Error, ErrorKind, Histogram, Visitor, histogram, read};
+use loadhook_heap::{Error, ErrorKind, Histogram, histogram};
+use loadhook_hprof::{Visitor, read};
 use proptest::prelude::*;
 use support::Writer;
 

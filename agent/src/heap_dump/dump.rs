@@ -8,12 +8,18 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::rc::Rc;
 
+use loadhook_hprof::{
+    ClassDump, Constant, InstanceField, LONGEST_RECORD, Root, RootKind, StaticField, Type, Writer,
+};
+
 use super::Fault;
 use super::classes::{Classes, Kind, Plan, STEP, id_of};
-use super::hprof::{ID, LONGEST, NO_TRACE, OBJECT, Record, Writer, type_of};
 use super::threads::Threads;
 use crate::jvm::heap_walk::{Source, Tagged, Visitor, size_of};
 use crate::jvm::sys::Long;
+
+/// Bytes of an identifier: as many as [`size_of`] a reference.
+pub(super) const ID_SIZE: usize = 8;
 
 /// The bit of a tag whose object has its record.
 const WRITTEN: Long = 1 << 62;
@@ -64,7 +70,7 @@ struct ClassRecord {
     loader: u64,
     signers: u64,
     domain: u64,
-    constants: Vec<(u16, u64)>,
+    constants: Vec<Constant>,
     /// By the class's own fields.
     values: Vec<u64>,
     /// JVM TI's number of its own first field.
@@ -121,7 +127,7 @@ pub(super) struct Dump<'c, W: Write> {
 /// Elements that refer to nothing.
 fn nulls(out: &mut Writer<impl Write>, count: u32) -> io::Result<()> {
     for _ in 0..count {
-        out.put(&[0; ID])?;
+        out.put(&[0; ID_SIZE])?;
     }
     Ok(())
 }
@@ -172,7 +178,7 @@ impl<'c, W: Write> Dump<'c, W> {
         }
         for number in 0..self.classes.all.len() {
             if !self.dumped[number] {
-                self.class(number, &ClassRecord::default())?;
+                self.class(number, ClassRecord::default())?;
             }
         }
         let of_classes = self.classes.of_classes;
@@ -274,10 +280,8 @@ impl<'c, W: Write> Dump<'c, W> {
                     LONG => self.lengths.remove(&id).unwrap_or(0),
                     length => length,
                 };
-                let length = self.fitting(length, ID);
-                let head = Record::new(0x22).id(id).u4(NO_TRACE).u4(length);
-                let more = u64::from(length) * ID as u64;
-                self.out.begin(&head.id(id_of(class)), more)?;
+                let length = self.fitting(length, ID_SIZE);
+                self.out.begin_object_array(id, id_of(class), length)?;
                 Current::Array { next: 0, length }
             }
         };
@@ -287,7 +291,7 @@ impl<'c, W: Write> Dump<'c, W> {
     /// As many elements as a record can hold.
     fn fitting(&mut self, length: u32, size: usize) -> u32 {
         // Beside the largest head.
-        let most = ((LONGEST - 64) / size as u64) as u32;
+        let most = ((LONGEST_RECORD - 64) / size as u64) as u32;
         self.cut += u64::from(length > most);
         length.min(most)
     }
@@ -303,58 +307,52 @@ impl<'c, W: Write> Dump<'c, W> {
             }
             Current::Array { next, length } => {
                 nulls(&mut self.out, length - next)?;
-                self.out.end()?;
+                self.out.end_array()?;
                 self.written += 1;
             }
-            Current::Class { number, record } => self.class(number, &record)?,
+            Current::Class { number, record } => self.class(number, record)?,
         }
         Ok(())
     }
 
     /// Writes an object, whose values are in `fields`.
     fn instance(&mut self, id: u64, class: usize) -> io::Result<()> {
-        let head = Record::new(0x21).id(id).u4(NO_TRACE).id(id_of(class));
-        let head = head.u4(self.fields.len() as u32);
-        self.out.begin(&head, self.fields.len() as u64)?;
-        self.out.put(&self.fields)?;
-        self.out.end()
+        self.out.instance(id, id_of(class), &self.fields)
     }
 
-    fn class(&mut self, number: usize, shown: &ClassRecord) -> Result<(), Fault> {
+    fn class(&mut self, number: usize, shown: ClassRecord) -> Result<(), Fault> {
         self.dumped[number] = true;
         let class = &self.classes.all[number];
         let size = match class.kind {
             Kind::Instance => self.classes.plan(number).size,
             _ => 0,
         };
-        let mut record = Record::new(0x20)
-            .id(id_of(number))
-            .u4(NO_TRACE)
-            .id(class.superclass.map_or(0, id_of))
-            .id(shown.loader)
-            .id(shown.signers)
-            .id(shown.domain)
-            .id(0)
-            .id(0)
-            .u4(size as u32)
-            .u2(shown.constants.len() as u16);
-        for (index, id) in &shown.constants {
-            record = record.u2(*index).u1(OBJECT).id(*id);
-        }
-        for is_static in [true, false] {
-            let fields = class.fields.iter().enumerate();
-            let fields: Vec<_> = fields.filter(|(_, f)| f.is_static == is_static).collect();
-            record = record.u2(fields.len() as u16);
-            for (at, field) in fields {
-                let of = field.descriptor.first().copied().unwrap_or(b'L');
-                // Written before the heap's records.
-                record = record.id(self.out.name(&field.name)?).u1(type_of(of));
-                if is_static {
-                    record = record.value(of, shown.values.get(at).copied().unwrap_or(0));
-                }
+        let mut dump = ClassDump {
+            id: id_of(number),
+            super_id: class.superclass.map_or(0, id_of),
+            loader: shown.loader,
+            signers: shown.signers,
+            protection_domain: shown.domain,
+            instance_size: size as u32,
+            constants: shown.constants,
+            ..ClassDump::default()
+        };
+        for (at, field) in class.fields.iter().enumerate() {
+            let descriptor = field.descriptor.first().copied().unwrap_or(b'L');
+            let value_type = Type::from_descriptor(descriptor);
+            let name = self.out.name(&field.name)?;
+            if field.is_static {
+                let value = shown.values.get(at).copied().unwrap_or(0);
+                dump.statics.push(StaticField {
+                    name,
+                    value_type,
+                    value,
+                });
+            } else {
+                dump.fields.push(InstanceField { name, value_type });
             }
         }
-        Ok(self.out.heap(&record)?)
+        Ok(self.out.class(&dump)?)
     }
 
     /// Puts a value to an object's field, or to a static one of a class.
@@ -367,7 +365,7 @@ impl<'c, W: Write> Dump<'c, W> {
                 let size = size_of(slot.of);
                 let bytes = bits.to_be_bytes();
                 let place = self.fields.get_mut(slot.offset..slot.offset + size);
-                place.ok_or(NONE)?.copy_from_slice(&bytes[ID - size..]);
+                place.ok_or(NONE)?.copy_from_slice(&bytes[ID_SIZE - size..]);
                 of.is_none_or(|of| of == slot.of).then_some(()).ok_or(NONE)
             }
             Current::Class { number, .. } if !self.classes.all[*number].is_prepared => {
@@ -408,7 +406,11 @@ impl<'c, W: Write> Dump<'c, W> {
                 Ok(())
             }
             (Source::Constant(index), Current::Class { record, .. }) => {
-                record.constants.push((index as u16, to));
+                record.constants.push(Constant {
+                    index: index as u16,
+                    value_type: Type::Object,
+                    value: to,
+                });
                 Ok(())
             }
             (Source::ClassLoader, Current::Class { record, .. }) => {
@@ -430,26 +432,32 @@ impl<'c, W: Write> Dump<'c, W> {
     fn root(&mut self, source: Source, id: u64) -> Result<(), Fault> {
         // What refers to it is no object.
         self.end()?;
-        let record = match source {
-            Source::JniGlobal => Record::new(0x01).id(id).id(0),
+        let (kind, thread, frame) = match source {
+            Source::JniGlobal => (RootKind::JniGlobal, 0, u32::MAX),
             Source::JniLocal(variable) | Source::StackLocal(variable) => {
                 let thread = id_in(variable.thread_tag);
                 let (thread, frame) = self.threads.frame(&variable, thread);
-                let tag = match source {
-                    Source::JniLocal(_) => 0x02,
-                    _ => 0x03,
+                let kind = match source {
+                    Source::JniLocal(_) => RootKind::JniLocal,
+                    _ => RootKind::JavaFrame,
                 };
-                Record::new(tag).id(id).u4(thread).u4(frame)
+                (kind, thread, frame)
             }
-            Source::SystemClass => Record::new(0x05).id(id),
-            Source::Monitor => Record::new(0x07).id(id),
+            Source::SystemClass => (RootKind::StickyClass, 0, u32::MAX),
+            Source::Monitor => (RootKind::MonitorUsed, 0, u32::MAX),
             Source::Thread => {
                 let (serial, trace) = self.threads.serials(id);
-                Record::new(0x08).id(id).u4(serial).u4(trace)
+                (RootKind::ThreadObject, serial, trace)
             }
-            _ => Record::new(0xff).id(id),
+            _ => (RootKind::Unknown, 0, u32::MAX),
         };
-        Ok(self.out.heap(&record)?)
+        let root = Root {
+            id,
+            kind,
+            thread,
+            frame,
+        };
+        Ok(self.out.root(&root)?)
     }
 
     /// Writes an array of values.
@@ -467,9 +475,9 @@ impl<'c, W: Write> Dump<'c, W> {
         }
         let size = size_of(of);
         let length = self.fitting(length, size);
-        let head = Record::new(0x23).id(id).u4(NO_TRACE).u4(length);
         let bytes = length as usize * size;
-        self.out.begin(&head.u1(type_of(of)), bytes as u64)?;
+        let element = Type::from_descriptor(of);
+        self.out.begin_primitive_array(id, element, length)?;
         let elements = elements.get(..bytes).unwrap_or_default();
         if size == 1 {
             self.out.put(elements)?;
@@ -484,7 +492,7 @@ impl<'c, W: Write> Dump<'c, W> {
                 self.out.put(turned)?;
             }
         }
-        self.out.end()?;
+        self.out.end_array()?;
         self.written += 1;
         Ok(())
     }

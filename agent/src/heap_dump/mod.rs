@@ -12,19 +12,19 @@
 
 mod classes;
 mod dump;
-mod hprof;
 mod threads;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
+use loadhook_hprof::{Header, LoadClass, Writer};
 use loadhook_settings::list;
 
 use self::classes::{Classes, id_of};
-use self::dump::{Dump, Ids, Written};
-use self::hprof::Writer;
+use self::dump::{Dump, ID_SIZE, Ids, Written};
 use self::threads::Threads;
 use crate::jvm::heap_walk::Panicked;
 use crate::jvm::jni::Jni;
@@ -208,9 +208,14 @@ fn dump(
 
 fn walk(jvmti: Jvmti, jni: Jni<'_>, file: &File) -> Result<Written, Fault> {
     let classes = Classes::find(jvmti, jni, &Wanted(file))?;
-    let mut out = Writer::new(Wanted(file))?;
+    let mut out = Writer::new(Wanted(file), header())?;
     for (number, class) in classes.all.iter().enumerate() {
-        out.load_class(number as u32 + 1, id_of(number), &class.name)?;
+        let name = out.name(&class.name)?;
+        out.load_class(&LoadClass {
+            serial: number as u32 + 1,
+            class: id_of(number),
+            name,
+        })?;
         for field in &class.fields {
             out.name(&field.name)?;
         }
@@ -225,6 +230,15 @@ fn walk(jvmti: Jvmti, jni: Jni<'_>, file: &File) -> Result<Written, Fault> {
     match classes.are_unprepared(&written.partial, jvmti, jni)? {
         true => Ok(written),
         false => Err(Fault::Changed),
+    }
+}
+
+/// The header of a dump that is made now.
+fn header() -> Header {
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Header {
+        id_size: ID_SIZE as u32,
+        time_ms: since_1970.map_or(0, |time| time.as_millis() as u64),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::io::Write;
 
+use loadhook_hprof::{NO_TRACE, Writer};
+
 use super::classes::Classes;
 use super::dump::{ANNOUNCED, Ids, id_in, tag_of};
-use super::hprof::{FrameRecord, NO_TRACE, Writer};
 use super::{Fault, NO_REFERENCES};
 use crate::jvm::heap_walk::Variable;
 use crate::jvm::jni::{Jni, Reference};
@@ -149,20 +150,19 @@ fn unless_gone(error: jvmti::Error) -> Fault {
     }
 }
 
-fn record(id: u64, frame: &StackFrame, method: &Method) -> FrameRecord {
-    const UNKNOWN: i32 = -1;
-    const NATIVE: i32 = -3;
+fn record(id: u64, frame: &StackFrame, method: &Method) -> loadhook_hprof::StackFrame {
+    use loadhook_hprof::StackFrame;
     let before = method.lines.iter().filter(|line| line.0 <= frame.location);
     let line = before.max_by_key(|line| line.0).map(|line| line.1);
-    FrameRecord {
+    StackFrame {
         id,
-        name: method.name,
-        descriptor: method.descriptor,
-        file: method.file,
+        method_name: method.name,
+        method_descriptor: method.descriptor,
+        source_file: method.file,
         class_serial: method.class_serial,
         line: match frame.location {
-            ..0 => NATIVE,
-            _ => line.unwrap_or(UNKNOWN),
+            ..0 => StackFrame::NATIVE_METHOD,
+            _ => line.unwrap_or(StackFrame::UNKNOWN_LINE),
         },
     }
 }

@@ -15,7 +15,6 @@ mod source;
 mod table;
 mod threads;
 mod walk;
-mod whole;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

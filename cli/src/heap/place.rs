@@ -13,7 +13,6 @@ use loadhook_profile::printable;
 use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid};
 
-use super::whole;
 use crate::attach::{Answer, Jvm};
 use crate::output::{PRIVATE, behind_links, check_writable, say};
 
@@ -111,7 +110,7 @@ impl Place {
             Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("nothing was written"),
             opened => opened?,
         };
-        whole::check(&file)?;
+        loadhook_hprof::validate(&file)?;
         self.beside.take(&file)?;
         // Lest a crash of the machine leaves the new name and no data.
         file.sync_data()?;

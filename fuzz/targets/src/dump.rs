@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use loadhook_heap::{
-    Dominators, Duplicate, Duplicates, Error, Graph, Histogram, Profiler, Thread, Threads, Visitor,
-    Waste, histogram, read,
+    Dominators, Duplicate, Duplicates, Error, Graph, Histogram, Profiler, Thread, Threads, Waste,
+    histogram,
 };
+use loadhook_hprof::{Visitor, read};
 
 /// Objects above which dominators are not looked for in the simple way too.
 const FEW: u32 = 64;

@@ -2,8 +2,15 @@
 
 use std::cell::Cell;
 
+use loadhook_hprof::Header;
+
 use super::*;
 use crate::heap_dump::classes::Class;
+
+const HEADER: Header = Header {
+    id_size: ID_SIZE as u32,
+    time_ms: 7,
+};
 
 const A: usize = 2;
 const AS: usize = 3;
@@ -46,7 +53,7 @@ impl Shown {
 /// How a dump ends of what `show` shows.
 fn shown(show: impl FnOnce(&mut dyn Visitor)) -> Result<u64, String> {
     let (classes, threads) = (classes(), Threads::default());
-    let out = Writer::new(io::sink()).expect("nothing is written");
+    let out = Writer::new(io::sink(), HEADER).expect("nothing is written");
     let mut dump = Dump::new(&classes, &threads, Ids::new(), out);
     show(&mut dump);
     // The last one, unless there is a fault, which is told below.
@@ -145,4 +152,79 @@ fn tags_hold_identifiers_and_lengths() {
             }
         }
     }
+}
+
+/// The bytes of a dump, record by record, so that a change of the writer is seen here.
+#[test]
+fn records_are_those_of_the_format() {
+    let (classes, threads) = (classes(), Threads::default());
+    let mut bytes = Vec::new();
+    let mut out = Writer::new(&mut bytes, HEADER).expect("memory");
+    assert_eq!(out.name(b"f").expect("memory"), 1);
+    let mut dump = Dump::new(&classes, &threads, Ids::new(), out);
+    let [a, array, ints] = [A, AS, INTS].map(Shown::new);
+    assert!(refer(&mut dump, Source::JniGlobal, None, &array));
+    assert!(refer(&mut dump, Source::Element(1), Some(&array), &a));
+    assert!(refer(&mut dump, Source::Field(0), Some(&a), &a));
+    assert!(dump.primitive_field(b'I', 1, a.tagged(), 7));
+    assert!(refer(&mut dump, Source::Monitor, None, &ints));
+    assert!(dump.primitive_array(b'I', ints.tagged(), 1, &9_i32.to_ne_bytes()));
+    assert!(refer(&mut dump, Source::SystemClass, None, &a));
+    dump.finish().expect("memory");
+
+    let id = |object: &Shown| id_in(object.0.get()).to_be_bytes().to_vec();
+    let class = |number: usize| id_of(number).to_be_bytes().to_vec();
+    let u4 = |number: u32| number.to_be_bytes().to_vec();
+    let zeros = |count: usize| vec![0; count];
+    let class_dump = |number: usize, superclass: Vec<u8>, size: u32, fields: &[&[u8]]| {
+        let head = [vec![0x20], class(number), u4(1), superclass, zeros(5 * 8)];
+        // No constants.
+        [head.concat(), u4(size), zeros(2), fields.concat()].concat()
+    };
+    let name: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 1];
+    let no_fields: &[&[u8]] = &[&[0, 0], &[0, 0]];
+    let fields: &[&[u8]] = &[
+        &[0, 1],
+        name,
+        &[11],
+        &[0; 8],
+        &[0, 2],
+        name,
+        &[2],
+        name,
+        &[10],
+    ];
+    let heap = [
+        [vec![0x01], id(&array), zeros(8)].concat(),
+        [
+            vec![0x22],
+            id(&array),
+            u4(1),
+            u4(3),
+            class(AS),
+            zeros(8),
+            id(&a),
+            zeros(8),
+        ]
+        .concat(),
+        [vec![0x21], id(&a), u4(1), class(A), u4(12), id(&a), u4(7)].concat(),
+        [vec![0x07], id(&ints)].concat(),
+        [vec![0x23], id(&ints), u4(1), u4(1), vec![10], u4(9)].concat(),
+        [vec![0x05], id(&a)].concat(),
+        class_dump(0, zeros(8), 0, no_fields),
+        class_dump(1, class(0), 0, no_fields),
+        class_dump(A, class(0), 12, fields),
+        class_dump(AS, class(0), 0, no_fields),
+        class_dump(INTS, class(0), 0, no_fields),
+    ]
+    .concat();
+    let expected = [
+        b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\x07".to_vec(),
+        [vec![5, 0, 0, 0, 0], u4(12), u4(1), zeros(8)].concat(),
+        [vec![1, 0, 0, 0, 0], u4(9), name.to_vec(), b"f".to_vec()].concat(),
+        [vec![0x1c, 0, 0, 0, 0], u4(heap.len() as u32), heap].concat(),
+        [vec![0x2c, 0, 0, 0, 0], u4(0)].concat(),
+    ]
+    .concat();
+    assert_eq!(bytes, expected);
 }

@@ -1,16 +1,12 @@
-//! Bytes of a dump in order, with their position.
+//! The bytes of a dump in order, with their position.
 
-use std::io::{self, BufRead, BufReader, Read};
-
-use flate2::bufread::GzDecoder;
+use std::io::{self, Read};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::gzip::TrailingBytes;
 
-/// Bytes read at once. No record but an array's contents is longer.
+/// Bytes of the window. Only the contents of arrays are longer, which are read in parts.
 const BUFFER: usize = 1 << 20;
-
-/// The first bytes of what gzip wrote.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A source of bytes and a window into it.
 pub(crate) struct Input<R> {
@@ -18,81 +14,12 @@ pub(crate) struct Input<R> {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
-    /// Position of the buffer's first byte.
+    /// Position of the buffer's first byte in the dump.
     base: u64,
-    /// The source ended where it says itself that more has to come.
+    /// Set when the source ended in the middle of compressed data.
     is_cut_off: bool,
-    /// Other bytes follow what gzip packed.
-    pub(crate) is_followed: bool,
-}
-
-/// What unpacks itself if it is gzip's.
-pub(crate) fn unpacked<'r>(mut source: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
-    let mut first = Vec::new();
-    source.by_ref().take(2).read_to_end(&mut first)?;
-    let is_packed = first == GZIP;
-    let whole = io::Cursor::new(first).chain(source);
-    Ok(match is_packed {
-        true => {
-            let whole = BufReader::with_capacity(1 << 17, whole);
-            Box::new(Packed::Member(Box::new(GzDecoder::new(whole))))
-        }
-        false => Box::new(whole),
-    })
-}
-
-/// What gzip packed, member by member.
-enum Packed<R> {
-    Member(Box<GzDecoder<R>>),
-    End,
-    Followed,
-}
-
-/// Whether nothing follows but what fills the last block of a tape or a disk.
-fn ends_in_zeros(mut source: impl BufRead) -> io::Result<bool> {
-    loop {
-        let next = source.fill_buf()?;
-        if next.iter().any(|byte| *byte != 0) {
-            return Ok(false);
-        }
-        let length = next.len();
-        if length == 0 {
-            return Ok(true);
-        }
-        source.consume(length);
-    }
-}
-
-/// Bytes follow the last member that are none.
-#[derive(Debug, thiserror::Error)]
-#[error("other bytes follow what gzip packed")]
-struct Followed;
-
-impl<R: BufRead> Read for Packed<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self {
-                Packed::End => return Ok(0),
-                Packed::Followed => return Err(io::Error::other(Followed)),
-                Packed::Member(member) => {
-                    let read = member.read(buffer)?;
-                    if read > 0 || buffer.is_empty() {
-                        return Ok(read);
-                    }
-                }
-            }
-            if let Packed::Member(member) = std::mem::replace(self, Packed::End) {
-                let mut source = member.into_inner();
-                let next = source.fill_buf()?;
-                let begins = next.len().min(GZIP.len());
-                if begins > 0 && next[..begins] == GZIP[..begins] {
-                    *self = Packed::Member(Box::new(GzDecoder::new(source)));
-                } else if !ends_in_zeros(source)? {
-                    *self = Packed::Followed;
-                }
-            }
-        }
-    }
+    /// Set when bytes follow the compressed data that are not compressed.
+    pub(crate) has_trailing_bytes: bool,
 }
 
 impl<R: Read> Input<R> {
@@ -104,7 +31,7 @@ impl<R: Read> Input<R> {
             end: 0,
             base: 0,
             is_cut_off: false,
-            is_followed: false,
+            has_trailing_bytes: false,
         }
     }
 
@@ -119,7 +46,7 @@ impl<R: Read> Input<R> {
         Err(Error { kind, at })
     }
 
-    /// Reads on until there are `wanted` bytes in the window, or no more.
+    /// Reads until the window has `wanted` bytes or the source ends.
     fn fill(&mut self, wanted: usize) -> Result<()> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.base += self.start as u64;
@@ -130,13 +57,17 @@ impl<R: Read> Input<R> {
                 Ok(0) => break,
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A file that was packed ends within a member.
+                // A compressed file ends within a gzip member.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     self.is_cut_off = true;
                     break;
                 }
-                Err(error) if error.get_ref().is_some_and(|error| error.is::<Followed>()) => {
-                    self.is_followed = true;
+                Err(error)
+                    if error
+                        .get_ref()
+                        .is_some_and(|error| error.is::<TrailingBytes>()) =>
+                {
+                    self.has_trailing_bytes = true;
                     break;
                 }
                 Err(error) => return self.error(ErrorKind::Io(error)),
@@ -162,15 +93,15 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[from..self.start])
     }
 
-    /// The dump ends here: all that is left of it counts as read.
+    /// The dump ends too soon. Its last bytes count as read.
     #[cold]
     fn truncated<T>(&mut self, what: &'static str) -> Result<T> {
         self.start = self.end;
         self.error(ErrorKind::Truncated(what))
     }
 
-    /// At least one and at most `most` bytes, a multiple of `unit` where as
-    /// many are wanted.
+    /// The next bytes that the window has: at least one unit, at most `most` bytes, and
+    /// a multiple of `unit`. `most` is a multiple of `unit`.
     pub(crate) fn some(&mut self, most: u64, unit: usize, what: &'static str) -> Result<&[u8]> {
         if self.end - self.start < unit {
             self.fill(unit)?;
@@ -194,7 +125,7 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    /// Whether nothing is left, and nothing is missing of what was packed.
+    /// Returns whether the dump ends here. It is an error if compressed data is cut off here.
     pub(crate) fn is_at_end(&mut self) -> Result<bool> {
         if self.start == self.end {
             self.fill(1)?;
@@ -222,9 +153,10 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// Big-endian, of up to 8 bytes.
+/// A big-endian number of up to 8 bytes.
 #[inline]
-pub(crate) fn number(bytes: &[u8]) -> u64 {
+#[must_use]
+pub fn number(bytes: &[u8]) -> u64 {
     match *bytes {
         [a, b, c, d, e, f, g, h] => u64::from_be_bytes([a, b, c, d, e, f, g, h]),
         [a, b, c, d] => u64::from(u32::from_be_bytes([a, b, c, d])),

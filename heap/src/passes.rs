@@ -1,0 +1,21 @@
+//! Passes over a dump.
+
+use std::io::{self, Read};
+
+use loadhook_hprof::{Error, ErrorKind, Visitor, read_available};
+
+/// The result of reading a dump, or something made of it.
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+/// Opens a dump and reads it: the number of bytes that were read, and the error if the dump is
+/// cut off there.
+pub(crate) fn pass<R: Read>(
+    open: &impl Fn() -> io::Result<R>,
+    visitor: &mut impl Visitor,
+) -> Result<(u64, Option<Error>)> {
+    let source = open().map_err(|error| Error {
+        kind: ErrorKind::Io(error),
+        at: 0,
+    })?;
+    read_available(source, visitor)
+}

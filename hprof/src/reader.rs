@@ -1,0 +1,247 @@
+//! Reading: the records of a dump, one after the other.
+
+use std::io::Read;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::gzip::unpacked;
+use crate::input::Input;
+use crate::record::class_dump::ClassDump;
+use crate::record::header::Header;
+use crate::record::instance::InstanceHead;
+use crate::record::load_class::LoadClass;
+use crate::record::object_array::ObjectArrayHead;
+use crate::record::primitive_array::PrimitiveArrayHead;
+use crate::record::root::Root;
+use crate::record::stack_frame::StackFrame;
+use crate::record::stack_trace::StackTraceHead;
+use crate::record::utf8;
+use crate::record_input::RecordInput;
+use crate::tag::{heap, top};
+use crate::visitor::Visitor;
+
+/// Reads a dump, compressed by gzip or not, and returns the number of its bytes. It takes a
+/// megabyte of memory beside that of the visitor.
+///
+/// # Errors
+///
+/// At the first fault. If the dump is cut off ([`Error::is_truncated`]), the
+/// visitor has received all complete records before the end.
+pub fn read(source: impl Read, visitor: &mut impl Visitor) -> std::result::Result<u64, Error> {
+    let source = unpacked(source).map_err(|error| Error {
+        kind: ErrorKind::Io(error),
+        at: 0,
+    })?;
+    let mut input = Input::new(source);
+    let outcome = read_all(&mut input, visitor);
+    if input.has_trailing_bytes {
+        visitor.trailing_bytes();
+    }
+    outcome.map(|()| input.at())
+}
+
+/// Reads a dump that may be cut off: the number of bytes that were read, and
+/// the error if the dump is cut off there.
+///
+/// # Errors
+///
+/// As [`read`](fn@read), except for a dump that is cut off.
+pub fn read_available(
+    source: impl Read,
+    visitor: &mut impl Visitor,
+) -> std::result::Result<(u64, Option<Error>), Error> {
+    match read(source, visitor) {
+        Ok(bytes) => Ok((bytes, None)),
+        Err(error) if error.is_truncated() => Ok((error.at, Some(error))),
+        Err(error) => Err(error),
+    }
+}
+
+fn read_all<R: Read, V: Visitor>(input: &mut Input<R>, visitor: &mut V) -> Result<()> {
+    let header = Header::read(input)?;
+    visitor.header(header);
+    let mut reader = Reader {
+        records: RecordInput {
+            input,
+            id_size: header.id_size as usize,
+            segment_left: 0,
+        },
+        visitor,
+    };
+    reader.records()
+}
+
+struct Reader<'r, R, V> {
+    records: RecordInput<'r, R>,
+    visitor: &'r mut V,
+}
+
+impl<R: Read, V: Visitor> Reader<'_, R, V> {
+    /// Reads all records behind the header.
+    fn records(&mut self) -> Result<()> {
+        // A dump of version 1.0.1 has no segments and no end record.
+        let (mut needs_end, mut has_end) = (true, false);
+        while !self.records.input.is_at_end()? {
+            let tag = self.records.input.u1("a record")?;
+            let _time = self.records.input.u4("a record")?;
+            let length = u64::from(self.records.input.u4("a record")?);
+            has_end = tag == top::HEAP_DUMP_END;
+            match tag {
+                top::HEAP_DUMP | top::HEAP_DUMP_SEGMENT => {
+                    needs_end = tag == top::HEAP_DUMP_SEGMENT;
+                    self.records.segment_left = length;
+                    while self.records.segment_left > 0 {
+                        self.heap_record()?;
+                    }
+                }
+                _ => self.top_record(tag, length)?,
+            }
+        }
+        if needs_end && !has_end {
+            return self.records.input.error(ErrorKind::Truncated(
+                "the heap's segments, the last of which is missing",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Reads a record at the top level.
+    fn top_record(&mut self, tag: u8, length: u64) -> Result<()> {
+        let at = self.records.input.at();
+        let id_size = self.records.id_size as u64;
+        let fixed = match tag {
+            top::UTF8 => id_size,
+            top::LOAD_CLASS => LoadClass::length(id_size),
+            top::STACK_FRAME => StackFrame::length(id_size),
+            top::STACK_TRACE => StackTraceHead::LENGTH,
+            _ => 0,
+        };
+        let Some(mut rest) = length.checked_sub(fixed) else {
+            let what = "a record";
+            return self
+                .records
+                .input
+                .error(ErrorKind::BadLength { what, length });
+        };
+        match tag {
+            top::UTF8 => {
+                let (id, text, left) = utf8::read(&mut self.records, rest)?;
+                let outcome = self.visitor.text(id, text);
+                placed(outcome, at)?;
+                rest = left;
+            }
+            top::LOAD_CLASS => {
+                let class = LoadClass::read(&mut self.records)?;
+                placed(self.visitor.load_class(class), at)?;
+            }
+            top::STACK_FRAME => {
+                let frame = StackFrame::read(&mut self.records)?;
+                placed(self.visitor.stack_frame(frame), at)?;
+            }
+            top::STACK_TRACE => rest = self.stack_trace(length, rest)?,
+            _ => {}
+        }
+        self.records.input.skip(rest, "a record")
+    }
+
+    /// Reads a stack trace whose record has `length` bytes, `rest` of them behind the fixed part:
+    /// the bytes that are left behind its frames.
+    fn stack_trace(&mut self, length: u64, rest: u64) -> Result<u64> {
+        let what = "a stack";
+        let id_size = self.records.id_size;
+        let at = self.records.input.at();
+        let trace = StackTraceHead::read(&mut self.records)?;
+        let mut frames = u64::from(trace.frames) * id_size as u64;
+        let Some(behind) = rest.checked_sub(frames) else {
+            return self
+                .records
+                .input
+                .error(ErrorKind::BadLength { what, length });
+        };
+        placed(self.visitor.stack_trace(trace.serial, trace.thread), at)?;
+        while frames > 0 {
+            let ids = self.records.input.some(frames, id_size, what)?;
+            frames -= ids.len() as u64;
+            placed(self.visitor.trace_frames(ids), at)?;
+        }
+        Ok(behind)
+    }
+
+    fn heap_record(&mut self) -> Result<()> {
+        let at = self.records.input.at();
+        let what = "a heap record";
+        self.records.reserve(1, what)?;
+        let tag = self.records.input.u1(what)?;
+        match tag {
+            heap::CLASS_DUMP => {
+                let class = ClassDump::read(&mut self.records)?;
+                placed(self.visitor.class(&class), at)
+            }
+            heap::INSTANCE_DUMP => self.instance(at),
+            heap::OBJECT_ARRAY_DUMP => self.object_array(at),
+            heap::PRIMITIVE_ARRAY_DUMP => self.primitive_array(at),
+            _ => {
+                let root = Root::read(tag, at, &mut self.records)?;
+                placed(self.visitor.root(root), at)
+            }
+        }
+    }
+
+    fn instance(&mut self, at: u64) -> Result<()> {
+        let head = InstanceHead::read(&mut self.records)?;
+        let what = "an object";
+        let input = &mut self.records.input;
+        let outcome = if self.visitor.wants_fields(head.class) {
+            let fields = input.take(head.length as usize, what)?;
+            self.visitor.instance(head.id, head.class, fields)
+        } else {
+            input.skip(head.length.into(), what)?;
+            self.visitor.instance(head.id, head.class, &[])
+        };
+        placed(outcome, at)
+    }
+
+    fn object_array(&mut self, at: u64) -> Result<()> {
+        let head = ObjectArrayHead::read(&mut self.records)?;
+        let id_size = self.records.id_size;
+        let mut left = self.skip_unwanted(head.content_bytes(id_size as u32))?;
+        let outcome = self.visitor.object_array(head.id, head.class, head.length);
+        placed(outcome, at)?;
+        while left > 0 {
+            let ids = self.records.input.some(left, id_size, "an array")?;
+            left -= ids.len() as u64;
+            self.visitor.elements(ids);
+        }
+        Ok(())
+    }
+
+    fn primitive_array(&mut self, at: u64) -> Result<()> {
+        let head = PrimitiveArrayHead::read(&mut self.records, at)?;
+        let mut left = self.skip_unwanted(head.content_bytes())?;
+        let outcome = self
+            .visitor
+            .primitive_array(head.id, head.element, head.length);
+        placed(outcome, at)?;
+        while left > 0 {
+            let bytes = self.records.input.some(left, 1, "an array")?;
+            left -= bytes.len() as u64;
+            self.visitor.values(bytes);
+        }
+        Ok(())
+    }
+
+    /// Skips the contents of an array that the visitor does not want: the bytes that are left.
+    #[inline]
+    fn skip_unwanted(&mut self, contents: u64) -> Result<u64> {
+        if self.visitor.wants_contents() {
+            return Ok(contents);
+        }
+        self.records.input.skip(contents, "an array")?;
+        Ok(0)
+    }
+}
+
+/// Gives an error of the visitor the position of the record.
+#[inline]
+fn placed(outcome: std::result::Result<(), ErrorKind>, at: u64) -> Result<()> {
+    outcome.map_err(|kind| Error { kind, at })
+}

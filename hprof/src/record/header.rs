@@ -1,0 +1,48 @@
+//! The header of a dump.
+
+use std::io::{self, Read, Write};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::input::Input;
+
+/// The header of a dump, without its version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Bytes of an identifier, 4 or 8.
+    pub id_size: u32,
+    /// Time of the dump, in milliseconds since 1970.
+    pub time_ms: u64,
+}
+
+const VERSION_1_0_1: &[u8] = b"JAVA PROFILE 1.0.1\0";
+const VERSION_1_0_2: &[u8] = b"JAVA PROFILE 1.0.2\0";
+
+impl Header {
+    pub(crate) fn read<R: Read>(input: &mut Input<R>) -> Result<Header> {
+        let what = "the header";
+        match input.take(VERSION_1_0_2.len(), what) {
+            Ok(VERSION_1_0_1 | VERSION_1_0_2) => {}
+            Err(error) if !error.is_truncated() => return Err(error),
+            _ => {
+                let kind = match input.at() {
+                    0 => ErrorKind::Empty,
+                    _ => ErrorKind::NotADump,
+                };
+                return Err(Error { kind, at: 0 });
+            }
+        }
+        let id_size = input.u4(what)?;
+        if !matches!(id_size, 4 | 8) {
+            return input.error(ErrorKind::IdSize(id_size));
+        }
+        let time_ms = input.u8(what)?;
+        Ok(Header { id_size, time_ms })
+    }
+
+    /// Writes the header of version 1.0.2, which has heap segments.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(VERSION_1_0_2)?;
+        out.write_all(&self.id_size.to_be_bytes())?;
+        out.write_all(&self.time_ms.to_be_bytes())
+    }
+}

@@ -1,0 +1,12 @@
+//! The kinds of records, each with its reading and its writing.
+
+pub(crate) mod class_dump;
+pub(crate) mod header;
+pub(crate) mod instance;
+pub(crate) mod load_class;
+pub(crate) mod object_array;
+pub(crate) mod primitive_array;
+pub(crate) mod root;
+pub(crate) mod stack_frame;
+pub(crate) mod stack_trace;
+pub(crate) mod utf8;

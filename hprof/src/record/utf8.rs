@@ -1,0 +1,28 @@
+//! A name: of a class, a field, a method or a source file (`HPROF_UTF8`).
+
+use std::io::Read;
+
+use crate::error::Result;
+use crate::record_buffer::RecordBuffer;
+use crate::record_input::RecordInput;
+
+/// Bytes of a name that are read. The names of the JVM are no longer than this.
+const LONGEST: u64 = 65_535;
+
+/// Reads a name of which the record has `length` bytes: its identifier, its text, and how
+/// many bytes of the record are left.
+pub(crate) fn read<'i, R: Read>(
+    input: &'i mut RecordInput<'_, R>,
+    length: u64,
+) -> Result<(u64, &'i [u8], u64)> {
+    let what = "a name";
+    let id = input.id(what)?;
+    let taken = length.min(LONGEST);
+    let text = input.input.take(taken as usize, what)?;
+    Ok((id, text, length - taken))
+}
+
+pub(crate) fn write(id: u64, text: &[u8], out: &mut RecordBuffer) {
+    out.id(id);
+    out.slice(text);
+}

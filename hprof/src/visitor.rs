@@ -1,0 +1,141 @@
+//! The receiver of a dump's records.
+
+use crate::error::ErrorKind;
+use crate::record::class_dump::ClassDump;
+use crate::record::header::Header;
+use crate::record::load_class::LoadClass;
+use crate::record::root::Root;
+use crate::record::stack_frame::StackFrame;
+use crate::types::Type;
+
+type Result = std::result::Result<(), ErrorKind>;
+
+/// Receives the records of a dump. Methods that are not implemented ignore them. An error
+/// stops the reading.
+#[allow(unused_variables, missing_docs)]
+pub trait Visitor {
+    /// Returns whether the reader shall read field values and array elements. If not,
+    /// it skips them.
+    fn wants_contents(&self) -> bool {
+        false
+    }
+    /// Returns whether the reader shall read the field values of this class's instances.
+    fn wants_fields(&self, class: u64) -> bool {
+        self.wants_contents()
+    }
+    /// The header of the dump.
+    fn header(&mut self, header: Header) {}
+    /// A name. Only the first 64 KiB of a longer one are read; Java has none that long.
+    fn text(&mut self, id: u64, text: &[u8]) -> Result {
+        Ok(())
+    }
+    fn load_class(&mut self, class: LoadClass) -> Result {
+        Ok(())
+    }
+    fn stack_frame(&mut self, frame: StackFrame) -> Result {
+        Ok(())
+    }
+    /// A stack trace and the serial number of its thread. Its frames follow.
+    fn stack_trace(&mut self, serial: u32, thread: u32) -> Result {
+        Ok(())
+    }
+    /// The next frames of the last stack trace, from the top: whole identifiers.
+    fn trace_frames(&mut self, ids: &[u8]) -> Result {
+        Ok(())
+    }
+    fn root(&mut self, root: Root) -> Result {
+        Ok(())
+    }
+    fn class(&mut self, class: &ClassDump) -> Result {
+        Ok(())
+    }
+    /// An object that is no array. `fields` are the values of the fields that its class
+    /// declares, then those of the superclass, and so on; empty if they are not wanted.
+    fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> Result {
+        Ok(())
+    }
+    /// An array of references; `class` is the class of the array. Its elements follow if they
+    /// are wanted. If they are not, the array is reported only when it is complete.
+    fn object_array(&mut self, id: u64, class: u64, length: u32) -> Result {
+        Ok(())
+    }
+    /// The next elements of the last array of references: whole identifiers.
+    fn elements(&mut self, ids: &[u8]) {}
+    /// An array of a primitive type. Its elements follow if they are wanted. If they are not,
+    /// the array is reported only when it is complete.
+    fn primitive_array(&mut self, id: u64, element: Type, length: u32) -> Result {
+        Ok(())
+    }
+    /// The next bytes of the last array of a primitive type.
+    fn values(&mut self, bytes: &[u8]) {}
+    /// Bytes that are not compressed follow the compressed dump. They are not read.
+    fn trailing_bytes(&mut self) {}
+}
+
+/// Two visitors that share one reading of a dump. Both receive all that one of them wants.
+pub struct Both<'v, A, B>(pub &'v mut A, pub &'v mut B);
+
+impl<A: Visitor, B: Visitor> Visitor for Both<'_, A, B> {
+    fn wants_contents(&self) -> bool {
+        self.0.wants_contents() || self.1.wants_contents()
+    }
+    fn wants_fields(&self, class: u64) -> bool {
+        self.0.wants_fields(class) || self.1.wants_fields(class)
+    }
+    fn header(&mut self, header: Header) {
+        self.0.header(header);
+        self.1.header(header);
+    }
+    fn text(&mut self, id: u64, text: &[u8]) -> Result {
+        self.0.text(id, text)?;
+        self.1.text(id, text)
+    }
+    fn load_class(&mut self, class: LoadClass) -> Result {
+        self.0.load_class(class)?;
+        self.1.load_class(class)
+    }
+    fn stack_frame(&mut self, frame: StackFrame) -> Result {
+        self.0.stack_frame(frame)?;
+        self.1.stack_frame(frame)
+    }
+    fn stack_trace(&mut self, serial: u32, thread: u32) -> Result {
+        self.0.stack_trace(serial, thread)?;
+        self.1.stack_trace(serial, thread)
+    }
+    fn trace_frames(&mut self, ids: &[u8]) -> Result {
+        self.0.trace_frames(ids)?;
+        self.1.trace_frames(ids)
+    }
+    fn root(&mut self, root: Root) -> Result {
+        self.0.root(root)?;
+        self.1.root(root)
+    }
+    fn class(&mut self, class: &ClassDump) -> Result {
+        self.0.class(class)?;
+        self.1.class(class)
+    }
+    fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> Result {
+        self.0.instance(id, class, fields)?;
+        self.1.instance(id, class, fields)
+    }
+    fn object_array(&mut self, id: u64, class: u64, length: u32) -> Result {
+        self.0.object_array(id, class, length)?;
+        self.1.object_array(id, class, length)
+    }
+    fn elements(&mut self, ids: &[u8]) {
+        self.0.elements(ids);
+        self.1.elements(ids);
+    }
+    fn primitive_array(&mut self, id: u64, element: Type, length: u32) -> Result {
+        self.0.primitive_array(id, element, length)?;
+        self.1.primitive_array(id, element, length)
+    }
+    fn values(&mut self, bytes: &[u8]) {
+        self.0.values(bytes);
+        self.1.values(bytes);
+    }
+    fn trailing_bytes(&mut self) {
+        self.0.trailing_bytes();
+        self.1.trailing_bytes();
+    }
+}

@@ -1,0 +1,337 @@
+//! Writing: names, classes and stacks, then the heap in segments.
+
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+
+use crate::record::class_dump::ClassDump;
+use crate::record::header::Header;
+use crate::record::instance::InstanceHead;
+use crate::record::load_class::LoadClass;
+use crate::record::object_array::ObjectArrayHead;
+use crate::record::primitive_array::PrimitiveArrayHead;
+use crate::record::root::Root;
+use crate::record::stack_frame::StackFrame;
+use crate::record::stack_trace::StackTraceHead;
+use crate::record::utf8;
+use crate::record_buffer::RecordBuffer;
+use crate::tag::top;
+use crate::types::Type;
+
+/// Bytes of a segment. A longer heap record has a segment of its own.
+const SEGMENT: usize = 1 << 20;
+
+/// The longest heap record: the length of its segment has 32 bits.
+pub const LONGEST_RECORD: u64 = u32::MAX as u64;
+
+/// Serial number of the empty stack trace that all classes and objects refer to.
+pub const NO_TRACE: u32 = 1;
+
+/// Writes a dump of version 1.0.2.
+///
+/// Heap records are gathered in one buffer of a segment, and each is put together in one buffer
+/// that is used again: writing an object allocates nothing. Top-level records may be
+/// written at any time; they come before the heap records that are still in the buffer.
+pub struct Writer<W: Write> {
+    out: BufWriter<W>,
+    id_size: u32,
+    /// Identifiers of the names that [`Writer::name`] wrote.
+    names: HashMap<Box<[u8]>, u64>,
+    record: RecordBuffer,
+    segment: Vec<u8>,
+    /// Set while a record that has a segment of its own is written.
+    has_own_segment: bool,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the header and the stack trace [`NO_TRACE`].
+    ///
+    /// # Errors
+    ///
+    /// As all methods: if `out` takes no more.
+    pub fn new(out: W, header: Header) -> io::Result<Self> {
+        let mut out = BufWriter::new(out);
+        header.write(&mut out)?;
+        let mut writer = Writer {
+            out,
+            id_size: header.id_size,
+            names: HashMap::new(),
+            record: RecordBuffer::new(header.id_size),
+            segment: Vec::with_capacity(SEGMENT),
+            has_own_segment: false,
+        };
+        writer.stack_trace(NO_TRACE, 0, &[])?;
+        Ok(writer)
+    }
+
+    /// The identifier of a name. The name is written if it is new.
+    pub fn name(&mut self, text: &[u8]) -> io::Result<u64> {
+        if let Some(id) = self.names.get(text) {
+            return Ok(*id);
+        }
+        let id = self.names.len() as u64 + 1;
+        self.names.insert(text.into(), id);
+        self.text(id, text)?;
+        Ok(id)
+    }
+
+    /// Writes a name that has an identifier. [`Writer::name`] gives the identifiers from 1 on.
+    pub fn text(&mut self, id: u64, text: &[u8]) -> io::Result<()> {
+        self.top_record(top::UTF8, |record| utf8::write(id, text, record))
+    }
+
+    /// Writes the name and the serial number of a class.
+    pub fn load_class(&mut self, class: &LoadClass) -> io::Result<()> {
+        self.top_record(top::LOAD_CLASS, |record| class.write(NO_TRACE, record))
+    }
+
+    /// Writes a frame of a stack trace.
+    pub fn stack_frame(&mut self, frame: &StackFrame) -> io::Result<()> {
+        self.top_record(top::STACK_FRAME, |record| frame.write(record))
+    }
+
+    /// Writes a stack trace with identifiers of its frames, from the top; `thread` is a
+    /// serial number.
+    pub fn stack_trace(&mut self, serial: u32, thread: u32, frames: &[u64]) -> io::Result<()> {
+        let head = StackTraceHead {
+            serial,
+            thread,
+            frames: frames.len() as u32,
+        };
+        self.top_record(top::STACK_TRACE, |record| {
+            head.write(record);
+            frames.iter().for_each(|frame| record.id(*frame));
+        })
+    }
+
+    /// Writes a root.
+    pub fn root(&mut self, root: &Root) -> io::Result<()> {
+        self.record.clear();
+        root.write(&mut self.record);
+        self.begin(0)?;
+        self.end()
+    }
+
+    /// Writes a class. It has at most 65,535 constants, static fields and fields each.
+    pub fn class(&mut self, class: &ClassDump) -> io::Result<()> {
+        self.record.clear();
+        class.write(NO_TRACE, &mut self.record);
+        self.begin(0)?;
+        self.end()
+    }
+
+    /// Writes an object that is no array, with the values of its fields.
+    pub fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> io::Result<()> {
+        let length = u32::try_from(fields.len()).map_err(io::Error::other)?;
+        self.record.clear();
+        InstanceHead { id, class, length }.write(NO_TRACE, &mut self.record);
+        self.begin(length.into())?;
+        self.put(fields)?;
+        self.end()
+    }
+
+    /// Begins an array of references. Identifiers of its elements follow by [`Writer::put`],
+    /// then [`Writer::end_array`].
+    pub fn begin_object_array(&mut self, id: u64, class: u64, length: u32) -> io::Result<()> {
+        let head = ObjectArrayHead { id, class, length };
+        self.record.clear();
+        head.write(NO_TRACE, &mut self.record);
+        self.begin(head.content_bytes(self.id_size))
+    }
+
+    /// Begins an array of a primitive type. Its elements follow by [`Writer::put`], in big-endian
+    /// order, then [`Writer::end_array`].
+    pub fn begin_primitive_array(&mut self, id: u64, element: Type, length: u32) -> io::Result<()> {
+        let head = PrimitiveArrayHead {
+            id,
+            element,
+            length,
+        };
+        self.record.clear();
+        head.write(NO_TRACE, &mut self.record);
+        self.begin(head.content_bytes())
+    }
+
+    /// Writes the next bytes of the array that was begun: together as many as its length says.
+    pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.has_own_segment && self.segment.len() + bytes.len() > SEGMENT {
+            self.out.write_all(&self.segment)?;
+            self.segment.clear();
+            if bytes.len() >= SEGMENT {
+                return self.out.write_all(bytes);
+            }
+        }
+        self.segment.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Ends the array that was begun.
+    pub fn end_array(&mut self) -> io::Result<()> {
+        self.end()
+    }
+
+    /// Ends the dump.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.flush_segment()?;
+        self.top_record(top::HEAP_DUMP_END, |_| {})?;
+        self.out.flush()
+    }
+
+    /// Writes a record outside of segments.
+    fn top_record(&mut self, tag: u8, write: impl FnOnce(&mut RecordBuffer)) -> io::Result<()> {
+        self.record.clear();
+        write(&mut self.record);
+        write_record(&mut self.out, tag, self.record.bytes())
+    }
+
+    /// Begins with the heap record whose first part is in `record`, and of which `more` bytes
+    /// follow.
+    fn begin(&mut self, more: u64) -> io::Result<()> {
+        let length = self.record.bytes().len() as u64 + more;
+        if self.segment.len() as u64 + length > SEGMENT as u64 {
+            self.flush_segment()?;
+        }
+        if length > SEGMENT as u64 {
+            let length = u32::try_from(length).map_err(io::Error::other)?;
+            write_head(&mut self.out, top::HEAP_DUMP_SEGMENT, length)?;
+            self.has_own_segment = true;
+        }
+        // The segment has room for it, or is empty.
+        self.segment.extend_from_slice(self.record.bytes());
+        Ok(())
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if self.has_own_segment {
+            self.out.write_all(&self.segment)?;
+            self.segment.clear();
+            self.has_own_segment = false;
+        }
+        Ok(())
+    }
+
+    fn flush_segment(&mut self) -> io::Result<()> {
+        if !self.segment.is_empty() {
+            write_record(&mut self.out, top::HEAP_DUMP_SEGMENT, &self.segment)?;
+            self.segment.clear();
+        }
+        Ok(())
+    }
+}
+
+fn write_record(out: &mut impl Write, tag: u8, body: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+    write_head(out, tag, length)?;
+    out.write_all(body)
+}
+
+/// Writes tag, time and length of a top-level record.
+fn write_head(out: &mut impl Write, tag: u8, length: u32) -> io::Result<()> {
+    out.write_all(&[tag, 0, 0, 0, 0])?;
+    out.write_all(&length.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::root::RootKind;
+
+    const HEADER: Header = Header {
+        id_size: 8,
+        time_ms: 7,
+    };
+
+    /// Bodies of a dump's segments.
+    fn segments(dump: &[u8]) -> Vec<Vec<u8>> {
+        let mut rest = &dump[31..];
+        let mut segments = Vec::new();
+        while let [tag, _, _, _, _, a, b, c, d, body @ ..] = rest {
+            let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+            if *tag == top::HEAP_DUMP_SEGMENT {
+                segments.push(body[..length].to_vec());
+            }
+            rest = &body[length..];
+        }
+        assert!(rest.is_empty());
+        segments
+    }
+
+    /// Bytes before the elements of an array of bytes.
+    const HEAD: usize = 1 + 8 + 4 + 4 + 1;
+
+    #[test]
+    fn large_objects_have_segments_of_their_own() {
+        let mut dump = Vec::new();
+        let mut writer = Writer::new(&mut dump, HEADER).expect("memory");
+        let small = Root {
+            id: 7,
+            kind: RootKind::StickyClass,
+            thread: 0,
+            frame: u32::MAX,
+        };
+        writer.root(&small).expect("memory");
+        let bytes = [SEGMENT - HEAD, SEGMENT - HEAD + 1, 3 * SEGMENT + 5];
+        for more in bytes {
+            writer
+                .begin_primitive_array(1, Type::Byte, more as u32)
+                .expect("memory");
+            for byte in 0..more {
+                writer.put(&[byte as u8]).expect("memory");
+            }
+            writer.end_array().expect("memory");
+        }
+        writer
+            .begin_primitive_array(1, Type::Byte, 2 * SEGMENT as u32)
+            .expect("memory");
+        writer.put(&vec![9; 2 * SEGMENT]).expect("memory");
+        writer.end_array().expect("memory");
+        writer.root(&small).expect("memory");
+        writer.finish().expect("memory");
+        let segments = segments(&dump);
+        let lengths: Vec<usize> = segments.iter().map(Vec::len).collect();
+        let large = [
+            SEGMENT,
+            SEGMENT + 1,
+            3 * SEGMENT + 5 + HEAD,
+            2 * SEGMENT + HEAD,
+        ];
+        assert_eq!(lengths, [&[9], &large[..], &[9]].concat());
+        assert_eq!(segments[3][HEAD..][..300].last(), Some(&43));
+        assert!(segments[4][HEAD..].iter().all(|byte| *byte == 9));
+    }
+
+    /// Counts the calls.
+    struct Calls<'c>(&'c mut usize);
+
+    impl Write for Calls<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            *self.0 += 1;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn many_names_are_written_at_once() {
+        let mut calls = 0;
+        let mut writer = Writer::new(Calls(&mut calls), HEADER).expect("memory");
+        for number in 0..10_000_u32 {
+            writer.name(&number.to_be_bytes()).expect("memory");
+        }
+        writer.finish().expect("memory");
+        assert!(calls < 100, "{calls}");
+    }
+
+    #[test]
+    fn names_are_written_once() {
+        let mut dump = Vec::new();
+        let mut writer = Writer::new(&mut dump, HEADER).expect("memory");
+        let ids = [b"one", b"two", b"one"].map(|name| writer.name(name).expect("memory"));
+        assert_eq!(ids, [1, 2, 1]);
+        writer.finish().expect("memory");
+        let found = dump.windows(3).filter(|bytes| *bytes == b"one").count();
+        assert_eq!(found, 1);
+    }
+}
