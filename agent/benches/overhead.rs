@@ -15,8 +15,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use tempfile::TempDir;
 
 /// What runs beside the plain program.
@@ -99,7 +99,7 @@ impl Bench {
             let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/java");
             javac.arg(folder.join(format!("{name}.java")));
         }
-        helpers::output(&mut javac)?;
+        process::output(&mut javac)?;
         Ok(Bench { agent, scratch })
     }
 
@@ -137,7 +137,7 @@ impl Bench {
 
     /// The numbers that a program prints behind `RESULT`.
     fn numbers(&self, command: &mut Command) -> Result<Vec<f64>> {
-        let output = helpers::output(command)?;
+        let output = process::output(command)?;
         let line = output.lines().find_map(|line| line.strip_prefix("RESULT "));
         let numbers = line.with_context(|| format!("no result: {output}"))?;
         numbers
@@ -341,9 +341,9 @@ fn helpers_target() -> Result<PathBuf> {
 
 /// The classes that `com.sun.tools.javac.**` names; JFR has no wildcards.
 fn javac_classes(feature: u32) -> Result<Vec<String>> {
-    let module = loadhook_tests::corpus::jdk_classes(feature)?.join("jdk.compiler");
+    let module = loadhook_testkit::corpus::jdk_classes(feature)?.join("jdk.compiler");
     let mut names = Vec::new();
-    for file in loadhook_tests::corpus::walk(&module.join("com/sun/tools/javac"))? {
+    for file in loadhook_testkit::corpus::walk(&module.join("com/sun/tools/javac"))? {
         let name = file.strip_prefix(&module)?.with_extension("");
         names.push(name.to_string_lossy().replace('/', "."));
     }

@@ -12,8 +12,8 @@ use loadhook_agent::jvm::sys::{
     THREAD_NORM_PRIORITY, VISIT_ABORT, VISIT_OBJECTS, Value, capability, event, invoke, jni, jvmti,
     reference,
 };
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
 /// Name in the header, and place in `sys`.
 const JVMTI: &[(&str, usize)] = &[
@@ -386,8 +386,8 @@ fn check(feature: u32) -> Result<()> {
         .arg("-I")
         .arg(include.join("linux"));
     cc.arg("-o").arg(&program).arg(&source);
-    helpers::output(&mut cc).context("a C compiler is needed, as for linking Rust")?;
-    helpers::output(&mut Command::new(&program)).map(drop)
+    process::output(&mut cc).context("a C compiler is needed, as for linking Rust")?;
+    process::output(&mut Command::new(&program)).map(drop)
 }
 
 #[test]

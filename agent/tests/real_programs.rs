@@ -10,8 +10,8 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::{paths, tomcat};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{paths, tomcat};
 use tempfile::TempDir;
 
 mod support;

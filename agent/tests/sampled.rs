@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::{Amount, Frame, Site, ThreadKind};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
 mod support;
 use support::marks::{allocations, by_mark, marks};
@@ -414,7 +414,7 @@ fn other_agents(feature: u32) -> Result<()> {
         .arg("-o")
         .arg(&library)
         .arg(&source);
-    helpers::output(&mut cc).context("a C compiler is needed, as for linking Rust")?;
+    process::output(&mut cc).context("a C compiler is needed, as for linking Rust")?;
     let other = format!("-agentpath:{}", library.display());
     let file = folder.path().join("profile.pb.gz");
     let run = |first: bool, options: &str| -> Result<(String, bool)> {

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::analysis::figures;
 use loadhook_profile::format::pprof;
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{paths, process};
 
 /// What `Times.java` prints and its profile.
 fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
@@ -15,16 +15,16 @@ fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Times.java");
     let mut javac = Jdk::find(17)?.javac()?;
     javac.args(["-g", "-d"]).arg(folder.path()).arg(source);
-    helpers::output(&mut javac)?;
+    process::output(&mut javac)?;
     let file = folder.path().join("profile.pb.gz");
     let mut java = Jdk::find(feature)?.java();
     java.arg(format!(
         "-agentpath:{}=all=true,include=Times,{options},file={}",
-        helpers::agent()?.display(),
+        paths::agent_library()?.display(),
         file.display()
     ));
     java.arg("-cp").arg(folder.path()).arg("Times");
-    let output = helpers::output(&mut java)?;
+    let output = process::output(&mut java)?;
     let twin = output.lines().find_map(|line| line.strip_prefix("twin "));
     let twin = twin.context("no twin")?.trim().parse()?;
     Ok((twin, pprof::read(&std::fs::read(&file)?[..])?))

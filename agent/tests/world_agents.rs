@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
-use world::{Program, Ran, agent, classes, compiled, expect, read};
+use world::{Program, Ran, agent_library, classes, compiled, expect, read};
 
 mod world;
 
@@ -48,7 +48,7 @@ fn asm_agent(folder: &Path) -> Result<PathBuf> {
     )?;
     let mut tool = Jdk::find(17)?.tool("jar")?;
     tool.arg("cfm").arg(&jar).arg(&manifest);
-    helpers::output(tool.arg("-C").arg(classes).arg("."))?;
+    process::output(tool.arg("-C").arg(classes).arg("."))?;
     Ok(jar)
 }
 
@@ -58,7 +58,7 @@ fn run(program: &Program, before: &[String], ours: bool, after: &[String]) -> Re
     let mut java = program.java();
     java.args(before).args(ours).args(after);
     java.args(&program.jvm).args(&program.main);
-    Ok(helpers::finish(java.current_dir(program.folder()))?.into())
+    Ok(process::finish(java.current_dir(program.folder()))?.into())
 }
 
 /// What the program prints; JDK 11's recorder names its process.
@@ -213,9 +213,9 @@ fn a_debugger_beside_ours_on_25() -> Result<()> {
 fn ours_twice(feature: u32) -> Result<()> {
     let program = work(feature)?;
     let copy = program.folder().join("libother.so");
-    fs::copy(agent()?, &copy)?;
+    fs::copy(agent_library()?, &copy)?;
     let plain = program.plain()?;
-    for second in [agent()?, copy] {
+    for second in [agent_library()?, copy] {
         let other = program.folder().join("other.pb.gz");
         let mut java = program.java();
         java.arg(program.agent_option()?);
@@ -225,7 +225,7 @@ fn ours_twice(feature: u32) -> Result<()> {
             other.display()
         ));
         java.args(&program.jvm).args(&program.main);
-        let ran: Ran = helpers::finish(&mut java)?.into();
+        let ran: Ran = process::finish(&mut java)?.into();
         ensure!(
             ran.stdout == plain.stdout && ran.code == plain.code,
             "{}: {ran}",

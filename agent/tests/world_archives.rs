@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
 use world::{Program, Ran, classes, expect};
 
@@ -29,7 +29,7 @@ fn archived(feature: u32) -> Result<Program> {
     let jar = program.folder().join("archived.jar");
     let mut tool = Jdk::find(17)?.tool("jar")?;
     tool.arg("cf").arg(&jar).arg("-C").arg(classes("archived")?);
-    helpers::output(tool.arg("."))?;
+    process::output(tool.arg("."))?;
     program.jvm = vec!["-cp".to_owned(), jar.display().to_string()];
     // One class is not instrumented, so that it can come from an archive.
     Ok(program.options("all=true,quiet=true,exclude=Archived$Aside"))
@@ -50,7 +50,7 @@ fn logged(program: &Program, agent: bool, options: &[&str]) -> Result<(Ran, Sour
     }
     java.args(options)
         .arg(format!("-Xlog:class+load:file={}", log.display()));
-    let ran: Ran = helpers::finish(java.args(&program.jvm).args(&program.main))?.into();
+    let ran: Ran = process::finish(java.args(&program.jvm).args(&program.main))?.into();
     let text = fs::read_to_string(&log).with_context(|| ran.to_string())?;
     fs::remove_file(&log)?;
     let mut sources = Sources {
@@ -136,7 +136,7 @@ fn the_default_archive_stays_in_use_on_25() -> Result<()> {
 fn made(program: &Program, option: &str, file: &Path) -> Result<PathBuf> {
     let mut java = program.java();
     java.arg(format!("{option}={}", file.display()));
-    let ran: Ran = helpers::finish(java.args(&program.jvm).args(&program.main))?.into();
+    let ran: Ran = process::finish(java.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         file.is_file(),
         "JDK {} made no {}: {ran}",

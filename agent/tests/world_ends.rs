@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use loadhook_tests::helpers;
+use loadhook_testkit::process;
 use world::{Program, Ran, classes, expect, read, without_options};
 
 mod world;
@@ -32,7 +32,7 @@ fn signalled(program: &Program, signal: &str) -> Result<Ran> {
     ensure!(Command::new("sh").args(["-c", &kill]).status()?.success());
     let mut stdout = stdout.lines().collect::<Result<Vec<_>, _>>()?;
     stdout.insert(0, line.trim_end().to_owned());
-    let output = helpers::end(child)?;
+    let output = process::end(child)?;
     Ok(Ran {
         stdout: stdout.join("\n"),
         ..output.into()
@@ -102,10 +102,10 @@ fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
     let mut command = program.java();
     command.arg(format!(
         "-agentpath:{}=all=true,quiet=true,file={}",
-        world::agent()?.display(),
+        world::agent_library()?.display(),
         file.display()
     ));
-    let observed: Ran = helpers::finish(command.args(&program.jvm).args(&program.main))?.into();
+    let observed: Ran = process::finish(command.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         observed.stdout == plain.stdout && observed.code == plain.code,
         "plain {plain}\n{}: {observed}",
@@ -164,7 +164,7 @@ fn a_noted_name_is_not_taken_again() -> Result<()> {
             program.agent_option()?,
             manifest.display()
         ));
-        Ok(helpers::finish(command.args(&program.jvm).args(&program.main))?.into())
+        Ok(process::finish(command.args(&program.jvm).args(&program.main))?.into())
     };
     for more in ["", ",snapshot-every=100ms"] {
         let ran = with_list(&manifest, more)?;
@@ -204,10 +204,10 @@ fn the_file_is_tried_again_at_the_end() -> Result<()> {
     let file = link.join("profile");
     command.arg(format!(
         "-agentpath:{}=all=true,quiet=true,file={}",
-        world::agent()?.display(),
+        world::agent_library()?.display(),
         file.display()
     ));
-    let ran: Ran = helpers::finish(command.args(&program.jvm).args(&program.main))?.into();
+    let ran: Ran = process::finish(command.args(&program.jvm).args(&program.main))?.into();
     ensure!(
         ran.stdout == "ready\ntrue\n" && ran.code == Some(0),
         "{ran}"
@@ -255,7 +255,7 @@ fn a_full_disk_is_told() -> Result<()> {
             char::from(b'a' + (state >> 24) as u8 % 26)
         })
         .collect();
-    let ran: Ran = helpers::finish(command.arg(noise))?.into();
+    let ran: Ran = process::finish(command.arg(noise))?.into();
     ensure!(ran.stdout == "ready\n" && ran.code == Some(4), "{ran}");
     let told: Vec<&str> = ran.stderr.lines().collect();
     ensure!(

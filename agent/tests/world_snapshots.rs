@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use loadhook_tests::helpers::{self, PATIENCE};
+use loadhook_testkit::process::{self, PATIENCE};
 use world::{Program, Ran, calls, classes, expect, read};
 
 mod world;
@@ -144,7 +144,7 @@ fn exits(feature: u32) -> Result<()> {
         let mut child = start(&program)?;
         let followed = follow(&program, snapshots);
         drop(child.stdin.take());
-        let ran: Ran = helpers::end(child)?.into();
+        let ran: Ran = process::end(child)?.into();
         followed?;
         ensure!(ran.code == Some(9) && ran.stdout == "ready\n", "{ran}");
         ensure!(!ran.stderr.contains("loadhook"), "{ran}");
@@ -192,7 +192,7 @@ fn a_snapshot_is_tried_again() -> Result<()> {
     );
     command.arg(format!(
         "-agentpath:{}={options}",
-        world::agent()?.display()
+        world::agent_library()?.display()
     ));
     command.args(&program.jvm).args(&program.main);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -206,7 +206,7 @@ fn a_snapshot_is_tried_again() -> Result<()> {
     }
     let written = read(&file);
     drop(child.stdin.take());
-    let ran: Ran = helpers::end(child)?.into();
+    let ran: Ran = process::end(child)?.into();
     written?;
     ensure!(ran.code == Some(9), "{ran}");
     let told = ran

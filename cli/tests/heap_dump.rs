@@ -13,7 +13,7 @@ use common::held::{
     Held, begun, classes, dump, has, is_whole, names, needs_root, outcome, send, spawned, until,
 };
 use common::{done, folder, loadhook, mode};
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::Signal;

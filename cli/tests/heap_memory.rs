@@ -11,8 +11,8 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 use common::{done, folder, loadhook, most_memory};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use serde_json::Value;
 
 /// What reading may take, in MB.
@@ -59,14 +59,14 @@ fn check(feature: u32) -> Result<()> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/heap/Many.java");
     let mut javac = Jdk::find(17)?.javac()?;
     javac.args(["--release", "11", "-d"]).arg(folder.path());
-    helpers::output(javac.arg(source))?;
+    process::output(javac.arg(source))?;
     let mut java = Jdk::find(feature)?.java();
     java.args(["-Xmx2g", "-cp"]).arg(folder.path());
     java.arg("heap.Many")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
     let mut program = java.spawn()?;
-    let _limit = helpers::limit(&program);
+    let _limit = process::limit(&program);
     let mut line = String::new();
     BufReader::new(program.stdout.take().context("piped")?).read_line(&mut line)?;
     ensure!(line == "waiting\n", "{line}");

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use common::{done, folder, loadhook};
-use loadhook_tests::browser::{run, run_in};
+use loadhook_testkit::browser::{run, run_in};
 use support::{OBJECT, Writer};
 
 const THREAD: u64 = 0x140;

@@ -16,7 +16,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
-use loadhook_tests::helpers;
+use loadhook_testkit::process;
 use support::Writer;
 
 /// A dump without an object.
@@ -112,7 +112,7 @@ fn a_pipe_can_be_read_once() {
         // Refused before all is written, perhaps.
         let _ = input.write_all(&nothing());
         drop(input);
-        let output = helpers::end(child).expect("it ends");
+        let output = process::end(child).expect("it ends");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), works, "{said}");
         let refusal = "/dev/stdin: not a regular file; heap dumps are read more than once, so save it to a file first";
@@ -248,7 +248,7 @@ fn address_space(folder: &Path) -> u64 {
     input.write_all(&dump).expect("it reads");
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it lives");
     drop(input);
-    helpers::end(child).expect("it ends");
+    process::end(child).expect("it ends");
     let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
     let size = size.and_then(|size| size.split_whitespace().next()?.parse().ok());
     size.expect("a number")

@@ -19,7 +19,7 @@ use common::held::{
 use common::{done, folder, loadhook, mode};
 use loadhook_heap::{Graph, histogram};
 use loadhook_hprof::{ClassDump, ErrorKind, LoadClass, Root, RootKind, Type, Visitor, read};
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
 use rustix::process::Signal;
 
 const WALK: &[&str] = &["--via", "jvmti"];

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use loadhook_tests::helpers;
+use loadhook_testkit::process;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -21,7 +21,7 @@ fn command(arguments: &[&str]) -> Command {
 }
 
 fn inspect(arguments: &[&str]) -> Output {
-    helpers::finish(&mut command(arguments)).unwrap()
+    process::finish(&mut command(arguments)).unwrap()
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -125,7 +125,7 @@ fn compares_in_the_width_asked_for() {
     let other = TRIVIAL.replace("Trivial", "LoopAtZero");
     for columns in ["80", "160"] {
         let mut command = command(&[TRIVIAL, "--diff", &other]);
-        let output = helpers::finish(command.env("COLUMNS", columns)).unwrap();
+        let output = process::finish(command.env("COLUMNS", columns)).unwrap();
         let width = |line: &str| line.chars().count();
         let widest = text(&output.stdout).lines().map(width).max();
         let columns: usize = columns.parse().unwrap();
@@ -147,7 +147,7 @@ fn a_reader_that_has_enough_is_no_error() {
         .spawn()
         .unwrap();
     drop(child.stdout.take());
-    let output = helpers::end(child).unwrap();
+    let output = process::end(child).unwrap();
     assert!(output.status.success());
     assert_eq!(text(&output.stderr), "");
 }

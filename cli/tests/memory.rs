@@ -11,7 +11,7 @@ use std::path::Path;
 
 use anyhow::{Result, ensure};
 use common::{folder, loadhook, most_memory};
-use loadhook_tests::corpus;
+use loadhook_testkit::corpus;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use common::{calls, done, folder, loadhook, profiles, read};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
 /// Releases of which the archive has classes; the first ones lie at its root.
 const RELEASES: [u32; 4] = [8, 9, 11, 17];
@@ -66,13 +66,13 @@ fn jar(folder: &Path) -> Result<()> {
             fs::write(sources.join(name), text)?;
             javac.arg(sources.join(name));
         }
-        helpers::output(&mut javac)?;
+        process::output(&mut javac)?;
         if release != 8 {
             jar.args(["--release", &number]);
         }
         jar.args(["-C", &classes, "."]);
     }
-    helpers::output(&mut jar)?;
+    process::output(&mut jar)?;
     Ok(())
 }
 
@@ -104,7 +104,7 @@ fn each_version_is_rewritten_and_counts() -> Result<()> {
                 .arg("-Xverify:all")
                 .arg(format!("-Djdk.util.jar.version={release}"))
                 .args(place);
-            let out = helpers::output(&mut java)?;
+            let out = process::output(&mut java)?;
             ensure!(out == format!("release {release}\n"), "{out}");
             let files = profiles(folder.path());
             let [file] = &files[..] else {

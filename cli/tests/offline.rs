@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use common::{calls, classes, done, folder, loadhook, profiles, read};
 use loadhook_profile::{Profile, Timing};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use zip::write::SimpleFileOptions;
 
 const JDKS: [u32; 2] = [17, 25];
@@ -24,7 +24,7 @@ fn sources(part: &str) -> PathBuf {
 
 /// The files below a folder, as a list of arguments.
 fn java_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    loadhook_tests::corpus::files(folder, "java")
+    loadhook_testkit::corpus::files(folder, "java")
 }
 
 fn rewrite(folder: &Path, arguments: &[&str]) {
@@ -40,7 +40,7 @@ fn run(feature: u32, folder: &Path, arguments: &[&str]) -> Result<(String, Vec<P
         fs::remove_file(folder.join(old))?;
     }
     let mut java = Jdk::find(feature)?.java();
-    let out = helpers::output(java.current_dir(folder).args(arguments))?;
+    let out = process::output(java.current_dir(folder).args(arguments))?;
     let found = profiles(folder);
     Ok((
         out,
@@ -57,7 +57,7 @@ fn modules(folder: &Path, with_descriptions: bool) -> Result<()> {
     }
     let is_wanted = |file: &PathBuf| with_descriptions || !file.ends_with("module-info.java");
     let files = java_files(&sources("modules"))?;
-    helpers::output(javac.args(files.into_iter().filter(is_wanted)))?;
+    process::output(javac.args(files.into_iter().filter(is_wanted)))?;
     Ok(())
 }
 
@@ -67,7 +67,7 @@ fn jar(folder: &Path, name: &str, of: &Path) -> Result<()> {
     let mut jar = Jdk::find(17)?.tool("jar")?;
     jar.current_dir(folder)
         .args(["--create", "--file", name, "-C"]);
-    helpers::output(jar.arg(of).arg("."))?;
+    process::output(jar.arg(of).arg("."))?;
     Ok(())
 }
 
@@ -118,7 +118,7 @@ fn a_jar_counts_by_itself() -> Result<()> {
     let mut tool = Jdk::find(17)?.tool("jar")?;
     tool.current_dir(folder.path())
         .args(["--create", "--file", "shop.jar", "--main-class"]);
-    helpers::output(tool.arg("shop.Shop").arg("-C").arg(classes()).arg("."))?;
+    process::output(tool.arg("shop.Shop").arg("-C").arg(classes()).arg("."))?;
     rewrite(folder.path(), &["shop.jar", "-o", "counted.jar"]);
     for feature in JDKS {
         let (plain, none) = run(feature, folder.path(), &["-jar", "shop.jar", "serve"])?;
@@ -231,11 +231,11 @@ fn automatic_modules_start_together() -> Result<()> {
         let mut tool = jdk.tool("jar")?;
         tool.current_dir(folder.path());
         tool.args(["--create", "--file", &name, "--manifest", "mf"]);
-        helpers::output(tool.args(["-C", module, "."]))?;
+        process::output(tool.args(["-C", module, "."]))?;
     }
     let mut javac = jdk.javac()?;
     javac.arg("-cp").arg(at("app")).arg("-d").arg(at("start"));
-    helpers::output(javac.args(java_files(&sources("plain"))?))?;
+    process::output(javac.args(java_files(&sources("plain"))?))?;
     jar(folder.path(), "start.jar", &at("start"))?;
     rewrite(
         folder.path(),
@@ -378,13 +378,13 @@ fn images_are_linked_of_rewritten_modules() -> Result<()> {
             let mut jlink = Jdk::find(feature)?.tool("jlink")?;
             jlink.current_dir(folder.path());
             jlink.args(["--module-path", path, "--add-modules", "app", "--output"]);
-            helpers::output(jlink.arg(&image))?;
+            process::output(jlink.arg(&image))?;
             for old in profiles(folder.path()) {
                 fs::remove_file(folder.path().join(old))?;
             }
             let mut java = std::process::Command::new(image.join("bin/java"));
             java.current_dir(folder.path()).args(["-m", "app/app.Main"]);
-            let out = helpers::output(&mut java)?;
+            let out = process::output(&mut java)?;
             ensure!(out == "sum 501500 in module app and module lib\n", "{out}");
             let found = profiles(folder.path());
             let found: Vec<Profile> = found
@@ -408,7 +408,7 @@ fn hashes_and_indexes_do_not_keep_it_from_starting() -> Result<()> {
     tool.current_dir(folder.path())
         .args(["--create", "--file", "lib.jar"]);
     tool.args(["--hash-modules", "app", "--module-path", "."]);
-    helpers::output(tool.args(["-C", "modules/lib", "."]))?;
+    process::output(tool.args(["-C", "modules/lib", "."]))?;
     rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
     // Also of a module that stays otherwise.
     let args = [
@@ -445,10 +445,10 @@ fn hashes_and_indexes_do_not_keep_it_from_starting() -> Result<()> {
         tool.current_dir(folder.path())
             .args(["--create", "--file", &name]);
         tool.args(more.iter().flat_map(|manifest| ["--manifest", manifest]));
-        helpers::output(tool.args(["-C", "modules", part]))?;
+        process::output(tool.args(["-C", "modules", part]))?;
     }
     let mut tool = jdk.tool("jar")?;
-    helpers::output(tool.current_dir(folder.path()).args(["-i", "app2.jar"]))?;
+    process::output(tool.current_dir(folder.path()).args(["-i", "app2.jar"]))?;
     let args = ["rewrite", "--all", "app2.jar", "lib2.jar", "-o", "out2"];
     done(&mut loadhook(folder.path(), &args)).expect(0, "", &["INDEX.LIST removed: app2.jar"]);
     for feature in JDKS {
@@ -474,7 +474,7 @@ fn sealed_archives_start_beside_others() -> Result<()> {
         jar.current_dir(folder.path());
         let name = format!("{part}.jar");
         jar.args(["--create", "--file", &name, "--manifest", "sealed.mf"]);
-        helpers::output(jar.args(["-C", part, "."]))?;
+        process::output(jar.args(["-C", part, "."]))?;
     }
     rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
     for feature in JDKS {
@@ -497,7 +497,7 @@ fn an_archive_with_libraries_starts() -> Result<()> {
         .arg("-d")
         .arg(folder.path().join("boot"))
         .args(java_files(&sources("boot"))?);
-    helpers::output(&mut javac)?;
+    process::output(&mut javac)?;
     fs::create_dir(folder.path().join("l"))?;
     fs::rename(
         folder.path().join("modules/lib"),
@@ -519,7 +519,7 @@ fn an_archive_with_libraries_starts() -> Result<()> {
     )?;
     for (root, prefix) in [("boot", ""), ("modules", "BOOT-INF/classes/")] {
         let root = folder.path().join(root);
-        for class in loadhook_tests::corpus::files(&root, "class")? {
+        for class in loadhook_testkit::corpus::files(&root, "class")? {
             let name = format!("{prefix}{}", class.strip_prefix(&root)?.display());
             add(&name, packed, &fs::read(&class)?)?;
         }

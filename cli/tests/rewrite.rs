@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use common::{classes, done, folder, loadhook};
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::{corpus, helpers};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{corpus, process};
 use zip::write::SimpleFileOptions;
 
 /// A jar of the program's classes, made by the JDK's own tool.
@@ -20,7 +20,7 @@ fn jar(folder: &Path, name: &str) -> Result<PathBuf> {
     let jar = folder.join(name);
     let mut tool = Jdk::find(17)?.tool("jar")?;
     tool.arg("--create").arg("--file").arg(&jar);
-    helpers::output(
+    process::output(
         tool.args(["--main-class", "shop.Shop", "-C"])
             .arg(classes())
             .arg("."),
@@ -87,10 +87,10 @@ fn signed_archives_are_refused_or_stripped() -> Result<()> {
         "-dname",
         "CN=a",
     ]);
-    helpers::output(keytool.args(secrets).current_dir(folder.path()))?;
+    process::output(keytool.args(secrets).current_dir(folder.path()))?;
     let mut jarsigner = jdk.tool("jarsigner")?;
     jarsigner.args(secrets).arg(&signed).arg("a");
-    helpers::output(jarsigner.current_dir(folder.path()))?;
+    process::output(jarsigner.current_dir(folder.path()))?;
     let before = fs::read(&signed)?;
 
     let refused = ["rewrite", "signed.jar", "-o", "signed.jar"];
@@ -118,7 +118,7 @@ fn signed_archives_are_refused_or_stripped() -> Result<()> {
     ensure!(manifest.contains("Main-Class: shop.Shop"), "{manifest}");
     ensure!(!manifest.contains("Digest"), "{manifest}");
     ensure!(entry(&out, "META-INF/A.SF").is_err());
-    let verify = helpers::output(jdk.tool("jarsigner")?.arg("-verify").arg(&out))?;
+    let verify = process::output(jdk.tool("jarsigner")?.arg("-verify").arg(&out))?;
     ensure!(verify.contains("jar is unsigned"), "{verify}");
 
     // Where nothing changes, the signature is as good as before.
@@ -343,7 +343,7 @@ fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
             let mut child = loadhook(folder.path(), &args)
                 .stdin(Stdio::null())
                 .spawn()?;
-            let _limit = helpers::limit(&child);
+            let _limit = process::limit(&child);
             let ended = loop {
                 let written = beside(folder.path())?;
                 if wanted.is_none_or(|wanted| written.is_some_and(|written| written >= wanted)) {
@@ -393,7 +393,7 @@ fn an_interrupt_leaves_nothing_behind() -> Result<()> {
         let pid = child.id().to_string();
         let mut kill = std::process::Command::new("kill");
         ensure!(kill.args(["-INT", &pid]).status()?.success());
-        let code = helpers::end(child)?.status.code();
+        let code = process::end(child)?.status.code();
         match code {
             Some(130) => {
                 ensure!(names(folder.path())? == ["a.jar"], "something is left");
@@ -427,7 +427,7 @@ fn inputs_are_what_they_begin_with() -> Result<()> {
     fs::write(path("app.jmod"), b"JM\x01\x00PK\x03\x04")?;
     rewrite("app.jmod").expect(1, "", &["app.jmod: a JMOD file"]);
     // Nobody will ever write to it.
-    helpers::output(std::process::Command::new("mkfifo").arg(path("pipe.jar")))?;
+    process::output(std::process::Command::new("mkfifo").arg(path("pipe.jar")))?;
     rewrite("pipe.jar").expect(
         1,
         "",

@@ -16,8 +16,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, ensure};
 use common::{classes, done, folder, loadhook};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
 /// What a name in a folder stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -297,7 +297,7 @@ fn an_interrupt_leaves_no_half_folder() -> Result<()> {
                 .status()?
                 .success()
         );
-        match helpers::end(child)?.status.code() {
+        match process::end(child)?.status.code() {
             Some(130) => {
                 ensure!(
                     names(folder.path())? == ["app", "outside"],

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use common::{calls, classes, done, folder, loadhook, profiles, read};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
 /// The program, rewritten into `counted` in a folder.
 fn rewrite(folder: &Path, from: &Path) -> Result<()> {
@@ -141,7 +141,7 @@ fn several_trackers_stay_apart() -> Result<()> {
              }
          }",
     )?;
-    helpers::output(Jdk::find(17)?.javac()?.arg(&source))?;
+    process::output(Jdk::find(17)?.javac()?.arg(&source))?;
     let arguments = [
         "run",
         "--all",
@@ -245,7 +245,7 @@ fn hidden_classes_count_alike_here_and_there() -> Result<()> {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../agent/tests/java/Hidden.java");
     let mut javac = Jdk::find(17)?.javac()?;
     javac.args(["--release", "11", "-nowarn", "-d"]);
-    helpers::output(javac.arg(path.join("plain")).arg(source))?;
+    process::output(javac.arg(path.join("plain")).arg(source))?;
     rewrite(path, &path.join("plain"))?;
     let java = ["-cp", "plain", "Hidden", "copies"];
     let mut run = loadhook(path, &["run", "--all", "-o", "run.pb.gz", "--", "java"]);

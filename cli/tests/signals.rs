@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::held::until;
 use common::{Done, classes, ended, folder, in_environment, loadhook, run};
-use loadhook_tests::helpers;
+use loadhook_testkit::process;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -39,13 +39,13 @@ fn waiting(command: &mut Command, then: impl FnOnce(&Child)) -> Done {
     command.process_group(0);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut loadhook = command.spawn().expect("it starts");
-    let _limit = helpers::limit(&loadhook);
+    let _limit = process::limit(&loadhook);
     let mut line = String::new();
     let out = loadhook.stdout.take().expect("piped");
     BufReader::new(out).read_line(&mut line).expect("a line");
     assert_eq!(line, "waiting\n");
     then(&loadhook);
-    ended(helpers::end(loadhook).expect("it ends"))
+    ended(process::end(loadhook).expect("it ends"))
 }
 
 /// The JVM that `loadhook` started.
@@ -143,7 +143,7 @@ fn terminal(folder: &Path, line: &str) -> (Child, impl BufRead + use<>) {
     command.arg("/dev/null").stdin(Stdio::piped());
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut script = command.spawn().expect("script of bsdutils is installed");
-    let _limit = helpers::limit(&script);
+    let _limit = process::limit(&script);
     let mut out = BufReader::new(script.stdout.take().expect("piped"));
     let mut line = String::new();
     while !line.contains("waiting") {
@@ -157,12 +157,12 @@ fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
     let folder = folder();
     let line = line_of(&run(folder.path(), &[], &["wait"]));
     let (mut script, mut out) = terminal(folder.path(), &line);
-    let _limit = helpers::limit(&script);
+    let _limit = process::limit(&script);
     end(&mut script);
     // The terminal has both streams.
     let mut shown = String::new();
     out.read_to_string(&mut shown).expect("UTF-8");
-    let mut done = ended(helpers::end(script).expect("it ends"));
+    let mut done = ended(process::end(script).expect("it ends"));
     done.err = shown;
     done
 }
@@ -217,7 +217,7 @@ fn a_closed_terminal_is_told_once() {
         let all = folder.path().join("all");
         let killed = Instant::now();
         while !all.exists() {
-            assert!(killed.elapsed() < helpers::PATIENCE, "{line}");
+            assert!(killed.elapsed() < process::PATIENCE, "{line}");
             std::thread::sleep(Duration::from_millis(50));
         }
         let told = std::fs::read_to_string(all).expect("readable");

@@ -11,8 +11,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use common::{classes, done, folder, loadhook};
-use loadhook_tests::corpus;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::corpus;
+use loadhook_testkit::jdk::Jdk;
 use zip::write::SimpleFileOptions;
 
 /// `loadhook rewrite ARGUMENTS --verify`, with a JDK that has the verifier.

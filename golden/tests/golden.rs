@@ -1,7 +1,7 @@
 //! Golden files: what the rewriter makes of each input, as text.
 //!
 //! Inputs are the classes committed in `golden/inputs`, those that
-//! `loadhook_golden::handmade` assembles and a few of `loadhook_tests::limits`. For each, `golden/snapshots` has one
+//! `loadhook_golden::handmade` assembles and a few of `loadhook_testclasses::limits`. For each, `golden/snapshots` has one
 //! file: what the rewriter reports, then the rewritten class in the form of
 //! `loadhook inspect`, less what nobody need read: the constants the class
 //! had, the middle of a long row of one instruction, and the bodies of methods
@@ -26,12 +26,12 @@ use loadhook_rewrite::{
     CallShape, ClassFile, Everything, Options, Outcome, Probes, Rewriter, Selector,
     UnknownCodeAttributes,
 };
-use loadhook_tests::limits;
+use loadhook_testclasses::limits;
 
 /// More lines than anyone reads.
 const LONG: usize = 2_000;
 
-/// Classes of `loadhook_tests::limits` whose jumps no longer reach: the others
+/// Classes of `loadhook_testclasses::limits` whose jumps no longer reach: the others
 /// are run instead.
 const WIDENED: [&str; 16] = [
     "branches_goto_backward_32768_v52",

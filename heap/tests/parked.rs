@@ -6,15 +6,15 @@ use std::path::Path;
 use std::process::Stdio;
 
 use loadhook_heap::{Graph, histogram};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
 fn agrees_with_the_vm(feature: u32, options: &[&str]) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Parked.java");
     let mut javac = Jdk::find(25).expect("JDK 25").javac().expect("javac");
     javac.args(["--release", "21", "-d"]).arg(folder.path());
-    helpers::output(javac.arg(source)).expect("the program compiles");
+    process::output(javac.arg(source)).expect("the program compiles");
     let file = folder.path().join("heap.hprof");
     let mut java = Jdk::find(feature).expect("a JDK").java();
     java.args(options)
@@ -22,7 +22,7 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
         .arg("-cp")
         .arg(folder.path());
     java.arg("Parked").arg(&file).stdin(Stdio::null());
-    let said = helpers::output(&mut java).expect("the program ends");
+    let said = process::output(&mut java).expect("the program ends");
 
     let (histogram, outcome) = histogram(File::open(&file).expect("a dump"));
     outcome.expect("the dump is whole");

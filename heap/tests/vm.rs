@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use loadhook_heap::{Graph, histogram};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use tempfile::TempDir;
 
 /// A JVM that holds what `Kept` makes, and waits.
@@ -27,7 +27,7 @@ fn classes() -> &'static Path {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Kept.java");
         let mut javac = Jdk::find(17).expect("JDK 17").javac().expect("javac");
         javac.arg("-d").arg(&folder).arg(source);
-        helpers::output(&mut javac).expect("the program compiles");
+        process::output(&mut javac).expect("the program compiles");
         folder
     })
 }
@@ -56,7 +56,7 @@ impl Running {
     fn jcmd(&self, arguments: &[&str]) -> String {
         let mut jcmd: Command = self.jdk.tool("jcmd").expect("jcmd");
         jcmd.arg(self.child.id().to_string()).args(arguments);
-        helpers::output(&mut jcmd).expect("jcmd works")
+        process::output(&mut jcmd).expect("jcmd works")
     }
 
     fn dump(&self, options: &[&str]) -> File {

@@ -6,8 +6,8 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 
 use loadhook_heap::{Duplicates, Frame, Profiler, Threads, Waste};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use tempfile::TempDir;
 
 const SOURCE: &str = include_str!("java/Waiting.java");
@@ -21,7 +21,7 @@ fn classes(program: &str, release: &str) -> PathBuf {
     javac
         .arg(&folder)
         .arg(sources.join(program).with_extension("java"));
-    helpers::output(&mut javac).expect("the program compiles");
+    process::output(&mut javac).expect("the program compiles");
     folder
 }
 
@@ -32,7 +32,7 @@ fn dump_of(program: &str, classes: &Path, feature: u32) -> (TempDir, PathBuf) {
     let mut java = Jdk::find(feature).expect("a JDK").java();
     java.args(["-Xmx64m", "-cp"]).arg(classes);
     java.arg(program).arg(&file).stdin(Stdio::null());
-    helpers::output(&mut java).expect("the program ends");
+    process::output(&mut java).expect("the program ends");
     (folder, file)
 }
 

@@ -16,8 +16,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use loadhook_offline::{Detail, Offline, Plan, Progress, Tracker};
 use loadhook_settings::Filter;
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::{helpers, paths};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{paths, process};
 
 const TURNS: usize = 5;
 const ASM_JAR: &str = "/usr/share/java/asm.jar";
@@ -64,7 +64,7 @@ impl Bench {
             here.join("benches/AsmJar.java"),
             here.join("../rewrite/benches/asm/AsmBench.java"),
         ]);
-        helpers::output(&mut javac)?;
+        process::output(&mut javac)?;
         Ok(Bench { folder, jdk })
     }
 
@@ -127,7 +127,7 @@ impl Bench {
         java.arg("-cp")
             .arg(format!("{ASM_JAR}:{}", self.folder.path().display()))
             .arg("AsmJar");
-        let output = helpers::output(java.args([archive, &out, archive, &out]))?;
+        let output = process::output(java.args([archive, &out, archive, &out]))?;
         let seconds: Vec<f64> = output.lines().map(str::parse).collect::<Result<_, _>>()?;
         seconds.try_into().ok().context("two numbers")
     }
@@ -135,7 +135,7 @@ impl Bench {
     fn jar(&self, archive: &Path) -> Result<f64> {
         let unpacked = tempfile::tempdir_in(self.folder.path())?;
         let start = Instant::now();
-        let run = |command: &mut Command| helpers::output(command.current_dir(unpacked.path()));
+        let run = |command: &mut Command| process::output(command.current_dir(unpacked.path()));
         run(self.jdk.tool("jar")?.arg("xf").arg(archive))?;
         run(self.jdk.tool("jar")?.args(["cf", "../packed.jar", "."]))?;
         Ok(start.elapsed().as_secs_f64())

@@ -10,8 +10,8 @@ use common::{EndingSpec, EntrySpec, GREETER, Spec, deflated, made, plan, rewrite
 use loadhook_offline::verify::Verifier;
 use loadhook_offline::zip::Archive;
 use loadhook_offline::{Progress, Tracker};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
 /// Prints of each file the names of its entries, or that it is no archive.
 const LIST: &str = "class List {
@@ -165,7 +165,7 @@ fn archives_are_what_the_jvm_takes_them_for() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
     fs::write(at("List.java"), LIST)?;
-    helpers::output(
+    process::output(
         Jdk::find(17)?
             .javac()?
             .current_dir(&folder)
@@ -193,7 +193,7 @@ fn archives_are_what_the_jvm_takes_them_for() -> Result<()> {
     for feature in [17, 25] {
         let mut java = Jdk::find(feature)?.java();
         java.current_dir(&folder).arg("List");
-        let said = helpers::output(java.args(ours.iter().map(|(_, name)| name)))?;
+        let said = process::output(java.args(ours.iter().map(|(_, name)| name)))?;
         let lines: Vec<&str> = said.lines().collect();
         let expected: Vec<&String> = ours.iter().map(|(line, _)| line).collect();
         ensure!(

@@ -11,8 +11,8 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use common::{GREETER, plan};
 use loadhook_offline::{Detail, Offline, Progress, Tracker};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use rawzip::FileReader;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
@@ -169,11 +169,11 @@ fn check_runs_compiled(jar: &tempfile::NamedTempFile, elsewhere: &Path) -> Resul
     let path = format!("{}:.", jar.path().display());
     let mut javac = jdk.javac()?;
     javac.current_dir(folder.path()).arg("-cp").arg(elsewhere);
-    helpers::output(javac.args(["-d", ".", "Main.java"]))?;
+    process::output(javac.args(["-d", ".", "Main.java"]))?;
     let mut java = jdk.java();
     java.current_dir(folder.path());
     java.args(["-Xverify:all", "-Dloadhook.file=a.pb.gz", "-cp", &path]);
-    let out = helpers::output(java.arg("Main"))?;
+    let out = process::output(java.arg("Main"))?;
     ensure!(out == "Hello, world\n", "{out}");
     ensure!(folder.path().join("a.pb.gz").is_file(), "no profile");
     Ok(())

@@ -9,8 +9,8 @@ use anyhow::{Result, ensure};
 use common::plan;
 use loadhook_offline::verify::Verifier;
 use loadhook_offline::{Detail, Offline, Progress, Tracker, tracker_jar};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 
 const SOURCES: [(&str, &str); 3] = [
     ("module-info.java", "module m { }"),
@@ -33,10 +33,10 @@ fn make_jar(jdk: &Jdk, folder: &Path) -> Result<()> {
     }
     let mut javac = jdk.javac()?;
     javac.current_dir(folder).args(["-d", "classes"]);
-    helpers::output(javac.args(SOURCES.map(|(name, _)| name)))?;
+    process::output(javac.args(SOURCES.map(|(name, _)| name)))?;
     let mut jar = jdk.tool("jar")?;
     jar.current_dir(folder);
-    helpers::output(jar.args(["cf", "plain.jar", "-C", "classes", "."]))?;
+    process::output(jar.args(["cf", "plain.jar", "-C", "classes", "."]))?;
     Ok(())
 }
 
@@ -72,7 +72,7 @@ fn a_module_starts_after_a_second_pass() -> Result<()> {
             let mut java = Jdk::find(feature)?.java();
             java.current_dir(&folder)
                 .args(["-Dloadhook.file=a.pb.gz", "-p", path]);
-            let out = helpers::output(java.args(["-m", "m/m.Main"]))?;
+            let out = process::output(java.args(["-m", "m/m.Main"]))?;
             ensure!(out == "one is 1\n", "{tracker:?}, JDK {feature}: {out}");
             ensure!(
                 at("a.pb.gz").is_file(),

@@ -7,7 +7,7 @@ mod common;
 
 use loadhook_profile::format::{Format, Options};
 use loadhook_profile::{Profile, Timing};
-use loadhook_tests::browser::run;
+use loadhook_testkit::browser::run;
 
 fn page(profile: &Profile) -> String {
     let mut page = Vec::new();

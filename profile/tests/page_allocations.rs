@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use common::{Random, allocations, alone, sampled};
 use loadhook_profile::format::{Format, Options, Sort};
 use loadhook_profile::{Allocations, Amount, Frame, Method, Profile, Seen, Site, ThreadTree};
-use loadhook_tests::browser::run;
+use loadhook_testkit::browser::run;
 use serde_json::{Value, json};
 
 /// What the scripts here begin with.

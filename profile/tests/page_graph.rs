@@ -9,7 +9,7 @@ use std::slice::from_ref;
 
 use loadhook_profile::format::{Format, Options, difference_page};
 use loadhook_profile::{Method, Profile};
-use loadhook_tests::browser::{run, run_in};
+use loadhook_testkit::browser::{run, run_in};
 
 fn page(profile: &Profile) -> String {
     common::text(Format::Html, profile, &Options::default())

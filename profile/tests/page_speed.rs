@@ -5,7 +5,7 @@
 mod common;
 
 use loadhook_profile::format::{Format, Options};
-use loadhook_tests::browser::run;
+use loadhook_testkit::browser::run;
 
 /// From navigation to the first picture; the bound is 3 s on a machine that does nothing else,
 /// and a test machine may do much else.

@@ -17,8 +17,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use loadhook_rewrite::{ClassFile, Everything, Options, Outcome, Rewriter};
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::{corpus, helpers, verify};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{corpus, process, verify};
 
 /// Passes before and behind ASM's, so that a machine that slows down slows
 /// both.
@@ -172,7 +172,7 @@ impl Asm {
             .args(["-cp", ASM_JAR, "-d"])
             .arg(work.path())
             .arg(source);
-        helpers::output(&mut javac)?;
+        process::output(&mut javac)?;
         let leave_file = work.path().join("leave");
         fs::write(&leave_file, leave)?;
         let out = tempfile::tempdir()?;
@@ -186,7 +186,7 @@ impl Asm {
             .arg(out.path())
             .arg("--leave")
             .arg(leave_file);
-        let output = helpers::output(&mut java)?;
+        let output = process::output(&mut java)?;
         let result = output.lines().last().unwrap_or_default();
         println!("{result}");
         let median = result

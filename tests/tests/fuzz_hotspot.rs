@@ -28,9 +28,9 @@ mod trials;
 mod verdicts;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::mutate::class::Class;
-use loadhook_tests::pairs::Runner;
+use loadhook_testclasses::mutate::class::Class;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::pairs::Runner;
 use std::time::Instant;
 
 use by_hand::{ODDITIES, SABOTAGE};

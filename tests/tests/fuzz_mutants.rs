@@ -6,8 +6,8 @@
 
 use anyhow::{Context, Result, ensure};
 use loadhook_fuzz::{OptionSet, Targets};
-use loadhook_tests::mutate::{Kind, Mutant, Mutator, class::Class, random::Random};
-use loadhook_tests::{corpus, paths};
+use loadhook_testclasses::mutate::{Kind, Mutant, Mutator, class::Class, random::Random};
+use loadhook_testkit::{corpus, paths};
 use std::any::Any;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

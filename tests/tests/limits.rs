@@ -3,8 +3,8 @@
 
 use anyhow::{Result, ensure};
 use loadhook_rewrite::{CallShape, Options};
-use loadhook_tests::limits;
-use loadhook_tests::rewritten::{Case, Judge};
+use loadhook_testclasses::limits;
+use loadhook_tests::judge::{Case, Judge};
 
 fn judge(feature: u32, options: Options, base: u32) -> Result<()> {
     let cases = limits::all();

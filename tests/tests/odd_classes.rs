@@ -3,8 +3,8 @@
 
 use anyhow::{Result, ensure};
 use loadhook_rewrite::Options;
-use loadhook_tests::rewritten::{Case, Judge};
-use loadhook_tests::{corpus, paths};
+use loadhook_testkit::{corpus, paths};
+use loadhook_tests::judge::{Case, Judge};
 
 fn judge(feature: u32) -> Result<()> {
     let folder = paths::workspace().join("tests/odd");

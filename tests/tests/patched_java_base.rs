@@ -7,8 +7,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::{corpus, helpers, paths};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{corpus, paths, process};
 use rayon::prelude::*;
 
 fn program(name: &str) -> std::path::PathBuf {
@@ -20,7 +20,7 @@ fn compile(patch: &Path, classes: &Path) -> Result<()> {
     let jdk = Jdk::find(17)?;
     let mut javac = jdk.javac()?;
     javac.arg("-d").arg(classes).arg(program("Busy.java"));
-    helpers::output(&mut javac)?;
+    process::output(&mut javac)?;
 
     // `$Loadhook` cannot be the name of a committed file on every system.
     let sources = classes.join("java-base/java/lang");
@@ -34,7 +34,7 @@ fn compile(patch: &Path, classes: &Path) -> Result<()> {
         .arg("-d")
         .arg(patch)
         .arg(&source);
-    helpers::output(&mut javac).map(drop)
+    process::output(&mut javac).map(drop)
 }
 
 fn rewrite_java_base(feature: u32, patch: &Path) -> Result<usize> {
@@ -79,14 +79,14 @@ fn run_on_patched(feature: u32) -> Result<()> {
     ensure!(rewritten > 5_000, "only {rewritten} classes rewritten");
 
     let jdk = Jdk::find(feature)?;
-    let run = |command: &mut Command| helpers::output(command.arg("-cp").arg(&classes).arg("Busy"));
+    let run = |command: &mut Command| process::output(command.arg("-cp").arg(&classes).arg("Busy"));
     let plain = run(&mut jdk.java())?;
     let mut patched = jdk.java();
     patched
         .arg("-Xverify:all")
         .arg("--patch-module")
         .arg(format!("java.base={}", patch.display()));
-    let patched = helpers::output(patched.arg("-cp").arg(&classes).args(["Busy", "counters"]))?;
+    let patched = process::output(patched.arg("-cp").arg(&classes).args(["Busy", "counters"]))?;
     println!("JDK {feature}, {rewritten} classes of java.base rewritten:\n{patched}");
     let (results, counters) = patched.split_at(plain.len().min(patched.len()));
     ensure!(results == plain, "other results:\n{results}\nthan\n{plain}");

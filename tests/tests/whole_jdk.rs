@@ -9,7 +9,7 @@ use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{
     CallShape, ClassFile, Everything, Options, Outcome, Probes, Reason, Rewriter, Selector, Site,
 };
-use loadhook_tests::{corpus, paths, verify};
+use loadhook_testkit::{corpus, paths, verify};
 use rayon::prelude::*;
 
 /// The classes of a JDK, relative to their folder, and the folder.

@@ -10,8 +10,8 @@
 mod support;
 
 use anyhow::{Context, Result};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use support::{ADAPTIVE, COUNT, EXACT, Program};
 
 const TURNS: usize = 3;
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
         for _ in 0..TURNS {
             for (row, (_, mode)) in best.iter_mut().zip(modes) {
                 let output = match mode {
-                    "" => helpers::output(
+                    "" => process::output(
                         Jdk::find(jdk)?
                             .java()
                             .args(&jvm)

@@ -5,7 +5,7 @@ mod support;
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::analysis::figures;
 use loadhook_profile::{Header, Node, ProbeCosts, Timing};
-use loadhook_tests::helpers;
+use loadhook_testkit::process;
 use support::Program;
 
 /// One line of `Estimates.java`.
@@ -39,7 +39,7 @@ fn no_bias_over_five_hundred_seeds() -> Result<()> {
     let program = Program::plain("Nothing")?
         .with("fake/loadhook/Clock.java")?
         .with("loadhook/Estimates.java")?;
-    let output = helpers::output(program.java(17, &[])?.arg("loadhook.Estimates"))?;
+    let output = process::output(program.java(17, &[])?.arg("loadhook.Estimates"))?;
     let estimates = output
         .lines()
         .filter_map(|line| line.strip_prefix("RESULT "))
@@ -100,7 +100,7 @@ fn totals_do_not_count_recursion_twice() -> Result<()> {
         .with("fake/loadhook/Clock.java")?
         .with("loadhook/Totals.java")?;
     for jdk in [17, 25] {
-        let output = helpers::output(program.java(jdk, &[])?.arg("loadhook.Totals"))?;
+        let output = process::output(program.java(jdk, &[])?.arg("loadhook.Totals"))?;
         // 100 + 200 + … + 1000 of all, 1000 of the outermost; what calls itself has both as its own child.
         let expected = "calls all outermost child\n1 1050 1050 1000\n10 5500 1000 4500\n";
         ensure!(output.contains(expected), "{jdk}: {output}");
@@ -119,7 +119,7 @@ fn known_costs_are_taken_out() -> Result<()> {
         .with("fake/loadhook/Clock.java")?
         .with("loadhook/Costs.java")?;
     for jdk in [17, 25] {
-        let output = helpers::output(program.java(jdk, &[])?.arg("loadhook.Costs"))?;
+        let output = process::output(program.java(jdk, &[])?.arg("loadhook.Costs"))?;
         for (number, timing, outside_ps, error) in [
             ("0 ", Timing::Adaptive, 4_000, 0.02),
             ("1 ", Timing::Exact, 24_000, 0.0),

@@ -3,7 +3,7 @@
 mod support;
 
 use anyhow::{Result, ensure};
-use loadhook_tests::helpers;
+use loadhook_testkit::process;
 use support::profile::Profile;
 use support::{ADAPTIVE, COUNT, EXACT, Program};
 
@@ -111,7 +111,7 @@ fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
 fn counts_are_whole_in_the_midst_of_a_grant() -> Result<()> {
     let program = Program::new("Nothing")?.with("loadhook/Torn.java")?;
     for timing in [ADAPTIVE, EXACT, COUNT] {
-        let output = helpers::output(program.java(17, &[])?.args(["loadhook.Torn", timing]))?;
+        let output = process::output(program.java(17, &[])?.args(["loadhook.Torn", timing]))?;
         let grants: u32 = output.trim().parse()?;
         println!("{timing}: {grants} grants");
         ensure!(grants > 300, "{timing}: {grants} grants");
@@ -128,7 +128,7 @@ fn paths_heal() -> Result<()> {
     methods.extend((methods.len()..=90).map(|id| id.to_string()));
     for jdk in [17, 25] {
         for timing in [ADAPTIVE, EXACT, COUNT] {
-            let output = helpers::output(program.java(jdk, &[])?.args(["loadhook.Heal", timing]))?;
+            let output = process::output(program.java(jdk, &[])?.args(["loadhook.Heal", timing]))?;
             let profile = Profile::read(&output, &methods)?;
             let expected = "a 1001\n  b 3000\n    c 3000\n      d 1000\n    e 1000\n  g 100000\n    h 100000\n";
             ensure!(

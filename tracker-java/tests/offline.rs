@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::analysis::figures;
 use loadhook_profile::{Clock, Header, Node, ProbeCosts, ThreadKind, Timing};
-use loadhook_tests::helpers;
+use loadhook_testkit::process;
 use support::checks::{JDKS, check_public, check_work, schema, similar};
 use support::offline::{self, Run, work};
 
@@ -265,7 +265,7 @@ fn figures_are_the_same() -> Result<()> {
         let file = program.folder().join("trees");
         fs::write(&file, &input)?;
         java.arg("loadhook.FiguresOf").stdin(fs::File::open(&file)?);
-        let output = helpers::output(&mut java)?;
+        let output = process::output(&mut java)?;
         similar(&output, &(expected.join("\n") + "\n"))?;
     }
     Ok(())

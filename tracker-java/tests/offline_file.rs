@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::format::pprof;
 use loadhook_profile::{Profile, Timing};
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
 use support::checks::{JDKS, check_work};
 use support::offline::{Run, work};
 

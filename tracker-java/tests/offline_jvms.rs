@@ -7,8 +7,8 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Clock;
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use support::checks::{JDKS, check_public, check_work, total};
 use support::offline::{self, Run, calls, work};
 use tempfile::TempDir;
@@ -115,7 +115,7 @@ fn a_tracker_above_two_loaders() -> Result<()> {
         .arg("-C")
         .arg(below.path())
         .arg(".");
-    helpers::output(&mut tool)?;
+    process::output(&mut tool)?;
     let places = [below.path(), &jar].map(|place| place.to_string_lossy());
     for (jdk, place) in [
         (17, &places[0]),

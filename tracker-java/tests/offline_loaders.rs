@@ -5,8 +5,8 @@ mod support;
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use support::offline::{self, Run, calls};
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ fn rounds(embedded: bool) -> Result<TempDir> {
     )?;
     let mut jar = Jdk::find(17)?.tool("jar")?;
     jar.arg("cf").arg(folder.path().join("alpha.jar"));
-    helpers::output(jar.arg("-C").arg(archive.path()).arg("."))?;
+    process::output(jar.arg("-C").arg(archive.path()).arg("."))?;
     Ok(folder)
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::analysis::figures;
 use loadhook_profile::{Clock, Header, Node, Timing};
-use loadhook_tests::helpers;
+use loadhook_testkit::process;
 use support::Program;
 
 const WORKLOADS: [&str; 3] = ["many short calls", "nothing of its own", "a recursive walk"];
@@ -43,7 +43,7 @@ fn check(clock: Clock) -> Result<()> {
         .with("fake/loadhook/Clock.java")?
         .with("loadhook/SelfTimes.java")?;
     let argument = (clock == Clock::Cpu).then_some("cpu");
-    let output = helpers::output(
+    let output = process::output(
         program
             .java(17, &[])?
             .arg("loadhook.SelfTimes")

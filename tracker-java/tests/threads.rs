@@ -3,8 +3,8 @@
 mod support;
 
 use anyhow::{Result, ensure};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use support::{ADAPTIVE, COUNT, EXACT, Program, expectations};
 
 #[test]
@@ -55,7 +55,7 @@ fn virtual_threads() -> Result<()> {
         .arg("-cp")
         .arg(plain.path())
         .arg("Virtual");
-    let plain = expectations(&helpers::output(&mut java)?);
+    let plain = expectations(&process::output(&mut java)?);
     let live = program.run(25, &interpreted, ADAPTIVE, 1_000_000)?.expected["live"];
     let sequence = format!("-Dsequence={SEQUENCE}");
     let profile = program.run(25, &["-Xmx1g", &sequence], ADAPTIVE, 1_000_000)?;

@@ -12,9 +12,10 @@ use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::analysis::figures;
 use loadhook_profile::format::pprof;
-use loadhook_tests::helpers;
-pub(crate) use loadhook_tests::helpers::{agent, finish};
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+pub(crate) use loadhook_testkit::paths::agent_library as agent;
+pub(crate) use loadhook_testkit::process::finish;
+use loadhook_testkit::{paths, process};
 use tempfile::TempDir;
 
 pub(crate) mod marks;
@@ -64,10 +65,10 @@ pub(crate) fn compiled(name: &str) -> Result<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("java")
         .join(format!("{name}-{:016x}", hash.finish()));
-    helpers::make_once(&folder, |folder| {
+    paths::make_once(&folder, |folder| {
         let mut javac = Jdk::find(17)?.javac()?;
         javac.args(["-g", "-nowarn", "--release", "11", "-d"]);
-        helpers::output(javac.arg(folder).arg(&source)).map(drop)
+        process::output(javac.arg(folder).arg(&source)).map(drop)
     })?;
     Ok(folder)
 }
@@ -81,7 +82,7 @@ pub(crate) fn java_agent(main: &str, folder: &Path) -> Result<PathBuf> {
     )?;
     // Nothing but the manifest: the class is the program's.
     let mut tool = Jdk::find(17)?.tool("jar")?;
-    helpers::output(tool.arg("cfm").arg(&jar).arg(&manifest))?;
+    process::output(tool.arg("cfm").arg(&jar).arg(&manifest))?;
     Ok(jar)
 }
 

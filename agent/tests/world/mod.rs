@@ -10,9 +10,9 @@ use std::process::{Command, Output};
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
-pub(crate) use loadhook_tests::helpers::agent;
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::{corpus, helpers, paths};
+use loadhook_testkit::jdk::Jdk;
+pub(crate) use loadhook_testkit::paths::agent_library;
+use loadhook_testkit::{corpus, paths, process};
 
 /// Where the Java programs of the tests are.
 pub(crate) fn sources() -> PathBuf {
@@ -41,11 +41,11 @@ pub(crate) fn compiled(
     }
     let name = format!("world-{group}-{:016x}", hasher.finish());
     let folder = paths::target().join("loadhook-tests").join(name);
-    helpers::make_once(&folder, |into| {
+    paths::make_once(&folder, |into| {
         let mut javac = Jdk::find(17)?.javac()?;
         javac.args(["--release", "11", "-g", "-nowarn", "-Xlint:none", "-d"]);
         arguments(javac.arg(into), &files)?;
-        helpers::output(&mut javac).map(drop)
+        process::output(&mut javac).map(drop)
     })?;
     Ok(folder)
 }
@@ -103,7 +103,7 @@ impl Program {
 
     /// The option that loads the agent.
     pub(crate) fn agent_option(&self) -> Result<String> {
-        let (agent, file) = (agent()?, self.file());
+        let (agent, file) = (agent_library()?, self.file());
         let options = &self.options;
         Ok(format!(
             "-agentpath:{}={options},file={}",
@@ -128,11 +128,11 @@ impl Program {
     }
 
     pub(crate) fn plain(&self) -> Result<Ran> {
-        Ok(helpers::finish(&mut self.command(false)?)?.into())
+        Ok(process::finish(&mut self.command(false)?)?.into())
     }
 
     pub(crate) fn observed(&self) -> Result<Ran> {
-        Ok(helpers::finish(&mut self.command(true)?)?.into())
+        Ok(process::finish(&mut self.command(true)?)?.into())
     }
 
     /// Runs the program with and without the agent: what it prints and its

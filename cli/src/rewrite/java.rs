@@ -243,7 +243,7 @@ impl Drop for Judge {
 #[cfg(test)]
 mod tests {
     use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
-    use loadhook_tests::jdk::Jdk;
+    use loadhook_testkit::jdk::Jdk;
 
     use super::*;
 

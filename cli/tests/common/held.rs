@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, geteuid, kill_process, waitid};
 use tempfile::TempDir;
 
@@ -35,13 +35,13 @@ pub(crate) fn classes() -> &'static Path {
         ] {
             javac.arg(sources.join(program));
         }
-        helpers::output(&mut javac).expect("the programs compile");
+        process::output(&mut javac).expect("the programs compile");
         folder
     })
 }
 
 /// A JVM that keeps objects and waits, in a folder of its own; it ends with this.
-pub(crate) struct Held(pub(crate) Child, pub(crate) TempDir, helpers::Limit);
+pub(crate) struct Held(pub(crate) Child, pub(crate) TempDir, process::Limit);
 
 impl Held {
     pub(crate) fn start(feature: u32, options: &[&str], objects: u32) -> Held {
@@ -62,7 +62,7 @@ impl Held {
         command.current_dir(folder.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
-        let limit = helpers::limit(&child);
+        let limit = process::limit(&child);
         let mut line = String::new();
         let out = child.stdout.take().expect("piped");
         let mut out = BufReader::new(out);
@@ -153,7 +153,7 @@ pub(crate) fn needs_root() {
 
 /// Waits until this holds, or a command has ended, which can be sent signals then, too.
 pub(crate) fn until(command: &Child, mut holds: impl FnMut() -> bool) {
-    let _limit = helpers::limit(command);
+    let _limit = process::limit(command);
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let has_ended = || waitid(WaitId::Pid(Pid::from_child(command)), options).expect("ours");
     while !holds() && has_ended().is_none() {
@@ -179,5 +179,5 @@ pub(crate) fn spawned(command: &mut Command) -> Child {
 }
 
 pub(crate) fn outcome(child: Child) -> Done {
-    ended(helpers::end(child).expect("it ends"))
+    ended(process::end(child).expect("it ends"))
 }

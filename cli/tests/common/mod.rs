@@ -12,8 +12,8 @@ use std::{fs, io, thread};
 use anyhow::{Context, anyhow, ensure};
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::process;
 use tempfile::TempDir;
 
 /// What is made once for all tests of a file; the folder lives as long as
@@ -46,7 +46,7 @@ fn shared() -> &'static Shared {
         javac.env("LC_ALL", "C.UTF-8");
         javac.args(["-encoding", "UTF-8", "-d"]);
         javac.arg(folder.join("classes")).arg(source);
-        helpers::output(&mut javac).expect("the program compiles");
+        process::output(&mut javac).expect("the program compiles");
         Shared {
             folder,
             java: jdk.home.join("bin"),
@@ -59,7 +59,7 @@ fn shared() -> &'static Shared {
 /// may write to cannot be executed.
 pub(crate) fn executable(from: &Path, to: &Path) {
     let mut install = Command::new("install");
-    helpers::output(install.args(["-m", "755"]).args([from, to])).expect("room");
+    process::output(install.args(["-m", "755"]).args([from, to])).expect("room");
 }
 
 /// The agent's library as installed.
@@ -116,7 +116,7 @@ pub(crate) struct Done {
 }
 
 pub(crate) fn done(command: &mut Command) -> Done {
-    ended(helpers::finish(command.stdin(Stdio::null())).expect("it ends"))
+    ended(process::finish(command.stdin(Stdio::null())).expect("it ends"))
 }
 
 pub(crate) fn ended(output: Output) -> Done {
@@ -187,7 +187,7 @@ pub(crate) fn mode(file: &Path) -> u32 {
 /// Runs a command that must succeed; its output, and how much memory it took at most, in MB.
 pub(crate) fn most_memory(command: &mut Command) -> anyhow::Result<(String, u64)> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let _limit = helpers::limit(&child);
+    let _limit = process::limit(&child);
     let mut stdout = child.stdout.take().context("piped")?;
     let reader = thread::spawn(move || io::read_to_string(&mut stdout));
     let status = format!("/proc/{}/status", child.id());

@@ -17,8 +17,8 @@ use std::thread;
 use anyhow::{Context, Result, anyhow, ensure};
 use common::{done, loadhook};
 use directory::{Compared, compare};
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::{corpus, link, paths};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{corpus, link, paths};
 
 /// The archives of a corpus, and what was made of them.
 pub(crate) struct Archives {

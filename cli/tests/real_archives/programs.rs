@@ -7,8 +7,8 @@ use std::process::{Command, Output};
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::Profile;
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::{helpers, paths, tomcat};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{paths, process, tomcat};
 use tempfile::TempDir;
 
 use crate::Archives;
@@ -38,7 +38,7 @@ fn run(arguments: &[&str], timing: Option<&str>) -> Result<Run> {
         java.arg(format!("-Dloadhook.file={}", file.display()));
         java.arg(format!("-Dloadhook.timing={timing}"));
     }
-    let output = helpers::finish(java.args(arguments))?;
+    let output = process::finish(java.args(arguments))?;
     let name = || format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     ensure!(output.status.success(), name());
     ensure!(file.exists() == timing.is_some(), name());
@@ -118,7 +118,7 @@ fn compiled(name: &str, with: &str, folder: &Path) -> Result<[PathBuf; 2]> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{name}.java"));
     let mut javac = Jdk::find(17)?.javac()?;
     javac.args(["-nowarn", "-proc:none", "-cp", with, "-d"]);
-    helpers::output(javac.arg(folder.join("plain")).arg(source))?;
+    process::output(javac.arg(folder.join("plain")).arg(source))?;
     let arguments = ["rewrite", "--all", "plain", "-o", "counted", "--verify"];
     done(&mut loadhook(folder, &arguments)).expect(0, "", &["verified: "]);
     Ok(["plain", "counted"].map(|name| folder.join(name)))

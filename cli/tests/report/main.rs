@@ -222,7 +222,7 @@ fn differences_have_a_page() {
         const { now, before } = rowOf(order); \
         return [text('command'), before.calls, now.calls, difference.runs].join(' ');";
     let script = format!("const text = (id) => document.getElementById(id).textContent; {script}");
-    let told = loadhook_tests::browser::run(&page, &script);
+    let told = loadhook_testkit::browser::run(&page, &script);
     assert_eq!(told, "shop.Shop exit 0 1500 10 1,1");
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use loadhook_tests::helpers;
+use loadhook_testkit::process;
 
 use crate::SERVED;
 use crate::common::{
@@ -139,13 +139,13 @@ fn what_is_not_utf8_arrives() {
         folder.path(),
         &["run", "--", "sh", "-c", "printf %s \"$1\"", "sh"],
     );
-    let output = helpers::finish(command.arg(latin)).expect("it ends");
+    let output = process::finish(command.arg(latin)).expect("it ends");
     assert_eq!(output.stdout, latin.as_bytes());
 
     let line = "printf %s \"${JAVA_TOOL_OPTIONS%% *}\"";
     let mut command = loadhook(folder.path(), &["run", "--", "sh", "-c", line]);
     let option = OsStr::from_bytes(b"-Dname=caf\xe9");
-    let output = helpers::finish(command.env("JAVA_TOOL_OPTIONS", option));
+    let output = process::finish(command.env("JAVA_TOOL_OPTIONS", option));
     assert_eq!(output.expect("it ends").stdout, option.as_bytes());
 
     let mut command = loadhook(

@@ -13,7 +13,7 @@ use std::path::Path;
 use common::{
     agent, calls, classes, done, folder, in_environment, loadhook, mode, profiles, read, run,
 };
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
 use unicode_width::UnicodeWidthStr;
 
 const SERVED: &str = "served 77461611\n";

@@ -1,9 +1,9 @@
 //! Array creation of every kind, where the length or the new array meets
 //! branches, handlers and a full stack.
 
-use loadhook_tests::assembler::VerificationTypeInfo as V;
-use loadhook_tests::assembler::{CodeBuilder, op};
-use loadhook_tests::shapes::mark;
+use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+use loadhook_testclasses::assembler::{CodeBuilder, op};
+use loadhook_testclasses::shapes::mark;
 
 use super::List;
 

@@ -1,8 +1,8 @@
 //! Constants and the constant pool: every kind of entry, `ldc` at the border of
 //! one-byte indexes, dynamic constants and calls, pools with little room.
 
-use loadhook_tests::assembler::{ClassBuilder, MAX_ENTRIES, ReferenceKind, op};
-use loadhook_tests::shapes::{Arg, Driver};
+use loadhook_testclasses::assembler::{ClassBuilder, MAX_ENTRIES, ReferenceKind, op};
+use loadhook_testclasses::shapes::{Arg, Driver};
 
 use super::{List, STATIC};
 

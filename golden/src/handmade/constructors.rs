@@ -1,8 +1,8 @@
 //! The constructor shapes that the limit generator has too, without filler:
 //! in a version with frames and one without.
 
-use loadhook_tests::shapes::Filler;
-use loadhook_tests::shapes::constructors::shapes;
+use loadhook_testclasses::shapes::Filler;
+use loadhook_testclasses::shapes::constructors::shapes;
 
 use super::List;
 

@@ -1,9 +1,9 @@
 //! `LineNumberTable`, `LocalVariableTable` and `LocalVariableTypeTable` (JVMS
 //! §4.7.12–§4.7.14) as javac does not write them.
 
-use loadhook_tests::assembler::VerificationTypeInfo as V;
-use loadhook_tests::assembler::{CodeBuilder, LocalTable, op};
-use loadhook_tests::shapes::mark;
+use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+use loadhook_testclasses::assembler::{CodeBuilder, LocalTable, op};
+use loadhook_testclasses::shapes::mark;
 
 use super::List;
 
@@ -61,7 +61,7 @@ pub(super) fn add(list: &mut List) {
 }
 
 /// `n == 0 ? return 5 : fall on`, with a label at each instruction boundary.
-fn body(code: &mut CodeBuilder<'_>) -> Vec<loadhook_tests::assembler::Label> {
+fn body(code: &mut CodeBuilder<'_>) -> Vec<loadhook_testclasses::assembler::Label> {
     let mut at = vec![code.here()];
     let on = code.label();
     code.iload(0);

@@ -1,9 +1,9 @@
 //! Every form of frame, and the distances at which one must become another
 //! (JVMS §4.7.4).
 
-use loadhook_tests::assembler::VerificationTypeInfo as V;
-use loadhook_tests::assembler::{CodeBuilder, FrameForm, access, op};
-use loadhook_tests::shapes::{Arg, mark};
+use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+use loadhook_testclasses::assembler::{CodeBuilder, FrameForm, access, op};
+use loadhook_testclasses::shapes::{Arg, mark};
 
 use super::{List, STATIC};
 

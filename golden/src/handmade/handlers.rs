@@ -1,9 +1,9 @@
 //! Exception tables (JVMS §4.7.3): where ranges begin and end, and how else a
 //! handler is reached.
 
-use loadhook_tests::assembler::VerificationTypeInfo as V;
-use loadhook_tests::assembler::{CodeBuilder, Label, op};
-use loadhook_tests::shapes::mark;
+use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+use loadhook_testclasses::assembler::{CodeBuilder, Label, op};
+use loadhook_testclasses::shapes::mark;
 
 use super::{List, STATIC};
 
@@ -94,7 +94,11 @@ pub(super) fn add(list: &mut List) {
         52,
         |class, driver| {
             for value in [0, 4] {
-                driver.call("test", "(I)I", &[loadhook_tests::shapes::Arg::Int(value)]);
+                driver.call(
+                    "test",
+                    "(I)I",
+                    &[loadhook_testclasses::shapes::Arg::Int(value)],
+                );
             }
             class.method(STATIC, "test", "(I)I", monitor);
         },

@@ -1,9 +1,9 @@
 //! Jumps: backwards to 0, over long distances, to the next instruction, to
 //! themselves; code that is never reached.
 
-use loadhook_tests::assembler::VerificationTypeInfo as V;
-use loadhook_tests::assembler::{CodeBuilder, op};
-use loadhook_tests::shapes::mark;
+use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+use loadhook_testclasses::assembler::{CodeBuilder, op};
+use loadhook_testclasses::shapes::mark;
 
 use super::{List, STATIC};
 
@@ -180,7 +180,11 @@ fn endings(list: &mut List) {
         52,
         |class, driver| {
             let descriptor = "(Ljava/lang/Throwable;)V";
-            driver.call("test", descriptor, &[loadhook_tests::shapes::Arg::Null]);
+            driver.call(
+                "test",
+                descriptor,
+                &[loadhook_testclasses::shapes::Arg::Null],
+            );
             class.method(STATIC, "test", descriptor, |code| {
                 code.limits(1, 1).aload(0).op(op::ATHROW);
             });

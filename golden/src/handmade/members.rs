@@ -1,8 +1,8 @@
 //! Methods by flags, attributes and annotations: what is instrumented, what is
 //! left alone.
 
-use loadhook_tests::assembler::{ClassBuilder, CodeBuilder, access, op};
-use loadhook_tests::shapes::{Arg, Driver, trivial_constructor};
+use loadhook_testclasses::assembler::{ClassBuilder, CodeBuilder, access, op};
+use loadhook_testclasses::shapes::{Arg, Driver, trivial_constructor};
 
 use super::{List, STATIC};
 
@@ -95,7 +95,7 @@ pub(super) fn add(list: &mut List) {
         "<clinit> with a loop at 0",
         52,
         |class, driver| {
-            use loadhook_tests::assembler::VerificationTypeInfo as V;
+            use loadhook_testclasses::assembler::VerificationTypeInfo as V;
             driver.call("test", "()I", &[]);
             class.field(access::STATIC, "count", "I");
             class.method(access::STATIC, "<clinit>", "()V", |code| {
@@ -186,7 +186,7 @@ fn annotation(class: &mut ClassBuilder, descriptor: &str) -> Vec<u8> {
 }
 
 fn two_returns(code: &mut CodeBuilder<'_>) {
-    use loadhook_tests::assembler::VerificationTypeInfo as V;
+    use loadhook_testclasses::assembler::VerificationTypeInfo as V;
     let on = code.label();
     code.limits(1, 1)
         .iload(0)

@@ -1,7 +1,7 @@
 //! Classes assembled by hand, one construct each.
 //!
 //! Every class is accepted by HotSpot 17 and 25 under `-Xverify:all`, and most
-//! have a `run()` (see [`loadhook_tests::shapes::Driver`]). The driver's own
+//! have a `run()` (see [`loadhook_testclasses::shapes::Driver`]). The driver's own
 //! methods are synthetic; a golden file need not show them.
 
 mod allocations;
@@ -20,8 +20,8 @@ mod type_annotations;
 mod uninitialized;
 mod wide;
 
-use loadhook_tests::assembler::{ClassBuilder, CodeBuilder, access};
-use loadhook_tests::shapes::{Arg, Driver};
+use loadhook_testclasses::assembler::{ClassBuilder, CodeBuilder, access};
+use loadhook_testclasses::shapes::{Arg, Driver};
 
 /// One hand-made class.
 #[derive(Debug, Clone, PartialEq, Eq)]

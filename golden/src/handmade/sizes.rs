@@ -1,8 +1,8 @@
 //! Code at the limits of the format and of HotSpot's compilers.
 
-use loadhook_tests::assembler::VerificationTypeInfo as V;
-use loadhook_tests::assembler::{CodeBuilder, LocalTable, op};
-use loadhook_tests::shapes::{Arg, mark};
+use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+use loadhook_testclasses::assembler::{CodeBuilder, LocalTable, op};
+use loadhook_testclasses::shapes::{Arg, mark};
 
 use super::{List, STATIC};
 

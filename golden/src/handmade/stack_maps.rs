@@ -1,9 +1,9 @@
 //! Frames where the VM does not read them: a stale `StackMapTable` below
 //! version 50, and the CLDC's `StackMap`.
 
-use loadhook_tests::assembler::VerificationTypeInfo as V;
-use loadhook_tests::assembler::{CodeBuilder, FrameTable, op};
-use loadhook_tests::shapes::mark;
+use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+use loadhook_testclasses::assembler::{CodeBuilder, FrameTable, op};
+use loadhook_testclasses::shapes::mark;
 
 use super::List;
 
@@ -100,7 +100,7 @@ pub(super) fn add(list: &mut List) {
         "CLDC StackMap with UninitializedThis",
         47,
         |class, driver| {
-            use loadhook_tests::shapes::{Arg, constructor};
+            use loadhook_testclasses::shapes::{Arg, constructor};
             driver
                 .construct("(I)V", &[Arg::Int(0)])
                 .construct("(I)V", &[Arg::Int(3)]);

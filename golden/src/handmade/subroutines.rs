@@ -1,7 +1,7 @@
 //! `jsr`, `jsr_w` and `ret` (JVMS §4.10.2.5), legal up to version 49.
 
-use loadhook_tests::assembler::{CodeBuilder, op};
-use loadhook_tests::shapes::mark;
+use loadhook_testclasses::assembler::{CodeBuilder, op};
+use loadhook_testclasses::shapes::mark;
 
 use super::List;
 

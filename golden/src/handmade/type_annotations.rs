@@ -1,9 +1,11 @@
 //! Type annotations inside `Code`: each `target_type` that may stand there
 //! (JVMS table 4.7.20-C).
 
-use loadhook_tests::assembler::VerificationTypeInfo as V;
-use loadhook_tests::assembler::{CodeBuilder, Label, TypeAnnotation, TypePathStep, TypeTarget, op};
-use loadhook_tests::shapes::mark;
+use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+use loadhook_testclasses::assembler::{
+    CodeBuilder, Label, TypeAnnotation, TypePathStep, TypeTarget, op,
+};
+use loadhook_testclasses::shapes::mark;
 
 use super::List;
 

@@ -1,9 +1,9 @@
 //! Objects not yet initialised across frames: `ITEM_Uninitialized` names the
 //! offset of a `new`, which moves (JVMS §4.7.4).
 
-use loadhook_tests::assembler::VerificationTypeInfo as V;
-use loadhook_tests::assembler::{CodeBuilder, op};
-use loadhook_tests::shapes::mark;
+use loadhook_testclasses::assembler::VerificationTypeInfo as V;
+use loadhook_testclasses::assembler::{CodeBuilder, op};
+use loadhook_testclasses::shapes::mark;
 
 use super::List;
 

@@ -1,8 +1,8 @@
 //! `wide` before everything it may stand before (JVMS §6.5.wide), and methods
 //! with about 256 locals.
 
-use loadhook_tests::assembler::{CodeBuilder, op};
-use loadhook_tests::shapes::mark;
+use loadhook_testclasses::assembler::{CodeBuilder, op};
+use loadhook_testclasses::shapes::mark;
 
 use super::List;
 

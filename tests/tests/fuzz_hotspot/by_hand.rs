@@ -1,7 +1,7 @@
 //! Changes made to whole classes on purpose: odd ones, which HotSpot takes, and wrong ones.
 
-use loadhook_tests::mutate::class::{Attribute, Class, Info, Member};
-use loadhook_tests::mutate::instructions::starts;
+use loadhook_testclasses::mutate::class::{Attribute, Class, Info, Member};
+use loadhook_testclasses::mutate::instructions::starts;
 
 /// A change and its name.
 pub(crate) type Change = (&'static str, fn(&mut Class));

@@ -1,12 +1,13 @@
 //! The classes that mutants are made of.
 
 use anyhow::{Context, Result};
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::mutate::class::{Attribute, Class, Code, Constant, Info, Member};
-use loadhook_tests::mutate::drop_frames;
-use loadhook_tests::mutate::random::Random;
-use loadhook_tests::pairs::Runner;
-use loadhook_tests::{corpus, limits, paths, source};
+use loadhook_testclasses::limits;
+use loadhook_testclasses::mutate::class::{Attribute, Class, Code, Constant, Info, Member};
+use loadhook_testclasses::mutate::drop_frames;
+use loadhook_testclasses::mutate::random::Random;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::pairs::Runner;
+use loadhook_testkit::{corpus, paths, source};
 use std::fs;
 use std::path::Path;
 

@@ -6,11 +6,11 @@ use loadhook_rewrite::{
     CallShape, Options, Outcome, Probes, Reason, Report, Rewriter, Selector, Site,
     UnknownCodeAttributes,
 };
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::mutate::class::Class;
-use loadhook_tests::mutate::{Kind, Mutant, Mutator};
-use loadhook_tests::pairs::{Outcome as PairOutcome, Run, Runner, Verdict};
-use loadhook_tests::paths;
+use loadhook_testclasses::mutate::class::Class;
+use loadhook_testclasses::mutate::{Kind, Mutant, Mutator};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::pairs::{Outcome as PairOutcome, Run, Runner, Verdict};
+use loadhook_testkit::paths;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;

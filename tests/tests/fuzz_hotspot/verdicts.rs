@@ -1,9 +1,9 @@
 //! What is wrong with a verdict, and what is not.
 
 use loadhook_rewrite::Report;
-use loadhook_tests::mutate::class::{Class, Code};
-use loadhook_tests::mutate::instructions::starts;
-use loadhook_tests::pairs::Verdict;
+use loadhook_testclasses::mutate::class::{Class, Code};
+use loadhook_testclasses::mutate::instructions::starts;
+use loadhook_testkit::pairs::Verdict;
 
 /// Whether locks may be out of balance: code or handlers of a method that locks are not those of the seed.
 pub(crate) fn locks_differ(seed: &[u8], mutant: &[u8]) -> bool {

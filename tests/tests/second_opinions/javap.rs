@@ -9,7 +9,7 @@ use loadhook_rewrite::code::{Code, line_table, local_table};
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::opcode::{Opcode, Operands};
 use loadhook_rewrite::{ClassFile, Place};
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::jdk::Jdk;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -13,8 +13,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Options, Outcome, Probes, Rewriter, Selector};
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::{corpus, helpers};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{corpus, process};
 use profile::Profile;
 use tempfile::TempDir;
 
@@ -129,7 +129,7 @@ impl Program {
     pub fn output(&self, jdk: u32, jvm: &[&str], timing: &str, limit: u32) -> Result<String> {
         let mut command = self.java(jdk, jvm)?;
         command.args(["loadhook.Run", timing, &limit.to_string(), &self.name]);
-        helpers::output(&mut command)
+        process::output(&mut command)
     }
 
     pub fn java(&self, jdk: u32, jvm: &[&str]) -> Result<Command> {
@@ -188,7 +188,7 @@ pub fn compile(folder: &Path, sources: &[PathBuf]) -> Result<()> {
         "-cp",
     ]);
     javac.arg(folder).arg("-d").arg(folder).args(sources);
-    helpers::output(&mut javac).map(drop)
+    process::output(&mut javac).map(drop)
 }
 
 /// What a program printed as `expect name count` lines.

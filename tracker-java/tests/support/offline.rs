@@ -10,8 +10,8 @@ use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{Options, Outcome, Probes, Rewriter, Selector};
-use loadhook_tests::corpus;
-use loadhook_tests::jdk::Jdk;
+use loadhook_testkit::corpus;
+use loadhook_testkit::jdk::Jdk;
 use loadhook_tracker::{ARCHIVE, CLASSES, OFFLINE_CLASSES, PART, renamed};
 use tempfile::TempDir;
 

@@ -9,7 +9,7 @@ use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::code::instructions::Instruction;
 use loadhook_rewrite::constant_pool::Constant;
 use loadhook_rewrite::opcode::Opcode;
-use loadhook_tests::corpus;
+use loadhook_testkit::corpus;
 
 use super::METHODS;
 use crate::tracker;

@@ -1,4 +1,4 @@
-//! A threaded server and its clients: `tests/tomcat`, on what `scripts/corpora.sh` fetches.
+//! A threaded server and its clients: `tests/kit/tomcat`, on what `scripts/corpora.sh` fetches.
 
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::helpers;
 use crate::jdk::Jdk;
+use crate::process;
 
 /// Requests of one client.
 pub const REQUESTS: usize = 1000;
@@ -28,7 +28,7 @@ pub fn class_path(jars: &[PathBuf], folder: &Path) -> Result<String> {
     javac.args(["-nowarn", "-XDignore.symbol.file", "--release", "11", "-cp"]);
     javac.arg(&jars).arg("-d").arg(&classes);
     javac.args(["TomcatServer", "HttpClients"].map(|name| sources.join(format!("{name}.java"))));
-    helpers::output(&mut javac)?;
+    process::output(&mut javac)?;
     Ok(format!("{}:{jars}", classes.display()))
 }
 
@@ -63,7 +63,7 @@ pub fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
     let answers = CLIENTS * REQUESTS;
     let answered = String::from_utf8_lossy(&clients.stdout);
     ensure!(answered == format!("{answers} answered\n"), "{clients:?}");
-    helpers::output(Command::new("kill").arg(server.0.id().to_string()))?;
+    process::output(Command::new("kill").arg(server.0.id().to_string()))?;
     let mut stdout = String::new();
     said.read_to_string(&mut stdout)?;
     let refusals = answers / 10;

@@ -5,7 +5,7 @@
 //! break every rule there is. It never asks the rewriter what a class is.
 //!
 //! ```
-//! use loadhook_tests::mutate::{Kind, Mutator};
+//! use loadhook_testclasses::mutate::{Kind, Mutator};
 //!
 //! let mutator = Mutator::new(vec![b"not a class".to_vec()]);
 //! assert_eq!(mutator.mutant(0, 7, Kind::Any), mutator.mutant(0, 7, Kind::Any));

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
 
-use crate::jdk::Jdk;
-use crate::pairs::{Runner, Verdict};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::pairs::{Runner, Verdict};
 
 /// Pairs judged at a time: all the largest ones together would be half a gigabyte.
 const BATCH: usize = 128;

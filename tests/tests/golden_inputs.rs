@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
-use loadhook_tests::helpers;
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::rewritten::{Case, Judge};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{java_tools, process};
+use loadhook_tests::judge::{Case, Judge};
 
 /// Hand-made inputs with nothing to run, or whose `run` never ends.
 const NOT_RUN: &[&str] = &["no_methods", "endless_loop", "constructor_endless"];
@@ -67,13 +67,13 @@ fn compiled(feature: u32) -> Result<()> {
 
 fn run_tree(feature: u32, tree: &Path) -> Result<String> {
     let mut java = Jdk::find(feature)?.java();
-    let class_path = [tree, helpers::classes()?];
+    let class_path = [tree, java_tools::classes()?];
     java.arg("-Xverify:all")
         .arg("-cp")
         .arg(std::env::join_paths(class_path)?)
         .arg("RunTree")
         .arg(tree);
-    helpers::output(&mut java)
+    process::output(&mut java)
 }
 
 #[test]

@@ -4,9 +4,8 @@ use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::helpers;
 use crate::jdk::Jdk;
-use crate::paths;
+use crate::{java_tools, paths, process};
 
 /// Every class of a JDK, in `target/loadhook-corpus/jdk-<version>/<module>/<package>/<Name>.class`.
 ///
@@ -20,15 +19,15 @@ pub fn jdk_classes(feature: u32) -> Result<PathBuf> {
     let folder = paths::target()
         .join("loadhook-corpus")
         .join(format!("jdk-{}", jdk.version));
-    helpers::make_once(&folder, |out| {
+    paths::make_once(&folder, |out| {
         // The helpers need 17; a later one may write its file system for itself only.
         let runs = if jdk.feature < 17 {
             Jdk::find(17)?
         } else {
             jdk.clone()
         };
-        let mut export = helpers::java(&runs, &["-Xshare:auto"], "ExportClasses")?;
-        helpers::output(export.arg(out).arg(&jdk.home)).map(drop)
+        let mut export = java_tools::java(&runs, &["-Xshare:auto"], "ExportClasses")?;
+        process::output(export.arg(out).arg(&jdk.home)).map(drop)
     })?;
     Ok(folder)
 }

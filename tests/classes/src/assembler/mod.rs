@@ -7,7 +7,7 @@
 //! classes are its purpose; a JVM is the judge of those.
 //!
 //! ```
-//! use loadhook_tests::assembler::{ClassBuilder, access, op};
+//! use loadhook_testclasses::assembler::{ClassBuilder, access, op};
 //!
 //! let mut class = ClassBuilder::new(52, "demo/Answer");
 //! class.method(access::PUBLIC | access::STATIC, "answer", "()I", |code| {

@@ -4,8 +4,8 @@ use anyhow::{Context, Result};
 use std::fs;
 use tempfile::TempDir;
 
-use crate::helpers;
 use crate::jdk::Jdk;
+use crate::process;
 
 /// Compiles sources, each with its file name, by JDK 17's `javac -g`; the folder holds the classes.
 ///
@@ -34,7 +34,7 @@ pub fn compile(release: u32, sources: &[(&str, &str)]) -> Result<TempDir> {
         fs::write(&file, text)?;
         javac.arg(file);
     }
-    helpers::output(&mut javac).context("a source in a test does not compile")?;
+    process::output(&mut javac).context("a source in a test does not compile")?;
     Ok(folder)
 }
 

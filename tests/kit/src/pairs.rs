@@ -1,16 +1,19 @@
 //! Links and runs a class and its rewritten form in a real JVM, thousands of pairs a second.
 //!
-//! A [`Runner`] owns one long-lived JVM (`tests/java/RunPairs.java`). Classes under test may loop, exit or
+//! A [`Runner`] owns one long-lived JVM (`tests/kit/java/RunPairs.java`). Classes under test may loop, exit or
 //! crash the VM: the runner then starts another one, and the caller sees only the verdict.
 
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::helpers;
+mod outcome;
+mod process;
+
+use crate::java_tools;
 use crate::jdk::Jdk;
-pub use crate::pairs_outcome::{Outcome, Ran, Run, TrackerCounts, Verdict};
-use crate::pairs_process::{Process, Reply};
+pub use outcome::{Outcome, Ran, Run, TrackerCounts, Verdict};
+use process::{Process, Reply};
 
 /// Judges pairs of classes in a JVM.
 #[derive(Debug)]
@@ -252,7 +255,7 @@ impl Runner {
 
     fn start(&mut self) -> Result<Process> {
         let separator = if cfg!(windows) { ";" } else { ":" };
-        let mut class_path = helpers::classes()?.as_os_str().to_owned();
+        let mut class_path = java_tools::classes()?.as_os_str().to_owned();
         for entry in &self.class_path {
             class_path.push(separator);
             class_path.push(entry);

@@ -1,22 +1,22 @@
 //! The tools that judge rewritten classes can themselves fail: each is shown a good class and a bad one.
 //!
-//! `cargo test -p loadhook-tests --test tools`
+//! `cargo test -p loadhook-testkit --test verify`
 
 use anyhow::Result;
 use std::fs;
 use std::path::Path;
 
-use loadhook_tests::corpus;
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::source::{compile_one, patch};
-use loadhook_tests::verify::{FindingKind, VerifyReport, verify_originals, verify_tree};
+use loadhook_testkit::corpus;
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::source::{compile_one, patch};
+use loadhook_testkit::verify::{FindingKind, VerifyReport, verify_originals, verify_tree};
 
 /// `choose` compiles to `iload_0, ifle +5, iconst_1, ireturn, iconst_2, ireturn`, with a frame at 6.
 const CODE: [u8; 8] = [0x1a, 0x9e, 0, 5, 4, 0xac, 5, 0xac];
 const SOURCE: &str = "package p; public class Good {\n static int choose(int x) {\n if (x > 0)\n return 1;\n return 2; } }";
 
 fn good() -> Result<Vec<u8>> {
-    let folder = loadhook_tests::source::compile(17, &[("Good.java", SOURCE)])?;
+    let folder = loadhook_testkit::source::compile(17, &[("Good.java", SOURCE)])?;
     Ok(fs::read(folder.path().join("p/Good.class"))?)
 }
 
@@ -236,7 +236,7 @@ fn a_truncated_class_is_unreadable() -> Result<()> {
 fn the_hierarchy_comes_from_the_original() -> Result<()> {
     let source = "package p; class Base {} class Left extends Base {} class Right extends Base {}
         public class User { static Base pick(boolean b) { return b ? new Left() : new Right(); } }";
-    let folder = loadhook_tests::source::compile(17, &[("User.java", source)])?;
+    let folder = loadhook_testkit::source::compile(17, &[("User.java", source)])?;
     let user = fs::read(folder.path().join("p/User.class"))?;
     let rewritten = tree(&user, "p/User.class")?;
     verify_tree(rewritten.path(), folder.path())?.require_clean()?;

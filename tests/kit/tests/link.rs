@@ -1,14 +1,14 @@
 //! The tool by which HotSpot links a tree of classes can itself fail: it is shown good classes and bad ones.
 //!
-//! `cargo test -p loadhook-tests --test tools_link`
+//! `cargo test -p loadhook-testkit --test link`
 
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
 
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::link::{Linked, link_tree, require_all};
-use loadhook_tests::source::{compile, patch};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::link::{Linked, link_tree, require_all};
+use loadhook_testkit::source::{compile, patch};
 
 /// `Sub` overrides with its own type in the signature and reaches a package-private class: both need all
 /// classes of the tree in one loader. `Loud` must not be initialised.

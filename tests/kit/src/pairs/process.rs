@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use tempfile::TempDir;
 
-use crate::pairs_outcome::{Outcome, Ran, Run, TrackerCounts};
+use super::outcome::{Outcome, Ran, Run, TrackerCounts};
 
 /// Longer answers mean that somebody wrote into the protocol.
 const MAX_ANSWER: usize = 64 << 20;

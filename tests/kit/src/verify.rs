@@ -6,8 +6,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::helpers::{self, unescape};
+use crate::java_tools::{self, unescape};
 use crate::jdk::Jdk;
+use crate::process;
 
 /// What was found in a tree of classes.
 #[derive(Clone, Debug, Default)]
@@ -109,7 +110,7 @@ pub fn verify_originals(tree: &Path) -> Result<VerifyReport> {
 }
 
 fn command() -> Result<Command> {
-    helpers::java(
+    java_tools::java(
         &Jdk::find(25)?,
         &["-XX:+UseParallelGC", "-Dstdout.encoding=UTF-8"],
         "VerifyTree",
@@ -117,7 +118,7 @@ fn command() -> Result<Command> {
 }
 
 fn run(command: &mut Command) -> Result<VerifyReport> {
-    let output = helpers::output(command)?;
+    let output = process::output(command)?;
     parse(&output).with_context(|| format!("VerifyTree's output is not understood:\n{output}"))
 }
 

@@ -3,8 +3,9 @@
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 
-use crate::helpers::{self, unescape};
+use crate::java_tools::{self, unescape};
 use crate::jdk::Jdk;
+use crate::process;
 
 /// A class file, relative to its tree, and whether it linked: else the error's class and message.
 pub type Linked = (PathBuf, Result<(), String>);
@@ -19,7 +20,7 @@ pub type Linked = (PathBuf, Result<(), String>);
 ///
 /// When the JVM does not run; a class that does not link is part of the answer.
 pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Linked>> {
-    let mut command = helpers::java(
+    let mut command = java_tools::java(
         jdk,
         &[
             "-Xverify:all",
@@ -29,7 +30,7 @@ pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Lin
         "LinkTree",
     )?;
     command.arg(tree).args(class_path);
-    let output = helpers::output(&mut command)?;
+    let output = process::output(&mut command)?;
     parse(&output).with_context(|| format!("LinkTree's output is not understood:\n{output}"))
 }
 
@@ -41,8 +42,8 @@ pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Lin
 /// Those of [`link_tree`].
 pub fn link_jars(jdk: &Jdk, jars: &[PathBuf]) -> Result<Vec<Linked>> {
     let options = ["-Xmx2g", "-XX:+UseSerialGC", "-Dstdout.encoding=UTF-8"];
-    let mut command = helpers::java(jdk, &options, "LinkJars")?;
-    let output = helpers::output(command.args(jars))?;
+    let mut command = java_tools::java(jdk, &options, "LinkJars")?;
+    let output = process::output(command.args(jars))?;
     parse(&output).context("LinkJars' output is not understood")
 }
 

@@ -57,8 +57,8 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::helpers;
     use crate::jdk::Jdk;
+    use crate::process;
 
     /// In the second process: that it was started with the signals ignored.
     const INNER: &str = "LOADHOOK_TEST_WITH_IGNORED_SIGNALS";
@@ -76,7 +76,7 @@ mod tests {
             shell.args(["-c", "trap '' HUP INT QUIT TERM; exec \"$@\"", "sh"]);
             shell.arg(env::current_exe().expect("a test is a program"));
             shell.arg("signals::tests::what_tests_start_ignores_nothing");
-            let printed = helpers::output(shell.env(INNER, "1")).expect("it passes there");
+            let printed = process::output(shell.env(INNER, "1")).expect("it passes there");
             assert!(printed.contains("1 passed"), "{printed}");
             return;
         }
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(handled_by_jvms(&own), HANDLED_BY_JVMS);
         Jdk::find(17).expect("JDK 17");
         let mut cat = Command::new("cat");
-        let started = helpers::output(cat.arg("/proc/self/status")).expect("it is readable");
+        let started = process::output(cat.arg("/proc/self/status")).expect("it is readable");
         assert_eq!(handled_by_jvms(&started), [0; 0]);
     }
 }

@@ -1,14 +1,14 @@
 //! The tool that links and runs pairs of classes can itself fail: it is shown pairs that agree and pairs
 //! that do not, and classes that loop, exit and overflow.
 //!
-//! `cargo test -p loadhook-tests --test tools_pairs`
+//! `cargo test -p loadhook-testkit --test pairs`
 
 use anyhow::{Context, Result};
 use std::time::Duration;
 
-use loadhook_tests::jdk::Jdk;
-use loadhook_tests::pairs::{Run, Runner};
-use loadhook_tests::source::{compile_one, patch};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::pairs::{Run, Runner};
+use loadhook_testkit::source::{compile_one, patch};
 
 /// Two constants to patch: 11 (`bipush 11`, 0x10 0x0b) and line 3.
 const SOURCE: &str = "public class Pair {
@@ -143,7 +143,7 @@ fn the_tracker_tells_balance_from_imbalance() -> Result<()> {
         // The tracker's own source, so that javac knows it; the runner brings the class.
         let tracker = include_str!("../java/loadhook/Tracker.java");
         let text = format!("import loadhook.Tracker; public class Pair {{ {body} }}");
-        let folder = loadhook_tests::source::compile(
+        let folder = loadhook_testkit::source::compile(
             17,
             &[("Tracker.java", tracker), ("Pair.java", &text)],
         )?;
@@ -367,7 +367,7 @@ fn many_pairs_take_little_time() -> Result<()> {
 fn classes_of_the_jdk_link_outside_their_module_when_told() -> Result<()> {
     for feature in [17, 25] {
         let class = std::fs::read(
-            loadhook_tests::corpus::jdk_classes(feature)?
+            loadhook_testkit::corpus::jdk_classes(feature)?
                 .join("java.base/sun/nio/cs/ISO_8859_2.class"),
         )?;
         let runner = Runner::new(&Jdk::find(feature)?, &[]);

@@ -1,0 +1,64 @@
+//! Where tests find what was built, and where they keep what they make: cargo's target folder.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use anyhow::{Context, Result, ensure};
+
+/// The folder of the workspace.
+#[must_use]
+pub fn workspace() -> PathBuf {
+    let kit = Path::new(env!("CARGO_MANIFEST_DIR"));
+    kit.ancestors().nth(2).unwrap_or(kit).to_path_buf()
+}
+
+/// Cargo's target folder: `CARGO_TARGET_DIR`, else `target` in the workspace.
+#[must_use]
+pub fn target() -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => workspace().join(folder),
+        None => workspace().join("target"),
+    }
+}
+
+/// The agent's library, which cargo builds beside the tests of a crate that depends on the agent.
+///
+/// # Errors
+///
+/// When it was not built.
+pub fn agent_library() -> Result<PathBuf> {
+    let test = env::current_exe()?;
+    let agent = test.with_file_name("libloadhook_agent.so");
+    ensure!(agent.is_file(), "{} was not built", agent.display());
+    Ok(agent)
+}
+
+/// Makes a folder unless it exists. `fill` gets an empty folder, which is renamed once it is full: no other process
+/// sees the folder half filled.
+///
+/// If two processes make the same folder at the same time, the first to finish wins and the other uses its folder.
+///
+/// # Errors
+///
+/// Those of `fill` and of the file system.
+pub fn make_once(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = folder
+        .parent()
+        .with_context(|| format!("{} has no parent", folder.display()))?;
+    fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
+    let temporary = tempfile::Builder::new()
+        .prefix(".unfinished-")
+        .tempdir_in(parent)
+        .with_context(|| format!("cannot create a folder in {}", parent.display()))?;
+    let filled = temporary.path().join("content");
+    fs::create_dir(&filled)?;
+    fill(&filled)?;
+    match fs::rename(&filled, folder) {
+        Ok(()) => Ok(()),
+        Err(_) if folder.is_dir() => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("cannot create {}", folder.display())),
+    }
+}

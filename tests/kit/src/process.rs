@@ -1,0 +1,77 @@
+//! Runs programs to their end; a program that hangs is killed and makes the test fail.
+
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// How long a program may run before it counts as hanging.
+///
+/// Longer than any program takes on a busy machine: no test's outcome depends on speed.
+pub const PATIENCE: Duration = Duration::from_secs(20 * 60);
+
+/// Runs a command to its end and returns its output, whatever its exit status.
+///
+/// # Errors
+///
+/// When it cannot start or hangs.
+pub fn finish(command: &mut Command) -> Result<Output> {
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    end(child).with_context(|| format!("{command:?}"))
+}
+
+/// Runs a command to its end and returns its standard output.
+///
+/// # Errors
+///
+/// When it cannot start, hangs or fails; the message has its standard error.
+pub fn output(command: &mut Command) -> Result<String> {
+    let output = finish(command)?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("{command:?} ended with {}\n{stderr}{stdout}", output.status);
+    }
+    Ok(stdout.into_owned())
+}
+
+/// Waits for the end of a child that was started before, and returns its output.
+///
+/// # Errors
+///
+/// When it hangs.
+pub fn end(child: Child) -> Result<Output> {
+    let Limit { ended, watch } = limit(&child);
+    let output = child.wait_with_output()?;
+    drop(ended);
+    ensure!(!watch.join().unwrap_or(true), "it hangs: {output:?}");
+    Ok(output)
+}
+
+/// Kills a child after [`PATIENCE`], unless it is dropped before.
+pub struct Limit {
+    ended: mpsc::Sender<()>,
+    /// Returns true if the child was killed.
+    watch: thread::JoinHandle<bool>,
+}
+
+/// Limits the time of a child with which the test talks, or whose end it polls.
+#[must_use]
+pub fn limit(child: &Child) -> Limit {
+    let process = child.id().to_string();
+    let (ended, end) = mpsc::channel::<()>();
+    let watch = thread::spawn(move || {
+        let hangs = end.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout);
+        if hangs {
+            let _ = Command::new("kill").args(["-KILL", &process]).status();
+        }
+        hangs
+    });
+    Limit { ended, watch }
+}
