@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use loadhook_profile::Header;
+use loadhook_profile::{Header, Timing};
 use thiserror::Error;
 
 use crate::allocations::Samples;
@@ -15,7 +15,6 @@ use crate::instrument::hook::Hook;
 use crate::instrument::loaders::Loaders;
 use crate::jvm::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
 use crate::jvm::jvmti::Jvmti;
-use crate::options::Clock;
 use crate::snapshot::periodic::Turns;
 use crate::tracker::heap_reserve::Heap;
 use crate::tracker::sizes::Sizes;
@@ -69,11 +68,8 @@ impl Agent {
         let (began, at) = self.began;
         let since_1970 = began.duration_since(UNIX_EPOCH).unwrap_or_default();
         Header {
-            timing: loadhook_profile::Timing::Count,
-            clock: match self.hook.options().clock {
-                Clock::Wall => loadhook_profile::Clock::Wall,
-                Clock::Cpu => loadhook_profile::Clock::Cpu,
-            },
+            timing: Timing::Count,
+            clock: self.hook.options().settings.clock,
             start_epoch_millis: i64::try_from(since_1970.as_millis()).unwrap_or(0),
             duration_ns: u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX),
             ..Header::default()

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::time::{Instant, SystemTime};
 
+use loadhook_settings::{AgentOptions, Clock, OptionsError, Timing};
+
 use crate::agent::{Agent, Tracker};
 use crate::allocations::{Event, Samples};
 use crate::instrument::hidden_classes::{self, Hidden};
@@ -14,7 +16,7 @@ use crate::instrument::retransform;
 use crate::jvm::jni::{Jni, Reference, Thrown};
 use crate::jvm::jvmti::{self, Jvmti, VmBuffer};
 use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability, event};
-use crate::options::{self, Clock, Request, Timing};
+use crate::options::Options;
 use crate::snapshot::assembly;
 use crate::snapshot::periodic::{self, Turns};
 use crate::snapshot::{file, manifest};
@@ -38,12 +40,12 @@ pub(crate) enum Refusal {
 
 /// `Agent_OnLoad`: options and capabilities.
 pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
-    let request = options::parse(text, std::process::id()).map_err(Refusal::Options)?;
-    let options = match request {
-        Request::Help => print_help(),
-        Request::Run(options) => *options,
+    let settings = match text.parse::<AgentOptions>() {
+        Err(OptionsError::Help) => print_help(),
+        read => read.map_err(|error| Refusal::Options(error.to_string()))?,
     };
-    if options.alloc_drops_timing && !options.quiet {
+    let options = Options::resolve(settings, std::process::id()).map_err(Refusal::Options)?;
+    if options.settings.alloc_drops_timing() && !options.settings.quiet {
         diagnostics::line("alloc= turns call timing off; for both, add timing=adaptive");
     }
     if options.rewrites() {
@@ -63,7 +65,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         let bind = [capability::CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS];
         let _ = jvmti.add_capabilities(Capabilities::of(&bind));
     }
-    if options.clock == Clock::Cpu {
+    if options.settings.clock == Clock::Cpu {
         let cpu_time = [capability::CAN_GET_CURRENT_THREAD_CPU_TIME];
         jvmti
             .add_capabilities(Capabilities::of(&cpu_time))
@@ -78,6 +80,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
     // From JDK 21 on; before, there are no virtual threads.
     let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]));
     let samples = match options
+        .settings
         .alloc
         .map(|mode| Samples::prepare(jvmti, mode, &options))
     {
@@ -97,7 +100,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
         }
     };
     if let Some(manifest) = &options.manifest {
-        manifest::check(manifest, options.quiet);
+        manifest::check(manifest, options.settings.quiet);
     }
     if let Err(error) = file::check(&options.file) {
         diagnostics::line(&format!(
@@ -124,7 +127,9 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
 /// that its initialization failed.
 fn print_help() -> ! {
     // A closed standard output is no reason for another end.
-    let _ = std::io::stdout().lock().write_all(options::HELP.as_bytes());
+    let _ = std::io::stdout()
+        .lock()
+        .write_all(loadhook_settings::HELP.as_bytes());
     std::process::exit(0)
 }
 
@@ -170,8 +175,8 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     let configured = tracker.configure(
         jni,
         options.timing.unwrap_or(Timing::Count) as i32,
-        options.clock as i32,
-        options.max_nodes,
+        options.settings.clock as i32,
+        i32::try_from(options.settings.max_nodes).unwrap_or(i32::MAX),
     );
     if configured.is_err() {
         diagnostics::once(
@@ -185,10 +190,10 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     let vm_info = agent.jvmti.system_property("java.vm.info");
     agent.hook.set_owner(tracker::owner(
         vm_info.as_deref().unwrap_or_default(),
-        options.clock,
+        options.settings.clock,
     ));
     agent.loaders.find(jni);
-    if options.snapshot_every.is_some() {
+    if options.settings.snapshot_every.is_some() {
         // Before anything has probes: its constructor is no call of the program's.
         periodic::start(agent, jni);
     }

@@ -1,42 +1,49 @@
 //! `loadhook run`: a program under the agent, and the table at its end.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use loadhook_settings::manifest::{self, Writer};
 use loadhook_settings::{
-    ALLOCATION_MODES, AllocationMode, Filter, INTERVAL, interval, list, pattern_lines,
+    AgentOptions, AllocationMode, CallTiming, Clock, Conflict, DEFAULT_NODES, MAX_NODES, Pattern,
+    PatternError, SnapshotInterval, Timing, parse_clock, patterns_in_file,
 };
 
 use crate::launch::{self, Ended, Launch, utf8};
 use crate::outcome;
 use crate::output::{check_writable, is_same, say};
 
-/// How calls are timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Timing {
-    /// Count every call; time short hot calls on a random sample, all others exactly
-    Adaptive,
-    /// Count and time every call
-    Exact,
-    /// Count every call, time none
-    Count,
-    /// Do not count calls (only with --alloc)
-    None,
+/// Values of `--timing` with their help.
+fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
+    let values = CallTiming::ALL.map(|timing| {
+        let help = match timing {
+            CallTiming::Record(Timing::Adaptive) => {
+                "Count every call; time short hot calls on a random sample, all others exactly"
+            }
+            CallTiming::Record(Timing::Exact) => "Count and time every call",
+            CallTiming::Record(Timing::Count) => "Count every call, time none",
+            CallTiming::None => "Do not count calls (only with --alloc)",
+        };
+        PossibleValue::new(timing.as_str()).help(help)
+    });
+    PossibleValuesParser::new(values).try_map(|word| word.parse::<CallTiming>())
 }
 
-/// Clock used to time calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Clock {
-    /// Elapsed time, waiting included
-    Wall,
-    /// Processor time of the thread
-    Cpu,
+/// Values of `--clock` with their help.
+fn clocks() -> impl TypedValueParser<Value = Clock> {
+    let values = [Clock::Wall, Clock::Cpu].map(|clock| {
+        let help = match clock {
+            Clock::Wall => "Elapsed time, waiting included",
+            Clock::Cpu => "Processor time of the thread",
+        };
+        PossibleValue::new(clock.as_str()).help(help)
+    });
+    PossibleValuesParser::new(values).map(|word| parse_clock(&word).unwrap_or_default())
 }
 
 /// Arguments of `loadhook run`.
@@ -63,11 +70,11 @@ pub(crate) struct RunArgs {
     pub(crate) all: bool,
 
     /// How calls are timed (default: adaptive; none if --alloc is given)
-    #[arg(long, value_enum)]
-    timing: Option<Timing>,
+    #[arg(long, value_parser = call_timings())]
+    timing: Option<CallTiming>,
 
     /// Clock used to time calls
-    #[arg(long, value_enum, default_value = "wall")]
+    #[arg(long, value_parser = clocks(), default_value = "wall")]
     clock: Clock,
 
     /// Record allocations, by place and type: exact, sampled[=BYTES],
@@ -79,8 +86,8 @@ pub(crate) struct RunArgs {
     /// are still alive. live=exact records every allocation of all classes, and
     /// which objects are still alive; allocations that the JIT compiler removes
     /// are not seen. Calls are then not timed, unless --timing is given.
-    #[arg(long, value_name = "MODE", value_parser = alloc)]
-    pub(crate) alloc: Option<String>,
+    #[arg(long, value_name = "MODE")]
+    pub(crate) alloc: Option<AllocationMode>,
 
     /// Also record the calls that led to each allocation (only with --alloc
     /// exact)
@@ -88,7 +95,7 @@ pub(crate) struct RunArgs {
     alloc_context: bool,
 
     /// Maximum number of call-tree nodes (default: 1000000)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_NODES)))]
     max_nodes: Option<u32>,
 
     /// Write the profile to this file; %p in its name is the process id
@@ -105,8 +112,8 @@ pub(crate) struct RunArgs {
 
     /// Also write the profile at this interval, for example 500ms, 10s or 5m
     /// (at least 100ms); if the JVM is killed, the last one remains
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    snapshot_every: Option<Duration>,
+    #[arg(long, value_name = "TIME")]
+    snapshot_every: Option<SnapshotInterval>,
 
     /// Show which classes have methods that were not instrumented, and why;
     /// loadhook report --explain -o FILE lists the methods
@@ -122,109 +129,51 @@ pub(crate) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// A time between snapshots.
-fn time(text: &str) -> Result<Duration, String> {
-    interval(text).ok_or_else(|| format!("expected {INTERVAL}"))
-}
-
-fn alloc(text: &str) -> Result<String, String> {
-    match AllocationMode::read(text) {
-        Some(_) => Ok(text.to_owned()),
-        None => Err(format!("expected {ALLOCATION_MODES}")),
-    }
-}
-
 impl RunArgs {
-    /// The agent's options: it writes `file` and notes in `manifest` that it
-    /// did.
-    fn agent_options<'s>(
-        &'s self,
-        files: &[IncludeFile],
-        file: &Path,
-        manifest: &Path,
-    ) -> Result<String> {
-        let mut items = Vec::new();
-        let mut add = |key: &str, value: &str| {
-            items.push(format!("{key}={value}"));
+    /// The agent's options, without the files that it writes.
+    ///
+    /// Patterns are left out if no class is instrumented: none would match.
+    fn agent_options(&self) -> Result<AgentOptions> {
+        let mut options = AgentOptions {
+            all: self.all,
+            // Adaptive timing is the default unless allocations are recorded.
+            call_timing: self.timing.filter(|timing| {
+                self.alloc.is_some() || *timing != CallTiming::Record(Timing::Adaptive)
+            }),
+            clock: self.clock,
+            alloc: self.alloc,
+            alloc_context: self.alloc_context,
+            max_nodes: self.max_nodes.unwrap_or(DEFAULT_NODES),
+            snapshot_every: self.snapshot_every,
+            explain: self.explain,
+            quiet: true,
+            ..AgentOptions::default()
         };
-        // One that ends in a backslash would hold the comma behind it.
-        let again = |pattern: &str| list::escaped(&list::unescaped(pattern));
-        // Each with its key: the agent takes what has an equals sign for an
-        // option else.
-        // Where no class is changed, none would match.
-        let is_wanted = self.changes_classes();
-        let patterns = |lists: &'s [String]| {
-            let lists = lists.iter().filter(move |_| is_wanted);
-            lists.flat_map(|list| list::items(list))
-        };
-        for pattern in patterns(&self.include) {
-            add("include", &again(pattern));
+        options.check().map_err(|conflict| match conflict {
+            Conflict::NothingRecorded => anyhow!("--timing none measures nothing without --alloc"),
+            Conflict::ContextWithoutExact => anyhow!("--alloc-context needs --alloc exact"),
+        })?;
+        let include = patterns(&self.include).context("--include")?;
+        let exclude = patterns(&self.exclude).context("--exclude")?;
+        let files = self.include_file.iter().map(|file| IncludeFile::read(file));
+        let files = files.collect::<Result<Vec<IncludeFile>>>()?;
+        if !options.instruments() {
+            return Ok(options);
         }
-        for pattern in patterns(&self.exclude) {
-            add("exclude", &again(pattern));
-        }
-        for file in files.iter().filter(|_| is_wanted) {
+        options.include = include;
+        options.exclude = exclude;
+        for file in files {
             match file {
-                // The JVM may be started elsewhere.
-                IncludeFile::Named(file) => add("include-file", &list::escaped(utf8(file)?)),
-                IncludeFile::Read(patterns) => {
-                    for pattern in patterns {
-                        add("include", &again(pattern));
-                    }
-                }
+                IncludeFile::Named(file) => options.include_files.push(file),
+                IncludeFile::Read(patterns) => options.include.extend(patterns),
             }
         }
-        // The JVM repeats what it finds in JAVA_TOOL_OPTIONS: no more than
-        // differs from the agent's defaults.
-        match self.timing {
-            None => {}
-            Some(Timing::Adaptive) if self.alloc.is_none() => {}
-            Some(Timing::Adaptive) => add("timing", "adaptive"),
-            Some(Timing::Exact) => add("timing", "exact"),
-            Some(Timing::Count) => add("timing", "count"),
-            Some(Timing::None) => add("timing", "none"),
-        }
-        if let Some(mode) = &self.alloc {
-            add("alloc", mode);
-        }
-        match self.clock {
-            Clock::Wall => {}
-            Clock::Cpu => add("clock", "cpu"),
-        }
-        if let Some(nodes) = self.max_nodes {
-            add("max-nodes", &nodes.to_string());
-        }
-        if let Some(time) = &self.snapshot_every {
-            add("snapshot-every", &format!("{}ms", time.as_millis()));
-        }
-        for (key, is_set) in [
-            ("all", self.all),
-            ("alloc-context", self.alloc_context),
-            ("explain", self.explain),
-            ("quiet", true),
-        ] {
-            if is_set {
-                add(key, "true");
-            }
-        }
-        add("manifest", &list::escaped(utf8(manifest)?));
-        add("file", &list::escaped(utf8(file)?));
-        Ok(items.join(","))
-    }
-
-    /// Whether classes are changed.
-    fn changes_classes(&self) -> bool {
-        let is_timed = !matches!(self.timing, None | Some(Timing::None));
-        is_timed || self.alloc_mode().is_none_or(AllocationMode::needs_probes)
-    }
-
-    fn alloc_mode(&self) -> Option<AllocationMode> {
-        self.alloc.as_deref().and_then(AllocationMode::read)
+        Ok(options)
     }
 
     /// Says what the options turn off, and which of them have no effect.
-    fn warn(&self) {
-        if self.alloc.is_some() && self.timing.is_none() {
+    fn warn(&self, options: &AgentOptions) {
+        if options.alloc_drops_timing() {
             say!("loadhook: --alloc turns call timing off; for both, add --timing adaptive");
         }
         let given = [
@@ -234,62 +183,50 @@ impl RunArgs {
             ("--all", self.all),
             ("--explain", self.explain),
         ];
-        if let Some(mode) = self.alloc.as_deref().filter(|_| !self.changes_classes()) {
+        if let Some(mode) = self.alloc.filter(|_| !options.instruments()) {
             for (option, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
                 say!(
                     "loadhook: {option} has no effect: --alloc {mode} covers all classes; to choose which calls are timed, add --timing"
                 );
             }
         }
-        let times_none = match self.timing {
-            None => self.alloc.is_some(),
-            Some(timing) => matches!(timing, Timing::Count | Timing::None),
-        };
-        if self.clock == Clock::Cpu && times_none {
+        let is_timed = matches!(options.timing(), Some(Timing::Adaptive | Timing::Exact));
+        if self.clock == Clock::Cpu && !is_timed {
             say!(
                 "loadhook: --clock has no effect: calls are not timed; add --timing adaptive or exact"
             );
         }
     }
-
-    /// Finds the patterns' faults before the JVM starts, and what it is told of
-    /// their files.
-    fn check_patterns(&self) -> Result<Vec<IncludeFile>> {
-        let mut filter = Filter::new();
-        for list in &self.include {
-            filter.include(list).context("--include")?;
-        }
-        for list in &self.exclude {
-            filter.exclude(list).context("--exclude")?;
-        }
-        let read = |file: &PathBuf| IncludeFile::read(file, &mut filter);
-        self.include_file.iter().map(read).collect()
-    }
 }
 
-/// A file of patterns that was found good.
+/// The patterns of several lists.
+fn patterns(lists: &[String]) -> Result<Vec<Pattern>, PatternError> {
+    let mut patterns = Vec::new();
+    for list in lists {
+        patterns.extend(Pattern::parse_list(list)?);
+    }
+    Ok(patterns)
+}
+
+/// A file of patterns without faults.
 enum IncludeFile {
-    /// The agent reads it again.
-    Named(PathBuf),
-    /// The patterns of one that can be read once only, as a pipe.
-    Read(Vec<String>),
+    /// The absolute path of a file, which the agent reads again: the JVM may be
+    /// started in another folder.
+    Named(String),
+    /// The patterns of a file that can be read only once, as a pipe.
+    Read(Vec<Pattern>),
 }
 
 impl IncludeFile {
-    fn read(file: &Path, filter: &mut Filter) -> Result<IncludeFile> {
-        let name = file.display();
-        let text = fs::read_to_string(file).with_context(|| name.to_string())?;
-        let found = filter
-            .include_lines(&text)
-            .map_err(|(line, error)| anyhow::Error::new(error).context(format!("{name}:{line}")))?;
-        if found == 0 {
-            bail!("{name}: the file holds no pattern");
-        }
+    fn read(file: &Path) -> Result<IncludeFile> {
+        let name = file.display().to_string();
+        let text = fs::read_to_string(file).with_context(|| name.clone())?;
+        let patterns = patterns_in_file(&name, &text)?;
         if fs::metadata(file).is_ok_and(|file| file.is_file()) {
-            return Ok(IncludeFile::Named(std::path::absolute(file)?));
+            let file = std::path::absolute(file)?;
+            return Ok(IncludeFile::Named(utf8(&file)?.to_owned()));
         }
-        let patterns = pattern_lines(&text).flat_map(|(_, line)| list::items(line));
-        Ok(IncludeFile::Read(patterns.map(str::to_owned).collect()))
+        Ok(IncludeFile::Read(patterns))
     }
 }
 
@@ -325,13 +262,7 @@ impl Target {
 
 /// Runs the command; its exit code is ours.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    if args.alloc.is_none() && args.timing == Some(Timing::None) {
-        bail!("--timing none measures nothing without --alloc");
-    }
-    if args.alloc_context && args.alloc_mode() != Some(AllocationMode::Exact) {
-        bail!("--alloc-context needs --alloc exact");
-    }
-    let include_files = args.check_patterns()?;
+    let mut options = args.agent_options()?;
     let agent = launch::agent_path()?;
     let target = Target::new(&args.output, launch::is_java(&args.command))?;
     check_writable(&target.file).context("--output")?;
@@ -346,14 +277,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
             html.display()
         );
     }
-    args.warn();
+    args.warn(&options);
     let scratch = tempfile::tempdir()
         .context("cannot make a temporary folder (set TMPDIR to a folder with room)")?;
     let manifest = scratch.path().join("profiles");
+    options.file = utf8(&target.file)?.to_owned();
+    options.manifest = Some(utf8(&manifest)?.to_owned());
     let launch = Launch {
         command: &args.command,
         agent: &agent,
-        options: &args.agent_options(&include_files, &target.file, &manifest)?,
+        options: &options.to_string(),
     };
     let status = match launch.run()? {
         Ended::With(status) => status,
@@ -379,14 +312,13 @@ struct Noted {
 fn noted(manifest: &Path) -> Noted {
     let written = fs::read(manifest).unwrap_or_default();
     let mut noted = Noted::default();
-    for name in written.split(|byte| *byte == 0).filter(|n| !n.is_empty()) {
-        let (profiles, name) = match name.strip_prefix(b"+") {
-            Some(name) => (&mut noted.trackers, name),
-            None => (&mut noted.agents, name),
+    for (writer, profile) in manifest::entries(&written) {
+        let profiles = match writer {
+            Writer::Agent => &mut noted.agents,
+            Writer::RewrittenArchive => &mut noted.trackers,
         };
-        let profile = PathBuf::from(OsStr::from_bytes(name));
-        if !profiles.contains(&profile) {
-            profiles.push(profile);
+        if !profiles.iter().any(|known| known == profile) {
+            profiles.push(profile.to_owned());
         }
     }
     noted

@@ -1,33 +1,51 @@
-//! Which allocations to look at, as users write it.
+//! Which allocations a profile records.
 
-/// What [`AllocationMode::read`] takes, for messages.
-pub const ALLOCATION_MODES: &str = "exact, sampled, sampled=BYTES, live, live=BYTES or live=exact \
-    (BYTES from 1 to 2147483647, for example 64k or 2m)";
+use std::fmt;
+use std::str::FromStr;
 
-/// Which allocations to look at.
+use thiserror::Error;
+
+use crate::units::{format_bytes, parse_bytes};
+
+/// Mean bytes between two samples if the user names none.
+const DEFAULT_INTERVAL: i32 = 512 << 10;
+
+/// Units of the interval: it has to fit 31 bits, so gigabytes are of no use.
+const UNITS: &str = "km";
+
+/// Which allocations a profile records.
+///
+/// As text: `exact`, `sampled`, `sampled=64k`, `live`, `live=64k`, `live=exact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocationMode {
     /// `exact`: all that instrumented methods make.
     Exact,
-    /// `sampled`: one in so many bytes on average, whoever allocates.
+    /// `sampled`: a sample of the allocations of all classes.
     Sampled {
-        /// Bytes, at least 1.
+        /// Mean bytes between two samples, at least 1.
         interval: i32,
     },
-    /// `live`: the same, and what of the samples is alive.
+    /// `live`: the same sample, and which of its objects are still alive.
     Live {
-        /// Bytes, at least 1.
+        /// Mean bytes between two samples, at least 1.
         interval: i32,
     },
-    /// `live=exact`: all, whoever allocates, and what of them is alive.
+    /// `live=exact`: all allocations of all classes, and which objects are still
+    /// alive.
     LiveExact,
 }
 
-impl AllocationMode {
-    /// Bytes between samples unless told.
-    const INTERVAL: i32 = 512 << 10;
+/// A text that is no [`AllocationMode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "expected exact, sampled, sampled=BYTES, live, live=BYTES or live=exact \
+     (BYTES from 1 to 2147483647, for example 64k or 2m)"
+)]
+pub struct AllocationModeError;
 
-    /// Whether classes get probes for it; the virtual machine itself tells of other allocations.
+impl AllocationMode {
+    /// Returns whether classes get probes for it. The JVM itself reports the
+    /// allocations of the other modes.
     pub fn needs_probes(self) -> bool {
         match self {
             AllocationMode::Exact => true,
@@ -36,41 +54,52 @@ impl AllocationMode {
             | AllocationMode::LiveExact => false,
         }
     }
+}
 
-    /// Reads one of [`ALLOCATION_MODES`]; bytes may have the unit `k` or `m`, of 1024 and its square.
-    pub fn read(text: &str) -> Option<AllocationMode> {
+/// Reads the interval of a sample, which JVM TI takes as a `jint`.
+fn interval(text: &str) -> Option<i32> {
+    let bytes = i32::try_from(parse_bytes(text, UNITS)?).ok()?;
+    (bytes > 0).then_some(bytes)
+}
+
+impl FromStr for AllocationMode {
+    type Err = AllocationModeError;
+
+    fn from_str(text: &str) -> Result<Self, AllocationModeError> {
         let (word, argument) = match text.split_once('=') {
             Some((word, argument)) => (word, Some(argument)),
             None => (text, None),
         };
-        let interval = Self::INTERVAL;
-        match (word, argument) {
+        let interval = || argument.map_or(Some(DEFAULT_INTERVAL), interval);
+        let mode = match (word, argument) {
             ("exact", None) => Some(AllocationMode::Exact),
-            ("sampled", None) => Some(AllocationMode::Sampled { interval }),
-            ("sampled", Some(text)) => {
-                bytes(text).map(|interval| AllocationMode::Sampled { interval })
-            }
             ("live", Some("exact")) => Some(AllocationMode::LiveExact),
-            ("live", None) => Some(AllocationMode::Live { interval }),
-            ("live", Some(text)) => bytes(text).map(|interval| AllocationMode::Live { interval }),
+            ("sampled", _) => interval().map(|interval| AllocationMode::Sampled { interval }),
+            ("live", _) => interval().map(|interval| AllocationMode::Live { interval }),
             _ => None,
-        }
+        };
+        mode.ok_or(AllocationModeError)
     }
 }
 
-fn bytes(text: &str) -> Option<i32> {
-    let unit = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit);
-    let unit = match unit {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "m" | "M" => 1 << 20,
-        _ => return None,
-    };
-    let bytes = number.parse::<i32>().ok()?.checked_mul(unit)?;
-    (bytes > 0).then_some(bytes)
+impl fmt::Display for AllocationMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, interval) = match *self {
+            AllocationMode::Exact => return f.write_str("exact"),
+            AllocationMode::LiveExact => return f.write_str("live=exact"),
+            AllocationMode::Sampled { interval } => ("sampled", interval),
+            AllocationMode::Live { interval } => ("live", interval),
+        };
+        f.write_str(word)?;
+        if interval == DEFAULT_INTERVAL {
+            return Ok(());
+        }
+        write!(
+            f,
+            "={}",
+            format_bytes(interval.unsigned_abs().into(), UNITS)
+        )
+    }
 }
 
 #[cfg(test)]
@@ -79,20 +108,22 @@ mod tests {
 
     #[test]
     fn modes_have_names() {
-        let sampled = |interval| Some(AllocationMode::Sampled { interval });
-        for (text, mode) in [
-            ("exact", Some(AllocationMode::Exact)),
-            ("sampled", sampled(524_288)),
-            ("sampled=64k", sampled(65_536)),
-            ("sampled=1", sampled(1)),
-            ("sampled=2M", sampled(2 << 20)),
-            ("live", Some(AllocationMode::Live { interval: 524_288 })),
-            ("live=4k", Some(AllocationMode::Live { interval: 4096 })),
-            ("live=exact", Some(AllocationMode::LiveExact)),
+        let sampled = |interval| AllocationMode::Sampled { interval };
+        let live = |interval| AllocationMode::Live { interval };
+        for (text, mode, shortest) in [
+            ("exact", AllocationMode::Exact, "exact"),
+            ("sampled", sampled(524_288), "sampled"),
+            ("sampled=512k", sampled(524_288), "sampled"),
+            ("sampled=64k", sampled(65_536), "sampled=64k"),
+            ("sampled=1", sampled(1), "sampled=1"),
+            ("sampled=2M", sampled(2 << 20), "sampled=2m"),
+            ("live", live(524_288), "live"),
+            ("live=4k", live(4096), "live=4k"),
+            ("live=exact", AllocationMode::LiveExact, "live=exact"),
         ] {
-            assert_eq!(AllocationMode::read(text), mode, "{text}");
-            let needs_probes = mode.map(AllocationMode::needs_probes);
-            assert_eq!(needs_probes, Some(text == "exact"), "{text}");
+            assert_eq!(text.parse(), Ok(mode), "{text}");
+            assert_eq!(mode.to_string(), shortest);
+            assert_eq!(mode.needs_probes(), text == "exact", "{text}");
         }
         for wrong in [
             "",
@@ -106,7 +137,8 @@ mod tests {
             "live=all",
             "sampled=exact",
         ] {
-            assert_eq!(AllocationMode::read(wrong), None, "{wrong}");
+            let read = wrong.parse::<AllocationMode>();
+            assert_eq!(read, Err(AllocationModeError), "{wrong}");
         }
     }
 }

@@ -1,41 +1,32 @@
-//! Patterns that name classes and methods, as users write them.
-//!
-//! | pattern | what it names |
-//! |---|---|
-//! | `com.example.Service` | that class |
-//! | `com.example.*` | the classes of that package |
-//! | `com.example.**` | those and the ones of packages below |
-//! | `Foo*` | without a dot: by simple name, in every package |
-//! | `com.example.Service::handle*` | its methods by name |
-//! | `**::parse(Ljava/lang/String;)**` | methods by descriptor |
-//! | `@com.example.Timed` | annotated methods, and all of an annotated class |
-//!
-//! `*` stands for any characters but a dot in class names, `**` for any at
-//! all; in method names and descriptors both stand for any. A nested class is
-//! named as in class files: `Map$Entry`; so are types in descriptors, behind
-//! whose `)` nothing stands for anything.
+//! Which classes and methods are instrumented: patterns to include and to
+//! exclude.
 
 use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::class::Member;
 
 use crate::pattern::{Pattern, PatternError};
 
-/// The lines of a file that hold patterns, numbered from 1, without comments.
-pub fn pattern_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    fn code(line: &str) -> &str {
-        line.split('#').next().unwrap_or_default().trim()
-    }
-    (1..)
-        .zip(text.lines())
-        .map(|(number, line)| (number, code(line)))
-        .filter(|(_, line)| !line.is_empty())
-}
-
-/// What to instrument: everything included and not excluded.
+/// Chooses methods: everything included and not excluded.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    include: Vec<Pattern>,
-    exclude: Vec<Pattern>,
+    include: Vec<Tracked>,
+    exclude: Vec<Tracked>,
+}
+
+/// A pattern, and whether it ever matched.
+#[derive(Clone, Debug)]
+struct Tracked {
+    pattern: Pattern,
+    has_matched: bool,
+}
+
+impl From<Pattern> for Tracked {
+    fn from(pattern: Pattern) -> Self {
+        Tracked {
+            pattern,
+            has_matched: false,
+        }
+    }
 }
 
 impl Filter {
@@ -44,28 +35,25 @@ impl Filter {
         Self::default()
     }
 
+    /// A filter that lets pass what a pattern of `include` names, or everything
+    /// if there is none, and no pattern of `exclude` names.
+    pub fn of(include: Vec<Pattern>, exclude: Vec<Pattern>) -> Self {
+        let tracked = |patterns: Vec<Pattern>| patterns.into_iter().map(Tracked::from).collect();
+        Filter {
+            include: tracked(include),
+            exclude: tracked(exclude),
+        }
+    }
+
     /// Adds a comma-separated list of patterns to include. With none,
     /// everything is included.
     ///
     /// # Errors
     /// At the first pattern that cannot be read.
     pub fn include(&mut self, list: &str) -> Result<(), PatternError> {
-        self.include.extend(Pattern::parse_list(list)?);
+        let patterns = Pattern::parse_list(list)?;
+        self.include.extend(patterns.into_iter().map(Tracked::from));
         Ok(())
-    }
-
-    /// Adds the patterns of a file to include: a list a line, `#` begins a
-    /// comment. How many lines had one.
-    ///
-    /// # Errors
-    /// At the first pattern that cannot be read, with its line's number.
-    pub fn include_lines(&mut self, text: &str) -> Result<usize, (usize, PatternError)> {
-        let mut found = 0;
-        for (number, line) in pattern_lines(text) {
-            self.include(line).map_err(|error| (number, error))?;
-            found += 1;
-        }
-        Ok(found)
     }
 
     /// Adds a comma-separated list of patterns to exclude.
@@ -73,70 +61,72 @@ impl Filter {
     /// # Errors
     /// At the first pattern that cannot be read.
     pub fn exclude(&mut self, list: &str) -> Result<(), PatternError> {
-        self.exclude.extend(Pattern::parse_list(list)?);
+        let patterns = Pattern::parse_list(list)?;
+        self.exclude.extend(patterns.into_iter().map(Tracked::from));
         Ok(())
     }
 
-    /// Whether a class of this internal name may be included, as far as the
-    /// name tells: quick, and before the class is read.
+    /// Returns whether a class of this internal name may pass, as far as the
+    /// name tells. Quick, and possible before the class is parsed.
     pub fn class_name(&self, name: &[u8]) -> bool {
         let mut include = self.include.iter();
-        self.include.is_empty() || include.any(|pattern| pattern.may_name(name))
+        self.include.is_empty() || include.any(|it| it.pattern.may_name(name))
     }
 
-    /// Whether a pattern that may include a class of this internal name has
-    /// `word` in it.
+    /// Returns whether a pattern to include that contains `word` may name a class
+    /// of this internal name.
     pub fn has_word(&self, name: &[u8], word: &str) -> bool {
         let has = |pattern: &Pattern| pattern.text().contains(word) && pattern.may_name(name);
-        self.include.iter().any(has)
+        self.include.iter().any(|it| has(&it.pattern))
     }
 
-    /// Whether any method of `class` may pass.
+    /// Returns whether any method of `class` may pass.
     pub fn class(&mut self, class: &ClassFile<'_>) -> bool {
-        let mut included = self.include.is_empty();
-        for pattern in &mut self.include {
-            pattern.matched |= pattern.names_class(class, false);
-            included |= pattern.names_class(class, true);
+        let mut is_included = self.include.is_empty();
+        // All patterns are tried, so that each that names the class is known to
+        // have matched.
+        for it in &mut self.include {
+            it.has_matched |= it.pattern.names_class(class, false);
+            is_included |= it.pattern.names_class(class, true);
         }
-        included && {
-            let mut excluded = false;
-            for pattern in &mut self.exclude {
-                if pattern.names_class(class, false) {
-                    pattern.matched = true;
-                    excluded = true;
-                }
-            }
-            !excluded
-        }
-    }
-
-    /// Whether `method` passes.
-    pub fn method(&mut self, method: &Member<'_, '_>) -> bool {
-        let mut included = self.include.is_empty();
-        for pattern in &mut self.include {
-            // Not only the first: each is to be known as having matched.
-            if pattern.names_method(method) {
-                pattern.matched = true;
-                included = true;
-            }
-        }
-        if !included {
+        if !is_included {
             return false;
         }
-        for pattern in &mut self.exclude {
-            if pattern.names_method(method) {
-                pattern.matched = true;
+        let mut is_excluded = false;
+        for it in &mut self.exclude {
+            if it.pattern.names_class(class, false) {
+                it.has_matched = true;
+                is_excluded = true;
+            }
+        }
+        !is_excluded
+    }
+
+    /// Returns whether `method` passes.
+    pub fn method(&mut self, method: &Member<'_, '_>) -> bool {
+        let mut is_included = self.include.is_empty();
+        // All patterns are tried here, too.
+        for it in &mut self.include {
+            if it.pattern.names_method(method) {
+                it.has_matched = true;
+                is_included = true;
+            }
+        }
+        if !is_included {
+            return false;
+        }
+        for it in &mut self.exclude {
+            if it.pattern.names_method(method) {
+                it.has_matched = true;
                 return false;
             }
         }
         true
     }
 
-    /// The patterns that named nothing seen so far: misspelt, most likely.
+    /// The patterns that have named nothing so far: misspelt, most likely.
     pub fn unmatched(&self) -> impl Iterator<Item = &Pattern> {
-        self.include
-            .iter()
-            .chain(&self.exclude)
-            .filter(|pattern| !pattern.matched)
+        let all = self.include.iter().chain(&self.exclude);
+        all.filter(|it| !it.has_matched).map(|it| &it.pattern)
     }
 }

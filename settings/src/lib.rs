@@ -1,14 +1,49 @@
-//! The settings of Loadhook, below the command line, the agent and the offline
-//! rewriter: patterns, lists and units, and how they are written as text.
+//! The settings of Loadhook and their text forms, below both front ends.
+//!
+//! The command line builds typed settings and prints them with `Display`; the
+//! agent reads the text with `FromStr`. Both directions stand side by side
+//! here, so that they cannot drift apart:
+//!
+//! - [`AgentOptions`]: the text behind `-agentpath:…=`, also for
+//!   `loadhook run`, which prints it.
+//! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: what `loadhook heap dump`
+//!   asks an attached agent for, and what the agent answers.
+//! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.
+//! - [`Pattern`] and [`Filter`]: which classes and methods are instrumented.
+//! - [`AllocationMode`], [`CallTiming`], [`SnapshotInterval`], [`units`],
+//!   [`mod@list`]: the words, numbers and lists that options are made of.
+//!
+//! Patterns live here and not in the rewriter, because they are a language for
+//! users: the rewriter only asks a [`Selector`](loadhook_rewrite::Selector),
+//! whoever implements it. How calls are timed and by which clock is recorded in
+//! each profile, so [`Timing`] and [`Clock`] belong to `loadhook-profile` and
+//! this crate uses them. The offline tracker reads settings of the same names
+//! in Java (`tracker-java/offline/loadhook/Settings.java`); a test compares its
+//! words and defaults with those here.
+//!
+//! The crate does no I/O and starts no thread.
 #![forbid(unsafe_code)]
 
+mod agent_options;
 mod allocation_mode;
+mod call_timing;
 mod filter;
-mod interval;
+pub mod heap_dump;
 pub mod list;
+pub mod manifest;
 mod pattern;
+mod pattern_file;
+mod snapshot_interval;
+pub mod units;
 
-pub use allocation_mode::{ALLOCATION_MODES, AllocationMode};
-pub use filter::{Filter, pattern_lines};
-pub use interval::{INTERVAL, interval};
+pub use agent_options::{
+    AgentOptions, Conflict, DEFAULT_FILE, DEFAULT_NODES, HELP, MAX_NODES, OptionsError,
+};
+pub use allocation_mode::{AllocationMode, AllocationModeError};
+pub use call_timing::{CallTiming, CallTimingError, parse_clock};
+pub use filter::Filter;
+pub use heap_dump::HeapDumpRequest;
+pub use loadhook_profile::{Clock, Timing};
 pub use pattern::{Pattern, PatternError};
+pub use pattern_file::{PatternFileError, patterns_in_file};
+pub use snapshot_interval::{SnapshotInterval, SnapshotIntervalError};

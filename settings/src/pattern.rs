@@ -1,4 +1,19 @@
-//! One pattern: how it is read, and what it names.
+//! Patterns that name classes and methods, as users write them.
+//!
+//! | pattern | names |
+//! |---|---|
+//! | `com.example.Service` | that class |
+//! | `com.example.*` | the classes of that package |
+//! | `com.example.**` | those and the classes of packages below |
+//! | `Foo*` | without a dot: classes by simple name, in every package |
+//! | `com.example.Service::handle*` | methods by name |
+//! | `**::parse(Ljava/lang/String;)**` | methods by descriptor |
+//! | `@com.example.Timed` | annotated methods, and all methods of an annotated class |
+//!
+//! In class names, `*` stands for any characters but a dot, `**` for any
+//! characters. In method names and descriptors both stand for any characters.
+//! Nested classes are named as in class files, `Map$Entry`, and so are types in
+//! descriptors. A descriptor that ends in `)` matches every return type.
 
 use std::fmt;
 
@@ -8,21 +23,20 @@ use loadhook_rewrite::symbol::modified_utf8;
 
 use crate::list;
 
-/// What is said of an item without letters.
+/// Message for an empty item.
 const MISSING: &str = "a pattern is missing";
 
-/// What is said of types as Java's source code has them.
+/// Message for a type that is written as in Java source code.
 const NO_TYPE: &str = "types are written as in class files, for example (I[Ljava/lang/String;)";
 
-/// A pattern, and whether it ever matched.
-#[derive(Clone, Debug)]
+/// A pattern that names classes or methods.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     text: String,
     subject: Subject,
-    pub(crate) matched: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Subject {
     Annotation(Glob),
     Member {
@@ -57,7 +71,7 @@ impl fmt::Display for PatternError {
 impl std::error::Error for PatternError {}
 
 /// A sequence of literal bytes, as class files have them, and wildcards.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Glob(Vec<Part>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +255,6 @@ impl Pattern {
         Ok(Pattern {
             text: text.to_owned(),
             subject,
-            matched: false,
         })
     }
 

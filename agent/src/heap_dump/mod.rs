@@ -3,12 +3,8 @@
 //! The agent is attached for it, counts the objects, refuses when their tags
 //! would take too much memory, and follows all references from the roots. It
 //! has an environment of its own, which goes with its tags at the end. What it
-//! has to say it writes line by line beside the dump:
-//!
-//! ```text
-//! counted OBJECTS BYTES LIMIT
-//! done CUT      or: refused      or: fault TEXT
-//! ```
+//! has to say it writes line by line beside the dump, as
+//! [`loadhook_settings::heap_dump`] describes.
 
 mod classes;
 mod dump;
@@ -17,11 +13,12 @@ mod threads;
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use loadhook_hprof::{Header, LoadClass, Writer};
-use loadhook_settings::list;
+use loadhook_settings::HeapDumpRequest;
+use loadhook_settings::heap_dump::{ANSWER_SUFFIX, DumpOutcome, TagMemory};
 
 use self::classes::{Classes, id_of};
 use self::dump::{Dump, ID_SIZE, Ids, Written};
@@ -36,9 +33,6 @@ const TAG_BYTES: u64 = 80;
 
 /// How often the walk is begun again since a class was loaded before it.
 const ATTEMPTS: u32 = 10;
-
-/// What is behind the dump's name in that of the answer.
-const ANSWER: &str = ".answer";
 
 /// Why there is no dump.
 #[derive(Debug)]
@@ -84,63 +78,36 @@ impl From<io::Error> for Fault {
     }
 }
 
-/// What the agent was attached for.
-pub(crate) struct Options {
-    file: PathBuf,
-    /// The most that tags may take, in bytes.
-    max_memory: u64,
-}
-
-impl Options {
-    /// Reads `heap-dump=FILE,max-memory=BYTES`.
-    pub(crate) fn read(text: &str) -> Result<Options, String> {
-        let mut file = None;
-        let mut max_memory = None;
-        for item in list::items(text) {
-            match item.split_once('=') {
-                Some(("heap-dump", name)) => file = Some(list::unescaped(name).into()),
-                Some(("max-memory", bytes)) => {
-                    let bytes = bytes.parse();
-                    max_memory = Some(bytes.map_err(|_| format!("{item}: expected a number"))?);
-                }
-                _ => {
-                    return Err("the agent can be attached to a running JVM for heap dumps only; to profile, start the program with loadhook run".to_owned());
-                }
-            }
-        }
-        let file = file.ok_or("heap-dump=FILE is missing")?;
-        let max_memory = max_memory.ok_or("max-memory=BYTES is missing")?;
-        Ok(Options { file, max_memory })
-    }
-}
-
 /// Dumps the heap, and answers; whether there is a dump. Each attempt needs an
 /// `environment` of its own.
 pub(crate) fn run(
-    options: &Options,
+    request: &HeapDumpRequest,
     jni: Jni<'_>,
     environment: impl Fn() -> Option<Jvmti>,
 ) -> bool {
     // Who asked has given up meanwhile, and the folder is gone; or the disk is
     // full, which who asked says. Either is none of the program's concern.
-    answered(options, jni, environment).unwrap_or(false)
+    answered(request, jni, environment).unwrap_or(false)
 }
 
 fn answered(
-    options: &Options,
+    request: &HeapDumpRequest,
     jni: Jni<'_>,
     environment: impl Fn() -> Option<Jvmti>,
 ) -> io::Result<bool> {
-    let mut name = options.file.clone().into_os_string();
-    name.push(ANSWER);
+    let name = format!("{}{ANSWER_SUFFIX}", request.file);
     let mut answer = create(Path::new(&name))?;
-    match dump(options, jni, environment, &mut answer) {
+    match dump(request, jni, environment, &mut answer) {
         Ok(Some(written)) => {
-            writeln!(answer, "done {}", written.cut)?;
+            let cut = written.cut;
+            writeln!(answer, "{}", DumpOutcome::Done { cut })?;
             Ok(true)
         }
-        Ok(None) => writeln!(answer, "refused").map(|()| false),
-        Err(fault) => writeln!(answer, "fault {fault}").map(|()| false),
+        Ok(None) => writeln!(answer, "{}", DumpOutcome::Refused).map(|()| false),
+        Err(fault) => {
+            let fault = DumpOutcome::Fault(fault.to_string());
+            writeln!(answer, "{fault}").map(|()| false)
+        }
     }
 }
 
@@ -175,7 +142,7 @@ impl Drop for Environment {
 }
 
 fn dump(
-    options: &Options,
+    request: &HeapDumpRequest,
     jni: Jni<'_>,
     environment: impl Fn() -> Option<Jvmti>,
     answer: &mut impl Write,
@@ -186,12 +153,17 @@ fn dump(
     let objects = first.0.count_objects()?;
     drop(first);
     let bytes = objects * TAG_BYTES;
-    let limit = options.max_memory;
-    writeln!(answer, "counted {objects} {bytes} {limit}")?;
+    let limit = request.max_memory;
+    let counted = TagMemory {
+        objects,
+        bytes,
+        limit,
+    };
+    writeln!(answer, "{counted}")?;
     if bytes > limit {
         return Ok(None);
     }
-    let mut file = create(&options.file)?;
+    let mut file = create(Path::new(&request.file))?;
     let mut attempts = ATTEMPTS;
     loop {
         let environment = Environment::new(&environment)?;
@@ -262,37 +234,5 @@ impl Write for Wanted<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_name_the_dump() {
-        let read = |text: &str| {
-            let options = Options::read(text)?;
-            Ok::<_, String>((options.file, options.max_memory))
-        };
-        for (text, file, max_memory) in [
-            ("heap-dump=/a/b,max-memory=0", "/a/b", 0),
-            (r"heap-dump=/a\,b=c,max-memory=17", "/a,b=c", 17),
-        ] {
-            assert_eq!(read(text), Ok((file.into(), max_memory)));
-        }
-        for (text, said) in [
-            ("", "only"),
-            ("max-memory=1", "heap-dump=FILE"),
-            ("heap-dump=a", "max-memory=BYTES"),
-            (
-                "heap-dump=a,max-memory=-1",
-                "max-memory=-1: expected a number",
-            ),
-            ("heap-dump=a,alloc=exact", "only"),
-        ] {
-            let error = read(text).expect_err("wrong");
-            assert!(error.contains(said), "{error}");
-        }
     }
 }

@@ -222,7 +222,7 @@ impl Hook {
             let others = report.left_alone.iter();
             trivial.chain(others.map(|left| (left.reason.word(), left.method)))
         };
-        let explained = match self.options.explain {
+        let explained = match self.options.settings.explain {
             true => explain(left_alone(), bytes),
             false => Vec::new(),
         };
@@ -333,7 +333,7 @@ impl Selector for Chooser<'_> {
         if options.timing.is_none() {
             return probes;
         }
-        if !options.all && method.is_trivial(TRIVIAL) {
+        if !options.settings.all && method.is_trivial(TRIVIAL) {
             self.trivial.push(method.index());
             return probes;
         }
@@ -363,14 +363,11 @@ impl Selector for Chooser<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{self, Request};
+    use crate::options;
 
     #[test]
     fn a_class_that_comes_again_counts_once() {
-        let Ok(Request::Run(options)) = options::parse("file=unused", 1) else {
-            panic!("an option");
-        };
-        let hook = Hook::new(*options);
+        let hook = Hook::new(options::for_test("file=unused"));
         let greeter = include_bytes!("../../../rewrite/doc/Greeter.class");
         let from = |number, kind| Origin {
             loader: Loader { number, kind },
@@ -396,10 +393,7 @@ mod tests {
     #[test]
     fn a_pattern_that_matched_once_has_matched() {
         let text = "file=unused,include=Greeter,include=Greeter::greet,include=not.There";
-        let Ok(Request::Run(options)) = options::parse(text, 1) else {
-            panic!("an option");
-        };
-        let hook = Hook::new(*options);
+        let hook = Hook::new(options::for_test(text));
         let greeter = include_bytes!("../../../rewrite/doc/Greeter.class");
         let origin = Origin {
             loader: Loader { number: 3, kind: 3 },

@@ -13,6 +13,8 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use loadhook_settings::HeapDumpRequest;
+
 use super::class_definers;
 use super::jni::{Jni, Reference};
 use super::jvmti::{self, Jvmti, NO_CALLBACK};
@@ -96,13 +98,15 @@ pub unsafe extern "system" fn Agent_OnAttach(
     let dumped = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the VM passes null or a string that ends in a zero byte.
         let options = unsafe { text(options) };
-        let outcome = heap_dump::Options::read(&options).and_then(|options| {
+        let request = options.parse::<HeapDumpRequest>();
+        let request = request.map_err(|error| error.to_string());
+        let outcome = request.and_then(|request| {
             // SAFETY: `vm` is the running VM's, and this thread is its.
             let jni = unsafe { thread_environment(vm) };
             let jni = jni.ok_or("this thread has no JNI environment")?;
             // SAFETY: as above.
             let environment = || unsafe { environment(vm) };
-            Ok(heap_dump::run(&options, jni, environment))
+            Ok(heap_dump::run(&request, jni, environment))
         });
         outcome.unwrap_or_else(|message| {
             diagnostics::line(&message);

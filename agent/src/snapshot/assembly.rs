@@ -11,6 +11,7 @@ use loadhook_profile::snapshot::{Decoder, Snapshot, SnapshotError};
 use loadhook_profile::{
     AllocationSite, Method, Profile, SiteBytes, Symbols, ThreadKind, ThreadTree,
 };
+use loadhook_settings::{Clock, Timing};
 
 use super::{file, manifest};
 use crate::agent::{Agent, Tracker};
@@ -18,7 +19,6 @@ use crate::allocations::Samples;
 use crate::diagnostics;
 use crate::instrument::registry::ClassSymbols;
 use crate::jvm::jni::Jni;
-use crate::options::{Clock, Timing};
 use crate::tracker::sizes::Copy;
 
 /// Takes the last snapshot and writes the profile. A failure is told and
@@ -29,7 +29,7 @@ pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
         return;
     }
     match write(agent, jni, tracker, Moment::End) {
-        Ok(_) if agent.hook.options().quiet => {}
+        Ok(_) if agent.hook.options().settings.quiet => {}
         Ok(file) => {
             let others = agent.others.lock().unwrap_or_else(PoisonError::into_inner);
             let others = others.iter().map(|other| other.display().to_string());
@@ -258,7 +258,7 @@ fn measure(
 fn has_untimed_threads(agent: &Agent, profile: &Profile) -> bool {
     let options = agent.hook.options();
     let is_virtual = |thread: &ThreadTree| thread.kind == ThreadKind::Virtual;
-    options.clock == Clock::Cpu
+    options.settings.clock == Clock::Cpu
         && options.timing.is_some_and(|timing| timing != Timing::Count)
         && (agent.virtual_threads.load(Ordering::Relaxed) || profile.threads.iter().any(is_virtual))
 }

@@ -1,6 +1,5 @@
-//! The list of the profiles that the JVMs of one command have written: their
-//! names, a zero byte behind each, since a name can have lines. Before the name
-//! of one that a rewritten archive's tracker wrote, beside an agent, is a `+`.
+//! Appending to the manifest, the list of the profiles that the JVMs of one
+//! command have written. Its format is [`loadhook_settings::manifest`].
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -10,10 +9,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use crate::diagnostics;
+use loadhook_settings::manifest::{Writer, entries, entry};
 
-/// Before the name of a profile that is not an agent's.
-const OTHER: &[u8] = b"+";
+use crate::diagnostics;
 
 /// Says now if no list can be kept there.
 pub(crate) fn check(manifest: &Path, quiet: bool) {
@@ -48,11 +46,7 @@ pub(crate) fn note(
             return Ok(file.to_owned());
         }
     };
-    let is_noted = |name: &Path| {
-        let mut names = names.split(|byte| *byte == 0);
-        let name = name.as_os_str().as_bytes();
-        names.any(|noted| noted == name || noted.strip_prefix(OTHER) == Some(name))
-    };
+    let is_noted = |name: &Path| entries(&names).any(|(_, noted)| noted == name);
     let mut name = file.to_owned();
     let mut number = 2_u32;
     while is_noted(&name) {
@@ -60,8 +54,7 @@ pub(crate) fn note(
         number += 1;
     }
     put(&name)?;
-    let line = [name.as_os_str().as_bytes(), &[0]].concat();
-    if let Err(error) = list.write_all(&line) {
+    if let Err(error) = list.write_all(&entry(Writer::Agent, &name)) {
         told(manifest, &error);
     }
     Ok(name)
@@ -71,7 +64,7 @@ pub(crate) fn note(
 /// were told where the agent noted its own, or will be.
 pub(crate) fn note_of_other(manifest: &Path, file: &Path) {
     if let Ok((mut list, _)) = read(manifest) {
-        let _ = list.write_all(&[OTHER, file.as_os_str().as_bytes(), &[0]].concat());
+        let _ = list.write_all(&entry(Writer::RewrittenArchive, file));
     }
 }
 

@@ -119,12 +119,13 @@ pub(crate) fn start(agent: &'static Agent, jni: Jni<'_>) {
 
 /// What the thread does.
 fn run(agent: &'static Agent, jni: Jni<'_>) {
-    let (Some(tracker), Some(interval)) =
-        (agent.tracker.get(), agent.hook.options().snapshot_every)
-    else {
+    let (Some(tracker), Some(interval)) = (
+        agent.tracker.get(),
+        agent.hook.options().settings.snapshot_every,
+    ) else {
         return;
     };
-    while !agent.turns.wait(interval, |state| state.ending) {
+    while !agent.turns.wait(interval.duration(), |state| state.ending) {
         let Some(_turn) = agent.turns.take() else {
             return;
         };

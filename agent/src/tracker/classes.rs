@@ -1,7 +1,7 @@
 //! The tracker's classes, under the names they have in the boot loader: every
 //! module reads `java.base`, and every loader finds `java.*`.
 
-use crate::options::Clock;
+use loadhook_settings::Clock;
 
 /// The internal name of the class that probes call.
 pub(crate) const NAME: &str = "java/lang/$Loadhook";

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::options::{Options, Timing};
+use loadhook_settings::Timing;
+
+use crate::options::Options;
 
 /// The last tick and the one before, 0 until there is one, and the spread.
 static TICKS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];

@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// When a call's time is taken.
+/// When a call's time is taken. The numbers are the tracker's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
     /// Long calls always, short hot ones on a random sample.
     #[default]
-    Adaptive,
+    Adaptive = 0,
     /// Every call.
-    Exact,
+    Exact = 1,
     /// Never: calls are counted, all times are zero.
-    Count,
+    Count = 2,
 }
 
-/// Which clock measured.
+/// Clock that times calls. The numbers are the tracker's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Clock {
     /// Elapsed time, waiting included.
     #[default]
-    Wall,
+    Wall = 0,
     /// The thread's own processor time.
-    Cpu,
+    Cpu = 1,
 }
 
 /// How and when a profile was measured.

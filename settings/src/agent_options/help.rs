@@ -1,0 +1,47 @@
+//! The help text of the agent's options.
+
+/// The text that the option `help` prints.
+pub const HELP: &str = "\
+loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
+
+  include=PATTERN,PATTERN   instrument only what these patterns name:
+                            com.example.*, com.example.**,
+                            com.example.Service::handle*, @com.example.Timed
+                            (default: every class that is not the JDK's)
+  exclude=PATTERN,PATTERN   do not instrument what these patterns name
+  include-file=FILE         read patterns to include from FILE, one a line;
+                            # begins a comment
+  all=true                  also instrument trivial methods: at most 24
+                            instructions, no call, no loop
+  timing=adaptive           count every call; time short hot calls on a random
+                            sample, all others exactly (default without alloc=)
+  timing=exact              count and time every call
+  timing=count              count every call, time none
+  timing=none               do not count calls (default with alloc=)
+  clock=wall|cpu            time calls by elapsed time (wall, default) or by
+                            processor time of the thread (cpu)
+  alloc=exact               count every allocation of the instrumented classes
+  alloc=sampled[=BYTES]     sample the allocations of all classes, one in BYTES
+                            bytes on average (default 512k)
+  alloc=live[=BYTES]        sample them, and find out which sampled objects are
+                            still alive
+  alloc=live=exact          record every allocation of all classes, and find out
+                            which objects are still alive; allocations that
+                            the JIT compiler removes are not seen
+  alloc-context=true        also record the calls that led to each allocation
+                            (only with alloc=exact)
+  max-nodes=N               maximum number of call-tree nodes (default 1000000)
+  file=FILE                 write the profile to FILE; %p in its name is the
+                            process id (default loadhook-%p.pb.gz)
+  snapshot-every=TIME       also write the profile at this interval, for example
+                            500ms, 10s or 5m (at least 100ms); if the JVM is
+                            killed, the last one remains
+  explain=true              keep the names of the methods not instrumented
+  quiet=true                do not print the name of the profile at exit
+  manifest=FILE             append the name of the profile and a zero byte to
+                            FILE; if FILE lists that name already, write
+                            x.2.pb.gz instead; rewritten archives append
+                            theirs with a + before the name
+
+In paths and patterns, write \\, for a comma and \\\\ for a backslash.
+";

@@ -1,0 +1,167 @@
+//! The options of an agent that is loaded at the JVM's start.
+
+mod help;
+mod read;
+mod write;
+
+use loadhook_profile::{Clock, Timing};
+use thiserror::Error;
+
+use crate::allocation_mode::AllocationMode;
+use crate::call_timing::CallTiming;
+use crate::pattern::Pattern;
+use crate::snapshot_interval::SnapshotInterval;
+
+pub use help::HELP;
+pub use read::OptionsError;
+
+/// Profile name if the user gives none; `%p` is the process id.
+pub const DEFAULT_FILE: &str = "loadhook-%p.pb.gz";
+
+/// Maximum number of call-tree nodes if the user gives none.
+pub const DEFAULT_NODES: u32 = 1_000_000;
+
+/// Largest maximum number of call-tree nodes that can be given.
+pub const MAX_NODES: u32 = 100_000_000;
+
+/// The options of an agent that is loaded at the JVM's start.
+///
+/// `Display` writes the text behind `-agentpath:…=` and `FromStr` reads it. Only
+/// options that differ from their defaults are written, because the JVM repeats
+/// what it finds in `JAVA_TOOL_OPTIONS`.
+///
+/// ```
+/// use loadhook_settings::{AgentOptions, Clock, Pattern};
+///
+/// let options = AgentOptions {
+///     include: Pattern::parse_list("com.example.**,com.example.Service::handle*")?,
+///     clock: Clock::Cpu,
+///     ..AgentOptions::default()
+/// };
+/// let text = options.to_string();
+/// assert_eq!(
+///     text,
+///     "include=com.example.**,include=com.example.Service::handle*,clock=cpu"
+/// );
+/// assert_eq!(text.parse(), Ok(options));
+/// # Ok::<(), loadhook_settings::PatternError>(())
+/// ```
+///
+/// Paths are strings because the text is UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentOptions {
+    /// Classes and methods to instrument. If there are neither these nor
+    /// [`include_files`](Self::include_files), all classes but the JDK's are.
+    pub include: Vec<Pattern>,
+    /// Files of patterns to include; see
+    /// [`patterns_in_file`](crate::patterns_in_file). The agent reads them.
+    pub include_files: Vec<String>,
+    /// Classes and methods not to instrument.
+    pub exclude: Vec<Pattern>,
+    /// True if trivial methods are instrumented too.
+    pub all: bool,
+    /// How calls are recorded, if the user chose; see [`AgentOptions::timing`].
+    pub call_timing: Option<CallTiming>,
+    /// Clock used to time calls.
+    pub clock: Clock,
+    /// Which allocations are recorded, if any.
+    pub alloc: Option<AllocationMode>,
+    /// True if the calls that led to each allocation are recorded too.
+    pub alloc_context: bool,
+    /// Maximum number of call-tree nodes, from 1 to [`MAX_NODES`].
+    pub max_nodes: u32,
+    /// Name of the profile; `%p` in its last part is the process id.
+    pub file: String,
+    /// Interval at which the profile is also written while the program runs.
+    pub snapshot_every: Option<SnapshotInterval>,
+    /// True if the names of methods that are not instrumented are kept.
+    pub explain: bool,
+    /// True if the name of the profile is not printed at exit.
+    pub quiet: bool,
+    /// File to which the name of the profile is appended; see
+    /// [`manifest`](crate::manifest).
+    pub manifest: Option<String>,
+}
+
+impl Default for AgentOptions {
+    fn default() -> Self {
+        AgentOptions {
+            include: Vec::new(),
+            include_files: Vec::new(),
+            exclude: Vec::new(),
+            all: false,
+            call_timing: None,
+            clock: Clock::Wall,
+            alloc: None,
+            alloc_context: false,
+            max_nodes: DEFAULT_NODES,
+            file: DEFAULT_FILE.to_owned(),
+            snapshot_every: None,
+            explain: false,
+            quiet: false,
+            manifest: None,
+        }
+    }
+}
+
+/// Options that exclude each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Conflict {
+    /// Neither calls nor allocations are recorded.
+    #[error("timing=none measures nothing unless alloc= is given")]
+    NothingRecorded,
+    /// The calls that lead to allocations are known only where probes count
+    /// allocations.
+    #[error("alloc-context=true needs alloc=exact")]
+    ContextWithoutExact,
+}
+
+impl AgentOptions {
+    /// How calls are timed; `None` if they are not recorded.
+    ///
+    /// Calls are recorded by default, but not if allocations are asked for: then
+    /// they have to be asked for, too. Calls that lead to allocations are at
+    /// least counted.
+    pub fn timing(&self) -> Option<Timing> {
+        let timing = match (self.call_timing, self.alloc) {
+            (Some(CallTiming::Record(timing)), _) => Some(timing),
+            (Some(CallTiming::None), _) | (None, Some(_)) => None,
+            (None, None) => Some(Timing::Adaptive),
+        };
+        let least = self.alloc_context.then_some(Timing::Count);
+        timing.or(least)
+    }
+
+    /// Returns whether calls are not timed only because allocations were asked
+    /// for: users may not expect that.
+    pub fn alloc_drops_timing(&self) -> bool {
+        self.call_timing.is_none() && self.alloc.is_some()
+    }
+
+    /// Returns whether probes count allocations.
+    pub fn counts_allocations(&self) -> bool {
+        self.alloc.is_some_and(AllocationMode::needs_probes)
+    }
+
+    /// Returns whether classes are instrumented.
+    pub fn instruments(&self) -> bool {
+        self.timing().is_some() || self.counts_allocations()
+    }
+
+    /// Checks that the options go together.
+    ///
+    /// # Errors
+    /// The first conflict.
+    pub fn check(&self) -> Result<(), Conflict> {
+        if self.call_timing == Some(CallTiming::None) && self.alloc.is_none() {
+            return Err(Conflict::NothingRecorded);
+        }
+        if self.alloc_context && self.alloc != Some(AllocationMode::Exact) {
+            return Err(Conflict::ContextWithoutExact);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+use std::time::Duration;
+
+use super::*;
+
+fn options(text: &str) -> AgentOptions {
+    text.parse()
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn fault(text: &str) -> String {
+    text.parse::<AgentOptions>().expect_err(text).to_string()
+}
+
+fn texts(patterns: &[Pattern]) -> Vec<&str> {
+    patterns.iter().map(Pattern::text).collect()
+}
+
+#[test]
+fn lists_go_on_over_commas() {
+    let parsed = options("include=a.*,b.**,timing=exact,exclude=c.D,,c.E,file=x-%p");
+    assert_eq!(texts(&parsed.include), ["a.*", "b.**"]);
+    assert_eq!(texts(&parsed.exclude), ["c.D", "c.E"]);
+    assert_eq!(parsed.timing(), Some(Timing::Exact));
+    assert_eq!(parsed.file, "x-%p");
+    assert_eq!(options(""), AgentOptions::default());
+    // Behind another option, an item without a value is none of the list.
+    assert!(fault("include=a.*,all=true,b.*").contains("option b.* has no value"));
+}
+
+#[test]
+fn paths_and_patterns_can_hold_commas() {
+    let parsed = options(r"include=a.B\,C,d,file=/x\,y/\\z\a-%p,manifest=\,,include-file=\,f");
+    assert_eq!(texts(&parsed.include), ["a.B,C", "d"]);
+    assert_eq!(parsed.file, r"/x,y/\z\a-%p");
+    assert_eq!(parsed.manifest.as_deref(), Some(","));
+    assert_eq!(parsed.include_files, [",f"]);
+}
+
+#[test]
+fn times_have_units() {
+    let every = |text: &str| options(text).snapshot_every.map(SnapshotInterval::duration);
+    assert_eq!(every("snapshot-every=10s"), Some(Duration::from_secs(10)));
+    assert_eq!(every(""), None);
+}
+
+#[test]
+fn allocations_are_asked_for_alone_or_with_timing() {
+    let parsed = options("alloc=exact");
+    assert_eq!(
+        (parsed.alloc, parsed.timing()),
+        (Some(AllocationMode::Exact), None)
+    );
+    assert!(parsed.instruments() && parsed.counts_allocations());
+    let timing = |text| options(text).timing();
+    assert_eq!(
+        timing("alloc=exact,alloc-context=true"),
+        Some(Timing::Count)
+    );
+    assert_eq!(
+        timing("alloc=exact,alloc-context=true,timing=exact"),
+        Some(Timing::Exact)
+    );
+    assert_eq!(timing("alloc=sampled,timing=count"), Some(Timing::Count));
+    let is_dropped = |text| options(text).alloc_drops_timing();
+    assert!(is_dropped("alloc=live") && is_dropped("alloc=exact,alloc-context=true"));
+    assert!(!is_dropped("alloc=live,timing=none") && !is_dropped("timing=count"));
+    assert!(!options("alloc=live=exact").instruments());
+    for wrong in ["alloc=all", "alloc=sampled=0", "alloc=exact=1"] {
+        assert!(
+            fault(wrong).ends_with(" (BYTES from 1 to 2147483647, for example 64k or 2m)"),
+            "{wrong}"
+        );
+    }
+    assert_eq!(
+        fault("timing=none"),
+        "timing=none measures nothing unless alloc= is given"
+    );
+    assert_eq!(
+        fault("alloc=live,alloc-context=true"),
+        "alloc-context=true needs alloc=exact"
+    );
+}
+
+#[test]
+fn faults_are_named() {
+    assert!(fault("tming=exact").contains("unknown option tming"));
+    assert_eq!(
+        fault("timing=fast"),
+        "timing=fast: expected adaptive, exact, count or none"
+    );
+    assert_eq!(fault("clock=x"), "clock=x: expected wall or cpu");
+    assert_eq!(fault("all=1"), "all=1: expected true or false");
+    assert_eq!(
+        fault("max-nodes=0"),
+        "max-nodes=0: expected a number from 1 to 100000000"
+    );
+    assert!(fault("snapshot-every=99ms").contains("at least 100ms"));
+    assert!(fault("include=a/b").contains("    a/b\n     ^"));
+    assert!(fault("all").contains("has no value"));
+    assert_eq!("help".parse::<AgentOptions>(), Err(OptionsError::Help));
+}
+
+/// The help text and the reader know the same options.
+#[test]
+fn help_lists_the_options() {
+    let keys = HELP.lines().filter_map(|line| {
+        let line = line.strip_prefix("  ")?;
+        let (key, _) = line.split_once('=')?;
+        (!line.starts_with(' ')).then_some(key)
+    });
+    let mut keys: Vec<&str> = keys.collect();
+    keys.dedup();
+    assert_eq!(keys.len(), 14, "{keys:?}");
+    for key in keys {
+        let fault = fault(&format!("{key}=,x=y"));
+        assert!(fault.contains(&format!("option {key} has no value")));
+        let known = format!("{key}=~").parse::<AgentOptions>();
+        assert!(!matches!(known, Err(OptionsError::Unknown(_))), "{key}");
+    }
+    let columns = |line: &str| line.chars().count();
+    assert!(HELP.lines().all(|line| columns(line) <= 80));
+}

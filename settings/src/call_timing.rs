@@ -1,0 +1,76 @@
+//! How calls are recorded: timed, counted, or not at all; and by which clock.
+
+use std::fmt;
+use std::str::FromStr;
+
+use loadhook_profile::{Clock, Timing};
+use thiserror::Error;
+
+/// How calls are recorded; the value of `timing=` and `--timing`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallTiming {
+    /// `adaptive`, `exact` or `count`: calls are counted, and timed in this way.
+    Record(Timing),
+    /// `none`: calls are not recorded.
+    None,
+}
+
+/// A text that is no [`CallTiming`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("expected adaptive, exact, count or none")]
+pub struct CallTimingError;
+
+impl CallTiming {
+    /// All values.
+    pub const ALL: [CallTiming; 4] = [
+        CallTiming::Record(Timing::Adaptive),
+        CallTiming::Record(Timing::Exact),
+        CallTiming::Record(Timing::Count),
+        CallTiming::None,
+    ];
+
+    /// The word for it in options.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            CallTiming::Record(timing) => timing.as_str(),
+            CallTiming::None => "none",
+        }
+    }
+}
+
+impl FromStr for CallTiming {
+    type Err = CallTimingError;
+
+    fn from_str(text: &str) -> Result<Self, CallTimingError> {
+        let mut all = CallTiming::ALL.into_iter();
+        all.find(|timing| timing.as_str() == text)
+            .ok_or(CallTimingError)
+    }
+}
+
+impl fmt::Display for CallTiming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Reads the name of a clock, `wall` or `cpu`.
+pub fn parse_clock(text: &str) -> Option<Clock> {
+    let mut clocks = [Clock::Wall, Clock::Cpu].into_iter();
+    clocks.find(|clock| clock.as_str() == text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_value_has_a_word() {
+        for timing in CallTiming::ALL {
+            assert_eq!(timing.to_string().parse(), Ok(timing));
+        }
+        assert_eq!("fast".parse::<CallTiming>(), Err(CallTimingError));
+        assert_eq!(parse_clock("cpu"), Some(Clock::Cpu));
+        assert_eq!(parse_clock("CPU"), None);
+    }
+}

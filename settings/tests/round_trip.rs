@@ -1,0 +1,116 @@
+//! Settings survive being written and read again.
+
+use loadhook_settings::{
+    AgentOptions, AllocationMode, CallTiming, Clock, HeapDumpRequest, MAX_NODES, Pattern,
+    SnapshotInterval, Timing, list, units,
+};
+use proptest::prelude::*;
+
+/// Paths with the characters that lists give a meaning.
+fn path() -> impl Strategy<Value = String> {
+    r"[a-zé%=,\\/ .#]{1,12}"
+}
+
+fn pattern() -> impl Strategy<Value = Pattern> {
+    let text = prop_oneof![
+        r"[a-z,=#\\]{1,6}(\.[A-Z,=\\]{1,6}){0,2}",
+        r"(\*\*|[a-z]{1,3}\.\*)::[a-z,=\\*]{1,6}",
+        r"@[a-z]{1,3}\.[A-Z,\\]{1,6}",
+    ];
+    text.prop_filter_map("no pattern", |text| Pattern::parse(&text).ok())
+}
+
+fn alloc() -> impl Strategy<Value = AllocationMode> {
+    let interval = prop_oneof![1..=i32::MAX, (0..31).prop_map(|shift| 1 << shift)];
+    prop_oneof![
+        Just(AllocationMode::Exact),
+        Just(AllocationMode::LiveExact),
+        interval
+            .clone()
+            .prop_map(|interval| AllocationMode::Sampled { interval }),
+        interval.prop_map(|interval| AllocationMode::Live { interval }),
+    ]
+}
+
+fn interval() -> impl Strategy<Value = SnapshotInterval> {
+    let millis = prop_oneof![100..u64::from(u32::MAX), (1..100u64).prop_map(|s| s * 1000)];
+    millis.prop_filter_map("too short", SnapshotInterval::from_millis)
+}
+
+prop_compose! {
+    fn options()(
+        include in prop::collection::vec(pattern(), 0..3),
+        include_files in prop::collection::vec(path(), 0..3),
+        exclude in prop::collection::vec(pattern(), 0..3),
+        [all, alloc_context, explain, quiet] in any::<[bool; 4]>(),
+        call_timing in prop::option::of(prop::sample::select(&CallTiming::ALL[..])),
+        clock in prop::sample::select(&[Clock::Wall, Clock::Cpu][..]),
+        alloc in prop::option::of(alloc()),
+        max_nodes in 1..=MAX_NODES,
+        file in path(),
+        snapshot_every in prop::option::of(interval()),
+        manifest in prop::option::of(path()),
+    ) -> AgentOptions {
+        AgentOptions {
+            include, include_files, exclude, all, call_timing, clock, alloc, alloc_context,
+            max_nodes, file, snapshot_every, explain, quiet, manifest,
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn agent_options(options in options()) {
+        let read = options.to_string().parse::<AgentOptions>();
+        match options.check() {
+            Ok(()) => prop_assert_eq!(read, Ok(options)),
+            Err(conflict) => prop_assert_eq!(read, Err(conflict.into())),
+        }
+    }
+
+    /// A pattern can be appended to a list by hand, behind what was written.
+    #[test]
+    fn text_behind_options(options in options(), pattern in pattern()) {
+        prop_assume!(options.check().is_ok());
+        let text = format!("{options},exclude={}", list::escaped(pattern.text()));
+        let read = text.parse::<AgentOptions>().expect("options");
+        prop_assert_eq!(read.exclude.last(), Some(&pattern));
+        prop_assert_eq!(read.include, options.include);
+    }
+
+    #[test]
+    fn any_text_is_read_without_a_panic(text in r"[a-z=,\\%*:@.0-9-]{0,40}") {
+        let _ = text.parse::<AgentOptions>();
+        let _ = text.parse::<HeapDumpRequest>();
+    }
+
+    #[test]
+    fn heap_dump_requests(file in path(), max_memory in any::<u64>()) {
+        let request = HeapDumpRequest { file, max_memory };
+        prop_assert_eq!(request.to_string().parse(), Ok(request));
+    }
+
+    #[test]
+    fn lists(texts in prop::collection::vec(path(), 1..5)) {
+        let escaped: Vec<String> = texts.iter().map(|text| list::escaped(text)).collect();
+        let joined = escaped.join(",");
+        let read: Vec<String> = list::items(&joined).map(list::unescaped).collect();
+        prop_assert_eq!(read, texts);
+    }
+
+    #[test]
+    fn bytes(bytes in prop_oneof![any::<u64>(), (0..1u64 << 30).prop_map(|k| k << 10)]) {
+        for units in ["", "km", "kmg"] {
+            let text = units::format_bytes(bytes, units);
+            prop_assert_eq!(units::parse_bytes(&text, units), Some(bytes));
+        }
+    }
+}
+
+#[test]
+fn timing_words_are_those_of_profiles() {
+    for timing in [Timing::Adaptive, Timing::Exact, Timing::Count] {
+        let read = timing.as_str().parse();
+        assert_eq!(read, Ok(CallTiming::Record(timing)));
+    }
+}
