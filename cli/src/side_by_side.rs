@@ -220,7 +220,7 @@ impl Moves {
             if let (Some(left), Some(right)) = (row.left, row.right)
                 && let (Some(from), Some(to)) = (left.instruction, right.instruction)
             {
-                let (from, to) = (from as i64, to as i64);
+                let (from, to) = (i64::from(from), i64::from(to));
                 moves.left.entry(left.code).or_default().insert(from);
                 moves.right.entry(right.code).or_default().insert(to, from);
             }
@@ -288,6 +288,8 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
+    use loadhook_rewrite::Bci;
+
     use super::*;
 
     /// Lines in which `@` comes before a bytecode offset; one that begins with
@@ -304,7 +306,8 @@ mod tests {
                     let start = line.text.len();
                     let offset = part[..digits].parse().unwrap_or(-1);
                     line.offsets.push((start..start + digits, offset));
-                    line.instruction = text.starts_with('@').then_some(line.offsets[0].1 as usize);
+                    let first = u16::try_from(line.offsets[0].1);
+                    line.instruction = first.ok().filter(|_| text.starts_with('@')).map(Bci);
                 }
                 line.text.push_str(part);
             }

@@ -113,7 +113,7 @@ impl<'p> Workshop<'p> {
             matches!(pool.get(index), Ok(Constant::Class { name })
                 if pool.utf8(name).is_ok_and(is_ours))
         };
-        let state = match (1..pool.count()).any(names_ours) {
+        let state = match pool.indexes().any(names_ours) {
             _ if is_ours(class.name()) => State::Tracker,
             true => State::Instrumented,
             false => State::Fresh,
@@ -369,7 +369,7 @@ impl Selector for Chooser<'_> {
         self.sites += 1;
         if self.identify {
             let mut identified = identified(method, id);
-            identified.bci = Some(site.bci);
+            identified.bci = Some(site.bci.0);
             identified.type_name = Some(site.allocation.type_name());
             self.identified_sites.push((method.index(), identified));
         }

@@ -198,7 +198,7 @@ impl Table {
         wanted: &str,
     ) -> loadhook_rewrite::Result<bool> {
         for _ in 0..table.u2()? {
-            let index = table.u2()?;
+            let index = table.cp_index()?;
             match self {
                 Table::Packages => {}
                 Table::Requires => table.skip(4)?,

@@ -1,10 +1,12 @@
-//! Annotations, read only as far as their types (JVMS §4.7.16).
+//! Annotations, read only as far as their types are concerned (JVMS §4.7.16).
 
 use crate::constant_pool::ConstantPool;
+use crate::cp_index::CpIndex;
 use crate::error::{ErrorKind, Result};
 use crate::reader::Reader;
 
-/// Nesting that no compiler reaches; a bound against hostile input.
+/// The deepest nesting of values that is read. No compiler reaches it; the
+/// bound protects the stack from hostile input.
 const MAX_DEPTH: u32 = 64;
 
 /// The type descriptors of the annotations in a `RuntimeVisibleAnnotations`
@@ -37,9 +39,9 @@ impl<'a> Iterator for AnnotationTypes<'_, 'a> {
     }
 }
 
-/// Passes over an `annotation` and gives its `type_index`.
-pub(crate) fn skip_annotation(reader: &mut Reader<'_>, depth: u32) -> Result<u16> {
-    let type_index = reader.u2()?;
+/// Passes over an `annotation` and returns its `type_index`.
+pub(crate) fn skip_annotation(reader: &mut Reader<'_>, depth: u32) -> Result<CpIndex> {
+    let type_index = reader.cp_index()?;
     for _ in 0..reader.u2()? {
         reader.skip(2)?;
         skip_element_value(reader, depth + 1)?;

@@ -1,10 +1,14 @@
 //! A class file's skeleton, read in place (JVMS §4.1).
 
 use crate::annotations::AnnotationTypes;
+use crate::attribute::attribute_at;
 use crate::code::Code;
 use crate::constant_pool::ConstantPool;
+use crate::cp_index::CpIndex;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::reader::Reader;
+
+pub use crate::attribute::{Attribute, Attributes};
 
 /// `access_flags` of classes, fields and methods (JVMS tables 4.1-B, 4.5-A, 4.6-A).
 pub mod access {
@@ -53,8 +57,8 @@ pub struct ClassFile<'a> {
     minor_version: u16,
     major_version: u16,
     access_flags: u16,
-    this_class: u16,
-    super_class: u16,
+    this_class: CpIndex,
+    super_class: CpIndex,
     interfaces: &'a [u8],
     fields: Vec<Span>,
     methods: Vec<Span>,
@@ -90,15 +94,15 @@ impl<'a> ClassFile<'a> {
         let pool = ConstantPool::read(bytes, storage.pool_offsets)?;
         reader.skip(pool.end() - reader.offset())?;
         let access_flags = reader.u2()?;
-        let this_class = reader.u2()?;
-        let super_class = reader.u2()?;
+        let this_class = reader.cp_index()?;
+        let super_class = reader.cp_index()?;
         let interfaces_count = reader.u2()? as usize;
         let interfaces = reader.take(2 * interfaces_count)?;
         read_members(&mut reader, &pool, &mut storage.fields, Place::Field)?;
         read_members(&mut reader, &pool, &mut storage.methods, Place::Method)?;
         let attributes = reader.offset();
         for _ in 0..reader.u2()? {
-            pool.utf8(reader.u2()?)?;
+            pool.utf8(reader.cp_index()?)?;
             let len = reader.u4()? as usize;
             reader.skip(len)?;
         }
@@ -106,11 +110,11 @@ impl<'a> ClassFile<'a> {
         // An index past the pool would name one of the constants that are
         // appended.
         pool.class_name(this_class)?;
-        if super_class != 0 {
+        if !super_class.is_none() {
             pool.class_name(super_class)?;
         }
         for index in interfaces.as_chunks::<2>().0 {
-            pool.class_name(u16::from_be_bytes(*index))?;
+            pool.class_name(CpIndex::from_be_bytes(*index))?;
         }
         Ok(ClassFile {
             bytes,
@@ -168,11 +172,11 @@ impl<'a> ClassFile<'a> {
         self.pool.class_name(self.this_class).unwrap_or_default()
     }
 
-    pub(crate) fn this_class_index(&self) -> u16 {
+    pub(crate) fn this_class_index(&self) -> CpIndex {
         self.this_class
     }
 
-    pub(crate) fn super_class_index(&self) -> u16 {
+    pub(crate) fn super_class_index(&self) -> CpIndex {
         self.super_class
     }
 
@@ -183,12 +187,12 @@ impl<'a> ClassFile<'a> {
     }
 
     /// The constant-pool indexes of the direct superinterfaces.
-    pub fn interfaces(&self) -> impl ExactSizeIterator<Item = u16> + 'a {
+    pub fn interfaces(&self) -> impl ExactSizeIterator<Item = CpIndex> + 'a {
         self.interfaces
             .as_chunks::<2>()
             .0
             .iter()
-            .map(|index| u16::from_be_bytes(*index))
+            .map(|index| CpIndex::from_be_bytes(*index))
     }
 
     /// The fields, in file order.
@@ -262,12 +266,12 @@ fn read_members(
             ..Span::default()
         };
         reader.skip(2)?;
-        pool.utf8(reader.u2()?)?;
-        pool.utf8(reader.u2()?)?;
+        pool.utf8(reader.cp_index()?)?;
+        pool.utf8(reader.cp_index()?)?;
         span.attributes = reader.offset() as u32;
         for _ in 0..reader.u2()? {
             let offset = reader.offset();
-            let name = pool.utf8(reader.u2()?)?;
+            let name = pool.utf8(reader.cp_index()?)?;
             let known = match name {
                 b"Code" => &mut span.code,
                 b"RuntimeVisibleAnnotations" => &mut span.visible_annotations,
@@ -328,13 +332,19 @@ impl<'c, 'a> Member<'c, 'a> {
     #[inline]
     pub fn name(&self) -> &'a [u8] {
         // Checked when the class was read.
-        self.class.pool.utf8(self.u2(2)).unwrap_or_default()
+        self.class
+            .pool
+            .utf8(CpIndex(self.u2(2)))
+            .unwrap_or_default()
     }
 
     /// The descriptor, as modified UTF-8: `(I[Ljava/lang/String;)V`.
     #[inline]
     pub fn descriptor(&self) -> &'a [u8] {
-        self.class.pool.utf8(self.u2(4)).unwrap_or_default()
+        self.class
+            .pool
+            .utf8(CpIndex(self.u2(4)))
+            .unwrap_or_default()
     }
 
     /// Its attributes.
@@ -358,12 +368,8 @@ impl<'c, 'a> Member<'c, 'a> {
         if self.span.code == 0 {
             return Ok(None);
         }
-        Code::parse(
-            self.class,
-            self.span.code as usize,
-            Place::Method(self.index),
-        )
-        .map(Some)
+        let offset = self.span.code as usize;
+        Code::parse(self.class.bytes, offset, Place::Method(self.index)).map(Some)
     }
 
     /// The types of its annotations, visible ones first, as descriptors:
@@ -392,86 +398,5 @@ impl<'c, 'a> Member<'c, 'a> {
     #[inline]
     pub(crate) fn has_annotations(&self) -> bool {
         self.span.visible_annotations | self.span.invisible_annotations != 0
-    }
-}
-
-/// One `attribute_info` (JVMS §4.7).
-#[derive(Clone, Copy, Debug)]
-pub struct Attribute<'a> {
-    /// The constant-pool index of its name.
-    pub name_index: u16,
-    /// The offset in the class file of its first byte, the name index.
-    pub offset: usize,
-    /// What follows `attribute_length`.
-    pub info: &'a [u8],
-}
-
-impl<'a> Attribute<'a> {
-    /// A reader of [`Attribute::info`].
-    pub fn reader(&self, place: Place) -> Reader<'a> {
-        Reader::new(self.info, self.offset + 6, place)
-    }
-}
-
-fn attribute_at(class: &[u8], offset: usize, place: Place) -> Result<Attribute<'_>> {
-    let rest = class.get(offset..).unwrap_or_default();
-    read_attribute(&mut Reader::new(rest, offset, place))
-}
-
-#[inline]
-fn read_attribute<'a>(reader: &mut Reader<'a>) -> Result<Attribute<'a>> {
-    let offset = reader.offset();
-    let name_index = reader.u2()?;
-    let len = reader.u4()? as usize;
-    Ok(Attribute {
-        name_index,
-        offset,
-        info: reader.take(len)?,
-    })
-}
-
-/// The attributes of a class, member or `Code`, in file order.
-#[derive(Clone, Debug)]
-pub struct Attributes<'a> {
-    reader: Reader<'a>,
-    left: u16,
-}
-
-impl<'a> Attributes<'a> {
-    /// The table whose `attributes_count` lies at `offset`.
-    fn at(class: &'a [u8], offset: usize, place: Place) -> Self {
-        let rest = class.get(offset..).unwrap_or_default();
-        let mut reader = Reader::new(rest, offset, place);
-        let left = reader.u2().unwrap_or(0);
-        Attributes { reader, left }
-    }
-
-    pub(crate) fn new(mut reader: Reader<'a>) -> Result<Self> {
-        let left = reader.u2()?;
-        Ok(Attributes { reader, left })
-    }
-
-    /// How many are still to come.
-    pub fn count_left(&self) -> u16 {
-        self.left
-    }
-
-    /// Checks that nothing follows the last one.
-    pub(crate) fn finish(&self) -> Result<()> {
-        self.reader.finish()
-    }
-}
-
-impl<'a> Iterator for Attributes<'a> {
-    type Item = Result<Attribute<'a>>;
-
-    #[inline]
-    fn next(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let attribute = read_attribute(&mut self.reader);
-        if attribute.is_err() {
-            self.left = 0;
-        }
-        Some(attribute)
     }
 }

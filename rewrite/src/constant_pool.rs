@@ -1,5 +1,6 @@
 //! The constant pool: read in place, and extended by appending (JVMS §4.4).
 
+use crate::cp_index::CpIndex;
 use crate::error::{Error, ErrorKind, Place, Result};
 
 /// `cp_info` tags (JVMS table 4.4-A).
@@ -24,7 +25,7 @@ pub mod tag {
     pub const PACKAGE: u8 = 20;
 }
 
-/// One constant, its indexes not yet followed.
+/// One constant. Its indexes are those of the class file, not yet followed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Constant<'a> {
@@ -37,47 +38,47 @@ pub enum Constant<'a> {
     /// The bits, so that NaN payloads survive.
     Double(u64),
     Class {
-        name: u16,
+        name: CpIndex,
     },
     String {
-        utf8: u16,
+        utf8: CpIndex,
     },
     Fieldref {
-        class: u16,
-        name_and_type: u16,
+        class: CpIndex,
+        name_and_type: CpIndex,
     },
     Methodref {
-        class: u16,
-        name_and_type: u16,
+        class: CpIndex,
+        name_and_type: CpIndex,
     },
     InterfaceMethodref {
-        class: u16,
-        name_and_type: u16,
+        class: CpIndex,
+        name_and_type: CpIndex,
     },
     NameAndType {
-        name: u16,
-        descriptor: u16,
+        name: CpIndex,
+        descriptor: CpIndex,
     },
     MethodHandle {
         kind: u8,
-        reference: u16,
+        reference: CpIndex,
     },
     MethodType {
-        descriptor: u16,
+        descriptor: CpIndex,
     },
     Dynamic {
         bootstrap_method: u16,
-        name_and_type: u16,
+        name_and_type: CpIndex,
     },
     InvokeDynamic {
         bootstrap_method: u16,
-        name_and_type: u16,
+        name_and_type: CpIndex,
     },
     Module {
-        name: u16,
+        name: CpIndex,
     },
     Package {
-        name: u16,
+        name: CpIndex,
     },
 }
 
@@ -85,16 +86,18 @@ pub enum Constant<'a> {
 #[derive(Clone, Debug)]
 pub struct ConstantPool<'a> {
     class: &'a [u8],
-    /// Where each constant's tag lies; 0 where the index is not usable.
+    /// For each index, the offset in the class file of the constant's tag; 0 for
+    /// an index that is not usable.
     offsets: Vec<u32>,
+    /// The offset in the class file of the first byte after the pool.
     end: usize,
 }
 
-/// The pool's first byte after `magic` and the versions.
+/// The offset of `constant_pool_count`, behind `magic` and the versions.
 const POOL_COUNT: usize = 8;
 
 impl<'a> ConstantPool<'a> {
-    /// Reads the pool of `class`, using `offsets` as storage.
+    /// Reads the pool of the class file `class`. `offsets` lends its storage.
     pub(crate) fn read(class: &'a [u8], mut offsets: Vec<u32>) -> Result<Self> {
         let count = match class.get(POOL_COUNT..POOL_COUNT + 2) {
             Some(&[high, low]) => u16::from_be_bytes([high, low]),
@@ -104,7 +107,7 @@ impl<'a> ConstantPool<'a> {
         };
         if count == 0 {
             return Err(Error::new(
-                ErrorKind::BadConstantIndex(0),
+                ErrorKind::BadConstantIndex(CpIndex::NONE),
                 POOL_COUNT,
                 Place::In("constant_pool_count"),
             ));
@@ -113,7 +116,7 @@ impl<'a> ConstantPool<'a> {
         offsets.push(0);
         let mut position = POOL_COUNT + 2;
         while offsets.len() < count as usize {
-            let index = offsets.len() as u16;
+            let index = CpIndex(offsets.len() as u16);
             let Some(&tag) = class.get(position) else {
                 return Err(eof(class, position, 1, Place::Constant(index)));
             };
@@ -148,15 +151,20 @@ impl<'a> ConstantPool<'a> {
             };
             position += len;
         }
-        let last = (offsets.len() - 1) as u16;
+        let last = CpIndex((offsets.len() - 1) as u16);
         if position > class.len() {
             let missing = position - class.len();
             return Err(eof(class, class.len(), missing, Place::Constant(last)));
         }
         if offsets.len() != count as usize {
-            // A Long or Double at the last index: its second half is past it.
+            // The last constant is a Long or Double, whose second index lies past
+            // the pool.
             let kind = ErrorKind::BadConstantIndex(last);
-            return Err(Error::new(kind, position, Place::Constant(last - 1)));
+            return Err(Error::new(
+                kind,
+                position,
+                Place::Constant(CpIndex(last.0 - 1)),
+            ));
         }
         Ok(ConstantPool {
             class,
@@ -165,7 +173,7 @@ impl<'a> ConstantPool<'a> {
         })
     }
 
-    /// Gives back the storage.
+    /// Returns the storage.
     pub(crate) fn into_storage(self) -> Vec<u32> {
         self.offsets
     }
@@ -175,6 +183,11 @@ impl<'a> ConstantPool<'a> {
     pub fn count(&self) -> u16 {
         // `read` stops at a count that was a u16.
         self.offsets.len() as u16
+    }
+
+    /// All indexes of the pool, from 1, those included that are not usable.
+    pub fn indexes(&self) -> impl Iterator<Item = CpIndex> + use<> {
+        (1..self.count()).map(CpIndex)
     }
 
     /// The offset in the class file of the first byte after the pool.
@@ -188,10 +201,10 @@ impl<'a> ConstantPool<'a> {
         self.class
     }
 
-    /// Tag and bytes after it.
+    /// The constant's tag, and all bytes of the class file after the tag.
     #[inline]
-    fn entry(&self, index: u16) -> Result<(u8, &'a [u8])> {
-        let offset = self.offsets.get(index as usize).copied().unwrap_or(0) as usize;
+    fn entry(&self, index: CpIndex) -> Result<(u8, &'a [u8])> {
+        let offset = self.offsets.get(usize::from(index)).copied().unwrap_or(0) as usize;
         match self.class.get(offset..) {
             Some([tag, rest @ ..]) if offset != 0 => Ok((*tag, rest)),
             _ => Err(self.bad_index(index)),
@@ -199,7 +212,7 @@ impl<'a> ConstantPool<'a> {
     }
 
     #[cold]
-    fn bad_index(&self, index: u16) -> Error {
+    fn bad_index(&self, index: CpIndex) -> Error {
         Error::new(
             ErrorKind::BadConstantIndex(index),
             self.end,
@@ -208,20 +221,20 @@ impl<'a> ConstantPool<'a> {
     }
 
     #[cold]
-    fn wrong(&self, index: u16, expected: u8, found: u8) -> Error {
+    fn wrong(&self, index: CpIndex, expected: u8, found: u8) -> Error {
         Error::new(
             ErrorKind::WrongConstant {
                 index,
                 expected,
                 found,
             },
-            self.offsets.get(index as usize).copied().unwrap_or(0) as usize,
+            self.offsets.get(usize::from(index)).copied().unwrap_or(0) as usize,
             Place::Constant(index),
         )
     }
 
     #[inline]
-    fn fixed<const N: usize>(&self, index: u16, expected: u8) -> Result<[u8; N]> {
+    fn fixed<const N: usize>(&self, index: CpIndex, expected: u8) -> Result<[u8; N]> {
         let (found, rest) = self.entry(index)?;
         match rest.first_chunk::<N>() {
             Some(bytes) if found == expected => Ok(*bytes),
@@ -229,9 +242,13 @@ impl<'a> ConstantPool<'a> {
         }
     }
 
-    /// The bytes of a `CONSTANT_Utf8`.
+    /// The bytes of a `CONSTANT_Utf8`: modified UTF-8, not checked.
+    ///
+    /// # Errors
+    /// When the index is not that of such a constant. The same holds for the
+    /// other methods that name the constant they read.
     #[inline]
-    pub fn utf8(&self, index: u16) -> Result<&'a [u8]> {
+    pub fn utf8(&self, index: CpIndex) -> Result<&'a [u8]> {
         let (found, rest) = self.entry(index)?;
         match rest {
             [high, low, text @ ..] if found == tag::UTF8 => {
@@ -244,23 +261,23 @@ impl<'a> ConstantPool<'a> {
 
     /// The internal name of a `CONSTANT_Class`.
     #[inline]
-    pub fn class_name(&self, index: u16) -> Result<&'a [u8]> {
-        self.utf8(u16::from_be_bytes(self.fixed(index, tag::CLASS)?))
+    pub fn class_name(&self, index: CpIndex) -> Result<&'a [u8]> {
+        self.utf8(CpIndex::from_be_bytes(self.fixed(index, tag::CLASS)?))
     }
 
     /// Name and descriptor of a `CONSTANT_NameAndType`.
     #[inline]
-    pub fn name_and_type(&self, index: u16) -> Result<(&'a [u8], &'a [u8])> {
+    pub fn name_and_type(&self, index: CpIndex) -> Result<(&'a [u8], &'a [u8])> {
         let [a, b, c, d] = self.fixed(index, tag::NAME_AND_TYPE)?;
         Ok((
-            self.utf8(u16::from_be_bytes([a, b]))?,
-            self.utf8(u16::from_be_bytes([c, d]))?,
+            self.utf8(CpIndex::from_be_bytes([a, b]))?,
+            self.utf8(CpIndex::from_be_bytes([c, d]))?,
         ))
     }
 
-    /// Name and descriptor of whatever has a `NameAndType`: fields, methods,
-    /// dynamic constants and call sites.
-    pub fn member(&self, index: u16) -> Result<(&'a [u8], &'a [u8])> {
+    /// Name and descriptor of a field, method, dynamic constant or dynamic call
+    /// site: of each constant that has a `NameAndType`.
+    pub fn member(&self, index: CpIndex) -> Result<(&'a [u8], &'a [u8])> {
         match self.get(index)? {
             Constant::Fieldref { name_and_type, .. }
             | Constant::Methodref { name_and_type, .. }
@@ -272,11 +289,16 @@ impl<'a> ConstantPool<'a> {
     }
 
     /// The constant at `index`.
-    pub fn get(&self, index: u16) -> Result<Constant<'a>> {
+    ///
+    /// # Errors
+    /// When the index is 0, past the pool, or the second one of a `Long` or
+    /// `Double`.
+    pub fn get(&self, index: CpIndex) -> Result<Constant<'a>> {
         let (tag, rest) = self.entry(index)?;
         // `read` made sure that fixed-size entries lie within the class.
         let byte = |i: usize| rest.get(i).copied().unwrap_or(0);
         let u2 = |i: usize| u16::from_be_bytes([byte(i), byte(i + 1)]);
+        let cp = |i: usize| CpIndex(u2(i));
         let u4 = || u32::from_be_bytes([byte(0), byte(1), byte(2), byte(3)]);
         let u8 = || (u64::from(u4()) << 32) | (u64::from(u2(4)) << 16) | u64::from(u2(6));
         Ok(match tag {
@@ -285,39 +307,39 @@ impl<'a> ConstantPool<'a> {
             tag::FLOAT => Constant::Float(u4()),
             tag::LONG => Constant::Long(u8() as i64),
             tag::DOUBLE => Constant::Double(u8()),
-            tag::CLASS => Constant::Class { name: u2(0) },
-            tag::STRING => Constant::String { utf8: u2(0) },
+            tag::CLASS => Constant::Class { name: cp(0) },
+            tag::STRING => Constant::String { utf8: cp(0) },
             tag::FIELDREF => Constant::Fieldref {
-                class: u2(0),
-                name_and_type: u2(2),
+                class: cp(0),
+                name_and_type: cp(2),
             },
             tag::METHODREF => Constant::Methodref {
-                class: u2(0),
-                name_and_type: u2(2),
+                class: cp(0),
+                name_and_type: cp(2),
             },
             tag::INTERFACE_METHODREF => Constant::InterfaceMethodref {
-                class: u2(0),
-                name_and_type: u2(2),
+                class: cp(0),
+                name_and_type: cp(2),
             },
             tag::NAME_AND_TYPE => Constant::NameAndType {
-                name: u2(0),
-                descriptor: u2(2),
+                name: cp(0),
+                descriptor: cp(2),
             },
             tag::METHOD_HANDLE => Constant::MethodHandle {
                 kind: byte(0),
-                reference: u2(1),
+                reference: cp(1),
             },
-            tag::METHOD_TYPE => Constant::MethodType { descriptor: u2(0) },
+            tag::METHOD_TYPE => Constant::MethodType { descriptor: cp(0) },
             tag::DYNAMIC => Constant::Dynamic {
                 bootstrap_method: u2(0),
-                name_and_type: u2(2),
+                name_and_type: cp(2),
             },
             tag::INVOKE_DYNAMIC => Constant::InvokeDynamic {
                 bootstrap_method: u2(0),
-                name_and_type: u2(2),
+                name_and_type: cp(2),
             },
-            tag::MODULE => Constant::Module { name: u2(0) },
-            tag::PACKAGE => Constant::Package { name: u2(0) },
+            tag::MODULE => Constant::Module { name: cp(0) },
+            tag::PACKAGE => Constant::Package { name: cp(0) },
             other => {
                 return Err(Error::new(
                     ErrorKind::BadConstantTag(other),
@@ -331,7 +353,7 @@ impl<'a> ConstantPool<'a> {
 
 #[cold]
 fn eof(class: &[u8], offset: usize, needed: usize, place: Place) -> Error {
-    // A length may have led past the end: what is missing is missing there.
+    // A length may have led past the end of the class; the error is at the end.
     let missed = offset.saturating_sub(class.len());
     let (offset, needed) = (offset - missed, needed + missed);
     Error::new(
@@ -344,19 +366,21 @@ fn eof(class: &[u8], offset: usize, needed: usize, place: Place) -> Error {
     )
 }
 
-/// No index is left: `constant_pool_count` ends at 65,535 (JVMS §4.1).
+/// The constant pool has no index left: `constant_pool_count` is at most 65,535
+/// (JVMS §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolFull;
 
-/// Constants appended behind an existing pool, which keeps every old index
-/// and so every attribute that holds one.
+/// Constants appended behind an existing pool. Old constants keep their indexes,
+/// so attributes that hold indexes can be copied.
 #[derive(Debug, Default)]
 pub(crate) struct PoolAdditions {
     bytes: Vec<u8>,
+    /// `constant_pool_count`, additions included.
     count: u16,
 }
 
-/// A state of [`PoolAdditions`] to come back to.
+/// A state of [`PoolAdditions`] to return to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolMark {
     len: usize,
@@ -364,7 +388,7 @@ pub(crate) struct PoolMark {
 }
 
 impl PoolAdditions {
-    /// Begins behind a pool of `count` entries.
+    /// Begins behind a pool whose `constant_pool_count` is `count`.
     pub(crate) fn reset(&mut self, count: u16) {
         self.bytes.clear();
         self.count = count;
@@ -392,22 +416,22 @@ impl PoolAdditions {
         self.count = mark.count;
     }
 
-    fn next(&mut self) -> Result<u16, PoolFull> {
-        let index = self.count;
-        self.count = index.checked_add(1).ok_or(PoolFull)?;
+    fn next(&mut self) -> Result<CpIndex, PoolFull> {
+        let index = CpIndex(self.count);
+        self.count = self.count.checked_add(1).ok_or(PoolFull)?;
         Ok(index)
     }
 
-    fn pair(&mut self, tag: u8, a: u16, b: u16) -> Result<u16, PoolFull> {
+    fn pair(&mut self, tag: u8, a: CpIndex, b: CpIndex) -> Result<CpIndex, PoolFull> {
         let index = self.next()?;
         let ([a, b], [c, d]) = (a.to_be_bytes(), b.to_be_bytes());
         self.bytes.extend_from_slice(&[tag, a, b, c, d]);
         Ok(index)
     }
 
-    /// Appends a `CONSTANT_Utf8`; `text` is at most 65,535 bytes of modified
-    /// UTF-8, which the callers' inputs are limited to.
-    pub(crate) fn utf8(&mut self, text: &[u8]) -> Result<u16, PoolFull> {
+    /// Appends a `CONSTANT_Utf8`. `text` is modified UTF-8 of at most 65,535 bytes;
+    /// the callers limit their inputs to that.
+    pub(crate) fn utf8(&mut self, text: &[u8]) -> Result<CpIndex, PoolFull> {
         let len = u16::try_from(text.len()).map_err(|_| PoolFull)?;
         let index = self.next()?;
         self.bytes.push(tag::UTF8);
@@ -416,7 +440,7 @@ impl PoolAdditions {
         Ok(index)
     }
 
-    pub(crate) fn integer(&mut self, value: i32) -> Result<u16, PoolFull> {
+    pub(crate) fn integer(&mut self, value: i32) -> Result<CpIndex, PoolFull> {
         let index = self.next()?;
         self.bytes.push(tag::INTEGER);
         self.bytes.extend_from_slice(&value.to_be_bytes());
@@ -424,7 +448,7 @@ impl PoolAdditions {
     }
 
     /// Appends a `CONSTANT_Class` and its name.
-    pub(crate) fn class(&mut self, name: &[u8]) -> Result<u16, PoolFull> {
+    pub(crate) fn class(&mut self, name: &[u8]) -> Result<CpIndex, PoolFull> {
         let name = self.utf8(name)?;
         let index = self.next()?;
         let [a, b] = name.to_be_bytes();
@@ -436,10 +460,10 @@ impl PoolAdditions {
     /// `descriptor` is a `CONSTANT_Utf8`.
     pub(crate) fn method(
         &mut self,
-        class: u16,
+        class: CpIndex,
         name: &[u8],
-        descriptor: u16,
-    ) -> Result<u16, PoolFull> {
+        descriptor: CpIndex,
+    ) -> Result<CpIndex, PoolFull> {
         let name = self.utf8(name)?;
         let name_and_type = self.pair(tag::NAME_AND_TYPE, name, descriptor)?;
         self.pair(tag::METHODREF, class, name_and_type)

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::cp_index::CpIndex;
+
 /// The result of reading a class file.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -48,11 +50,11 @@ pub enum ErrorKind {
     BadConstantTag(u8),
     /// An index that is zero, past the pool or in the unusable half of a
     /// `Long` or `Double`.
-    BadConstantIndex(u16),
+    BadConstantIndex(CpIndex),
     /// A constant of another kind than the structure needs.
     WrongConstant {
         /// The index used.
-        index: u16,
+        index: CpIndex,
         /// The tag the structure needs (JVMS table 4.4-A).
         expected: u8,
         /// The tag found.
@@ -104,7 +106,7 @@ pub enum Place {
     /// The class file as a whole.
     Class,
     /// A constant, by its index.
-    Constant(u16),
+    Constant(CpIndex),
     /// A field, by its position in `fields`.
     Field(u16),
     /// A method, by its position in `methods`.

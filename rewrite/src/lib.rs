@@ -96,12 +96,15 @@
 #![forbid(unsafe_code)]
 
 mod annotations;
+mod attribute;
 pub mod class;
 pub mod code;
 pub mod constant_pool;
+mod cp_index;
 pub mod descriptor;
 pub mod error;
 mod method;
+mod modified_utf8;
 mod never;
 pub mod opcode;
 mod options;
@@ -114,6 +117,8 @@ pub mod symbol;
 pub mod text;
 
 pub use class::ClassFile;
+pub use code::Bci;
+pub use cp_index::CpIndex;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use options::{CallShape, MethodNames, Options, UnknownCodeAttributes};
 pub use outcome::{LeftAlone, Outcome, Reason, Report, Uncovered};

@@ -1,6 +1,7 @@
-//! The instruction set (JVMS §6.5): one table, everything else derived.
+//! The instruction set (JVMS §6.5): one table, from which everything else is
+//! derived.
 
-/// How an instruction's operands are laid out (JVMS §6.5, "Format").
+/// The layout of an instruction's operands (JVMS §6.5, "Format").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operands {
     /// No operand.
@@ -37,16 +38,16 @@ pub enum Operands {
     Wide,
 }
 
-/// What an instruction does to local variables and operand stack, in slots
-/// (`long` and `double` take two, JVMS §2.6).
+/// The effect of an instruction on local variables and operand stack, in slots
+/// (`long` and `double` take two, JVMS §2.6.1).
 ///
 /// Types are written as in descriptors, with `A` for a reference and `N` for
 /// `null`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Pops so many slots and pushes values of these types.
+    /// Pops this number of slots and pushes values of these types.
     Plain(u8, &'static str),
-    /// Pushes a constant whose type the pool tells.
+    /// Pushes a constant, whose tag in the pool determines the type.
     Constant,
     /// Pushes the local variable that the operand names.
     Load(u8),
@@ -56,9 +57,10 @@ pub enum Effect {
     Store(u8),
     /// Pops into the local variable that the opcode names.
     StoreN(u8, u8),
-    /// `aaload`: the type comes from the array's.
+    /// `aaload`: pushes a value of the array's element type.
     ArrayElement,
-    /// Copies so many top slots below so many others.
+    /// Copies the top slots, the first number of them, and puts the copies
+    /// below as many further slots as the second number says.
     Duplicate(u8, u8),
     /// Exchanges the two top slots.
     Swap,
@@ -70,13 +72,14 @@ pub enum Effect {
     SubroutineReturn,
     /// `tableswitch`, `lookupswitch`.
     Switch,
-    /// A return that pops so many slots.
+    /// A return that pops this number of slots.
     Return(u8),
-    /// Reads a field after popping so many slots of objects.
+    /// Reads a field, after popping this number of slots for the object.
     GetField(u8),
-    /// Writes a field: the value and so many slots of objects are popped.
+    /// Writes a field: pops the value and this number of slots for the object.
     PutField(u8),
-    /// Calls a method with so many slots of receiver below its arguments.
+    /// Calls a method that has this number of slots for the receiver below its
+    /// arguments.
     Invoke(u8),
     /// `new`.
     New,
@@ -112,12 +115,12 @@ macro_rules! opcodes {
                 match self { $(Opcode::$variant => $mnemonic),* }
             }
 
-            /// How the operands are laid out.
+            /// The layout of the operands.
             pub const fn operands(self) -> Operands {
                 match self { $(Opcode::$variant => Operands::$operands),* }
             }
 
-            /// What it does to local variables and operand stack.
+            /// The effect on local variables and operand stack.
             pub const fn effect(self) -> Effect {
                 match self { $(Opcode::$variant => Effect::$effect $(($($argument),*))?),* }
             }
@@ -331,7 +334,7 @@ opcodes! {
 }
 
 impl Opcode {
-    /// The opcode of a byte; `None` for the 54 bytes that are none.
+    /// The opcode of a byte; `None` for the 54 bytes that are no opcode.
     #[inline]
     pub const fn from_byte(byte: u8) -> Option<Opcode> {
         if (byte as usize) < Opcode::ALL.len() {
@@ -341,7 +344,7 @@ impl Opcode {
         }
     }
 
-    /// The byte that stands for it in code.
+    /// The byte that stands for the opcode in code.
     #[inline]
     pub const fn byte(self) -> u8 {
         self as u8
@@ -360,7 +363,7 @@ impl Opcode {
         }
     }
 
-    /// Whether control never reaches the next instruction.
+    /// Returns whether control never goes on to the next instruction.
     pub const fn ends_block(self) -> bool {
         matches!(
             self.effect(),
@@ -373,10 +376,12 @@ impl Opcode {
     }
 }
 
-/// What the planner must do at an instruction; all but `Plain` are rare.
+/// The kinds of instructions that layout treats differently. All but `Plain`
+/// are rare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Class {
+pub(crate) enum Kind {
+    /// Copied as it is, and no probe belongs to it.
     Plain,
     Branch2,
     Branch4,
@@ -389,24 +394,24 @@ pub(crate) enum Class {
     Invalid,
 }
 
-/// An instruction's class and its length in bytes (0: it varies).
+/// An instruction's kind and its length in bytes, 0 if the length varies.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
-    pub(crate) class: Class,
+    pub(crate) kind: Kind,
     pub(crate) length: u8,
 }
 
 /// The shape of each byte, as one table of 512 bytes that stays in the cache.
 pub(crate) static SHAPES: [Shape; 256] = {
     let mut shapes = [Shape {
-        class: Class::Invalid,
+        kind: Kind::Invalid,
         length: 0,
     }; 256];
     let mut i = 0;
     while i < Opcode::ALL.len() {
         let opcode = Opcode::ALL[i];
         shapes[i] = Shape {
-            class: class_of(opcode),
+            kind: kind_of(opcode),
             length: length_of(opcode.operands()),
         };
         i += 1;
@@ -414,18 +419,18 @@ pub(crate) static SHAPES: [Shape; 256] = {
     shapes
 };
 
-const fn class_of(opcode: Opcode) -> Class {
+const fn kind_of(opcode: Opcode) -> Kind {
     match opcode.effect() {
-        Effect::Return(_) => Class::Return,
-        Effect::New => Class::New,
-        Effect::NewArray | Effect::ANewArray => Class::Array,
-        Effect::MultiANewArray => Class::MultiArray,
+        Effect::Return(_) => Kind::Return,
+        Effect::New => Kind::New,
+        Effect::NewArray | Effect::ANewArray => Kind::Array,
+        Effect::MultiANewArray => Kind::MultiArray,
         _ => match opcode.operands() {
-            Operands::Branch2 => Class::Branch2,
-            Operands::Branch4 => Class::Branch4,
-            Operands::TableSwitch | Operands::LookupSwitch => Class::Switch,
-            Operands::Wide => Class::Wide,
-            _ => Class::Plain,
+            Operands::Branch2 => Kind::Branch2,
+            Operands::Branch4 => Kind::Branch4,
+            Operands::TableSwitch | Operands::LookupSwitch => Kind::Switch,
+            Operands::Wide => Kind::Wide,
+            _ => Kind::Plain,
         },
     }
 }
@@ -453,7 +458,7 @@ mod tests {
                 Some(opcode) => assert_eq!(opcode.byte(), byte),
                 None => {
                     assert!(byte > 201);
-                    assert_eq!(SHAPES[byte as usize].class, Class::Invalid);
+                    assert_eq!(SHAPES[byte as usize].kind, Kind::Invalid);
                 }
             }
         }

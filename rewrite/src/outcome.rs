@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use crate::code::bci::Bci;
 use crate::constant_pool::PoolFull;
 use crate::error::{Error, ErrorKind};
+use crate::modified_utf8::display;
 
 /// What [`crate::Rewriter::rewrite`] made of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +147,7 @@ impl fmt::Display for Reason {
             Reason::TooManyFrames => write!(f, "stack map would pass 65535 frames"),
             Reason::PoolFull => write!(f, "constant pool is full"),
             Reason::UnknownAttribute(name) => {
-                let name = crate::text::display(name.as_bytes());
+                let name = display(name.as_bytes());
                 write!(f, "unknown attribute {name} in its code")
             }
             Reason::Unreadable(error) => write!(f, "{error}"),
@@ -200,7 +202,7 @@ impl Report {
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: ErrorKind,
-    pub(crate) bci: usize,
+    pub(crate) bci: Bci,
 }
 
 /// Why a method cannot be planned; a fault gets its place from the caller.
@@ -218,7 +220,10 @@ impl From<Fault> for Refusal {
 
 impl From<ErrorKind> for Refusal {
     fn from(kind: ErrorKind) -> Self {
-        Refusal::Fault(Fault { kind, bci: 0 })
+        Refusal::Fault(Fault {
+            kind,
+            bci: Bci::START,
+        })
     }
 }
 

@@ -1,13 +1,15 @@
-//! A cursor over borrowed bytes that knows its place in the class file.
+//! A cursor over borrowed bytes that knows its offset in the class file.
 
 use byteorder::{BigEndian, ByteOrder};
 
+use crate::cp_index::CpIndex;
 use crate::error::{Error, ErrorKind, Place, Result};
 
-/// Reads big-endian values front to back from a slice, checking each access.
+/// Reads big-endian values front to back from a slice and checks each access.
 ///
-/// Offsets in errors are those of the whole class file, also in a reader
-/// confined to a part of it.
+/// Every method that reads gives [`ErrorKind::UnexpectedEof`] if too few bytes
+/// are left. Offsets in errors count from the beginning of the class file, also
+/// in a reader confined to a part of it.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -17,7 +19,8 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `bytes`, which lie at offset `base` of the class file.
+    /// A reader of `bytes`, which lie at offset `base` of the class file and
+    /// belong to the structure `place`, which errors name.
     pub fn new(bytes: &'a [u8], base: usize, place: Place) -> Self {
         Reader {
             bytes,
@@ -33,13 +36,13 @@ impl<'a> Reader<'a> {
         self.base + self.position
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left to read.
     #[inline]
     pub fn left(&self) -> usize {
         self.bytes.len() - self.position
     }
 
-    /// An error at the next byte.
+    /// An error of this kind at the next byte.
     #[cold]
     pub fn error(&self, kind: ErrorKind) -> Error {
         Error::new(kind, self.offset(), self.place)
@@ -96,6 +99,12 @@ impl<'a> Reader<'a> {
         Ok(BigEndian::read_u32(&self.array::<4>()?))
     }
 
+    /// The next two bytes as an index into the constant pool.
+    #[inline]
+    pub fn cp_index(&mut self) -> Result<CpIndex> {
+        self.u2().map(CpIndex)
+    }
+
     /// Passes over `len` bytes.
     #[inline]
     pub fn skip(&mut self, len: usize) -> Result<()> {
@@ -110,6 +119,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Checks that everything was read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TrailingBytes`] when bytes are left.
     #[inline]
     pub fn finish(&self) -> Result<()> {
         match self.left() {

@@ -1,6 +1,7 @@
 //! Who gets which probes: the caller's part.
 
 use crate::class::{ClassFile, Member};
+use crate::code::bci::Bci;
 use crate::code::instructions::Instruction;
 use crate::opcode::Effect;
 use crate::symbol::java_name;
@@ -91,7 +92,7 @@ fn java_type(field_type: &[u8]) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site<'a> {
     /// Its offset in the code as it was.
-    pub bci: u16,
+    pub bci: Bci,
     /// What it makes.
     pub allocation: Allocation<'a>,
 }
@@ -211,5 +212,5 @@ fn jumps_back(instruction: &Instruction<'_>) -> bool {
         return switch.default <= 0 || switch.cases().any(|(_, offset)| offset <= 0);
     }
     let target = instruction.jump_target();
-    target.is_some_and(|target| target <= instruction.bci as i64)
+    target.is_some_and(|target| target <= i64::from(instruction.bci))
 }

@@ -117,12 +117,15 @@ impl Opinions {
 
 /// The tags of the pool's constants, as far as faults depend on them.
 fn tags<'c>(class: &'c ClassFile<'_>) -> impl Iterator<Item = u8> + 'c {
-    (1..class.pool().count()).filter_map(|it| match class.pool().get(it) {
-        Ok(Constant::Dynamic { .. }) => Some(17),
-        Ok(Constant::Module { .. }) => Some(19),
-        Ok(Constant::Package { .. }) => Some(20),
-        _ => None,
-    })
+    class
+        .pool()
+        .indexes()
+        .filter_map(|it| match class.pool().get(it) {
+            Ok(Constant::Dynamic { .. }) => Some(17),
+            Ok(Constant::Module { .. }) => Some(19),
+            Ok(Constant::Package { .. }) => Some(20),
+            _ => None,
+        })
 }
 
 fn ask_all(files: &[PathBuf]) -> Result<Opinions> {

@@ -232,7 +232,7 @@ impl Registry {
                 false => name.into(),
             })
         };
-        let key = (symbol.id, site.bci, type_name.clone());
+        let key = (symbol.id, site.bci.0, type_name.clone());
         if let Some(id) = self.lock().by_site.get(&key) {
             return *id;
         }
@@ -251,7 +251,7 @@ impl Registry {
                 id,
                 method,
                 line,
-                bci: site.bci,
+                bci: site.bci.0,
                 type_name,
                 is_array: !matches!(site.allocation, Allocation::Object(_)),
             });

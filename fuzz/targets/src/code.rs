@@ -8,7 +8,7 @@ use loadhook_rewrite::code::type_annotations::Target;
 use loadhook_rewrite::code::types::VerificationType;
 use loadhook_rewrite::code::{Code, line_table, local_table, type_annotations};
 use loadhook_rewrite::opcode::Opcode;
-use loadhook_rewrite::{Error, Place, UnknownCodeAttributes};
+use loadhook_rewrite::{Bci, Error, Place, UnknownCodeAttributes};
 
 use crate::options::OptionSet;
 
@@ -36,7 +36,7 @@ impl<'c, 'a> Side<'c, 'a> {
         let instructions: Vec<_> = code
             .instructions()
             .map(|it| it.unwrap_or_else(|kind| panic!("an instruction: {kind}")))
-            .inspect(|it| starts[it.bci] = true)
+            .inspect(|it| starts[it.bci.index()] = true)
             .collect();
         Side {
             class: method.class(),
@@ -50,35 +50,36 @@ impl<'c, 'a> Side<'c, 'a> {
         self.code.bytecode.len()
     }
 
-    fn is_start(&self, bci: u16) -> bool {
-        self.starts.get(usize::from(bci)).copied().unwrap_or(false)
+    fn is_start(&self, bci: Bci) -> bool {
+        self.starts.get(bci.index()).copied().unwrap_or(false)
     }
 
     /// Whether a range can end before `bci`.
-    fn is_end(&self, bci: u16) -> bool {
-        self.is_start(bci) || usize::from(bci) == self.len()
+    fn is_end(&self, bci: Bci) -> bool {
+        self.is_start(bci) || bci.index() == self.len()
     }
 
     /// The instruction that an offset lies in.
-    fn around(&self, bci: u16) -> &Instruction<'a> {
-        let behind = self
-            .instructions
-            .partition_point(|it| it.bci <= usize::from(bci));
+    fn around(&self, bci: Bci) -> &Instruction<'a> {
+        let behind = self.instructions.partition_point(|it| it.bci <= bci);
         &self.instructions[behind - 1]
     }
 
-    fn opcode_at(&self, bci: u16) -> Option<Opcode> {
-        let byte = self.code.bytecode.get(usize::from(bci)).copied()?;
+    fn opcode_at(&self, bci: Bci) -> Option<Opcode> {
+        let byte = self.code.bytecode.get(bci.index()).copied()?;
         Opcode::from_byte(byte).filter(|_| self.is_start(bci))
     }
 
     /// Where jumps and switches lead.
-    fn targets(&self) -> Vec<u16> {
+    fn targets(&self) -> Vec<Bci> {
         let mut targets = Vec::new();
         for instruction in &self.instructions {
-            let bci = instruction.bci as i64;
+            let bci = i64::from(instruction.bci);
             let mut push = |target: i64| {
-                let target = u16::try_from(target).ok().filter(|&it| self.is_start(it));
+                let target = u16::try_from(target)
+                    .ok()
+                    .map(Bci)
+                    .filter(|&it| self.is_start(it));
                 targets.push(target.unwrap_or_else(|| panic!("the jump at {bci} leads nowhere")));
             };
             if let Some(target) = instruction.jump_target() {
@@ -150,12 +151,12 @@ fn kept(old: &Side<'_, '_>, new: &Side<'_, '_>) {
 fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
     let from = new
         .instructions
-        .partition_point(|it| it.bci < usize::from(entry.handler_pc));
+        .partition_point(|it| it.bci < entry.handler_pc);
     let is_constant = |it: &&Instruction<'_>| {
         (Opcode::IconstM1.byte()..=Opcode::LdcW.byte()).contains(&it.opcode.byte())
     };
     let mut rest = new.instructions[from..].iter().skip_while(is_constant);
-    entry.catch_type == 0
+    entry.catch_type.is_none()
         && rest.next().is_some_and(is_call)
         && rest.next().is_some_and(|it| it.opcode == Opcode::Athrow)
 }
@@ -182,7 +183,7 @@ fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], 
     }
     for entry in added {
         assert!(entry.start_pc < entry.end_pc, "{entry:?} is empty");
-        assert_eq!(entry.catch_type, 0, "an added handler's type");
+        assert!(entry.catch_type.is_none(), "an added handler's type");
     }
     assert!(
         are_pieces(&olds, own),
@@ -216,7 +217,7 @@ fn are_pieces(olds: &[ExceptionHandler], news: &[ExceptionHandler]) -> bool {
 /// probe twice, and the added handlers cover all the rest.
 fn timing<'t>(
     new: &Side<'_, '_>,
-    entered: impl Iterator<Item = &'t u16>,
+    entered: impl Iterator<Item = &'t Bci>,
     added: &[ExceptionHandler],
     is_constructor: bool,
 ) {
@@ -240,7 +241,7 @@ fn timing<'t>(
     for (at, instruction) in new.instructions.iter().enumerate() {
         if is_return(instruction.opcode) {
             let probe = probe_start(new, at);
-            wanted[probe..=instruction.bci].fill(false);
+            wanted[probe..=instruction.bci.index()].fill(false);
         }
     }
     let mut covered = vec![false; new.len()];
@@ -265,7 +266,8 @@ fn probe_start(new: &Side<'_, '_>, at: usize) -> usize {
     let (_, descriptor) = unwrap(new.class.pool().member(call.constant()));
     let arguments = descriptor.iter().filter(|&&byte| byte == b'I').count();
     let first = (at - 1).checked_sub(arguments);
-    new.instructions[first.unwrap_or_else(|| panic!("no arguments at {}", call.bci))].bci
+    let first = first.unwrap_or_else(|| panic!("no arguments at {}", call.bci));
+    new.instructions[first].bci.index()
 }
 
 fn is_call(instruction: &Instruction<'_>) -> bool {
@@ -273,7 +275,7 @@ fn is_call(instruction: &Instruction<'_>) -> bool {
 }
 
 fn end_of(instruction: &Instruction<'_>) -> usize {
-    instruction.bci + instruction.bytes.len()
+    instruction.end().index()
 }
 
 fn tables(old: &Side<'_, '_>, new: &Side<'_, '_>, drop_unknown: bool) {
@@ -335,9 +337,12 @@ fn unwrap<T>(result: Result<T, Error>) -> T {
 
 /// A place of a debugger's table: instructions stay instructions, and what
 /// lay inside one still does.
-fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: u16, after: u16) {
+fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: Bci, after: Bci) {
     assert!(usize::from(after) <= new.len(), "{before} → {after}");
-    assert!(before != 0 || after == 0, "{before} → {after}");
+    assert!(
+        before != Bci::START || after == Bci::START,
+        "{before} → {after}"
+    );
     assert!(
         !old.is_start(before) || new.is_start(after),
         "{before} → {after}"
@@ -357,7 +362,7 @@ fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: u16, after: u16) {
 }
 
 fn lines(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: &Attribute<'_>) {
-    let read = |it: &Attribute<'_>| -> Vec<(u16, u16)> {
+    let read = |it: &Attribute<'_>| -> Vec<(Bci, u16)> {
         unwrap(line_table::entries(it.reader(Place::In("lines"))).map(Iterator::collect))
     };
     let (before, after) = (read(before), read(after));
@@ -402,9 +407,9 @@ fn locals(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after:
     }
 }
 
-fn range(old: &Side<'_, '_>, new: &Side<'_, '_>, before: (u16, u16), after: (u16, u16)) {
+fn range(old: &Side<'_, '_>, new: &Side<'_, '_>, before: (Bci, u16), after: (Bci, u16)) {
     place(old, new, before.0, after.0);
-    let end = |(start, length): (u16, u16)| start.checked_add(length);
+    let end = |(start, length): (Bci, u16)| start.0.checked_add(length).map(Bci);
     let (Some(old_end), Some(new_end)) = (end(before), end(after)) else {
         panic!("{before:?} → {after:?}");
     };

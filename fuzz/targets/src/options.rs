@@ -81,7 +81,7 @@ impl Selector for Chosen {
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
         let code = method.code().ok().flatten();
         let code_length = code.map_or(0, |code| code.len());
-        assert!(site.bci < code_length, "a site outside the code");
+        assert!(site.bci.0 < code_length, "a site outside the code");
         self.everything.site(method, site)
     }
 }

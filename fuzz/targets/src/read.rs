@@ -5,7 +5,7 @@ use std::hint::black_box;
 use loadhook_rewrite::class::{Attribute, Attributes, ClassFile, Member};
 use loadhook_rewrite::code::frames::{FrameFormat, Frames};
 use loadhook_rewrite::code::{Code, line_table, local_table, type_annotations};
-use loadhook_rewrite::{Error, Place};
+use loadhook_rewrite::{CpIndex, Error, Place};
 
 /// Reads everything there is to read in `data`; whether it is a class file.
 ///
@@ -55,9 +55,9 @@ fn pool(class: &ClassFile<'_>) {
     let data = class.bytes();
     assert!(pool.end() <= data.len(), "the pool ends behind the class");
     let count = pool.count();
-    for index in (0..=count).chain([u16::MAX]) {
+    for index in (0..=count).chain([u16::MAX]).map(CpIndex) {
         let constant = pool.get(index);
-        let usable = index != 0 && index < count;
+        let usable = !index.is_none() && index.0 < count;
         assert!(usable || constant.is_err(), "#{index} of {count}");
         let errors = [
             constant.err(),
@@ -102,7 +102,7 @@ fn read_code(class: &ClassFile<'_>, code: &Code<'_>) {
             whole = false;
             break;
         };
-        assert_eq!(instruction.bci, covered, "instructions have a gap");
+        assert_eq!(instruction.bci.index(), covered, "instructions have a gap");
         covered += instruction.bytes.len();
         black_box((
             instruction.opcode.mnemonic(),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{ClassFile, Error, ErrorKind, Outcome, Report, Rewriter};
+use loadhook_rewrite::{ClassFile, CpIndex, Error, ErrorKind, Outcome, Report, Rewriter};
 
 use crate::code;
 use crate::identity::{copy, same};
@@ -214,7 +214,7 @@ fn pools(old: &ClassFile<'_>, new: &ClassFile<'_>) {
     assert!(new.end() >= kept, "the pool shrank");
     assert!(old_bytes[10..kept] == new_bytes[10..kept], "old constants");
     // Every new constant can be followed to its end.
-    for index in old.count()..new.count() {
+    for index in (old.count()..new.count()).map(CpIndex) {
         let error = match new.get(index) {
             Ok(loadhook_rewrite::constant_pool::Constant::Class { .. }) => {
                 new.class_name(index).err()

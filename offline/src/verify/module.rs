@@ -2,7 +2,7 @@
 //! and nothing twice, which no JVM takes.
 
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
-use loadhook_rewrite::{ClassFile, Place, Result};
+use loadhook_rewrite::{ClassFile, CpIndex, Place, Result};
 
 use crate::tracker;
 
@@ -86,11 +86,11 @@ fn said<'a>(class: &ClassFile<'a>) -> Result<Said<'a>> {
             b"Module" => {
                 let head = reader.take(6)?;
                 for _ in 0..reader.u2()? {
-                    let module = named(pool, reader.u2()?)?;
+                    let module = named(pool, reader.cp_index()?)?;
                     said.requires.push((module, reader.take(4)?));
                 }
                 for _ in 0..reader.u2()? {
-                    let package = named(pool, reader.u2()?)?;
+                    let package = named(pool, reader.cp_index()?)?;
                     let targets = reader.clone();
                     reader.skip(2)?;
                     let len = 4 + 2 * usize::from(reader.u2()?);
@@ -103,7 +103,7 @@ fn said<'a>(class: &ClassFile<'a>) -> Result<Said<'a>> {
             b"ModulePackages" => {
                 said.lists_packages = true;
                 for _ in 0..reader.u2()? {
-                    said.packages.push((named(pool, reader.u2()?)?, &[]));
+                    said.packages.push((named(pool, reader.cp_index()?)?, &[]));
                 }
                 reader.take(reader.left())?
             }
@@ -115,7 +115,7 @@ fn said<'a>(class: &ClassFile<'a>) -> Result<Said<'a>> {
 }
 
 /// The name of a module or package.
-fn named<'a>(pool: &ConstantPool<'a>, index: u16) -> Result<&'a [u8]> {
+fn named<'a>(pool: &ConstantPool<'a>, index: CpIndex) -> Result<&'a [u8]> {
     match pool.get(index)? {
         Constant::Module { name } | Constant::Package { name } => pool.utf8(name),
         // No JVM takes it, before or after.

@@ -11,8 +11,8 @@ use zip::CompressionMethod::{Deflated, Stored};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::constant_pool::Constant;
+use loadhook_rewrite::{ClassFile, CpIndex};
 
 use super::{Verifier, class};
 use crate::module_info::{self, Needs, Place};
@@ -215,9 +215,9 @@ fn classes_are_whole_and_the_old_ones() {
     case.finds(&opcode, &format!("{name}: method "));
     // One attribute, where there is none.
     let pool = loadhook_rewrite::ClassFile::parse(GREETER).expect("a class");
-    let name_index = (1..)
-        .find(|index| pool.pool().utf8(*index).is_ok())
-        .expect("a name");
+    let mut indexes = pool.pool().indexes();
+    let name_index = indexes.find(|index| pool.pool().utf8(*index).is_ok());
+    let name_index = name_index.expect("a name").0;
     let mut other = GREETER[..GREETER.len() - 1].to_vec();
     other.extend([1, 0, name_index as u8, 0, 0, 0, 0]);
     let attribute = greeter(&|_| other.clone());
@@ -232,8 +232,13 @@ fn description() -> Vec<u8> {
         (class.pool().end(), class.pool().count())
     };
     let class = ClassFile::parse(&bytes).expect("ours");
-    let is_package = |index: &u16| matches!(class.pool().get(*index), Ok(Constant::Package { .. }));
-    let package = (1..count).find(is_package).expect("it exports one");
+    let is_package =
+        |index: &CpIndex| matches!(class.pool().get(*index), Ok(Constant::Package { .. }));
+    let package = class
+        .pool()
+        .indexes()
+        .find(is_package)
+        .expect("it exports one");
     // Behind flags, names, and no interfaces, fields and methods.
     bytes[end + 13] += 1;
     bytes.extend(count.to_be_bytes());

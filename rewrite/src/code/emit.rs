@@ -1,9 +1,9 @@
-//! Writing relocated instructions.
+//! Writing the relocated instructions of a method that was laid out.
 
+use crate::code::bci::Bci;
 use crate::code::instructions::{Switch, i4_at};
 use crate::code::layout::branch2_target;
 use crate::code::relocation::{Event, EventKind, Relocation, Snippet};
-use crate::code::{Bci, NewBci};
 use crate::error::ErrorKind;
 use crate::opcode::Opcode;
 use crate::outcome::Fault;
@@ -17,7 +17,8 @@ pub(crate) fn snippet_bytes(snippets: &[u8], snippet: Snippet) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// Appends the relocated `code` with its probes to `out`.
+/// Appends the relocated `code` with its probes to `out`: the entry probe, then
+/// the old instructions copied in runs from event to event.
 #[inline]
 pub(crate) fn write_code(
     code: &[u8],
@@ -30,12 +31,12 @@ pub(crate) fn write_code(
     out.extend_from_slice(snippet_bytes(snippets, entry));
     let mut copied = 0;
     for event in &relocation.events {
-        let bci = usize::from(event.bci);
+        let bci = event.bci.index();
         if bci > copied {
             out.extend_from_slice(code.get(copied..bci).unwrap_or_default());
             copied = bci;
         }
-        debug_assert_eq!(out.len() - begin, event.position as usize);
+        debug_assert_eq!(out.len() - begin, event.position.from_start() as usize);
         copied += match event.kind {
             EventKind::InsertBefore | EventKind::InsertExit | EventKind::InsertAfter => {
                 out.extend_from_slice(snippet_bytes(snippets, event.snippet));
@@ -46,13 +47,21 @@ pub(crate) fn write_code(
             EventKind::Branch4 => write_branch4(code, event, relocation, out),
             EventKind::Switch => write_switch(code, event, relocation, out),
         }
-        .map_err(|kind| Fault { kind, bci })?;
+        .map_err(|kind| Fault {
+            kind,
+            bci: event.bci,
+        })?;
     }
     out.extend_from_slice(code.get(copied..).unwrap_or_default());
-    debug_assert_eq!(out.len() - begin, relocation.new_length() as usize);
+    debug_assert_eq!(
+        out.len() - begin,
+        relocation.code_end().from_start() as usize
+    );
     Ok(())
 }
 
+/// Writes a jump that keeps its 16-bit offset. This function and its like for
+/// other instructions return the length of the old instruction.
 #[inline]
 fn write_branch2(
     code: &[u8],
@@ -60,38 +69,40 @@ fn write_branch2(
     relocation: &Relocation,
     out: &mut Vec<u8>,
 ) -> Result<usize, ErrorKind> {
-    let NewBci(target) = relocation.target(branch2_target(code, event.bci)?)?;
-    let offset = i64::from(target) - i64::from(event.position);
+    let target = relocation.target(branch2_target(code, event.bci)?)?;
+    let distance = target.jump_offset(event.position);
     // `widen` left no jump that does not reach.
-    let Ok(offset) = i16::try_from(offset) else {
-        return Err(ErrorKind::BadBytecodeOffset(offset));
+    let Ok(offset) = i16::try_from(distance) else {
+        return Err(ErrorKind::BadBytecodeOffset(distance));
     };
     let [high, low] = offset.to_be_bytes();
     out.extend_from_slice(&[opcode_at(code, event.bci), high, low]);
     Ok(3)
 }
 
+/// Writes a jump that was widened: `goto_w` or `jsr_w`, and before it, for a
+/// conditional jump, the inverted condition that jumps over it.
 fn write_widened(
     code: &[u8],
     event: &Event,
     relocation: &Relocation,
     out: &mut Vec<u8>,
 ) -> Result<usize, ErrorKind> {
-    let NewBci(target) = relocation.target(branch2_target(code, event.bci)?)?;
+    let target = relocation.target(branch2_target(code, event.bci)?)?;
     let opcode = opcode_at(code, event.bci);
-    let mut position = i64::from(event.position);
+    let mut position = event.position;
     let wide = if opcode == Opcode::Jsr.byte() {
         Opcode::JsrW
     } else {
         if let Some(inverted) = Opcode::from_byte(opcode).and_then(Opcode::inverted) {
-            // Over itself and the goto_w.
+            // Its own 3 bytes and the 5 of the goto_w.
             out.extend_from_slice(&[inverted.byte(), 0, 8]);
             position += 3;
         }
         Opcode::GotoW
     };
     out.push(wide.byte());
-    let offset = i64::from(target) - position;
+    let offset = target.jump_offset(position);
     out.extend_from_slice(&(offset as i32).to_be_bytes());
     Ok(3)
 }
@@ -103,7 +114,7 @@ fn write_branch4(
     out: &mut Vec<u8>,
 ) -> Result<usize, ErrorKind> {
     out.push(opcode_at(code, event.bci));
-    let offset = i4_at(code, usize::from(event.bci) + 1).unwrap_or(0);
+    let offset = i4_at(code, event.bci.index() + 1).unwrap_or(0);
     write_offset4(event, offset, relocation, out)?;
     Ok(5)
 }
@@ -114,18 +125,20 @@ fn write_switch(
     relocation: &Relocation,
     out: &mut Vec<u8>,
 ) -> Result<usize, ErrorKind> {
-    let bci = usize::from(event.bci);
+    let bci = event.bci.index();
     let switch = Switch::at(code, bci)?;
     out.push(opcode_at(code, event.bci));
-    // Zero, as JVMS asks, but for code that was moved by a multiple of four
-    // and did not keep to it.
-    let padding = code.get(bci + 1..switch.operands_at).unwrap_or_default();
-    match padding.len() == usize::from(event.snippet.len) {
-        true => out.extend_from_slice(padding),
-        false => out.resize(out.len() + usize::from(event.snippet.len), 0),
+    // Padding is zero, as JVMS §6.5.tableswitch asks. Old padding of another
+    // value is kept where its length stays.
+    let old_padding = code.get(bci + 1..switch.operands_at).unwrap_or_default();
+    let padding_len = usize::from(event.snippet.len);
+    if old_padding.len() == padding_len {
+        out.extend_from_slice(old_padding);
+    } else {
+        out.resize(out.len() + padding_len, 0);
     }
     write_offset4(event, switch.default, relocation, out)?;
-    // What lies between default and the first case: low and high, or count.
+    // Between default and the first case: low and high, or the count.
     let header = if switch.low.is_some() { 12 } else { 8 };
     let fixed = code.get(switch.operands_at + 4..switch.operands_at + header);
     out.extend_from_slice(fixed.unwrap_or_default());
@@ -138,21 +151,20 @@ fn write_switch(
     Ok(switch.byte_length())
 }
 
-/// A 32-bit jump offset, from the event's instruction.
+/// Writes the 32-bit offset of a jump from the event's instruction, whose old
+/// offset was `offset`.
 fn write_offset4(
     event: &Event,
     offset: i32,
     relocation: &Relocation,
     out: &mut Vec<u8>,
 ) -> Result<(), ErrorKind> {
-    let target = i64::from(event.bci) + i64::from(offset);
-    let bci = u16::try_from(target).map_err(|_| ErrorKind::BadBytecodeOffset(target))?;
-    let NewBci(target) = relocation.target(Bci(bci))?;
-    let offset = i64::from(target) - i64::from(event.position);
-    out.extend_from_slice(&(offset as i32).to_be_bytes());
+    let target = relocation.target(event.bci.jump(offset)?)?;
+    let new_offset = target.jump_offset(event.position);
+    out.extend_from_slice(&(new_offset as i32).to_be_bytes());
     Ok(())
 }
 
-fn opcode_at(code: &[u8], bci: u16) -> u8 {
-    code.get(usize::from(bci)).copied().unwrap_or(0)
+fn opcode_at(code: &[u8], bci: Bci) -> u8 {
+    code.get(bci.index()).copied().unwrap_or(0)
 }

@@ -1,24 +1,28 @@
 //! `StackMapTable` (JVMS §4.7.4) and its ancestor, CLDC's `StackMap`.
 //!
-//! Frames are patched: offsets move, the forms stay unless a delta outgrows
-//! them, and new frames are spliced in.
+//! Frames are patched: offsets move, a frame keeps its form unless the delta
+//! outgrows it, and new frames are spliced in.
 
-use crate::code::relocation::Relocation;
-use crate::code::simulate::State;
-use crate::code::types::{VerificationType as V, tag};
-use crate::code::work::{KEPT, Work};
-use crate::code::{Bci, NewBci};
+use std::ops::Range;
+
+use crate::code::bci::Bci;
+use crate::code::relocation::{NewBci, Relocation};
+use crate::code::simulate::TypeState;
+use crate::code::types::{ClassRef, VerificationType as V, tag};
+use crate::code::work::{STORED_TYPE, WorkBudget};
 use crate::constant_pool::ConstantPool;
+use crate::cp_index::CpIndex;
 use crate::error::{ErrorKind, Result};
 use crate::outcome::{Reason, Refusal};
 use crate::reader::Reader;
 
 /// `frame_type` values (JVMS §4.7.4).
 pub(crate) mod form {
-    /// Up to here `same_frame`, the type being the delta.
+    /// The highest `same_frame`; the type is the delta.
     pub(crate) const SAME: u8 = 63;
-    /// From here, and up to the next, `same_locals_1_stack_item_frame`.
+    /// The lowest `same_locals_1_stack_item_frame`, whose delta is 0.
     pub(crate) const SAME_LOCALS_1_MIN: u8 = 64;
+    /// The highest `same_locals_1_stack_item_frame`.
     pub(crate) const SAME_LOCALS_1: u8 = 127;
     pub(crate) const SAME_LOCALS_1_EXTENDED: u8 = 247;
     pub(crate) const CHOP_3: u8 = 248;
@@ -29,25 +33,27 @@ pub(crate) mod form {
     pub(crate) const FULL: u8 = 255;
 }
 
-/// Which of the two attributes.
+/// The two formats of frames, each an attribute of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameFormat {
-    /// `StackMapTable`: compressed, relative (JVMS §4.7.4).
+    /// `StackMapTable`: compressed frames, each at a delta from the one before
+    /// (JVMS §4.7.4).
     StackMapTable,
-    /// `StackMap` of CLDC 1.1: whole frames at absolute offsets.
+    /// `StackMap` of CLDC 1.1: full frames at absolute offsets.
     StackMap,
 }
 
-/// One frame as it is written in a `StackMapTable`.
+/// One frame as the attribute holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawFrame<'a> {
-    /// The instruction it describes.
-    pub bci: u16,
-    /// `frame_type`; 255 in a `StackMap`, which has only whole frames.
+    /// The instruction that the frame describes.
+    pub bci: Bci,
+    /// `frame_type`; 255 in a `StackMap`, which has only full frames.
     pub frame_type: u8,
-    /// The local variables it names.
+    /// The local variables that the frame lists: all of them in a full frame,
+    /// the added ones in an `append_frame`.
     pub locals: Vec<V<'a>>,
-    /// The operand stack it names.
+    /// The operand stack that the frame lists.
     pub stack: Vec<V<'a>>,
 }
 
@@ -58,7 +64,7 @@ pub struct Frames<'p, 'a> {
     reader: Reader<'a>,
     format: FrameFormat,
     left: u16,
-    previous: i32,
+    offsets: FrameOffsets,
 }
 
 impl<'p, 'a> Frames<'p, 'a> {
@@ -77,7 +83,7 @@ impl<'p, 'a> Frames<'p, 'a> {
             reader,
             format,
             left,
-            previous: -1,
+            offsets: FrameOffsets::new(format),
         })
     }
 
@@ -88,27 +94,9 @@ impl<'p, 'a> Frames<'p, 'a> {
     }
 
     fn read(&mut self) -> Result<RawFrame<'a>> {
-        let frame_type = match self.format {
-            FrameFormat::StackMapTable => self.reader.u1()?,
-            FrameFormat::StackMap => form::FULL,
-        };
-        let delta = match frame_type {
-            ..=form::SAME => u16::from(frame_type),
-            form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1 => {
-                u16::from(frame_type - form::SAME_LOCALS_1_MIN)
-            }
-            form::SAME_LOCALS_1_EXTENDED.. => self.reader.u2()?,
-            reserved => return Err(self.reader.error(ErrorKind::BadFrameType(reserved))),
-        };
-        let bci = match self.format {
-            FrameFormat::StackMapTable => self.previous + i32::from(delta) + 1,
-            FrameFormat::StackMap => i32::from(delta),
-        };
-        self.previous = bci;
-        let bci = u16::try_from(bci).map_err(|_| {
-            self.reader
-                .error(ErrorKind::BadBytecodeOffset(i64::from(bci)))
-        })?;
+        let (frame_type, delta) = read_head(&mut self.reader, self.format)?;
+        let bci = self.offsets.next(delta);
+        let bci = bci.map_err(|kind| self.reader.error(kind))?;
         let (mut locals, mut stack) = (Vec::new(), Vec::new());
         match frame_type {
             ..=form::SAME | form::SAME_EXTENDED | form::CHOP_3..=form::CHOP_1 => {}
@@ -148,21 +136,69 @@ impl<'a> Iterator for Frames<'_, 'a> {
     }
 }
 
-/// A frame written out in full.
+/// Reads the type of the next frame, and its `offset_delta` or absolute offset.
+#[inline]
+fn read_head(reader: &mut Reader<'_>, format: FrameFormat) -> Result<(u8, u16)> {
+    let frame_type = match format {
+        FrameFormat::StackMapTable => reader.u1()?,
+        FrameFormat::StackMap => form::FULL,
+    };
+    let delta = match frame_type {
+        ..=form::SAME => u16::from(frame_type),
+        form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1 => {
+            u16::from(frame_type - form::SAME_LOCALS_1_MIN)
+        }
+        form::SAME_LOCALS_1_EXTENDED.. => reader.u2()?,
+        reserved => return Err(reader.error(ErrorKind::BadFrameType(reserved))),
+    };
+    Ok((frame_type, delta))
+}
+
+/// Adds up the deltas of frames.
+#[derive(Debug)]
+struct FrameOffsets {
+    format: FrameFormat,
+    /// The offset of the frame before; -1 before the first, so that its delta
+    /// is its offset.
+    previous: i32,
+}
+
+impl FrameOffsets {
+    fn new(format: FrameFormat) -> Self {
+        FrameOffsets {
+            format,
+            previous: -1,
+        }
+    }
+
+    /// The offset of the next frame, which has this delta.
+    #[inline]
+    fn next(&mut self, delta: u16) -> Result<Bci, ErrorKind> {
+        let offset = match self.format {
+            FrameFormat::StackMapTable => self.previous + i32::from(delta) + 1,
+            FrameFormat::StackMap => i32::from(delta),
+        };
+        self.previous = offset;
+        Bci::try_from_target(i64::from(offset))
+    }
+}
+
+/// A frame with the whole type state that it stands for.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpandedFrame<'a> {
-    pub(crate) bci: u16,
-    pub(crate) state: State<'a>,
-    /// How many values its list of locals has: the frames behind it chop and
-    /// append to that list, trailing `Top`s included.
+    pub(crate) bci: Bci,
+    pub(crate) state: TypeState<'a>,
+    /// The number of values in the list of locals, trailing `Top`s included:
+    /// the frames behind chop from that list and append to it.
     values: usize,
 }
 
-/// The whole states that `frames` describe, in order.
+/// The whole type states that `frames` stand for, in order. `initial` is the
+/// state at the method's first instruction.
 pub(crate) fn expand<'a>(
     frames: Frames<'_, 'a>,
-    initial: &State<'a>,
-    work: &mut Work,
+    initial: &TypeState<'a>,
+    work: &mut WorkBudget,
 ) -> Result<Vec<ExpandedFrame<'a>>, ErrorKind> {
     // Frames name locals by value, not by slot, so the running list is kept
     // that way and spread to slots for each state.
@@ -182,8 +218,8 @@ pub(crate) fn expand<'a>(
             }
             _ => locals.extend(frame.locals),
         }
-        work.spend(KEPT * (locals.len() + frame.stack.len()))?;
-        let state = State {
+        work.spend(STORED_TYPE * (locals.len() + frame.stack.len()))?;
+        let state = TypeState {
             locals: spread(&locals),
             stack: spread(&frame.stack),
         };
@@ -196,7 +232,8 @@ pub(crate) fn expand<'a>(
     Ok(states)
 }
 
-/// One element a slot: the second slot of a `long` or `double` is `Top`.
+/// Turns a list of values into one of slots: the second slot of a `long` or
+/// `double` is `Top`.
 fn spread<'a>(values: &[V<'a>]) -> Vec<V<'a>> {
     let mut slots = Vec::with_capacity(values.len());
     for &value in values {
@@ -208,7 +245,7 @@ fn spread<'a>(values: &[V<'a>]) -> Vec<V<'a>> {
     slots
 }
 
-/// One element a value: the reverse of [`spread`].
+/// Turns a list of slots into one of values: the reverse of [`spread`].
 fn gather<'a>(slots: &[V<'a>]) -> Vec<V<'a>> {
     let mut values = Vec::with_capacity(slots.len());
     let mut slots = slots.iter();
@@ -221,28 +258,29 @@ fn gather<'a>(slots: &[V<'a>]) -> Vec<V<'a>> {
     values
 }
 
-/// A frame to splice in: its place, and in `Inserted::bodies` what follows
-/// `offset_delta` in a `full_frame`.
+/// A `full_frame` to splice in.
 #[derive(Clone, Debug)]
-pub(crate) struct InsertedFrame {
-    pub(crate) at: NewBci,
-    pub(crate) body: std::ops::Range<usize>,
+struct InsertedFrame {
+    at: NewBci,
+    /// The part of [`InsertedFrames::bodies`] that follows `offset_delta`.
+    body: Range<usize>,
 }
 
-/// Frames to splice in, by rising place.
+/// The frames to splice in, in the order of their offsets.
 #[derive(Debug, Default)]
-pub(crate) struct Inserted {
-    pub(crate) frames: Vec<InsertedFrame>,
-    pub(crate) bodies: Vec<u8>,
+pub(crate) struct InsertedFrames {
+    frames: Vec<InsertedFrame>,
+    bodies: Vec<u8>,
 }
 
-impl Inserted {
+impl InsertedFrames {
     pub(crate) fn clear(&mut self) {
         self.frames.clear();
         self.bodies.clear();
     }
 
-    /// Adds a frame whose body `write` appends.
+    /// Adds a frame at `at`, behind those added before; `write` appends its
+    /// body.
     pub(crate) fn push<E>(
         &mut self,
         at: NewBci,
@@ -260,14 +298,14 @@ impl Inserted {
     }
 }
 
-/// Appends the body of a `full_frame` for `state` to `out`, `Uninitialized`
-/// offsets relocated. It names at least `values` locals, trailing `Top`s
-/// beyond are left out. `class` gives the constant of a class.
+/// Appends the body of a `full_frame` for `state` to `out`, with relocated
+/// offsets of uninitialised objects. It lists at least `values` locals; trailing
+/// `Top`s beyond them are left out. `class` gives the constant of a class.
 pub(crate) fn write_full_body<'a, E: From<ErrorKind>>(
-    state: &State<'a>,
+    state: &TypeState<'a>,
     values: usize,
     relocation: &Relocation,
-    mut class: impl FnMut(crate::code::types::ClassRef<'a>) -> Result<u16, E>,
+    mut class: impl FnMut(ClassRef<'a>) -> Result<CpIndex, E>,
     out: &mut Vec<u8>,
 ) -> Result<(), E> {
     for (slots, least) in [(&state.locals, values), (&state.stack, usize::MAX)] {
@@ -287,14 +325,13 @@ pub(crate) fn write_full_body<'a, E: From<ErrorKind>>(
                 V::Long => out.push(tag::LONG),
                 V::Null => out.push(tag::NULL),
                 V::UninitializedThis => out.push(tag::UNINITIALIZED_THIS),
-                V::Object(of) => {
-                    let [high, low] = class(of)?.to_be_bytes();
+                V::Object(object_type) => {
+                    let [high, low] = class(object_type)?.to_be_bytes();
                     out.extend_from_slice(&[tag::OBJECT, high, low]);
                 }
                 V::Uninitialized(new_at) => {
-                    let NewBci(position) = relocation.instruction(Bci(new_at))?;
-                    out.push(tag::UNINITIALIZED);
-                    out.extend_from_slice(&(position as u16).to_be_bytes());
+                    let [high, low] = relocation.instruction(new_at)?.to_be_bytes();
+                    out.extend_from_slice(&[tag::UNINITIALIZED, high, low]);
                 }
                 V::ReturnAddress(_) => {
                     return Err(ErrorKind::BadFrame("return address in a frame").into());
@@ -322,8 +359,7 @@ fn copy_type(
         }
         tag::UNINITIALIZED => {
             let new_at = Bci(reader.u2()?);
-            let NewBci(position) = relocation.instruction(new_at)?;
-            let [high, low] = (position as u16).to_be_bytes();
+            let [high, low] = relocation.instruction(new_at)?.to_be_bytes();
             out.extend_from_slice(&[type_tag, high, low]);
         }
         other => return Err(reader.error(ErrorKind::BadVerificationTag(other)).into()),
@@ -344,22 +380,22 @@ fn copy_types(
 }
 
 /// Appends the relocated attribute content with `inserted` spliced in to
-/// `out`. An inserted frame carries locals of its own, so the old frame that
-/// follows one is written whole, from `states`: the expanded old frames,
-/// needed only when a frame is inserted before an old one.
+/// `out`.
+///
+/// An inserted frame has a list of locals of its own, so the old frame behind
+/// one is written in full, from `states`: the expanded old frames, needed only
+/// if a frame is inserted before an old one. `class` gives the constant of a
+/// class.
 pub(crate) fn relocate<'a>(
     reader: &mut Reader<'a>,
     format: FrameFormat,
     relocation: &Relocation,
-    inserted: &Inserted,
+    inserted: &InsertedFrames,
     states: &[ExpandedFrame<'a>],
-    mut class: impl FnMut(crate::code::types::ClassRef<'a>) -> Result<u16, Refusal>,
+    mut class: impl FnMut(ClassRef<'a>) -> Result<CpIndex, Refusal>,
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
-    let old_count = match reader.left() {
-        0 => 0,
-        _ => reader.u2()?,
-    };
+    let old_count = if reader.left() == 0 { 0 } else { reader.u2()? };
     let count = usize::from(old_count) + inserted.frames.len();
     let count = u16::try_from(count).map_err(|_| Reason::TooManyFrames)?;
     out.extend_from_slice(&count.to_be_bytes());
@@ -367,70 +403,30 @@ pub(crate) fn relocate<'a>(
     let mut splice = Splice {
         format,
         previous: -1,
-        delta_of_last: 0,
+        last_delta: 0,
         out,
     };
     let mut waiting = inserted.frames.iter().peekable();
-    let mut whole = false;
-    let mut old_bci = -1;
+    let mut in_full = false;
+    let mut old_offsets = FrameOffsets::new(format);
     for i in 0..usize::from(old_count) {
-        let frame_type = match format {
-            FrameFormat::StackMapTable => reader.u1()?,
-            FrameFormat::StackMap => form::FULL,
-        };
-        let delta = match frame_type {
-            ..=form::SAME => u16::from(frame_type),
-            form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1 => {
-                u16::from(frame_type - form::SAME_LOCALS_1_MIN)
-            }
-            form::SAME_LOCALS_1_EXTENDED.. => reader.u2()?,
-            reserved => return Err(reader.error(ErrorKind::BadFrameType(reserved)).into()),
-        };
-        old_bci = match format {
-            FrameFormat::StackMapTable => old_bci + i32::from(delta) + 1,
-            FrameFormat::StackMap => i32::from(delta),
-        };
-        let bci =
-            u16::try_from(old_bci).map_err(|_| ErrorKind::BadBytecodeOffset(i64::from(old_bci)))?;
-        let at = relocation.target(Bci(bci))?;
+        let (frame_type, delta) = read_head(reader, format)?;
+        let at = relocation.target(old_offsets.next(delta)?)?;
         while let Some(frame) = waiting.next_if(|frame| frame.at < at) {
             splice.full(frame.at, inserted.body(frame))?;
-            whole = format == FrameFormat::StackMapTable;
+            in_full = format == FrameFormat::StackMapTable;
         }
         let start = splice.out.len();
         splice.begin(frame_type, at)?;
-        let out = &mut *splice.out;
-        match frame_type {
-            ..=form::SAME | form::SAME_EXTENDED | form::CHOP_3..=form::CHOP_1 => {}
-            form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1_EXTENDED => {
-                copy_type(reader, relocation, out)?
-            }
-            form::APPEND_1..=form::APPEND_3 => {
-                let count = u16::from(frame_type - form::SAME_EXTENDED);
-                copy_types(reader, count, relocation, out)?;
-            }
-            form::FULL => {
-                for _ in 0..2 {
-                    let count = reader.u2()?;
-                    out.extend_from_slice(&count.to_be_bytes());
-                    copy_types(reader, count, relocation, out)?;
-                }
-            }
-        }
-        if whole {
-            whole = false;
+        copy_body(reader, frame_type, relocation, splice.out)?;
+        if in_full {
+            in_full = false;
             let frame = states.get(i).ok_or(ErrorKind::BadFrame("not expanded"))?;
+            let out = &mut *splice.out;
             out.truncate(start);
-            let delta = splice.delta_of_last;
-            splice.out.push(form::FULL);
-            splice.out.extend_from_slice(&delta.to_be_bytes());
-            write_full_body(
-                &frame.state,
-                frame.values,
-                relocation,
-                &mut class,
-                splice.out,
-            )?;
+            out.push(form::FULL);
+            out.extend_from_slice(&splice.last_delta.to_be_bytes());
+            write_full_body(&frame.state, frame.values, relocation, &mut class, out)?;
         }
     }
     reader.finish()?;
@@ -440,28 +436,59 @@ pub(crate) fn relocate<'a>(
     Ok(())
 }
 
+/// Copies what follows type and delta in a frame of this type, and relocates
+/// the offsets of uninitialised objects.
+#[inline]
+fn copy_body(
+    reader: &mut Reader<'_>,
+    frame_type: u8,
+    relocation: &Relocation,
+    out: &mut Vec<u8>,
+) -> Result<(), Refusal> {
+    match frame_type {
+        ..=form::SAME | form::SAME_EXTENDED | form::CHOP_3..=form::CHOP_1 => Ok(()),
+        form::SAME_LOCALS_1_MIN..=form::SAME_LOCALS_1_EXTENDED => {
+            copy_type(reader, relocation, out)
+        }
+        form::APPEND_1..=form::APPEND_3 => {
+            let count = u16::from(frame_type - form::SAME_EXTENDED);
+            copy_types(reader, count, relocation, out)
+        }
+        form::FULL => {
+            for _ in 0..2 {
+                let count = reader.u2()?;
+                out.extend_from_slice(&count.to_be_bytes());
+                copy_types(reader, count, relocation, out)?;
+            }
+            Ok(())
+        }
+    }
+}
+
 /// Writes frames one behind the other.
 struct Splice<'o> {
     format: FrameFormat,
+    /// The new offset of the frame before; -1 before the first.
     previous: i64,
-    delta_of_last: u16,
+    /// The `offset_delta` of the frame written last.
+    last_delta: u16,
     out: &'o mut Vec<u8>,
 }
 
 impl Splice<'_> {
-    /// Writes type and delta of a frame at `at`, in the form it had unless
-    /// the delta has outgrown it.
+    /// Writes type and delta of a frame at `at`, in its old form unless the delta
+    /// has outgrown that.
     #[inline]
     fn begin(&mut self, frame_type: u8, at: NewBci) -> Result<(), ErrorKind> {
-        let position = i64::from(at.0);
+        let position = i64::from(at.from_start());
         let delta = match self.format {
             FrameFormat::StackMapTable => position - self.previous - 1,
             FrameFormat::StackMap => position,
         };
         self.previous = position;
-        // Two frames at one place, or out of order.
+        // Negative for a second frame at one offset, or one out of order.
         let delta = u16::try_from(delta).map_err(|_| ErrorKind::BadFrame("out of order"))?;
-        self.delta_of_last = delta;
+        self.last_delta = delta;
         let [high, low] = delta.to_be_bytes();
         match (self.format, frame_type) {
             (FrameFormat::StackMap, _) => self.out.extend_from_slice(&[high, low]),
@@ -480,6 +507,7 @@ impl Splice<'_> {
         Ok(())
     }
 
+    /// Writes a `full_frame` with this body.
     fn full(&mut self, at: NewBci, body: &[u8]) -> Result<(), ErrorKind> {
         self.begin(form::FULL, at)?;
         self.out.extend_from_slice(body);

@@ -1,25 +1,27 @@
 //! The exception table (JVMS §4.7.3).
 
+use crate::code::bci::Bci;
 use crate::code::instructions::Instruction;
-use crate::code::relocation::{EventKind, Relocation, Snippet};
-use crate::code::{Bci, NewBci};
+use crate::code::relocation::{EventKind, NewBci, Relocation, Snippet};
+use crate::cp_index::CpIndex;
 use crate::error::ErrorKind;
 use crate::opcode::{Effect, Opcode};
 
 /// One entry of the exception table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExceptionHandler {
-    /// The first instruction covered.
-    pub start_pc: u16,
-    /// The first instruction no longer covered; may be `code_length`.
-    pub end_pc: u16,
-    /// Where the handler begins.
-    pub handler_pc: u16,
-    /// The `CONSTANT_Class` caught; 0 for everything.
-    pub catch_type: u16,
+    /// The first instruction that is covered.
+    pub start_pc: Bci,
+    /// The first instruction behind the covered ones; may be `code_length`.
+    pub end_pc: Bci,
+    /// The first instruction of the handler.
+    pub handler_pc: Bci,
+    /// The `CONSTANT_Class` that is caught; [`CpIndex::NONE`] for everything.
+    pub catch_type: CpIndex,
 }
 
-/// The entries of an exception table, in the order of the search.
+/// The entries of an exception table, in the order in which the VM searches
+/// them.
 #[derive(Clone, Debug)]
 pub struct ExceptionTable<'a> {
     entries: std::slice::Iter<'a, [u8; 8]>,
@@ -39,10 +41,10 @@ impl Iterator for ExceptionTable<'_> {
     fn next(&mut self) -> Option<ExceptionHandler> {
         let &[a, b, c, d, e, f, g, h] = self.entries.next()?;
         Some(ExceptionHandler {
-            start_pc: u16::from_be_bytes([a, b]),
-            end_pc: u16::from_be_bytes([c, d]),
-            handler_pc: u16::from_be_bytes([e, f]),
-            catch_type: u16::from_be_bytes([g, h]),
+            start_pc: Bci(u16::from_be_bytes([a, b])),
+            end_pc: Bci(u16::from_be_bytes([c, d])),
+            handler_pc: Bci(u16::from_be_bytes([e, f])),
+            catch_type: CpIndex::from_be_bytes([g, h]),
         })
     }
 
@@ -53,22 +55,27 @@ impl Iterator for ExceptionTable<'_> {
 
 impl ExactSizeIterator for ExceptionTable<'_> {}
 
-/// A range of rewritten code and the handler added for it.
+/// An added entry: a range of rewritten code, and the handler that was added
+/// for it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cover {
+pub(crate) struct AddedHandler {
     pub(crate) start: NewBci,
     pub(crate) end: NewBci,
     pub(crate) handler: NewBci,
 }
 
-/// The handler of `synchronized` has five instructions.
+/// The most instructions of a handler that [`only_rethrows`] looks at. The
+/// handler of a `synchronized` block has five.
 const LONGEST_CLEANUP: usize = 8;
 
-/// Whether a handler does nothing but leave locks and throw on, in straight
-/// code. It calls nothing, so it needs no `caught` probe; and should that meet
-/// the end of the stack, the lock would stay locked.
-pub(crate) fn only_throws_on(code: &[u8], handler: Bci) -> bool {
-    let mut bci = usize::from(handler.0);
+/// Returns whether a handler does nothing but leave monitors and rethrow, in
+/// straight-line code.
+///
+/// Such a handler calls nothing, so it needs no `caught` probe. It must not have
+/// one either: if the probe's call overflowed the stack, the monitor would stay
+/// locked.
+pub(crate) fn only_rethrows(code: &[u8], handler: Bci) -> bool {
+    let mut bci = handler;
     for _ in 0..LONGEST_CLEANUP {
         let Ok(instruction) = Instruction::at(code, bci) else {
             return false;
@@ -85,42 +92,44 @@ pub(crate) fn only_throws_on(code: &[u8], handler: Bci) -> bool {
             _ if opcode == Opcode::Monitorexit => {}
             _ => return false,
         }
-        bci += instruction.bytes.len();
+        bci = instruction.end();
     }
     false
 }
 
-/// An exit or `caught` probe, and the instruction it lies before.
+/// An exit or `caught` probe, and the old instruction behind it.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
-    bci: u16,
+    bci: Bci,
     start: NewBci,
     end: NewBci,
 }
 
-/// How the entries of a table are split around probes.
+/// The way in which old entries are split around probes.
 ///
 /// An entry does not cover a probe that lies at its handler or behind it.
-/// Compilers make handlers that cover their own beginning, where nothing can
-/// throw; but a probe can, at the end of the stack, and the handler would begin
-/// again, for ever. In a circle of handlers that cover one another's probes one
-/// leads back, so none is left. Those that lead forward stay: compilers place
-/// the enclosing handler later, and it has locks to leave.
+/// Compilers make handlers that cover their own first instruction, where nothing
+/// can throw. But a probe there can throw, when the stack overflows, and the
+/// handler would begin again, for ever. The same holds for handlers that cover
+/// one another's probes in a circle: one entry of the circle leads back, and it
+/// is split. Entries that lead forward stay whole: compilers place an enclosing
+/// handler behind the code it encloses, and it may have monitors to leave.
 #[derive(Debug, Default)]
 pub(crate) struct Splits {
     gaps: Vec<Gap>,
-    /// The old entry of each piece that another piece of it follows.
+    /// For each piece that another piece of the same entry follows: the index
+    /// of the old entry.
     followed: Vec<u16>,
 }
 
 impl Splits {
-    /// Begins a table: finds the exit probes and those of handlers, `caught`.
+    /// Begins a table: finds the exit probes and the `caught` probes.
     fn find(&mut self, relocation: &Relocation, caught: Option<Snippet>) {
         self.followed.clear();
         self.gaps.clear();
         let is_caught = |snippet: Snippet| caught.is_some_and(|own| own.start == snippet.start);
         for event in &relocation.events {
-            let throws = match event.kind {
+            let can_throw = match event.kind {
                 EventKind::InsertExit => true,
                 EventKind::InsertBefore => is_caught(event.snippet),
                 EventKind::InsertAfter
@@ -129,28 +138,28 @@ impl Splits {
                 | EventKind::Branch4
                 | EventKind::Switch => false,
             };
-            if throws {
+            if can_throw {
                 self.gaps.push(Gap {
                     bci: event.bci,
-                    start: NewBci(event.position),
-                    end: NewBci(event.position + u32::from(event.snippet.len)),
+                    start: event.position,
+                    end: event.position + u32::from(event.snippet.len),
                 });
             }
         }
     }
 
-    /// Where an old entry went: its first piece.
+    /// The new index of the first piece of the old entry `entry`.
     pub(crate) fn first_piece(&self, entry: u16) -> u16 {
         let before = self.followed.partition_point(|&followed| followed < entry);
         entry.saturating_add(before as u16)
     }
 }
 
-/// Appends the relocated table, and the added handlers behind it so that
-/// they are searched last, to `out`. `None` when there are too many.
+/// Appends the relocated table to `out`, and the added handlers behind it, so
+/// that the VM searches them last. Returns `None` if there are too many.
 pub(crate) fn relocate(
     table: ExceptionTable<'_>,
-    added: &[Cover],
+    added: &[AddedHandler],
     relocation: &Relocation,
     caught: Option<Snippet>,
     splits: &mut Splits,
@@ -160,18 +169,18 @@ pub(crate) fn relocate(
     let Splits { gaps, followed } = splits;
     let count_at = out.len();
     out.extend_from_slice(&[0; 2]);
-    let mut push = |start: NewBci, end: NewBci, handler: NewBci, catch_type: u16| {
-        let ([a, b], [c, d]) = (short(start), short(end));
-        let ([e, f], [g, h]) = (short(handler), catch_type.to_be_bytes());
+    let mut push = |start: NewBci, end: NewBci, handler: NewBci, catch_type: CpIndex| {
+        let ([a, b], [c, d]) = (start.to_be_bytes(), end.to_be_bytes());
+        let ([e, f], [g, h]) = (handler.to_be_bytes(), catch_type.to_be_bytes());
         out.extend_from_slice(&[a, b, c, d, e, f, g, h]);
     };
     let rows = table.len() + added.len();
     for (index, entry) in table.enumerate() {
-        // A range that began at 0 leaves out the entry probe: what it throws
-        // is thrown before the method's own code begins.
-        let mut start = relocation.target(Bci(entry.start_pc))?;
-        let end = relocation.end(Bci(entry.end_pc))?;
-        let handler = relocation.target(Bci(entry.handler_pc))?;
+        // A range that began at 0 leaves out the entry probe: an exception of
+        // the probe is thrown before the method's own code begins.
+        let mut start = relocation.target(entry.start_pc)?;
+        let end = relocation.end(entry.end_pc)?;
+        let handler = relocation.target(entry.handler_pc)?;
         let from = entry.start_pc.max(entry.handler_pc);
         let first = gaps.partition_point(|gap| gap.bci < from);
         let rest = gaps.get(first..).unwrap_or_default();
@@ -188,8 +197,8 @@ pub(crate) fn relocate(
         // Not empty: behind a gap lies the instruction that the probe is for.
         push(start, end, handler, entry.catch_type);
     }
-    for cover in added {
-        push(cover.start, cover.end, cover.handler, 0);
+    for entry in added {
+        push(entry.start, entry.end, entry.handler, CpIndex::NONE);
     }
     let Ok(count) = u16::try_from(rows + followed.len()) else {
         return Ok(None);
@@ -198,10 +207,4 @@ pub(crate) fn relocate(
         place.copy_from_slice(&count.to_be_bytes());
     }
     Ok(Some(()))
-}
-
-/// Rewritten code is at most 65,535 bytes long when tables are written.
-fn short(position: NewBci) -> [u8; 2] {
-    debug_assert!(position.0 <= u32::from(u16::MAX));
-    (position.0 as u16).to_be_bytes()
 }

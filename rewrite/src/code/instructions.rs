@@ -1,5 +1,7 @@
 //! Instructions, decoded one at a time (JVMS §6.5).
 
+use crate::code::bci::Bci;
+use crate::cp_index::CpIndex;
 use crate::error::ErrorKind;
 use crate::opcode::{Opcode, Operands, SHAPES};
 
@@ -15,14 +17,18 @@ pub(crate) fn i4_at(code: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_be_bytes(*bytes))
 }
 
-/// The padding behind a switch opcode at `position`: its operands begin at a
-/// multiple of four from the method's first instruction.
+/// Length in bytes, 0 to 3, of the padding behind a switch opcode at
+/// `position`: the operands begin at a multiple of four from the method's
+/// first instruction. `position` is an old offset or a new one.
 #[inline]
 pub(crate) fn switch_padding(position: u32) -> u32 {
     3 - (position & 3)
 }
 
-/// The length of the instruction at `bci`, which lies wholly in `code`.
+/// The length in bytes of the instruction at `bci`.
+///
+/// # Errors
+/// When no instruction begins there, or when it reaches past the code.
 #[inline]
 pub(crate) fn length_at(code: &[u8], bci: usize) -> Result<usize, ErrorKind> {
     let opcode = *code
@@ -68,10 +74,11 @@ pub struct Switch<'a> {
     pub default: i32,
     /// `low` of a `tableswitch`; `None` for `lookupswitch`.
     pub low: Option<i32>,
-    /// Offsets of a `tableswitch`, match-offset pairs of a `lookupswitch`.
+    /// The offsets of a `tableswitch`, the match-offset pairs of a
+    /// `lookupswitch`.
     cases: &'a [[u8; 4]],
     len: usize,
-    /// Where the operands begin, behind the padding.
+    /// The index into the code of the operands, behind the padding.
     pub(crate) operands_at: usize,
 }
 
@@ -110,12 +117,13 @@ impl<'a> Switch<'a> {
         })
     }
 
-    /// The length of the instruction, padding included.
+    /// The length of the instruction in bytes, padding included.
     pub(crate) fn byte_length(&self) -> usize {
         self.len
     }
 
-    /// Keys and jump offsets, in code order.
+    /// Keys and jump offsets, in code order. An offset is relative to the
+    /// switch.
     pub fn cases(&self) -> impl Iterator<Item = (i32, i32)> + '_ {
         let word = |i: usize| {
             self.cases
@@ -137,19 +145,20 @@ impl<'a> Switch<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Instruction<'a> {
     /// Its offset in the code.
-    pub bci: usize,
-    /// Its opcode; that of `wide` itself for a widened one.
+    pub bci: Bci,
+    /// Its opcode: `Wide` for an instruction that `wide` modifies.
     pub opcode: Opcode,
-    /// Opcode and operands.
+    /// Its bytes: opcode and operands.
     pub bytes: &'a [u8],
     code: &'a [u8],
 }
 
 impl<'a> Instruction<'a> {
     /// Decodes the instruction at `bci`.
-    pub(crate) fn at(code: &'a [u8], bci: usize) -> Result<Self, ErrorKind> {
-        let len = length_at(code, bci)?;
-        let bytes = code.get(bci..bci + len).unwrap_or_default();
+    pub(crate) fn at(code: &'a [u8], bci: Bci) -> Result<Self, ErrorKind> {
+        let start = bci.index();
+        let len = length_at(code, start)?;
+        let bytes = code.get(start..start + len).unwrap_or_default();
         let byte = bytes.first().copied().unwrap_or(0xff);
         let opcode = Opcode::from_byte(byte).ok_or(ErrorKind::BadOpcode(byte))?;
         Ok(Instruction {
@@ -160,17 +169,25 @@ impl<'a> Instruction<'a> {
         })
     }
 
-    /// The unsigned byte at `at` of the instruction.
+    /// The offset behind its last byte: of the next instruction, or
+    /// `code_length`.
+    pub fn end(&self) -> Bci {
+        Bci::from_index(self.bci.index() + self.bytes.len())
+    }
+
+    /// The unsigned byte at index `at` of the instruction's bytes; 0 past them.
     pub fn u1(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)
     }
 
-    /// The unsigned short at `at` of the instruction.
+    /// The unsigned 16-bit number at index `at` of the instruction's bytes; 0
+    /// past them.
     pub fn u2(&self, at: usize) -> u16 {
         u2_at(self.bytes, at).unwrap_or(0)
     }
 
-    /// The opcode that acts: the modified one under `wide`.
+    /// The opcode that says what the instruction does: for `wide`, the opcode
+    /// that it modifies.
     pub fn acting_opcode(&self) -> Opcode {
         match self.opcode {
             Opcode::Wide => Opcode::from_byte(self.u1(1)).unwrap_or(Opcode::Wide),
@@ -178,7 +195,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// The local variable that the operand names.
+    /// The slot of the local variable that the operand names.
     pub fn local(&self) -> u16 {
         match self.opcode {
             Opcode::Wide => self.u2(2),
@@ -186,36 +203,38 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// The constant that the operand names.
-    pub fn constant(&self) -> u16 {
-        match self.opcode.operands() {
+    /// The index of the constant that the operand names.
+    pub fn constant(&self) -> CpIndex {
+        CpIndex(match self.opcode.operands() {
             Operands::Constant1 => u16::from(self.u1(1)),
             _ => self.u2(1),
-        }
+        })
     }
 
-    /// Where a jump instruction jumps to; negative or past the end in code
-    /// that is not valid.
+    /// The offset that a jump instruction jumps to. In code that is not valid
+    /// it may be negative, or lie past the end.
     pub fn jump_target(&self) -> Option<i64> {
         let offset = match self.opcode.operands() {
             Operands::Branch2 => i64::from(self.u2(1) as i16),
             Operands::Branch4 => i64::from(i4_at(self.bytes, 1)?),
             _ => return None,
         };
-        Some(self.bci as i64 + offset)
+        Some(i64::from(self.bci) + offset)
     }
 
-    /// The switch that this instruction is.
+    /// The decoded switch; `None` for any other instruction.
     pub fn switch(&self) -> Option<Switch<'a>> {
         match self.opcode.operands() {
-            Operands::TableSwitch | Operands::LookupSwitch => Switch::at(self.code, self.bci).ok(),
+            Operands::TableSwitch | Operands::LookupSwitch => {
+                Switch::at(self.code, self.bci.index()).ok()
+            }
             _ => None,
         }
     }
 }
 
-/// The instructions of a method; ends at the first unreadable one, which it
-/// gives as an error.
+/// The instructions of a method, in code order. The iterator ends at the first
+/// unreadable one, which it gives as an error.
 #[derive(Clone, Debug)]
 pub struct Instructions<'a> {
     code: &'a [u8],
@@ -235,7 +254,7 @@ impl<'a> Iterator for Instructions<'a> {
         if self.bci >= self.code.len() {
             return None;
         }
-        let instruction = Instruction::at(self.code, self.bci);
+        let instruction = Instruction::at(self.code, Bci::from_index(self.bci));
         self.bci = match &instruction {
             Ok(instruction) => self.bci + instruction.bytes.len(),
             Err(_) => self.code.len(),

@@ -1,75 +1,83 @@
-//! Placing probes among the instructions: one pass over the code, then, only
-//! where 16-bit jumps no longer reach, rounds of widening.
+//! Layout: the position of every instruction and probe in the rewritten code.
+//!
+//! One pass over the old code places everything. If the result is so long that
+//! a 16-bit jump may no longer reach, rounds of widening follow.
 
+use crate::code::MAX_CODE_LENGTH;
+use crate::code::bci::Bci;
 use crate::code::instructions::{length_at, switch_padding, u2_at};
-use crate::code::relocation::{Event, EventKind, Relocation, Snippet};
-use crate::code::{Bci, MAX_CODE_LENGTH, NewBci};
+use crate::code::relocation::{Event, EventKind, NewBci, Relocation, Snippet};
 use crate::error::ErrorKind;
-use crate::opcode::{Class, Opcode, SHAPES};
+use crate::opcode::{Kind, Opcode, SHAPES, Shape};
 use crate::outcome::{Fault, Reason, Refusal};
 
-/// The probes of one method that do not depend on the instruction.
+/// The probes of a method that are the same at every instruction they go to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MethodProbes {
-    /// At the very beginning, once an invocation.
+    /// At the beginning of the method; runs once in an invocation.
     pub(crate) entry: Snippet,
     /// Before every return.
     pub(crate) exit: Option<Snippet>,
     /// At the beginning of every handler.
     pub(crate) caught: Option<Snippet>,
-    /// In the added handlers.
+    /// In the added handlers, before they rethrow.
     pub(crate) thrown: Snippet,
-    /// Behind the calls of a constructor that initialise `this`.
+    /// Behind the calls that initialise `this`, in a constructor.
     pub(crate) constructed: Snippet,
-    /// Whether [`Sites`] is to be asked.
+    /// Set when allocating instructions get probes, which [`Sites`] makes.
     pub(crate) sites: bool,
 }
 
 /// Makes the probes of allocating instructions.
 pub(crate) trait Sites {
     /// The probe behind the `new` at `bci`.
-    fn new_object(&mut self, bci: u16) -> Result<Snippet, Refusal>;
+    fn new_object(&mut self, bci: Bci) -> Result<Snippet, Refusal>;
 
     /// The probes before and behind the array creation at `bci`.
-    fn new_array(&mut self, bci: u16) -> Result<(Snippet, Snippet), Refusal>;
+    fn new_array(&mut self, bci: Bci) -> Result<(Snippet, Snippet), Refusal>;
 }
 
-/// A jump of 16 bits reaches this far; code that is shorter needs no look.
+/// The longest jump forward, in bytes, of a 16-bit offset. In code that is no
+/// longer than this every jump reaches.
 const REACH: u32 = i16::MAX as u32;
 
-/// What widening adds: `goto`→`goto_w`, and `if`→inverted `if` over `goto_w`.
+/// Bytes that widening adds to a `goto` or `jsr`, which becomes `goto_w` or
+/// `jsr_w`.
 const WIDENED_JUMP: i32 = 2;
+/// Bytes that widening adds to an `if`, which becomes the inverted `if` over a
+/// `goto_w`.
 const WIDENED_IF: i32 = 5;
 
-/// Fills `relocation` for `code` with `probes`. `handlers` are the beginnings
-/// of its exception handlers, sorted; `calls` those that initialise `this`, and
-/// the probes before them.
+/// Fills `relocation` for `code` with `probes`. `handlers` are the first
+/// instructions of the exception handlers that get a `caught` probe; `calls`
+/// are the calls that initialise `this`, each with the probe before it. Both
+/// are in code order.
+///
+/// This is the rewriter's innermost loop, and most instructions are
+/// [`Kind::Plain`]: those cost a table look-up and a store in the map.
 #[inline]
 pub(crate) fn lay_out(
     code: &[u8],
     probes: &MethodProbes,
-    handlers: &[u16],
-    calls: &[(u16, Snippet)],
+    handlers: &[Bci],
+    calls: &[(Bci, Snippet)],
     sites: &mut impl Sites,
     relocation: &mut Relocation,
 ) -> Result<(), Refusal> {
-    let mut position = u32::from(probes.entry.len);
-    relocation.reset(code.len(), position);
+    relocation.reset(code.len(), u32::from(probes.entry.len));
+    let mut position = relocation.entry_end;
     let Relocation { map, events, .. } = relocation;
-    let mut handlers = handlers.iter().map(|&bci| usize::from(bci));
+    let mut handlers = handlers.iter().map(|bci| bci.index());
     let mut next_handler = handlers.next().unwrap_or(usize::MAX);
     let mut calls = calls.iter();
-    let mut next_call = calls
-        .clone()
-        .next()
-        .map_or(usize::MAX, |call| call.0.into());
+    let mut next_call = index_of_next(&calls);
     let mut bci = 0;
     while let Some(&opcode) = code.get(bci) {
         let shape = SHAPES[opcode as usize];
         if let Some(slot) = map.get_mut(bci) {
             *slot = position;
         }
-        if shape.class == Class::Plain && bci != next_handler && bci != next_call {
+        if shape.kind == Kind::Plain && bci != next_handler && bci != next_call {
             bci += shape.length as usize;
             position += u32::from(shape.length);
             continue;
@@ -80,60 +88,19 @@ pub(crate) fn lay_out(
                 insert(events, bci, EventKind::InsertBefore, snippet, &mut position);
             }
         }
-        let mut length = u32::from(shape.length);
         let mut behind = None;
         if bci == next_call {
             if let Some(&(_, snippet)) = calls.next() {
                 insert(events, bci, EventKind::InsertBefore, snippet, &mut position);
             }
             behind = Some(probes.constructed);
-            next_call = calls
-                .clone()
-                .next()
-                .map_or(usize::MAX, |call| call.0.into());
+            next_call = index_of_next(&calls);
         }
-        match shape.class {
-            Class::Plain => {}
-            Class::Return => {
-                if let Some(snippet) = probes.exit {
-                    insert(events, bci, EventKind::InsertExit, snippet, &mut position);
-                }
-            }
-            Class::Branch2 => note(events, bci, EventKind::Branch2, 0, position),
-            Class::Branch4 => note(events, bci, EventKind::Branch4, 0, position),
-            Class::Switch => {
-                let old = length_at(code, bci).map_err(|kind| Fault { kind, bci })?;
-                let padding = switch_padding(position);
-                note(events, bci, EventKind::Switch, padding as u16, position);
-                let next = bci + old;
-                position += old as u32 - switch_padding(bci as u32) + padding;
-                bci = next;
-                continue;
-            }
-            Class::Wide => {
-                length = length_at(code, bci).map_err(|kind| Fault { kind, bci })? as u32;
-            }
-            Class::New => {
-                if probes.sites {
-                    too_large(position)?;
-                    behind = Some(sites.new_object(bci as u16)?);
-                }
-            }
-            Class::Array | Class::MultiArray => {
-                if probes.sites && bci + length as usize <= code.len() {
-                    too_large(position)?;
-                    let (before, after) = sites.new_array(bci as u16)?;
-                    insert(events, bci, EventKind::InsertBefore, before, &mut position);
-                    behind = Some(after);
-                }
-            }
-            Class::Invalid => {
-                let kind = ErrorKind::BadOpcode(opcode);
-                return Err(Fault { kind, bci }.into());
-            }
-        }
-        bci += length as usize;
-        position += length;
+        let instruction = Placing { code, bci, shape };
+        let (old_len, new_len) =
+            instruction.place(probes, sites, events, &mut position, &mut behind)?;
+        bci += old_len;
+        position += new_len;
         if let Some(snippet) = behind {
             insert(events, bci, EventKind::InsertAfter, snippet, &mut position);
         }
@@ -143,30 +110,106 @@ pub(crate) fn lay_out(
             needed: bci - code.len(),
             left: 0,
         };
-        return Err(Fault {
-            kind,
-            bci: code.len(),
-        }
-        .into());
+        return Err(fault_at(code.len())(kind).into());
     }
     relocation.place_end(position);
-    if position > REACH {
+    if position.from_start() > REACH {
         widen(code, relocation)?;
     }
     Ok(())
 }
 
+/// An instruction that is being placed, at the index `bci` of `code`.
+struct Placing<'a> {
+    code: &'a [u8],
+    bci: usize,
+    shape: Shape,
+}
+
+impl Placing<'_> {
+    /// Places the probe before the instruction, if its kind has one, and notes
+    /// the instruction if its bytes depend on the layout. Sets `behind` to the
+    /// probe behind an allocation. Returns the old length and the new one, in
+    /// bytes.
+    #[inline(always)]
+    fn place(
+        &self,
+        probes: &MethodProbes,
+        sites: &mut impl Sites,
+        events: &mut Vec<Event>,
+        position: &mut NewBci,
+        behind: &mut Option<Snippet>,
+    ) -> Result<(usize, u32), Refusal> {
+        let &Placing { code, bci, shape } = self;
+        let mut length = usize::from(shape.length);
+        match shape.kind {
+            Kind::Plain => {}
+            Kind::Return => {
+                if let Some(snippet) = probes.exit {
+                    insert(events, bci, EventKind::InsertExit, snippet, position);
+                }
+            }
+            Kind::Branch2 => note(events, bci, EventKind::Branch2, 0, *position),
+            Kind::Branch4 => note(events, bci, EventKind::Branch4, 0, *position),
+            Kind::Switch => {
+                let old_len = length_at(code, bci).map_err(fault_at(bci))?;
+                let padding = switch_padding(position.from_start());
+                note(events, bci, EventKind::Switch, padding as u16, *position);
+                let new_len = old_len as u32 - switch_padding(bci as u32) + padding;
+                return Ok((old_len, new_len));
+            }
+            Kind::Wide => length = length_at(code, bci).map_err(fault_at(bci))?,
+            Kind::New => {
+                if probes.sites {
+                    too_large(*position)?;
+                    *behind = Some(sites.new_object(Bci::from_index(bci))?);
+                }
+            }
+            Kind::Array | Kind::MultiArray => {
+                if probes.sites && bci + length <= code.len() {
+                    too_large(*position)?;
+                    let (before, after) = sites.new_array(Bci::from_index(bci))?;
+                    insert(events, bci, EventKind::InsertBefore, before, position);
+                    *behind = Some(after);
+                }
+            }
+            Kind::Invalid => {
+                let opcode = code.get(bci).copied().unwrap_or(0);
+                return Err(fault_at(bci)(ErrorKind::BadOpcode(opcode)).into());
+            }
+        }
+        Ok((length, length as u32))
+    }
+}
+
+/// The index into the code of the next of `calls`; past all code if there is
+/// none.
+fn index_of_next(calls: &std::slice::Iter<'_, (Bci, Snippet)>) -> usize {
+    calls
+        .as_slice()
+        .first()
+        .map_or(usize::MAX, |(bci, _)| bci.index())
+}
+
+fn fault_at(index: usize) -> impl Fn(ErrorKind) -> Fault {
+    move |kind| Fault {
+        kind,
+        bci: Bci::from_index(index),
+    }
+}
+
+/// Places `snippet` at `position`, and moves the position behind it.
 #[inline]
 fn insert(
     events: &mut Vec<Event>,
     bci: usize,
     kind: EventKind,
     snippet: Snippet,
-    position: &mut u32,
+    position: &mut NewBci,
 ) {
     if snippet.len != 0 {
         events.push(Event {
-            bci: bci as u16,
+            bci: Bci::from_index(bci),
             kind,
             snippet,
             position: *position,
@@ -175,28 +218,26 @@ fn insert(
     }
 }
 
+/// Notes an old instruction at `position` whose bytes depend on the layout.
 #[inline]
-fn note(events: &mut Vec<Event>, bci: usize, kind: EventKind, len: u16, position: u32) {
+fn note(events: &mut Vec<Event>, bci: usize, kind: EventKind, len: u16, position: NewBci) {
     events.push(Event {
-        bci: bci as u16,
+        bci: Bci::from_index(bci),
         kind,
         snippet: Snippet { start: 0, len },
         position,
     });
 }
 
-/// Where the 16-bit jump at `bci` leads.
+/// The old target of the 16-bit jump at `bci`.
 #[inline]
-pub(crate) fn branch2_target(code: &[u8], bci: u16) -> Result<Bci, ErrorKind> {
-    let offset = u2_at(code, usize::from(bci) + 1).unwrap_or(0) as i16;
-    let target = i64::from(bci) + i64::from(offset);
-    u16::try_from(target)
-        .map(Bci)
-        .map_err(|_| ErrorKind::BadBytecodeOffset(target))
+pub(crate) fn branch2_target(code: &[u8], bci: Bci) -> Result<Bci, ErrorKind> {
+    let offset = u2_at(code, bci.index() + 1).unwrap_or(0) as i16;
+    bci.jump(i32::from(offset))
 }
 
-/// How much longer the 16-bit jump with this opcode becomes when widened.
-pub(crate) fn widened_by(opcode: u8) -> i32 {
+/// Bytes that widening adds to the 16-bit jump with this opcode.
+fn widened_by(opcode: u8) -> i32 {
     if opcode == Opcode::Goto.byte() || opcode == Opcode::Jsr.byte() {
         WIDENED_JUMP
     } else {
@@ -204,20 +245,22 @@ pub(crate) fn widened_by(opcode: u8) -> i32 {
     }
 }
 
-/// Widens the jumps that do not reach until all do. Widening moves others
-/// apart, never together but for switch padding, and is not undone. Each round
-/// may push one more over the limit, so after some rounds those near it are
-/// widened too.
+/// Widens the jumps that do not reach, in rounds, until all jumps reach.
+///
+/// Widening moves other jumps further from their targets, never nearer except
+/// by switch padding, and a widened jump stays wide; so the rounds end. Each
+/// round may push only one more jump over the limit, so after
+/// [`EXACT_ROUNDS`] the jumps near the limit are widened too.
 fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
     for round in 0u32.. {
         let margin = match round.checked_sub(EXACT_ROUNDS) {
             None => 0,
-            Some(round) => 1i64 << round.min(15),
+            Some(further) => 1i64 << further.min(15),
         };
         let mut all_reach = true;
         for event in &relocation.events {
             if event.kind == EventKind::Branch2 {
-                let offset = offset_of(code, event, relocation)?;
+                let offset = new_offset(code, event, relocation)?;
                 all_reach &= i16::try_from(offset).is_ok();
             }
         }
@@ -227,7 +270,7 @@ fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
         for i in 0..relocation.events.len() {
             let event = relocation.events[i];
             if event.kind == EventKind::Branch2 {
-                let offset = offset_of(code, &event, relocation)?;
+                let offset = new_offset(code, &event, relocation)?;
                 if !(-0x8000 + margin..=0x7fff - margin).contains(&offset) {
                     // `snippet.len` 0 tells `move_apart` that it is new.
                     relocation.events[i].kind = EventKind::Widened;
@@ -235,52 +278,54 @@ fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
             }
         }
         move_apart(code, relocation);
-        too_large(relocation.new_length())?;
+        too_large(relocation.code_end())?;
     }
     Ok(())
 }
 
-/// How far a 16-bit jump has to reach in the rewritten code.
-fn offset_of(code: &[u8], event: &Event, relocation: &Relocation) -> Result<i64, Fault> {
+/// The offset that the 16-bit jump of `event` needs in the rewritten code.
+fn new_offset(code: &[u8], event: &Event, relocation: &Relocation) -> Result<i64, Fault> {
     let fault = |kind| Fault {
         kind,
-        bci: usize::from(event.bci),
+        bci: event.bci,
     };
-    let target = branch2_target(code, event.bci).map_err(fault)?;
-    let NewBci(target) = relocation.target(target).map_err(fault)?;
-    Ok(i64::from(target) - i64::from(event.position))
+    let old_target = branch2_target(code, event.bci).map_err(fault)?;
+    let target = relocation.target(old_target).map_err(fault)?;
+    Ok(target.jump_offset(event.position))
 }
 
-/// Rounds in which only what does not reach is widened: real code needs two.
+/// The number of rounds in which only the jumps that do not reach are widened.
+/// Real code needs two.
 const EXACT_ROUNDS: u32 = 16;
 
-/// Stops planning code that has outgrown its limit already.
-fn too_large(len: u32) -> Result<(), Refusal> {
-    match len {
+/// Stops the layout of code that has outgrown the limit at `position`.
+fn too_large(position: NewBci) -> Result<(), Refusal> {
+    match position.from_start() {
         ..=MAX_CODE_LENGTH => Ok(()),
         len => Err(Reason::CodeTooLarge { len }.into()),
     }
 }
 
-/// Moves everything behind newly widened jumps, and pads switches anew.
+/// Moves everything behind newly widened jumps, and recomputes the padding of
+/// switches.
 fn move_apart(code: &[u8], relocation: &mut Relocation) {
     let mut delta = 0;
     let mut from = 0;
     for i in 0..relocation.events.len() {
         let mut event = relocation.events[i];
-        let bci = usize::from(event.bci);
+        let bci = event.bci.index();
         if bci >= from {
             relocation.shift(from..bci + 1, delta);
             from = bci + 1;
         }
-        event.position = event.position.wrapping_add_signed(delta);
+        event.position.move_by(delta);
         match event.kind {
             EventKind::Widened if event.snippet.len == 0 => {
                 event.snippet.len = 1;
                 delta += widened_by(code.get(bci).copied().unwrap_or(0));
             }
             EventKind::Switch => {
-                let padding = switch_padding(event.position) as u16;
+                let padding = switch_padding(event.position.from_start()) as u16;
                 delta += i32::from(padding) - i32::from(event.snippet.len);
                 event.snippet.len = padding;
             }

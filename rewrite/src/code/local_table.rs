@@ -1,65 +1,62 @@
 //! `LocalVariableTable` and `LocalVariableTypeTable` (JVMS §4.7.13, §4.7.14),
-//! which are laid out alike.
+//! which have the same layout.
 
+use crate::code::bci::Bci;
+use crate::code::debug_table;
 use crate::code::relocation::Relocation;
-use crate::code::{Bci, NewBci};
+use crate::cp_index::CpIndex;
 use crate::error::{ErrorKind, Result};
 use crate::reader::Reader;
+
+/// Length in bytes of an entry.
+const ENTRY: usize = 10;
 
 /// One entry of either table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalVariable {
-    /// Where the variable begins to have a value.
-    pub start_pc: u16,
-    /// For how many bytes of code.
+    /// First instruction at which the variable has a value.
+    pub start_pc: Bci,
+    /// Length in bytes of the code in which the variable has a value.
     pub length: u16,
-    /// The constant-pool index of its name.
-    pub name_index: u16,
-    /// That of its descriptor, or of its signature in a
-    /// `LocalVariableTypeTable`.
-    pub descriptor_index: u16,
-    /// Its local variable.
+    /// Index of its name, a `CONSTANT_Utf8`.
+    pub name_index: CpIndex,
+    /// Index of its descriptor; in a `LocalVariableTypeTable`, of its
+    /// signature. A `CONSTANT_Utf8` in both.
+    pub descriptor_index: CpIndex,
+    /// Its slot in the frame's array of local variables.
     pub index: u16,
 }
 
-/// Reads the table.
+/// Reads the table, in file order.
 ///
 /// # Errors
 /// When the attribute is shorter or longer than its count says.
-pub fn entries<'a>(mut reader: Reader<'a>) -> Result<impl Iterator<Item = LocalVariable> + 'a> {
-    let count = reader.u2()? as usize;
-    let bytes = reader.take(10 * count)?;
-    reader.finish()?;
-    Ok(bytes
-        .as_chunks::<10>()
-        .0
-        .iter()
-        .map(|&[a, b, c, d, e, f, g, h, i, j]| LocalVariable {
-            start_pc: u16::from_be_bytes([a, b]),
+pub fn entries<'a>(reader: Reader<'a>) -> Result<impl Iterator<Item = LocalVariable> + 'a> {
+    let entries = debug_table::entries::<ENTRY>(reader)?.iter();
+    Ok(
+        entries.map(|&[a, b, c, d, e, f, g, h, i, j]| LocalVariable {
+            start_pc: Bci(u16::from_be_bytes([a, b])),
             length: u16::from_be_bytes([c, d]),
-            name_index: u16::from_be_bytes([e, f]),
-            descriptor_index: u16::from_be_bytes([g, h]),
+            name_index: CpIndex::from_be_bytes([e, f]),
+            descriptor_index: CpIndex::from_be_bytes([g, h]),
             index: u16::from_be_bytes([i, j]),
-        }))
+        }),
+    )
 }
 
-/// Where the range of `length` bytes from `start_pc` lies now, as the two
-/// values of a debugger's table.
+/// The new `start_pc` and `length` of a range of `length` bytes from
+/// `start_pc`, as a debugger's table stores them.
 #[inline]
 pub(crate) fn relocate_range(
     relocation: &Relocation,
-    start_pc: u16,
+    start_pc: Bci,
     length: u16,
 ) -> Result<[[u8; 2]; 2], ErrorKind> {
-    let end_pc = start_pc
-        .checked_add(length)
-        .ok_or(ErrorKind::BadBytecodeOffset(
-            i64::from(start_pc) + i64::from(length),
-        ))?;
-    let NewBci(start) = relocation.debug_distinct(Bci(start_pc))?;
-    let NewBci(end) = relocation.debug_distinct(Bci(end_pc))?;
-    let length = end.saturating_sub(start);
-    Ok([(start as u16).to_be_bytes(), (length as u16).to_be_bytes()])
+    let end_pc = start_pc.jump(i32::from(length))?;
+    let start = relocation.debug_distinct(start_pc)?;
+    let end = relocation.debug_distinct(end_pc)?;
+    let new_length = end.from_start().saturating_sub(start.from_start());
+    Ok([start.to_be_bytes(), (new_length as u16).to_be_bytes()])
 }
 
 /// Appends the relocated table to `out`.
@@ -69,22 +66,10 @@ pub(crate) fn relocate(
     relocation: &Relocation,
     out: &mut Vec<u8>,
 ) -> Result<(), ErrorKind> {
-    let (count, entries) = info
-        .split_first_chunk::<2>()
-        .ok_or(ErrorKind::UnexpectedEof { needed: 2, left: 0 })?;
-    let (entries, rest) = entries.as_chunks::<10>();
-    if !rest.is_empty() || entries.len() != usize::from(u16::from_be_bytes(*count)) {
-        return Err(ErrorKind::TrailingBytes(rest.len()));
-    }
-    // Copied as one, then patched.
-    let start = out.len() + count.len();
-    out.extend_from_slice(info);
-    let entries = out.get_mut(start..).unwrap_or_default();
-    for entry in entries.as_chunks_mut::<10>().0 {
-        let [a, b, c, d, ..] = entry;
-        let start_pc = u16::from_be_bytes([*a, *b]);
+    debug_table::copy_and_patch::<ENTRY>(info, out, |[a, b, c, d, ..]| {
+        let start_pc = Bci(u16::from_be_bytes([*a, *b]));
         let length = u16::from_be_bytes([*c, *d]);
         [[*a, *b], [*c, *d]] = relocate_range(relocation, start_pc, length)?;
-    }
-    Ok(())
+        Ok(())
+    })
 }

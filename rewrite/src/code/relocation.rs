@@ -1,84 +1,164 @@
-//! Where each instruction went.
+//! The relocation map: the new offset of every instruction, and the events
+//! that moved them.
+//!
+//! One old offset has several new ones, because a probe lies between them. A
+//! jump to an instruction reaches the probe before it, a frame that names a
+//! `new` means the instruction behind the probe, a debugger's table begins at
+//! the method's first byte. [`Relocation`] has one method for each of these
+//! questions. It is also the only place that makes a [`NewBci`] from a [`Bci`],
+//! so that an offset which was not relocated cannot be written by mistake.
 
 use std::cell::OnceCell;
+use std::ops::{Add, AddAssign, Range};
 
-use crate::code::{Bci, NewBci};
+use crate::code::bci::Bci;
 use crate::error::ErrorKind;
 
-/// Marks offsets at which no instruction begins.
-const NOWHERE: u32 = u32::MAX;
+/// Offset in bytes from a method's first instruction, in the rewritten code.
+///
+/// 32 bits wide: while a method is laid out, its code may pass the limit of
+/// 65,535 bytes, and is then refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub(crate) struct NewBci(u32);
 
-/// A sequence of bytes in the snippet buffer.
+impl NewBci {
+    /// The first byte of the rewritten code.
+    pub(crate) const START: NewBci = NewBci(0);
+
+    /// Marks the old offsets at which no instruction begins.
+    const NOWHERE: NewBci = NewBci(u32::MAX);
+
+    /// The distance in bytes from the first byte of the rewritten code. Of the
+    /// end of the code it is the length.
+    #[inline]
+    pub(crate) fn from_start(self) -> u32 {
+        self.0
+    }
+
+    /// The offset that a jump instruction at `from` needs to reach this one.
+    #[inline]
+    pub(crate) fn jump_offset(self, from: NewBci) -> i64 {
+        i64::from(self.0) - i64::from(from.0)
+    }
+
+    /// The two bytes of a table's entry. Tables are written only when the code
+    /// is known to be at most 65,535 bytes long.
+    #[inline]
+    pub(crate) fn to_be_bytes(self) -> [u8; 2] {
+        debug_assert!(self.0 <= u32::from(u16::MAX), "offset {}", self.0);
+        (self.0 as u16).to_be_bytes()
+    }
+
+    /// Moves the offset by `delta` bytes, to either side.
+    #[inline]
+    pub(crate) fn move_by(&mut self, delta: i32) {
+        self.0 = self.0.wrapping_add_signed(delta);
+    }
+}
+
+impl Add<u32> for NewBci {
+    type Output = NewBci;
+
+    #[inline]
+    fn add(self, len: u32) -> NewBci {
+        NewBci(self.0 + len)
+    }
+}
+
+impl AddAssign<u32> for NewBci {
+    #[inline]
+    fn add_assign(&mut self, len: u32) {
+        self.0 += len;
+    }
+}
+
+/// A sequence of bytes in the snippet buffer: injected instructions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Snippet {
     pub(crate) start: u32,
     pub(crate) len: u16,
 }
 
-/// What happens at an instruction.
+/// The kind of an [`Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
     /// A probe before the instruction; jumps to it reach the probe.
     InsertBefore,
     /// The exit probe before a return, which no added handler covers.
     InsertExit,
-    /// A probe behind the instruction before this one; jumps pass it by.
+    /// A probe behind the instruction before this one. Jumps to this one do
+    /// not reach the probe.
     InsertAfter,
     /// A jump with a 16-bit offset.
     Branch2,
-    /// The same, with a 32-bit offset from now on.
+    /// A jump whose 16-bit offset became one of 32 bits.
     Widened,
     /// A jump with a 32-bit offset.
     Branch4,
-    /// A switch, its padding in `Event::snippet.len`.
+    /// A switch. The length of its new padding is in `Event::snippet.len`.
     Switch,
 }
 
-/// One place where rewritten code differs from the code as it was, or may.
+/// A point at which the rewritten code differs from the original, or may.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     /// The instruction.
-    pub(crate) bci: u16,
+    pub(crate) bci: Bci,
     pub(crate) kind: EventKind,
     /// The inserted bytes, for the `Insert` kinds.
     pub(crate) snippet: Snippet,
-    /// Where its first byte lies in the rewritten code.
-    pub(crate) position: u32,
+    /// The event's first byte in the rewritten code.
+    pub(crate) position: NewBci,
 }
 
 /// The map from old to new bytecode offsets, and the events in code order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Relocation {
-    /// By old offset: where jumps to the instruction lead, which is before
-    /// its probes but behind the entry probe.
-    pub(crate) map: Vec<u32>,
+    /// The new position of each old offset: in front of the probes of the
+    /// instruction there, and behind the entry probe. The last element is the
+    /// end of the code.
+    pub(crate) map: Vec<NewBci>,
     pub(crate) events: Vec<Event>,
-    /// The length of the entry probe.
-    pub(crate) entry_len: u32,
-    /// Where instructions begin, for offsets inside them; seldom needed.
-    starts: OnceCell<Vec<u16>>,
+    /// The end of the entry probe: the position of the first old instruction.
+    pub(crate) entry_end: NewBci,
+    /// The old offsets at which instructions begin, in order. Filled when an
+    /// offset inside an instruction is asked for, which is rare.
+    starts: OnceCell<Vec<Bci>>,
+}
+
+impl Default for Relocation {
+    fn default() -> Self {
+        Relocation {
+            map: Vec::new(),
+            events: Vec::new(),
+            entry_end: NewBci::START,
+            starts: OnceCell::new(),
+        }
+    }
 }
 
 impl Relocation {
-    /// Begins a method of `code_length` bytes.
+    /// Begins a method whose old code has `code_length` bytes and whose entry
+    /// probe has `entry_len`.
     #[inline]
     pub(crate) fn reset(&mut self, code_length: usize, entry_len: u32) {
         self.map.clear();
-        self.map.resize(code_length + 1, NOWHERE);
+        self.map.resize(code_length + 1, NewBci::NOWHERE);
         self.events.clear();
-        self.entry_len = entry_len;
+        self.entry_end = NewBci::START + entry_len;
         self.starts.take();
     }
 
     /// Ends the code at `position`.
     #[inline]
-    pub(crate) fn place_end(&mut self, position: u32) {
+    pub(crate) fn place_end(&mut self, position: NewBci) {
         if let Some(slot) = self.map.last_mut() {
             *slot = position;
         }
     }
 
-    /// Whether any probe was placed.
+    /// Returns whether any probe was placed.
     pub(crate) fn inserts(&self) -> bool {
         let is_insert = |event: &Event| match event.kind {
             EventKind::InsertBefore | EventKind::InsertExit | EventKind::InsertAfter => true,
@@ -86,65 +166,63 @@ impl Relocation {
                 false
             }
         };
-        self.entry_len != 0 || self.events.iter().any(is_insert)
+        self.entry_end != NewBci::START || self.events.iter().any(is_insert)
     }
 
-    /// The length of the rewritten code up to the added handlers.
+    /// The end of the rewritten code, where the added handlers begin.
     #[inline]
-    pub(crate) fn new_length(&self) -> u32 {
-        self.map.last().copied().unwrap_or(0)
+    pub(crate) fn code_end(&self) -> NewBci {
+        self.map.last().copied().unwrap_or(NewBci::START)
     }
 
-    /// Adds `delta` to the new offsets of the old offsets in `range`.
-    pub(crate) fn shift(&mut self, range: std::ops::Range<usize>, delta: i32) {
+    /// Moves the new positions of the old offsets in `range` by `delta` bytes.
+    pub(crate) fn shift(&mut self, range: Range<usize>, delta: i32) {
         if delta != 0 {
             for slot in self.map.get_mut(range).unwrap_or_default() {
-                if *slot != NOWHERE {
-                    *slot = slot.wrapping_add_signed(delta);
+                if *slot != NewBci::NOWHERE {
+                    slot.move_by(delta);
                 }
             }
         }
     }
 
     #[inline]
-    fn lookup(&self, bci: Bci) -> Option<u32> {
+    fn lookup(&self, bci: Bci) -> Option<NewBci> {
         self.map
-            .get(bci.0 as usize)
+            .get(bci.index())
             .copied()
-            .filter(|&position| position != NOWHERE)
+            .filter(|&position| position != NewBci::NOWHERE)
     }
 
     #[cold]
     fn nowhere(bci: Bci) -> ErrorKind {
-        ErrorKind::BadBytecodeOffset(i64::from(bci.0))
+        ErrorKind::BadBytecodeOffset(i64::from(bci))
     }
 
-    /// Where a jump, a handler or a frame at `bci` belongs: before the probes
-    /// of that instruction, but behind the entry probe, which runs once.
+    /// The position of a jump target, handler or frame at `bci`: before the
+    /// probes of that instruction, but behind the entry probe, which runs once.
     #[inline]
     pub(crate) fn target(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         match self.lookup(bci) {
-            Some(position) if usize::from(bci.0) + 1 != self.map.len() => Ok(NewBci(position)),
+            Some(position) if bci.index() + 1 != self.map.len() => Ok(position),
             _ => Err(Self::nowhere(bci)),
         }
     }
 
-    /// Where a range that ended before `bci` ends now; `bci` may be
+    /// The new end of a range that ended before `bci`, which may be
     /// `code_length`.
     #[inline]
     pub(crate) fn end(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
-        self.lookup(bci)
-            .map(NewBci)
-            .ok_or_else(|| Self::nowhere(bci))
+        self.lookup(bci).ok_or_else(|| Self::nowhere(bci))
     }
 
-    /// Where the instruction itself went, behind its probes: `new`
-    /// instructions in frames, targets of type annotations.
+    /// The position of the instruction itself, behind its probes: needed for
+    /// the `new` instructions that frames name, and for type annotations.
     pub(crate) fn instruction(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
-        let NewBci(mut position) = self.target(bci)?;
-        let first = self.events.partition_point(|event| event.bci < bci.0);
+        let mut position = self.target(bci)?;
+        let first = self.events.partition_point(|event| event.bci < bci);
         let rest = self.events.get(first..).unwrap_or_default();
-        for event in rest.iter().take_while(|event| event.bci == bci.0) {
+        for event in rest.iter().take_while(|event| event.bci == bci) {
             match event.kind {
                 EventKind::InsertBefore | EventKind::InsertExit => {
                     position += u32::from(event.snippet.len);
@@ -156,28 +234,28 @@ impl Relocation {
                 | EventKind::Switch => {}
             }
         }
-        Ok(NewBci(position))
+        Ok(position)
     }
 
-    /// Where an offset of a debugger's table went. Such a table that began
-    /// at 0 begins at 0, and an offset inside an instruction, which the VM
-    /// does not refuse there, stays inside it.
+    /// The new offset in a table for debuggers. 0 stays 0, so that the table
+    /// covers the entry probe. The VM accepts an offset inside an instruction
+    /// in such a table; it stays inside that instruction.
     #[inline]
     pub(crate) fn debug(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
-        if bci.0 == 0 {
-            return Ok(NewBci(0));
+        if bci == Bci::START {
+            return Ok(NewBci::START);
         }
         match self.lookup(bci) {
-            Some(position) => Ok(NewBci(position)),
+            Some(position) => Ok(position),
             None => self.inside(bci).map(|(position, last)| position.min(last)),
         }
     }
 
-    /// The same for a table in which two offsets must not become one: the VM
-    /// refuses local variables that are there twice.
+    /// Same as [`Relocation::debug`] for a table in which two offsets must not
+    /// become one: the VM refuses a local variable that is listed twice.
     #[inline]
     pub(crate) fn debug_distinct(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
-        if bci.0 == 0 || self.lookup(bci).is_some() {
+        if bci == Bci::START || self.lookup(bci).is_some() {
             return self.debug(bci);
         }
         match self.inside(bci)? {
@@ -186,43 +264,45 @@ impl Relocation {
         }
     }
 
-    /// Where an offset inside an instruction would go if that kept its length,
-    /// and the instruction's last byte: a switch may have lost padding.
+    /// For an offset inside an instruction: its new offset if the instruction
+    /// kept its length, and the instruction's last byte. The first may lie
+    /// behind the second, since a switch may have lost padding.
     #[cold]
     fn inside(&self, bci: Bci) -> Result<(NewBci, NewBci), ErrorKind> {
         let starts = self.starts.get_or_init(|| {
             let placed = self.map.iter().enumerate();
-            let placed = placed.filter(|(_, position)| **position != NOWHERE);
-            placed.map(|(bci, _)| bci as u16).collect()
+            let placed = placed.filter(|(_, position)| **position != NewBci::NOWHERE);
+            placed.map(|(index, _)| Bci::from_index(index)).collect()
         });
-        let next = starts.partition_point(|&start| start <= bci.0);
+        let next = starts.partition_point(|&start| start <= bci);
         let (Some(&before), Some(&behind)) = (
             next.checked_sub(1).and_then(|before| starts.get(before)),
             starts.get(next),
         ) else {
             return Err(Self::nowhere(bci));
         };
-        let NewBci(start) = self.instruction(Bci(before))?;
-        let NewBci(end) = self.end(Bci(behind))?;
-        let position = start + u32::from(bci.0 - before);
-        Ok((NewBci(position), NewBci(end.saturating_sub(1))))
+        let start = self.instruction(before)?;
+        let end = self.end(behind)?;
+        let position = start + (u32::from(bci) - u32::from(before));
+        Ok((position, NewBci(end.0.saturating_sub(1))))
     }
 
-    /// Where a further line that began at `bci` begins. The VM gives the first
-    /// such line to that instruction and the last to those behind it; with a
-    /// probe before the instruction the first is no longer found by equality,
-    /// so the others begin behind it.
+    /// The new beginning of a second line, or a later one, that began at `bci`.
+    /// The VM gives the first such line to the instruction there and the last
+    /// to those behind it. A probe before the instruction moves the first line
+    /// away from the instruction, so the later ones begin behind it.
     #[cold]
     pub(crate) fn debug_again(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         let start = self.debug(bci)?;
         if self.lookup(bci).is_none() || self.instruction(bci)? == start {
             return Ok(start);
         }
-        let behind = self.map.get(usize::from(bci.0) + 1..).unwrap_or_default();
-        let next = behind.iter().find(|&&position| position != NOWHERE);
-        // Not at the end, where no line may begin.
+        let behind = self.map.get(bci.index() + 1..).unwrap_or_default();
+        let next = behind.iter().find(|&&position| position != NewBci::NOWHERE);
+        // No line may begin at the end of the code.
         Ok(next
-            .filter(|&&position| position != self.new_length())
-            .map_or(start, |&position| NewBci(position)))
+            .copied()
+            .filter(|&position| position != self.code_end())
+            .unwrap_or(start))
     }
 }

@@ -1,19 +1,22 @@
-//! What instructions do to the types of local variables and operand stack.
+//! Type simulation: the effect of instructions on the types of local variables
+//! and operand stack.
 //!
-//! Follows one path of straight-line code. Where paths meet, types come from
-//! the method's frames; so no class hierarchy is ever needed.
+//! The simulation follows one path of straight-line code. Where paths meet, the
+//! types come from the method's frames, so no class hierarchy is needed.
 
 use crate::class::{ClassFile, access};
+use crate::code::bci::Bci;
 use crate::code::instructions::{Instruction, u2_at};
 use crate::code::types::{ClassRef, VerificationType as V};
 use crate::constant_pool::Constant;
+use crate::cp_index::CpIndex;
 use crate::descriptor::{parameters, return_type, slots};
 use crate::error::ErrorKind;
 use crate::opcode::{Effect, Opcode};
 
-/// What the simulation needs to know of the method.
+/// A method and its code, as far as the simulation needs them.
 #[derive(Clone, Copy)]
-pub(crate) struct Method<'c, 'a> {
+pub(crate) struct MethodBody<'c, 'a> {
     pub(crate) class: &'c ClassFile<'a>,
     pub(crate) name: &'a [u8],
     pub(crate) descriptor: &'a [u8],
@@ -23,21 +26,24 @@ pub(crate) struct Method<'c, 'a> {
     pub(crate) max_locals: u16,
 }
 
-/// A method has at most so many slots of parameters, `this` included.
-const MOST_PARAMETER_SLOTS: usize = 255;
+/// The most slots that a method's parameters take, `this` included (JVMS
+/// §4.3.3).
+const MAX_PARAMETER_SLOTS: usize = 255;
 
-/// Local variables and operand stack, one element a slot. Locals past the
-/// end of `locals` are `Top`: methods declare more than they use.
+/// The types of local variables and operand stack, one element for each slot.
+/// Locals past the end of `locals` are `Top`: a method may declare more locals
+/// than it uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State<'a> {
+pub(crate) struct TypeState<'a> {
     pub(crate) locals: Vec<V<'a>>,
     pub(crate) stack: Vec<V<'a>>,
 }
 
-/// Whether an instruction was the call that initialises `this`.
+/// The result of simulating one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Ordinary,
+    /// The instruction was the call that initialises `this`.
     InitialisedThis,
 }
 
@@ -47,9 +53,10 @@ fn bad<T>(why: &'static str) -> Result<T> {
     Err(ErrorKind::BadOperandStack(why))
 }
 
-impl<'a> Method<'_, 'a> {
-    /// Whether the method begins with an uninitialised `this`.
-    pub(crate) fn constructs(&self) -> bool {
+impl<'a> MethodBody<'_, 'a> {
+    /// Returns whether `this` is uninitialised when the method begins: in every
+    /// constructor but that of `Object`.
+    pub(crate) fn is_constructor(&self) -> bool {
         self.name == b"<init>" && self.class.name() != b"java/lang/Object"
     }
 
@@ -58,32 +65,32 @@ impl<'a> Method<'_, 'a> {
     }
 
     /// The state at the method's first instruction (JVMS §4.10.1.6).
-    pub(crate) fn initial(&self) -> Result<State<'a>> {
-        let mut state = State::default();
+    pub(crate) fn initial(&self) -> Result<TypeState<'a>> {
+        let mut state = TypeState::default();
         if self.access_flags & access::STATIC == 0 {
-            let this = match self.constructs() {
-                true => V::UninitializedThis,
-                false => self.this(),
+            let this = if self.is_constructor() {
+                V::UninitializedThis
+            } else {
+                self.this()
             };
             state.locals.push(this);
         }
-        for parameter in parameters(self.descriptor) {
-            let parameter = V::of_field_type(parameter).ok_or(ErrorKind::BadDescriptor)?;
+        for field_type in parameters(self.descriptor) {
+            let parameter = V::of_field_type(field_type).ok_or(ErrorKind::BadDescriptor)?;
             state.locals.push(parameter);
             if parameter.is_wide() {
                 state.locals.push(V::Top);
             }
         }
-        // JVMS §4.3.3.
-        if state.locals.len() > usize::from(self.max_locals).min(MOST_PARAMETER_SLOTS) {
+        if state.locals.len() > usize::from(self.max_locals).min(MAX_PARAMETER_SLOTS) {
             return bad("parameters past max_locals");
         }
         Ok(state)
     }
 }
 
-impl<'a> State<'a> {
-    /// The classes among its types whose constants are still to be found.
+impl<'a> TypeState<'a> {
+    /// The classes among the types for which no constant is known.
     pub(crate) fn classes(&self) -> impl Iterator<Item = ClassRef<'a>> {
         let slots = self.locals.iter().chain(&self.stack);
         slots.filter_map(|slot| match slot {
@@ -92,7 +99,7 @@ impl<'a> State<'a> {
         })
     }
 
-    fn push(&mut self, value: V<'a>, method: &Method<'_, 'a>) -> Result<()> {
+    fn push(&mut self, value: V<'a>, method: &MethodBody<'_, 'a>) -> Result<()> {
         self.stack.push(value);
         if value.is_wide() {
             self.stack.push(V::Top);
@@ -121,14 +128,14 @@ impl<'a> State<'a> {
     }
 
     /// Pushes a value of this field type.
-    fn push_field_type(&mut self, field_type: &'a [u8], method: &Method<'_, 'a>) -> Result<()> {
+    fn push_field_type(&mut self, field_type: &'a [u8], method: &MethodBody<'_, 'a>) -> Result<()> {
         match V::of_field_type(field_type) {
             Some(value) => self.push(value, method),
             None => Err(ErrorKind::BadDescriptor),
         }
     }
 
-    fn load(&mut self, kind: u8, local: u16, method: &Method<'_, 'a>) -> Result<()> {
+    fn load(&mut self, kind: u8, local: u16, method: &MethodBody<'_, 'a>) -> Result<()> {
         let value = match kind {
             b'I' => V::Integer,
             b'F' => V::Float,
@@ -143,9 +150,9 @@ impl<'a> State<'a> {
         self.push(value, method)
     }
 
-    fn store(&mut self, kind: u8, local: u16, method: &Method<'_, 'a>) -> Result<()> {
-        let local = usize::from(local);
-        let value = match kind {
+    fn store(&mut self, kind: u8, slot: u16, method: &MethodBody<'_, 'a>) -> Result<()> {
+        let local = usize::from(slot);
+        let (value, width) = match kind {
             b'I' => (V::Integer, 1),
             b'F' => (V::Float, 1),
             b'J' => (V::Long, 2),
@@ -155,7 +162,6 @@ impl<'a> State<'a> {
                 None => return bad("empty"),
             },
         };
-        let (value, width) = value;
         self.pop(width)?;
         if local + width > usize::from(method.max_locals) {
             return bad("local past max_locals");
@@ -163,7 +169,7 @@ impl<'a> State<'a> {
         if local + width > self.locals.len() {
             self.locals.resize(local + width, V::Top);
         }
-        // The first half of a pair whose second half is overwritten.
+        // A pair is gone when its second half is overwritten.
         if let Some(before) = local.checked_sub(1)
             && self.locals[before].is_wide()
         {
@@ -184,26 +190,12 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Applies one instruction; jumps are the caller's to follow.
+    /// Applies one instruction. Following jumps is left to the caller.
     pub(crate) fn step(
         &mut self,
         instruction: &Instruction<'a>,
-        method: &Method<'_, 'a>,
+        method: &MethodBody<'_, 'a>,
     ) -> Result<Step> {
-        let pool = method.class.pool();
-        let class_constant = || {
-            let index = instruction.constant();
-            let name = pool.class_name(index).map_err(|e| e.kind().clone())?;
-            Ok::<_, ErrorKind>(ClassRef {
-                index: Some(index),
-                name,
-                dimensions: 0,
-            })
-        };
-        let member = || {
-            pool.member(instruction.constant())
-                .map_err(|e| e.kind().clone())
-        };
         match instruction.acting_opcode().effect() {
             Effect::Plain(pop, push) => {
                 self.pop(usize::from(pop))?;
@@ -213,34 +205,15 @@ impl<'a> State<'a> {
                     field_type => self.push_field_type(field_type.as_bytes(), method)?,
                 }
             }
-            Effect::Constant => {
-                let constant = pool.get(instruction.constant());
-                let value = match constant.map_err(|e| e.kind().clone())? {
-                    Constant::Integer(_) => V::Integer,
-                    Constant::Float(_) => V::Float,
-                    Constant::Long(_) => V::Long,
-                    Constant::Double(_) => V::Double,
-                    Constant::String { .. } => V::object(None, b"java/lang/String"),
-                    Constant::Class { .. } => V::object(None, b"java/lang/Class"),
-                    Constant::MethodType { .. } => V::object(None, b"java/lang/invoke/MethodType"),
-                    Constant::MethodHandle { .. } => {
-                        V::object(None, b"java/lang/invoke/MethodHandle")
-                    }
-                    Constant::Dynamic { .. } => {
-                        V::of_field_type(member()?.1).ok_or(ErrorKind::BadDescriptor)?
-                    }
-                    _ => return bad("constant that cannot be loaded"),
-                };
-                self.push(value, method)?;
-            }
+            Effect::Constant => self.push(constant_type(instruction, method)?, method)?,
             Effect::Load(kind) => self.load(kind, instruction.local(), method)?,
             Effect::LoadN(kind, local) => self.load(kind, u16::from(local), method)?,
             Effect::Store(kind) => self.store(kind, instruction.local(), method)?,
             Effect::StoreN(kind, local) => self.store(kind, u16::from(local), method)?,
             Effect::ArrayElement => {
                 self.pop(1)?;
-                // Data flow forgets types where paths join: what comes from
-                // an array it does not know is no `this`.
+                // Data flow forgets types where paths join. An element of an
+                // unknown array is at least not the uninitialised `this`.
                 let element = self.pop_one()?.element().unwrap_or(V::Top);
                 self.push(element, method)?;
             }
@@ -257,7 +230,7 @@ impl<'a> State<'a> {
                 self.stack.extend([a, b]);
             }
             Effect::Jump => {}
-            Effect::Subroutine => match instruction.jump_target().map(u16::try_from) {
+            Effect::Subroutine => match instruction.jump_target().map(Bci::try_from_target) {
                 Some(Ok(target)) => self.push(V::ReturnAddress(target), method)?,
                 _ => return bad("jsr out of the method"),
             },
@@ -266,87 +239,89 @@ impl<'a> State<'a> {
             Effect::Return(slots) => self.pop(usize::from(slots))?,
             Effect::GetField(objects) => {
                 self.pop(usize::from(objects))?;
-                self.push_field_type(member()?.1, method)?;
+                self.push_field_type(member(instruction, method)?.1, method)?;
             }
             Effect::PutField(objects) => {
-                self.pop(slots(member()?.1) + usize::from(objects))?;
+                self.pop(slots(member(instruction, method)?.1) + usize::from(objects))?;
             }
-            Effect::Invoke(receiver) => {
-                let (name, descriptor) = member()?;
-                self.pop(parameters(descriptor).map(slots).sum())?;
-                let mut step = Step::Ordinary;
-                if receiver != 0 {
-                    let receiver = self.pop_one()?;
-                    if instruction.opcode == Opcode::Invokespecial && name == b"<init>" {
-                        step = self.initialise(receiver, method);
-                    }
-                }
-                match return_type(descriptor) {
-                    Some(b"V") => {}
-                    Some(result) => self.push_field_type(result, method)?,
-                    None => return Err(ErrorKind::BadDescriptor),
-                }
-                return Ok(step);
-            }
-            Effect::New => {
-                // An older object of the same instruction can no longer be
-                // told from this one (JVMS §4.10.1.9.new).
-                let object = V::Uninitialized(instruction.bci as u16);
-                for local in &mut self.locals {
-                    if *local == object {
-                        *local = V::Top;
-                    }
-                }
-                self.push(object, method)?;
-            }
+            Effect::Invoke(receiver) => return self.invoke(receiver, instruction, method),
+            Effect::New => self.new_object(instruction.bci, method)?,
             Effect::NewArray => {
                 self.pop(1)?;
-                let name = match instruction.u1(1) {
-                    4 => b"[Z",
-                    5 => b"[C",
-                    6 => b"[F",
-                    7 => b"[D",
-                    8 => b"[B",
-                    9 => b"[S",
-                    10 => b"[I",
-                    11 => b"[J",
-                    _ => return bad("newarray of no type"),
+                let Some(name) = primitive_array(instruction.u1(1)) else {
+                    return bad("newarray of no type");
                 };
                 self.push(V::object(None, name), method)?;
             }
             Effect::ANewArray => {
                 self.pop(1)?;
-                let class = class_constant()?;
-                self.push(
-                    V::Object(ClassRef {
-                        dimensions: 1,
-                        ..class
-                    }),
-                    method,
-                )?;
+                let array = ClassRef {
+                    dimensions: 1,
+                    ..class_constant(instruction, method)?
+                };
+                self.push(V::Object(array), method)?;
             }
             Effect::MultiANewArray => {
                 self.pop(usize::from(instruction.u1(3)))?;
-                self.push(V::Object(class_constant()?), method)?;
+                self.push(V::Object(class_constant(instruction, method)?), method)?;
             }
             Effect::CheckCast => {
                 self.pop(1)?;
-                self.push(V::Object(class_constant()?), method)?;
+                self.push(V::Object(class_constant(instruction, method)?), method)?;
             }
             Effect::Wide => return bad("wide of nothing"),
         }
         Ok(Step::Ordinary)
     }
 
-    /// A constructor was called on `receiver`.
-    fn initialise(&mut self, receiver: V<'a>, method: &Method<'_, 'a>) -> Step {
+    /// Calls a method that has `receiver` slots below its arguments.
+    fn invoke(
+        &mut self,
+        receiver: u8,
+        instruction: &Instruction<'a>,
+        method: &MethodBody<'_, 'a>,
+    ) -> Result<Step> {
+        let (name, descriptor) = member(instruction, method)?;
+        self.pop(parameters(descriptor).map(slots).sum())?;
+        let mut step = Step::Ordinary;
+        if receiver != 0 {
+            let object = self.pop_one()?;
+            if instruction.opcode == Opcode::Invokespecial && name == b"<init>" {
+                step = self.initialise(object, method);
+            }
+        }
+        match return_type(descriptor) {
+            Some(b"V") => {}
+            Some(result) => self.push_field_type(result, method)?,
+            None => return Err(ErrorKind::BadDescriptor),
+        }
+        Ok(step)
+    }
+
+    /// Pushes the uninitialised object of the `new` at `bci`.
+    fn new_object(&mut self, bci: Bci, method: &MethodBody<'_, 'a>) -> Result<()> {
+        let object = V::Uninitialized(bci);
+        // An older object of the same instruction would have the same type, so
+        // it becomes unusable (JVMS §4.10.1.9.new).
+        for local in &mut self.locals {
+            if *local == object {
+                *local = V::Top;
+            }
+        }
+        self.push(object, method)
+    }
+
+    /// Replaces the uninitialised `receiver`, whose constructor was called, by
+    /// an object of its class.
+    fn initialise(&mut self, receiver: V<'a>, method: &MethodBody<'_, 'a>) -> Step {
         match receiver {
             V::UninitializedThis => {
                 self.replace(receiver, method.this());
                 Step::InitialisedThis
             }
             V::Uninitialized(new_at) => {
-                let class = u2_at(method.code, usize::from(new_at) + 1).and_then(|index| {
+                let class = u2_at(method.code, new_at.index() + 1).and_then(|index| {
+                    let index = CpIndex(index);
                     let name = method.class.pool().class_name(index).ok()?;
                     Some(V::object(Some(index), name))
                 });
@@ -358,7 +333,68 @@ impl<'a> State<'a> {
     }
 }
 
-/// Copies the `count` top values below the `below` values under them.
+/// The class that the operand names.
+fn class_constant<'a>(
+    instruction: &Instruction<'_>,
+    method: &MethodBody<'_, 'a>,
+) -> Result<ClassRef<'a>> {
+    let index = instruction.constant();
+    let name = method.class.pool().class_name(index);
+    Ok(ClassRef {
+        index: Some(index),
+        name: name.map_err(|e| e.kind().clone())?,
+        dimensions: 0,
+    })
+}
+
+/// Name and descriptor of the field, method or dynamic constant that the
+/// operand names.
+fn member<'a>(
+    instruction: &Instruction<'_>,
+    method: &MethodBody<'_, 'a>,
+) -> Result<(&'a [u8], &'a [u8])> {
+    let member = method.class.pool().member(instruction.constant());
+    member.map_err(|e| e.kind().clone())
+}
+
+/// The type of the value that `ldc` and its like push.
+fn constant_type<'a>(instruction: &Instruction<'_>, method: &MethodBody<'_, 'a>) -> Result<V<'a>> {
+    let constant = method.class.pool().get(instruction.constant());
+    Ok(match constant.map_err(|e| e.kind().clone())? {
+        Constant::Integer(_) => V::Integer,
+        Constant::Float(_) => V::Float,
+        Constant::Long(_) => V::Long,
+        Constant::Double(_) => V::Double,
+        Constant::String { .. } => V::object(None, b"java/lang/String"),
+        Constant::Class { .. } => V::object(None, b"java/lang/Class"),
+        Constant::MethodType { .. } => V::object(None, b"java/lang/invoke/MethodType"),
+        Constant::MethodHandle { .. } => V::object(None, b"java/lang/invoke/MethodHandle"),
+        Constant::Dynamic { .. } => {
+            let (_, descriptor) = member(instruction, method)?;
+            V::of_field_type(descriptor).ok_or(ErrorKind::BadDescriptor)?
+        }
+        _ => return bad("constant that cannot be loaded"),
+    })
+}
+
+/// The descriptor of the array that `newarray` makes for this `atype` (JVMS
+/// table 6.5.newarray-A).
+fn primitive_array(atype: u8) -> Option<&'static [u8]> {
+    Some(match atype {
+        4 => b"[Z",
+        5 => b"[C",
+        6 => b"[F",
+        7 => b"[D",
+        8 => b"[B",
+        9 => b"[S",
+        10 => b"[I",
+        11 => b"[J",
+        _ => return None,
+    })
+}
+
+/// Copies the `count` top values and puts the copies below the `below` values
+/// under them.
 fn duplicate<T: Copy>(stack: &mut Vec<T>, count: usize, below: usize) -> Option<()> {
     let at = stack.len().checked_sub(count + below)?;
     for i in 0..count {

@@ -2,24 +2,27 @@
 //! `RuntimeInvisibleTypeAnnotations` (JVMS §4.7.20).
 
 use crate::annotations::skip_annotation;
+use crate::code::bci::Bci;
 use crate::code::handlers::Splits;
 use crate::code::local_table::relocate_range;
 use crate::code::relocation::Relocation;
-use crate::code::{Bci, NewBci};
+use crate::cp_index::CpIndex;
 use crate::error::{ErrorKind, Place, Result};
 use crate::reader::Reader;
 
-/// What an annotated type belongs to (JVMS table 4.7.20-B).
+/// The part of the code whose type is annotated (JVMS §4.7.20.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A local or resource variable: ranges of start, length and local.
-    LocalVariable(Vec<(u16, u16, u16)>),
-    /// An exception parameter, by its entry in the exception table.
+    /// A local or resource variable: `start_pc`, `length` and slot of each
+    /// range in which it has a value.
+    LocalVariable(Vec<(Bci, u16, u16)>),
+    /// An exception parameter, by the index of its entry in the exception table.
     Catch(u16),
     /// A `new`, `instanceof` or method reference at this offset.
-    Offset(u16),
-    /// A cast, or a type argument of a call, at this offset, and which.
-    TypeArgument(u16, u8),
+    Offset(Bci),
+    /// A cast at this offset, or a call, and the index of the type in the cast
+    /// or of the type argument.
+    TypeArgument(Bci, u8),
 }
 
 /// One annotation on a type in code.
@@ -27,12 +30,12 @@ pub enum Target {
 pub struct TypeAnnotation<'a> {
     /// `target_type` (JVMS table 4.7.20-B).
     pub target_type: u8,
-    /// What it belongs to.
+    /// The part of the code that the type stands in.
     pub target: Target,
     /// `type_path`: kind and argument index of each step.
     pub path: &'a [u8],
-    /// The constant-pool index of the annotation's type.
-    pub type_index: u16,
+    /// Index of the annotation's type, a field descriptor in a `CONSTANT_Utf8`.
+    pub type_index: CpIndex,
 }
 
 /// Reads the attribute content that `reader` stands at.
@@ -47,13 +50,13 @@ pub fn entries<'a>(mut reader: Reader<'a>) -> Result<Vec<TypeAnnotation<'a>>> {
             0x40 | 0x41 => {
                 let mut ranges = Vec::new();
                 for _ in 0..reader.u2()? {
-                    ranges.push((reader.u2()?, reader.u2()?, reader.u2()?));
+                    ranges.push((Bci(reader.u2()?), reader.u2()?, reader.u2()?));
                 }
                 Target::LocalVariable(ranges)
             }
             0x42 => Target::Catch(reader.u2()?),
-            0x43..=0x46 => Target::Offset(reader.u2()?),
-            0x47..=0x4B => Target::TypeArgument(reader.u2()?, reader.u1()?),
+            0x43..=0x46 => Target::Offset(Bci(reader.u2()?)),
+            0x47..=0x4B => Target::TypeArgument(Bci(reader.u2()?), reader.u1()?),
             other => return Err(reader.error(ErrorKind::BadTargetType(other))),
         };
         let path_length = reader.u1()?;
@@ -68,8 +71,8 @@ pub fn entries<'a>(mut reader: Reader<'a>) -> Result<Vec<TypeAnnotation<'a>>> {
     Ok(annotations)
 }
 
-/// Appends the attribute content to `out`, offsets relocated and indexes into
-/// the exception table, which was relocated with `splits`.
+/// Appends the attribute content to `out`, with relocated offsets, and with new
+/// indexes into the exception table, which was relocated with `splits`.
 pub(crate) fn relocate(
     info: &[u8],
     relocation: &Relocation,
@@ -79,9 +82,9 @@ pub(crate) fn relocate(
     let start = out.len();
     out.extend_from_slice(info);
     let mut patch = |at: usize, bytes: &[u8]| {
-        let at = start + at;
-        if let Some(place) = out.get_mut(at..at + bytes.len()) {
-            place.copy_from_slice(bytes);
+        let from = start + at;
+        if let Some(target) = out.get_mut(from..from + bytes.len()) {
+            target.copy_from_slice(bytes);
         }
     };
     let mut reader = Reader::new(info, 0, Place::In("type annotations"));
@@ -92,7 +95,7 @@ pub(crate) fn relocate(
                 0x40 | 0x41 => {
                     for _ in 0..reader.u2()? {
                         let at = reader.offset();
-                        let (start_pc, length) = (reader.u2()?, reader.u2()?);
+                        let (start_pc, length) = (Bci(reader.u2()?), reader.u2()?);
                         reader.skip(2)?;
                         match relocate_range(relocation, start_pc, length) {
                             Ok(range) => patch(at, range.as_flattened()),
@@ -107,7 +110,7 @@ pub(crate) fn relocate(
                 0x43..=0x4B => {
                     let at = reader.offset();
                     match relocation.instruction(Bci(reader.u2()?)) {
-                        Ok(NewBci(position)) => patch(at, &(position as u16).to_be_bytes()),
+                        Ok(position) => patch(at, &position.to_be_bytes()),
                         Err(kind) => return Ok(Some(kind)),
                     }
                     if target_type >= 0x47 {

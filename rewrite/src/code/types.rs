@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
+use crate::code::bci::Bci;
 use crate::constant_pool::{ConstantPool, PoolAdditions, PoolFull};
+use crate::cp_index::CpIndex;
 use crate::error::{ErrorKind, Result};
 use crate::reader::Reader;
 
@@ -22,11 +24,11 @@ pub(crate) mod tag {
 /// A class or array type, named without allocating.
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct ClassRef<'a> {
-    /// Its `CONSTANT_Class`, where the class file has one.
-    pub index: Option<u16>,
-    /// An internal name, or an array descriptor.
+    /// Its `CONSTANT_Class`, if it came from one.
+    pub index: Option<CpIndex>,
+    /// An internal name, or an array descriptor, in modified UTF-8.
     pub name: &'a [u8],
-    /// Array dimensions on top of `name`.
+    /// The number of array dimensions to add to `name`.
     pub dimensions: u8,
 }
 
@@ -40,7 +42,7 @@ impl PartialEq for ClassRef<'_> {
 /// is followed by [`VerificationType::Top`] for its second slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerificationType<'a> {
-    /// Nothing usable.
+    /// A slot that holds nothing usable.
     Top,
     /// `int` and everything narrower.
     Integer,
@@ -56,11 +58,11 @@ pub enum VerificationType<'a> {
     UninitializedThis,
     /// An object or array.
     Object(ClassRef<'a>),
-    /// An object that the `new` at this offset made.
-    Uninitialized(u16),
-    /// What `jsr` pushes: a return into the caller of this subroutine. Never
-    /// in a frame.
-    ReturnAddress(u16),
+    /// An object made by the `new` at this offset, before its constructor ran.
+    Uninitialized(Bci),
+    /// The value that `jsr` pushes: a return address into a caller of the
+    /// subroutine at this offset. It never occurs in a frame.
+    ReturnAddress(Bci),
 }
 
 use VerificationType as V;
@@ -79,7 +81,7 @@ impl<'a> VerificationType<'a> {
         })
     }
 
-    pub(crate) fn object(index: Option<u16>, name: &'a [u8]) -> Self {
+    pub(crate) fn object(index: Option<CpIndex>, name: &'a [u8]) -> Self {
         V::Object(ClassRef {
             index,
             name,
@@ -87,7 +89,7 @@ impl<'a> VerificationType<'a> {
         })
     }
 
-    /// The type of an element of an array of this type.
+    /// The element type of this array type; `None` if it is no array.
     pub(crate) fn element(self) -> Option<Self> {
         match self {
             V::Null => Some(V::Null),
@@ -104,7 +106,7 @@ impl<'a> VerificationType<'a> {
         }
     }
 
-    /// Whether the value takes two slots.
+    /// Returns whether a value of this type takes two slots (JVMS §2.6.1).
     pub(crate) fn is_wide(self) -> bool {
         matches!(self, V::Long | V::Double)
     }
@@ -120,38 +122,41 @@ impl<'a> VerificationType<'a> {
             tag::NULL => V::Null,
             tag::UNINITIALIZED_THIS => V::UninitializedThis,
             tag::OBJECT => {
-                let index = reader.u2()?;
+                let index = reader.cp_index()?;
                 V::object(Some(index), pool.class_name(index)?)
             }
-            tag::UNINITIALIZED => V::Uninitialized(reader.u2()?),
+            tag::UNINITIALIZED => V::Uninitialized(Bci(reader.u2()?)),
             other => return Err(reader.error(ErrorKind::BadVerificationTag(other))),
         })
     }
 }
 
-/// The `CONSTANT_Class` entries that added frames need, appended once each.
+/// The `CONSTANT_Class` entries that were appended for added frames, one for
+/// each class.
 #[derive(Debug, Default)]
 pub(crate) struct ClassConstants {
-    added: HashMap<Vec<u8>, u16>,
+    added: HashMap<Vec<u8>, CpIndex>,
 }
 
 impl ClassConstants {
-    /// Forgets the entries of the class before.
+    /// Forgets the entries of the previous class.
     pub(crate) fn clear(&mut self) {
         self.added.clear();
     }
 
-    /// Forgets entries that were rolled back out of the pool.
+    /// Forgets the entries that were rolled back out of the pool, which now has
+    /// the `constant_pool_count` `count`.
     pub(crate) fn roll_back(&mut self, count: u16) {
-        self.added.retain(|_, index| *index < count);
+        self.added.retain(|_, index| index.0 < count);
     }
 
-    /// The index of a `CONSTANT_Class` for `class`.
+    /// The index of a `CONSTANT_Class` for `class`, appended to `pool` if there
+    /// is none.
     pub(crate) fn index(
         &mut self,
         class: ClassRef<'_>,
         pool: &mut PoolAdditions,
-    ) -> Result<u16, PoolFull> {
+    ) -> Result<CpIndex, PoolFull> {
         if let (Some(index), 0) = (class.index, class.dimensions) {
             return Ok(index);
         }

@@ -1,30 +1,35 @@
-//! A bound on what one class may cost.
+//! A limit on the cost of one class.
 
 use crate::error::ErrorKind;
 
-/// The time and memory that a class made to hurt can take to follow types:
-/// about a tenth of a second and 30 megabytes. Real classes take a thousandth
-/// of it.
+/// The work that may still be spent on following types in one class. The unit
+/// is one look at a verification type.
+///
+/// The whole budget is about a tenth of a second and 30 megabytes, which only
+/// a class made to be slow can use up: real classes take a thousandth of it.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct WorkBudget {
     left: usize,
 }
 
-/// What keeping an expanded value costs, against looking at one.
-pub(crate) const KEPT: usize = 32;
+/// The cost of storing one verification type, in looks at one.
+pub(crate) const STORED_TYPE: usize = 32;
 
-impl Default for Work {
+impl Default for WorkBudget {
     fn default() -> Self {
-        Work { left: 1 << 25 }
+        WorkBudget { left: 1 << 25 }
     }
 }
 
-impl Work {
-    /// Takes the cost of looking at so many values.
-    pub(crate) fn spend(&mut self, values: usize) -> Result<(), ErrorKind> {
+impl WorkBudget {
+    /// Takes the cost of looking at `types` verification types.
+    ///
+    /// # Errors
+    /// When the budget is used up.
+    pub(crate) fn spend(&mut self, types: usize) -> Result<(), ErrorKind> {
         self.left = self
             .left
-            .checked_sub(values + 1)
+            .checked_sub(types + 1)
             .ok_or(ErrorKind::TooComplex)?;
         Ok(())
     }

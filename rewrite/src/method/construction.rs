@@ -1,28 +1,31 @@
-//! The probes around a constructor's call of another one.
+//! The probes around a constructor's call of another constructor.
 //!
-//! No handler may cover that call, so where it throws the constructor ends and
-//! no probe says so. But a constructor that was called knows that it throws;
-//! and keys tell the tracker whether it was called for the same object.
+//! No handler may cover that call, so if it throws, the constructor ends without
+//! a probe. But the constructor that was called can report that it throws, and
+//! keys tell the tracker whether it was called for the same object.
 
 use crate::code::Code;
+use crate::code::bci::Bci;
 use crate::code::constructor::Runs;
+use crate::code::instructions::Instruction;
 use crate::code::relocation::Snippet;
-use crate::code::simulate::Method;
+use crate::code::simulate::MethodBody;
 use crate::constant_pool::Constant;
-use crate::error::ErrorKind;
-use crate::method::{Context, MethodPlanner};
+use crate::error::{Error, ErrorKind};
+use crate::method::planner::{Context, MethodPlanner};
 use crate::options::CallShape;
 use crate::outcome::Refusal;
-use crate::probe::timing::Ends;
+use crate::probe::timing::EndProbes;
 
 /// Classes whose constructors do not throw, and which very many classes extend.
-const HARMLESS: [&[u8]; 3] = [b"java/lang/Object", b"java/lang/Record", b"java/lang/Enum"];
+const NEVER_THROWING: [&[u8]; 3] = [b"java/lang/Object", b"java/lang/Record", b"java/lang/Enum"];
 
-/// What is known of a constructor before its probes are placed.
+/// A constructor, followed to the calls that initialise `this`.
 pub(super) struct Construction {
     pub(super) runs: Runs,
-    /// Its calls of constructors that may throw, and their keys.
-    others: Vec<(u16, i16)>,
+    /// Its calls of constructors that may throw, and the keys of those.
+    others: Vec<(Bci, i16)>,
+    /// Its own key.
     key: i16,
 }
 
@@ -30,27 +33,23 @@ impl MethodPlanner {
     /// Follows a constructor to the calls that initialise `this`.
     pub(super) fn construction(
         &mut self,
-        method: &Method<'_, '_>,
+        method: &MethodBody<'_, '_>,
         code: &Code<'_>,
     ) -> Result<Construction, ErrorKind> {
         let runs = self.label_constructor(method, code);
         let pool = method.class.pool();
         let mut others = Vec::new();
         for &bci in &runs.calls {
-            let index = method.code.get(usize::from(bci) + 1..).unwrap_or_default();
-            let index = index
-                .first_chunk()
-                .map_or(0, |&bytes| u16::from_be_bytes(bytes));
+            let index = Instruction::at(method.code, bci)?.constant();
             let called = || {
                 let class = match pool.get(index)? {
                     Constant::Methodref { class, .. } => pool.class_name(class)?,
-                    _ => HARMLESS[0],
+                    _ => NEVER_THROWING[0],
                 };
                 Ok((class, pool.member(index)?.1))
             };
-            let (class, descriptor) =
-                called().map_err(|error: crate::Error| error.kind().clone())?;
-            if !HARMLESS.contains(&class) {
+            let (class, descriptor) = called().map_err(|error: Error| error.kind().clone())?;
+            if !NEVER_THROWING.contains(&class) {
                 others.push((bci, key(class, descriptor)));
             }
         }
@@ -61,7 +60,8 @@ impl MethodPlanner {
         })
     }
 
-    /// Writes the probes before the calls; the one behind them, if there are any.
+    /// Writes the probe before each of the calls, and the one that goes behind
+    /// each. The latter is empty if there is no such call.
     pub(super) fn write_construction(
         &mut self,
         construction: &Construction,
@@ -80,18 +80,19 @@ impl MethodPlanner {
     }
 }
 
-/// How the end of a method is told.
-pub(super) fn ends(construction: Option<&Construction>, shape: CallShape) -> Ends {
+/// The probes that report the end of a method.
+pub(super) fn end_probes(construction: Option<&Construction>, shape: CallShape) -> EndProbes {
     match (construction, shape) {
-        (Some(construction), CallShape::Id) => Ends::Constructor {
+        (Some(construction), CallShape::Id) => EndProbes::Constructor {
             key: construction.key,
             constructs: !construction.others.is_empty(),
         },
-        _ => Ends::Exits,
+        _ => EndProbes::Exit,
     }
 }
 
-/// 16 bits, which cost no constant; never 0. FNV-1a, folded.
+/// The key of a constructor: the FNV-1a hash of class and descriptor, folded to
+/// 16 bits, which `sipush` pushes without a constant. Never 0.
 fn key(class: &[u8], descriptor: &[u8]) -> i16 {
     let mut hash = 0x811c_9dc5_u32;
     for &byte in class.iter().chain(descriptor) {

@@ -1,72 +1,86 @@
-//! Which instructions the added handlers cover, and where those lie.
+//! The added handlers: the ranges that they cover, and their positions.
 
-use crate::code::constructor::{self, Label, Run};
+use crate::code::Code;
+use crate::code::bci::Bci;
+use crate::code::constructor::{self, Label, Run, Runs};
+use crate::code::constructor_flow;
 use crate::code::frames::FrameFormat;
-use crate::code::handlers::Cover;
-use crate::code::relocation::{EventKind, Snippet};
-use crate::code::simulate::Method;
-use crate::code::{Bci, Code, NewBci};
+use crate::code::handlers::AddedHandler;
+use crate::code::layout::MethodProbes;
+use crate::code::relocation::{EventKind, NewBci};
+use crate::code::simulate::MethodBody;
 use crate::error::ErrorKind;
-use crate::method::{FIRST_WITH_FRAMES, MethodPlanner, Table};
+use crate::method::located::{FIRST_WITH_FRAMES, TableKind};
+use crate::method::planner::{CoveredRange, HandlerBlock, MethodPlanner};
 use crate::outcome::Refusal;
 
 impl MethodPlanner {
-    /// Finds the ranges for the added handlers and places those behind the
-    /// code, one for each label.
+    /// Finds the ranges that added handlers cover, and places the handlers behind
+    /// the code, one for each label. `labels` are those of a constructor; in any
+    /// other method one handler covers everything. Returns the number of
+    /// instructions that are not covered.
     pub(super) fn cover(
         &mut self,
-        labelled: Option<&constructor::Runs>,
-        exit: Snippet,
+        probes: &MethodProbes,
+        labels: Option<&Runs>,
     ) -> Result<u32, Refusal> {
+        self.covered.clear();
+        self.added_handlers.clear();
+        self.blocks.clear();
+        if probes.exit.is_none() {
+            return Ok(0);
+        }
         let whole = [Run {
-            start: 0,
+            start: Bci::START,
             label: Label::Initialised,
             can_throw: true,
         }];
-        let (runs, uncovered) = match labelled {
+        let (runs, uncovered) = match labels {
             None => (&whole[..], 0),
-            Some(labelled) => (&labelled.runs[..], labelled.uncovered),
+            Some(labels) => (&labels.runs[..], labels.uncovered),
         };
-        self.covers.clear();
         self.cover_runs(runs)?;
-
-        self.handlers.clear();
-        self.blocks.clear();
-        let block_len = u32::from(exit.len) + 1;
-        let end = self.relocation.new_length();
-        for &(start, end_pc, label) in &self.covers {
-            let handler = match self.blocks.iter().find(|block| block.0 == label) {
-                Some(&(_, handler)) => handler,
+        let block_len = u32::from(probes.thrown.len) + 1;
+        let end = self.relocation.code_end();
+        for range in &self.covered {
+            let placed = self.blocks.iter().find(|block| block.label == range.label);
+            let handler = match placed {
+                Some(block) => block.start,
                 None => {
-                    let handler = NewBci(end + block_len * self.blocks.len() as u32);
-                    self.blocks.push((label, handler));
-                    handler
+                    let start = end + block_len * self.blocks.len() as u32;
+                    let label = range.label;
+                    self.blocks.push(HandlerBlock { label, start });
+                    start
                 }
             };
-            self.handlers.push(Cover {
-                start,
-                end: end_pc,
+            self.added_handlers.push(AddedHandler {
+                start: range.start,
+                end: range.end,
                 handler,
             });
         }
         Ok(uncovered)
     }
 
-    /// The ranges of `runs` that can throw, without the exit probes and their
-    /// returns.
+    /// Finds the ranges of the runs that can throw, without the exit probes and
+    /// the returns behind those.
     fn cover_runs(&mut self, runs: &[Run]) -> Result<(), ErrorKind> {
         let Some((first, mut rest)) = runs.split_first() else {
             return Ok(());
         };
         let mut run = *first;
-        let mut start = self.relocation.entry_len;
-        let covers = &mut self.covers;
-        let mut close = |run: Run, start: u32, end: u32| {
+        let mut start = self.relocation.entry_end;
+        let covered = &mut self.covered;
+        let mut close = |run: Run, start: NewBci, end: NewBci| {
             if run.label != Label::Uncovered && run.can_throw && start < end {
-                covers.push((NewBci(start), NewBci(end), run.label));
+                covered.push(CoveredRange {
+                    start,
+                    end,
+                    label: run.label,
+                });
             }
         };
-        let next_run = |rest: &mut &[Run], up_to: u16| match *rest {
+        let next_run = |rest: &mut &[Run], up_to: Bci| match *rest {
             [next, behind @ ..] if next.start <= up_to => {
                 let next = *next;
                 *rest = behind;
@@ -79,41 +93,43 @@ impl MethodPlanner {
                 continue;
             }
             while let Some(next) = next_run(&mut rest, event.bci) {
-                let NewBci(at) = self.relocation.target(Bci(next.start))?;
+                let at = self.relocation.target(next.start)?;
                 close(run, start, at);
                 (run, start) = (next, at.max(start));
             }
             close(run, start, event.position);
+            // The return behind the probe has one byte.
             start = event.position + u32::from(event.snippet.len) + 1;
         }
-        while let Some(next) = next_run(&mut rest, u16::MAX) {
-            let NewBci(at) = self.relocation.target(Bci(next.start))?;
+        while let Some(next) = next_run(&mut rest, Bci(u16::MAX)) {
+            let at = self.relocation.target(next.start)?;
             close(run, start, at);
             (run, start) = (next, at.max(start));
         }
-        close(run, start, self.relocation.new_length());
+        close(run, start, self.relocation.code_end());
         Ok(())
     }
 
-    /// Labels a constructor's instructions; one that cannot be followed gets
-    /// no handler.
+    /// Labels the instructions of a constructor. A constructor whose types cannot
+    /// be followed gets no handler.
     pub(super) fn label_constructor(
         &mut self,
-        method: &Method<'_, '_>,
+        method: &MethodBody<'_, '_>,
         code: &Code<'_>,
-    ) -> constructor::Runs {
+    ) -> Runs {
         let major = method.class.major_version();
         let mut labelled = None;
         if major >= FIRST_WITH_FRAMES {
             let format = FrameFormat::StackMapTable;
-            let frames = self.expand_frames(method, self.located(Table::Frames(format)), format);
+            let table = self.table(TableKind::Frames(format));
+            let frames = self.expand_frames(method, table, format);
             labelled = frames
                 .and_then(|frames| constructor::with_frames(method, &frames, &mut self.work))
                 .ok();
         }
         if labelled.is_none() && major <= FIRST_WITH_FRAMES {
             let table = code.exception_table();
-            labelled = constructor::by_data_flow(method, table, &mut self.work).ok();
+            labelled = constructor_flow::by_data_flow(method, table, &mut self.work).ok();
         }
         labelled.unwrap_or_else(|| constructor::unknown(method))
     }

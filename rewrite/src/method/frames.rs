@@ -1,45 +1,52 @@
-//! The frames of a rewritten method: the old ones relocated, new ones for
-//! handlers and behind widened jumps.
+//! The frames of a rewritten method: the old frames relocated, and new ones for
+//! added handlers and behind widened jumps.
 
-use crate::code::frames::{self, ExpandedFrame, FrameFormat, Frames};
+use crate::code::bci::Bci;
+use crate::code::constructor::Label;
+use crate::code::frames::{self, ExpandedFrame, FrameFormat, Frames, InsertedFrames};
 use crate::code::instructions::Instruction;
-use crate::code::relocation::EventKind;
-use crate::code::simulate::Method;
+use crate::code::relocation::{EventKind, Relocation};
+use crate::code::simulate::{MethodBody, TypeState};
 use crate::code::types::{ClassRef, tag};
-use crate::code::work::KEPT;
-use crate::code::{Bci, constructor::Label};
+use crate::code::work::{STORED_TYPE, WorkBudget};
+use crate::cp_index::CpIndex;
 use crate::error::{ErrorKind, Place};
-use crate::method::{FIRST_WITH_FRAMES, Located, MethodPlanner, Shared};
+use crate::method::located::{FIRST_WITH_FRAMES, LocatedTable};
+use crate::method::planner::{MethodPlanner, SharedConstants};
 use crate::opcode::Opcode;
 use crate::outcome::{Fault, Reason, Refusal};
 use crate::probe::ProbeWriter;
 use crate::reader::Reader;
 
 impl MethodPlanner {
+    /// The type states that the frames of `table` stand for; none without a
+    /// table.
     pub(super) fn expand_frames<'a>(
         &mut self,
-        method: &Method<'_, 'a>,
-        located: Option<Located>,
+        method: &MethodBody<'_, 'a>,
+        table: Option<LocatedTable>,
         format: FrameFormat,
     ) -> Result<Vec<ExpandedFrame<'a>>, ErrorKind> {
-        let Some(located) = located else {
+        let Some(table) = table else {
             return Ok(Vec::new());
         };
-        let info = located.info(method.class);
-        let reader = Reader::new(info, located.info, Place::In("StackMapTable"));
+        let info = table.info(method.class);
+        let reader = Reader::new(info, table.offset, Place::In("StackMapTable"));
         let frames = Frames::new(method.class.pool(), reader, format)
             .map_err(|error| error.kind().clone())?;
         frames::expand(frames, &method.initial()?, &mut self.work)
     }
 
-    /// Relocates the frames of an attribute, or of none, and adds those of
-    /// handlers and widened jumps. There may be several where the VM reads
-    /// none: each keeps its own. Where the VM does not read the table it may be stale: what cannot be
-    /// relocated stays as it is.
+    /// Appends the relocated frames of `table` to `out`, and adds those of
+    /// handlers and widened jumps if the VM reads this format in the class's
+    /// version.
+    ///
+    /// A table that the VM does not read may be stale, and there may be several.
+    /// One that cannot be relocated is copied as it is.
     pub(super) fn write_frames(
         &mut self,
-        method: &Method<'_, '_>,
-        located: Option<Located>,
+        method: &MethodBody<'_, '_>,
+        table: Option<LocatedTable>,
         format: FrameFormat,
         writer: &mut ProbeWriter,
         out: &mut Vec<u8>,
@@ -48,12 +55,12 @@ impl MethodPlanner {
         let is_read = with_frames == (format == FrameFormat::StackMapTable);
         let start = out.len();
         self.inserted.clear();
-        let written = self.try_write_frames(method, located, format, is_read, writer, out);
-        let binding = with_frames && is_read;
+        let written = self.try_write_frames(method, table, format, is_read, writer, out);
+        let is_required = with_frames && is_read;
         match written {
-            Err(Refusal::Fault(_) | Refusal::Reason(Reason::Unreadable(_))) if !binding => {
+            Err(Refusal::Fault(_) | Refusal::Reason(Reason::Unreadable(_))) if !is_required => {
                 out.truncate(start);
-                out.extend_from_slice(located.map_or(&[][..], |l| l.info(method.class)));
+                out.extend_from_slice(table.map_or(&[][..], |table| table.info(method.class)));
                 Ok(())
             }
             written => written,
@@ -62,8 +69,8 @@ impl MethodPlanner {
 
     fn try_write_frames(
         &mut self,
-        method: &Method<'_, '_>,
-        located: Option<Located>,
+        method: &MethodBody<'_, '_>,
+        table: Option<LocatedTable>,
         format: FrameFormat,
         insert: bool,
         writer: &mut ProbeWriter,
@@ -72,16 +79,16 @@ impl MethodPlanner {
         let mut expanded = Vec::new();
         if insert {
             if self.needs_frames_after_jumps(method) {
-                expanded = self.expand_frames(method, located, format)?;
+                expanded = self.expand_frames(method, table, format)?;
                 self.frames_after_jumps(method, &expanded, writer)?;
             }
             self.frames_of_handlers(writer)?;
         }
-        let (info, offset) = match located {
-            Some(located) if located.len < 2 => {
+        let (info, offset) = match table {
+            Some(table) if table.len < 2 => {
                 return Err(ErrorKind::BadFrame("no count").into());
             }
-            Some(located) => (located.info(method.class), located.info),
+            Some(table) => (table.info(method.class), table.offset),
             None => (&[][..], 0),
         };
         let mut reader = Reader::new(info, offset, Place::In("StackMapTable"));
@@ -97,18 +104,19 @@ impl MethodPlanner {
         )
     }
 
-    fn needs_frames_after_jumps(&self, method: &Method<'_, '_>) -> bool {
+    fn needs_frames_after_jumps(&self, method: &MethodBody<'_, '_>) -> bool {
         self.relocation
             .events
             .iter()
             .any(|event| event.kind == EventKind::Widened && falls_through(method.code, event.bci))
     }
 
-    /// One frame behind each widened `if` that had none: its state is that of
-    /// the straight-line code before it.
+    /// Inserts a frame behind each widened `if` that has none there: the `goto_w`
+    /// ends a block, so the verifier needs a frame behind it. The types are those
+    /// of the straight-line code before the jump.
     fn frames_after_jumps<'a>(
         &mut self,
-        method: &Method<'_, 'a>,
+        method: &MethodBody<'_, 'a>,
         expanded: &[ExpandedFrame<'a>],
         writer: &mut ProbeWriter,
     ) -> Result<(), Refusal> {
@@ -119,9 +127,9 @@ impl MethodPlanner {
         let mut next = events.next();
         let mut state = method.initial()?;
         let mut reachable = true;
-        let mut bci = 0;
+        let mut bci = Bci::START;
         while let Some(event) = next {
-            if let Some(frame) = frames.next_if(|frame| usize::from(frame.bci) == bci) {
+            if let Some(frame) = frames.next_if(|frame| frame.bci == bci) {
                 state.clone_from(&frame.state);
                 reachable = true;
             }
@@ -134,23 +142,18 @@ impl MethodPlanner {
                 .step(&instruction, method)
                 .map_err(|kind| Fault { kind, bci })?;
             reachable = !instruction.opcode.ends_block();
-            let behind = bci + instruction.bytes.len();
-            if bci == usize::from(event.bci) {
-                let has_frame = frames
-                    .peek()
-                    .is_some_and(|frame| usize::from(frame.bci) == behind);
+            let behind = instruction.end();
+            if bci == event.bci {
+                let has_frame = frames.peek().is_some_and(|frame| frame.bci == behind);
                 if !has_frame {
-                    self.work
-                        .spend(KEPT * (state.locals.len() + state.stack.len()))?;
-                    for class in state.classes() {
-                        self.work.spend(class.name.len())?;
-                    }
-                    let (shared, relocation) = (&mut self.shared, &self.relocation);
-                    let at = relocation.target(Bci(behind as u16))?;
-                    self.inserted.push(at, |body| {
-                        let class = |class| class_index(class, shared, writer);
-                        frames::write_full_body(&state, 0, relocation, class, body)
-                    })?;
+                    insert_frame(
+                        behind,
+                        &state,
+                        &mut self.work,
+                        &self.relocation,
+                        &mut self.inserted,
+                        |class| class_index(class, &mut self.shared, writer),
+                    )?;
                 }
                 next = events.next();
             }
@@ -159,8 +162,8 @@ impl MethodPlanner {
         Ok(())
     }
 
-    /// The frames of the added handlers: no locals, or only the uninitialised
-    /// `this`; on the stack the exception.
+    /// Inserts the frames of the added handlers. Their locals are empty, or hold
+    /// only the uninitialised `this`; their stack holds the exception.
     fn frames_of_handlers(&mut self, writer: &mut ProbeWriter) -> Result<(), Refusal> {
         if self.blocks.is_empty() {
             return Ok(());
@@ -170,12 +173,12 @@ impl MethodPlanner {
             None => writer.pool.class(b"java/lang/Throwable")?,
         };
         self.shared.indexes.throwable = Some(throwable);
-        for &(label, at) in &self.blocks {
-            if let Label::Uninitialised(local) = label {
-                self.work.spend(KEPT * usize::from(local))?;
+        for block in &self.blocks {
+            if let Label::Uninitialised(local) = block.label {
+                self.work.spend(STORED_TYPE * usize::from(local))?;
             }
-            self.inserted.push(at, |body| {
-                match label {
+            self.inserted.push(block.start, |body| {
+                match block.label {
                     Label::Uninitialised(local) => {
                         let count = local
                             .checked_add(1)
@@ -195,17 +198,38 @@ impl MethodPlanner {
     }
 }
 
+/// Inserts a frame with the types of `state` at the old offset `bci`, if the work
+/// budget allows that.
+fn insert_frame<'a>(
+    bci: Bci,
+    state: &TypeState<'a>,
+    work: &mut WorkBudget,
+    relocation: &Relocation,
+    inserted: &mut InsertedFrames,
+    class: impl FnMut(ClassRef<'a>) -> Result<CpIndex, Refusal>,
+) -> Result<(), Refusal> {
+    work.spend(STORED_TYPE * (state.locals.len() + state.stack.len()))?;
+    for class in state.classes() {
+        work.spend(class.name.len())?;
+    }
+    let at = relocation.target(bci)?;
+    inserted.push(at, |body| {
+        frames::write_full_body(state, 0, relocation, class, body)
+    })
+}
+
 fn class_index(
     class: ClassRef<'_>,
-    shared: &mut Shared,
+    shared: &mut SharedConstants,
     writer: &mut ProbeWriter,
-) -> Result<u16, Refusal> {
+) -> Result<CpIndex, Refusal> {
     Ok(shared.classes.index(class, &mut writer.pool)?)
 }
 
-/// Whether the 16-bit jump at `bci` also goes on behind it.
-fn falls_through(code: &[u8], bci: u16) -> bool {
-    let opcode = code.get(usize::from(bci)).copied();
+/// Returns whether control may go on behind the 16-bit jump at `bci`: it is a
+/// conditional one.
+fn falls_through(code: &[u8], bci: Bci) -> bool {
+    let opcode = code.get(bci.index()).copied();
     opcode
         .and_then(Opcode::from_byte)
         .is_some_and(|opcode| opcode.inverted().is_some())

@@ -2,33 +2,33 @@
 
 use crate::class::Member;
 use crate::code::Code;
+use crate::code::bci::Bci;
 use crate::code::instructions::Instruction;
 use crate::code::layout::Sites;
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
-use crate::method::Context;
+use crate::method::planner::Context;
 use crate::opcode::Opcode;
 use crate::outcome::{Fault, Reason, Refusal};
 use crate::selector::{Allocation, Probes, Site};
 
-/// Writes the probes of allocating instructions as they are met.
+/// Writes the probes of allocating instructions while the method is laid out.
 pub(super) struct SiteWriter<'x, 'y, 'c, 'a> {
     pub(super) member: &'x Member<'c, 'a>,
     pub(super) code: &'x Code<'a>,
     pub(super) probes: Probes,
     pub(super) context: &'x mut Context<'y>,
-    /// Locals needed past the method's own.
+    /// The number of local variables that probes need behind the method's own.
     pub(super) extra_locals: u16,
 }
 
 impl<'a> SiteWriter<'_, '_, '_, 'a> {
-    fn site(&mut self, bci: u16, allocation: Allocation<'a>) -> u32 {
+    fn site(&mut self, bci: Bci, allocation: Allocation<'a>) -> u32 {
         let site = Site { bci, allocation };
         self.context.selector.site(self.member, &site)
     }
 
-    fn instruction(&self, bci: u16) -> Result<Instruction<'a>, Fault> {
-        let bci = usize::from(bci);
+    fn instruction(&self, bci: Bci) -> Result<Instruction<'a>, Fault> {
         Instruction::at(self.code.bytecode, bci).map_err(|kind| Fault { kind, bci })
     }
 
@@ -39,7 +39,7 @@ impl<'a> SiteWriter<'_, '_, '_, 'a> {
 }
 
 impl Sites for SiteWriter<'_, '_, '_, '_> {
-    fn new_object(&mut self, bci: u16) -> Result<Snippet, Refusal> {
+    fn new_object(&mut self, bci: Bci) -> Result<Snippet, Refusal> {
         if !self.probes.allocations {
             return Ok(Snippet::default());
         }
@@ -50,7 +50,7 @@ impl Sites for SiteWriter<'_, '_, '_, '_> {
         Ok(self.context.writer.object_allocated(site, options)?)
     }
 
-    fn new_array(&mut self, bci: u16) -> Result<(Snippet, Snippet), Refusal> {
+    fn new_array(&mut self, bci: Bci) -> Result<(Snippet, Snippet), Refusal> {
         let instruction = self.instruction(bci)?;
         let mut before = Snippet::default();
         let mut site = None;
@@ -67,15 +67,10 @@ impl Sites for SiteWriter<'_, '_, '_, '_> {
             site = Some(self.site(bci, allocation));
             if dimensions > 1 {
                 self.extra_locals = self.extra_locals.max(u16::from(dimensions));
-                if self
-                    .code
-                    .max_locals
-                    .checked_add(self.extra_locals)
-                    .is_none()
-                {
+                let first_local = self.code.max_locals;
+                if first_local.checked_add(self.extra_locals).is_none() {
                     return Err(Reason::TooManyLocals.into());
                 }
-                let first_local = self.code.max_locals;
                 before = self.context.writer.keep_lengths(dimensions, first_local);
             } else {
                 before = self.context.writer.keep_length();

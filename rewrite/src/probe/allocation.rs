@@ -1,17 +1,18 @@
-//! Probes that count allocations at their site without touching the object,
-//! so that escape analysis still removes it.
+//! Probes that count allocations at their site. They do not touch the object, so
+//! that escape analysis can still remove it.
 //!
-//! They run behind the instruction: an allocation that throws is none. Array
-//! lengths are copied before it, since the array forgets all but the first.
+//! They run behind the instruction, so an allocation that throws is not counted.
+//! The lengths of an array are copied before the instruction, which consumes
+//! them.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
 use crate::opcode::Opcode;
 use crate::options::Options;
-use crate::probe::{Call, ProbeWriter};
+use crate::probe::writer::{Call, ProbeWriter};
 
 impl ProbeWriter {
-    /// Behind `new`: `push site; alloc`.
+    /// The probe behind `new`: `push site; alloc`.
     pub(crate) fn object_allocated(
         &mut self,
         site: u32,
@@ -24,15 +25,15 @@ impl ProbeWriter {
         Ok(self.finish(start))
     }
 
-    /// Before the creation of a one-dimensional array: keeps a copy of the
-    /// length under the one that the instruction takes.
+    /// The probe before the creation of a one-dimensional array: leaves a copy of
+    /// the length below the one that the instruction consumes.
     pub(crate) fn keep_length(&mut self) -> Snippet {
         let start = self.position();
         self.op(Opcode::Dup);
         self.finish(start)
     }
 
-    /// Behind it: `swap; push site; allocArray`.
+    /// The probe behind it: `swap; push site; allocArray`.
     pub(crate) fn array_allocated(&mut self, site: u32, options: &Options) -> Result<(), PoolFull> {
         self.needs_stack(2);
         self.op(Opcode::Swap);
@@ -40,8 +41,8 @@ impl ProbeWriter {
         self.call(Call::AllocArray, options)
     }
 
-    /// Before the creation of an array of several dimensions: keeps the
-    /// lengths in the locals from `first_local` on.
+    /// The probe before the creation of an array of several dimensions: stores the
+    /// lengths in the local variables from `first_local` on.
     pub(crate) fn keep_lengths(&mut self, dimensions: u8, first_local: u16) -> Snippet {
         let start = self.position();
         let locals = || (0..u16::from(dimensions)).map(|i| first_local + i);
@@ -54,8 +55,8 @@ impl ProbeWriter {
         self.finish(start)
     }
 
-    /// Behind it: `iload length; push dimension; push site; allocDimension`
-    /// for each dimension.
+    /// The probe behind it: `iload length; push dimension; push site;
+    /// allocDimension` for each dimension, from the outermost on.
     pub(crate) fn dimensions_allocated(
         &mut self,
         dimensions: u8,
@@ -64,13 +65,14 @@ impl ProbeWriter {
         options: &Options,
     ) -> Result<(), PoolFull> {
         self.needs_stack(3);
+        // Written once and copied, so that all share one constant.
         let start = self.snippets.len();
         self.push_int(site as i32)?;
-        let site: Vec<u8> = self.snippets.drain(start..).collect();
+        let push_site: Vec<u8> = self.snippets.drain(start..).collect();
         for dimension in 0..u16::from(dimensions) {
             self.int_local(Opcode::Iload, first_local + dimension);
             self.push_int(i32::from(dimension))?;
-            self.snippets.extend_from_slice(&site);
+            self.snippets.extend_from_slice(&push_site);
             self.call(Call::AllocDimension, options)?;
         }
         Ok(())

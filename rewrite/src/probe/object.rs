@@ -1,16 +1,16 @@
-//! Probes that pass the object itself, for tools that tag every object: in
-//! `Object.<init>`, which every constructor comes to, and behind every
+//! Probes that pass the object itself, for tools that tag every object. They are
+//! in `Object.<init>`, which every constructor reaches, and behind every
 //! instruction that makes an array.
 
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
 use crate::opcode::Opcode;
 use crate::options::Options;
-use crate::probe::{Call, ProbeWriter};
+use crate::probe::writer::{Call, ProbeWriter};
 
 impl ProbeWriter {
-    /// At the beginning of `Object.<init>`: a copy of `entry`, then
-    /// `aload_0; init`.
+    /// The probe at the beginning of `Object.<init>`: a copy of the probe `entry`,
+    /// then `aload_0; init`.
     pub(crate) fn object_initialised(
         &mut self,
         entry: Snippet,
@@ -18,14 +18,15 @@ impl ProbeWriter {
     ) -> Result<Snippet, PoolFull> {
         self.needs_stack(1);
         let start = self.position();
-        let entry = entry.start as usize..(entry.start + u32::from(entry.len)) as usize;
-        self.snippets.extend_from_within(entry);
+        let entry_end = entry.start + u32::from(entry.len);
+        self.snippets
+            .extend_from_within(entry.start as usize..entry_end as usize);
         self.op(Opcode::Aload0);
         self.call(Call::Init, options)?;
         Ok(self.finish(start))
     }
 
-    /// Behind the creation of an array: `dup; newArray`.
+    /// The probe behind the creation of an array: `dup; newArray`.
     pub(crate) fn array_made(&mut self, options: &Options) -> Result<(), PoolFull> {
         self.needs_stack(1);
         self.op(Opcode::Dup);

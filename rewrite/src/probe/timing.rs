@@ -3,23 +3,25 @@
 use crate::code::relocation::Snippet;
 use crate::constant_pool::PoolFull;
 use crate::options::{CallShape, Options};
-use crate::probe::{Call, ProbeWriter};
+use crate::probe::writer::{Call, ProbeWriter};
 
-/// How many slots the arguments of the probe at a method's end take.
-pub(crate) fn argument_slots(options: &Options, ends: Ends) -> u16 {
-    match (options.call_shape, ends) {
-        (CallShape::Id, Ends::Exits) => 1,
+/// The number of operand-stack slots that the arguments of the probe at a
+/// method's end take.
+pub(crate) fn argument_slots(options: &Options, end: EndProbes) -> u16 {
+    match (options.call_shape, end) {
+        (CallShape::Id, EndProbes::Exit) => 1,
         (CallShape::Id, _) | (CallShape::ClassAndMethod { .. }, _) => 2,
     }
 }
 
-/// What tells that a method ends.
+/// The probes that report the end of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ends {
-    /// `exit`, however it ends.
-    Exits,
-    /// In a constructor of this key: `ended` where an exception leaves it, and where
-    /// it returns too if it `constructs`: calls another one, which may throw.
+pub(crate) enum EndProbes {
+    /// `exit`, whether the method returns or throws.
+    Exit,
+    /// In a constructor with this key: `ended` where an exception leaves it. A
+    /// constructor that `constructs`, which is to call another constructor that
+    /// may throw, also has `ended` where it returns; any other has `exit`.
     Constructor { key: i16, constructs: bool },
 }
 
@@ -28,9 +30,9 @@ pub(crate) enum Ends {
 pub(crate) struct TimingProbes {
     pub(crate) entry: Snippet,
     pub(crate) exit: Snippet,
-    /// Where an exception leaves the method.
+    /// In the added handlers, where an exception leaves the method.
     pub(crate) thrown: Snippet,
-    /// Only where the method has handlers: else it would cost constants.
+    /// `None` if the method has no handlers: the probe would cost constants.
     pub(crate) caught: Option<Snippet>,
 }
 
@@ -40,11 +42,11 @@ impl ProbeWriter {
     pub(crate) fn timing(
         &mut self,
         id: u32,
-        ends: Ends,
+        end: EndProbes,
         has_handlers: bool,
         options: &Options,
     ) -> Result<TimingProbes, PoolFull> {
-        self.needs_stack(argument_slots(options, ends));
+        self.needs_stack(argument_slots(options, end));
         let start = self.position();
         if let CallShape::ClassAndMethod { class } = options.call_shape {
             self.push_class_number(class)?;
@@ -62,32 +64,35 @@ impl ProbeWriter {
             self.call(call, options)?;
             Ok::<_, PoolFull>(self.finish(start))
         };
-        let (exit, thrown) = match ends {
-            Ends::Exits => {
+        let (exit, thrown) = match end {
+            EndProbes::Exit => {
                 let exit = repeat(Call::Exit, None)?;
                 (exit, exit)
             }
-            Ends::Constructor { key, constructs } => {
-                let exit = match constructs {
-                    true => repeat(Call::Ended, Some(0))?,
-                    false => repeat(Call::Exit, None)?,
+            EndProbes::Constructor { key, constructs } => {
+                let exit = if constructs {
+                    repeat(Call::Ended, Some(0))?
+                } else {
+                    repeat(Call::Exit, None)?
                 };
                 (exit, repeat(Call::Ended, Some(key))?)
             }
+        };
+        let caught = if has_handlers {
+            Some(repeat(Call::Caught, None)?)
+        } else {
+            None
         };
         Ok(TimingProbes {
             entry,
             exit,
             thrown,
-            caught: match has_handlers {
-                true => Some(repeat(Call::Caught, None)?),
-                false => None,
-            },
+            caught,
         })
     }
 
-    /// Before the constructor `id` calls another one: `push id; push own; push
-    /// other; construct`.
+    /// The probe before the constructor `id` calls another one: `push id; push
+    /// own; push other; construct`. `own` and `other` are the constructors' keys.
     pub(crate) fn construct(
         &mut self,
         id: u32,
@@ -104,7 +109,7 @@ impl ProbeWriter {
         Ok(self.finish(start))
     }
 
-    /// Behind that call: `push id; constructed`.
+    /// The probe behind that call: `push id; constructed`.
     pub(crate) fn constructed(&mut self, id: u32, options: &Options) -> Result<Snippet, PoolFull> {
         self.needs_stack(1);
         let start = self.position();

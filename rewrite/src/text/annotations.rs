@@ -3,11 +3,13 @@
 
 use std::fmt::Write;
 
+use crate::code::bci::Bci;
 use crate::constant_pool::Constant;
+use crate::cp_index::CpIndex;
 use crate::error::ErrorKind;
+use crate::modified_utf8::quoted;
 use crate::reader::Reader;
-use crate::text::names::quoted;
-use crate::text::pool::resolved;
+use crate::text::constants::resolved;
 use crate::text::printer::{Printer, Stop};
 
 /// Nesting that no compiler reaches; a bound on the stack.
@@ -91,7 +93,8 @@ impl Printer<'_, '_> {
             0x17 => write!(self, " {}", reader.u2()?)?,
             0x40 | 0x41 => {
                 for i in 0..reader.u2()? {
-                    let (start, length, local) = (reader.u2()?, reader.u2()?, reader.u2()?);
+                    let (start, length) = (Bci(reader.u2()?), reader.u2()?);
+                    let local = reader.u2()?;
                     self.write_str(if i == 0 { " " } else { ", " })?;
                     self.range(start, u32::from(start) + u32::from(length))?;
                     write!(self, " local {local}")?;
@@ -126,7 +129,7 @@ impl Printer<'_, '_> {
     }
 
     fn annotation(&mut self, reader: &mut Reader<'_>, depth: u32) -> Result<(), Stop> {
-        write!(self, "@{}", resolved(self.pool(), reader.u2()?))?;
+        write!(self, "@{}", resolved(self.pool(), reader.cp_index()?))?;
         let pairs = reader.u2()?;
         if pairs == 0 {
             return Ok(());
@@ -134,7 +137,11 @@ impl Printer<'_, '_> {
         self.write_char('(')?;
         for i in 0..pairs {
             let comma = if i == 0 { "" } else { ", " };
-            write!(self, "{comma}{} = ", resolved(self.pool(), reader.u2()?))?;
+            write!(
+                self,
+                "{comma}{} = ",
+                resolved(self.pool(), reader.cp_index()?)
+            )?;
             self.element_value(reader, depth + 1)?;
         }
         self.write_char(')')?;
@@ -153,24 +160,24 @@ impl Printer<'_, '_> {
         let at = reader.clone();
         match reader.u1()? {
             tag @ (b'B' | b'C' | b'D' | b'F' | b'I' | b'J' | b'S' | b'Z') => {
-                self.number(tag, reader.u2()?)?;
+                self.number(tag, reader.cp_index()?)?;
             }
             b's' => {
-                let index = reader.u2()?;
+                let index = reader.cp_index()?;
                 match self.pool().utf8(index) {
                     Ok(text) => write!(self, "{}", quoted(text))?,
                     Err(_) => write!(self, "{}", resolved(self.pool(), index))?,
                 }
             }
             b'e' => {
-                let (type_name, constant) = (reader.u2()?, reader.u2()?);
+                let (type_name, constant) = (reader.cp_index()?, reader.cp_index()?);
                 let (type_name, constant) = (
                     resolved(self.pool(), type_name),
                     resolved(self.pool(), constant),
                 );
                 write!(self, "{type_name}.{constant}")?;
             }
-            b'c' => write!(self, "class {}", resolved(self.pool(), reader.u2()?))?,
+            b'c' => write!(self, "class {}", resolved(self.pool(), reader.cp_index()?))?,
             b'@' => self.annotation(reader, depth)?,
             b'[' => {
                 self.write_char('{')?;
@@ -187,7 +194,7 @@ impl Printer<'_, '_> {
 
     /// A `const_value_index` of a primitive type: behind the type's letter,
     /// unless the value shows it.
-    fn number(&mut self, tag: u8, index: u16) -> Result<(), Stop> {
+    fn number(&mut self, tag: u8, index: CpIndex) -> Result<(), Stop> {
         match (tag, self.pool().get(index)) {
             (b'Z', Ok(Constant::Integer(0))) => self.write_str("false")?,
             (b'Z', Ok(Constant::Integer(1))) => self.write_str("true")?,

@@ -5,43 +5,39 @@ use std::fmt::{self, Write};
 
 use crate::class::{Attribute, Attributes};
 use crate::error::Place;
+use crate::modified_utf8::short;
 use crate::reader::Reader;
-use crate::text::names::{Flags, short};
+use crate::text::flags::Flags;
 use crate::text::printer::{Printer, Stop};
 
-/// What an attribute belongs to; its name means nothing elsewhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
-    /// The class, a field, a method.
-    Declaration,
-    /// A component of a record, which has no `Record` of its own.
-    RecordComponent,
-    /// The code of a method.
-    Code,
-}
+/// Prints the content of the attribute of this name, after the name itself.
+/// Returns false for an attribute that it does not know: a name means nothing
+/// in a structure other than its own.
+pub(super) type PrintContent<'x, 'a> =
+    fn(&mut Printer<'x, 'a>, &[u8], Reader<'a>) -> Result<bool, Stop>;
 
-impl<'a> Printer<'_, 'a> {
-    /// Attributes in file order.
+impl<'x, 'a> Printer<'x, 'a> {
+    /// The attributes, in file order.
     pub(super) fn attributes(
         &mut self,
         attributes: Attributes<'a>,
-        owner: Owner,
+        content: PrintContent<'x, 'a>,
         place: Place,
     ) -> fmt::Result {
         for attribute in attributes {
             match attribute {
-                Ok(attribute) => self.attribute(&attribute, owner, place)?,
+                Ok(attribute) => self.attribute(&attribute, content, place)?,
                 Err(error) => self.error(&error)?,
             }
         }
         Ok(())
     }
 
-    /// One attribute; one that nobody here knows as bytes.
+    /// One attribute. An unknown one is shown as bytes.
     pub(super) fn attribute(
         &mut self,
         attribute: &Attribute<'a>,
-        owner: Owner,
+        content: PrintContent<'x, 'a>,
         place: Place,
     ) -> fmt::Result {
         let mut known = false;
@@ -50,11 +46,7 @@ impl<'a> Printer<'_, 'a> {
                 write!(self, "{}", short(name))?;
                 self.readable(|printer| {
                     known = true;
-                    let reader = attribute.reader(place);
-                    known = match owner {
-                        Owner::Code => printer.code_attribute(name, reader)?,
-                        _ => printer.declaration_attribute(name, owner, reader)?,
-                    };
+                    known = content(printer, name, attribute.reader(place))?;
                     Ok(())
                 })?;
             }
@@ -67,33 +59,40 @@ impl<'a> Printer<'_, 'a> {
         Ok(())
     }
 
-    /// The content of an attribute of a class, field, method or record
-    /// component, its name already written; false for an unknown one.
-    fn declaration_attribute(
+    /// The content of an attribute of a record component, which has no
+    /// `Record` of its own; see [`PrintContent`].
+    fn component_attribute(&mut self, name: &[u8], reader: Reader<'a>) -> Result<bool, Stop> {
+        if name == b"Record" {
+            return Ok(false);
+        }
+        self.declaration_attribute(name, reader)
+    }
+
+    /// The content of an attribute of a class, field or method; see
+    /// [`PrintContent`].
+    pub(super) fn declaration_attribute(
         &mut self,
         name: &[u8],
-        owner: Owner,
-        mut reader: Reader<'a>,
+        mut content: Reader<'a>,
     ) -> Result<bool, Stop> {
-        let reader = &mut reader;
+        let reader = &mut content;
         match name {
             b"Synthetic" | b"Deprecated" => self.end()?,
             b"SourceFile" | b"Signature" | b"ConstantValue" | b"NestHost" | b"ModuleMainClass" => {
                 self.write_char(' ')?;
-                self.constant(reader.u2()?)?;
+                self.constant(reader.cp_index()?)?;
                 self.end()?;
             }
             b"Exceptions" | b"NestMembers" | b"PermittedSubclasses" | b"ModulePackages" => {
-                self.list(
-                    reader,
-                    |printer, reader| Ok(printer.constant(reader.u2()?)?),
-                )?;
+                self.list(reader, |printer, reader| {
+                    Ok(printer.constant(reader.cp_index()?)?)
+                })?;
             }
             b"EnclosingMethod" => {
                 self.write_str(" class ")?;
-                self.constant(reader.u2()?)?;
+                self.constant(reader.cp_index()?)?;
                 self.write_str(" method ")?;
-                self.constant(reader.u2()?)?;
+                self.constant(reader.cp_index()?)?;
                 self.end()?;
             }
             b"InnerClasses" => self.list(reader, Self::inner_class)?,
@@ -103,7 +102,7 @@ impl<'a> Printer<'_, 'a> {
                 let text = reader.take(reader.left())?;
                 self.line(format_args!(" {}", short(text)))?;
             }
-            b"Record" if owner == Owner::Declaration => self.record(reader)?,
+            b"Record" => self.record(reader)?,
             b"Module" => self.module(reader)?,
             b"AnnotationDefault" => {
                 self.write_char(' ')?;
@@ -128,7 +127,7 @@ impl<'a> Printer<'_, 'a> {
         Ok(true)
     }
 
-    /// A count and so many values, one a line.
+    /// A count and that many values, one a line.
     fn list(
         &mut self,
         reader: &mut Reader<'a>,
@@ -144,11 +143,11 @@ impl<'a> Printer<'_, 'a> {
     }
 
     fn inner_class(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
-        self.constant(reader.u2()?)?;
+        self.constant(reader.cp_index()?)?;
         self.write_str(" outer ")?;
-        self.constant(reader.u2()?)?;
+        self.constant(reader.cp_index()?)?;
         self.write_str(" name ")?;
-        self.constant(reader.u2()?)?;
+        self.constant(reader.cp_index()?)?;
         write!(
             self,
             " flags {}",
@@ -162,10 +161,10 @@ impl<'a> Printer<'_, 'a> {
         self.line(format_args!(" ({count})"))?;
         for i in 0..count {
             write!(self, "{i}: ")?;
-            self.constant(reader.u2()?)?;
+            self.constant(reader.cp_index()?)?;
             self.end()?;
             for _ in 0..reader.u2()? {
-                let argument = reader.u2()?;
+                let argument = reader.cp_index()?;
                 self.indented(|printer| {
                     printer.operand(argument)?;
                     printer.end()
@@ -179,7 +178,7 @@ impl<'a> Printer<'_, 'a> {
         let count = reader.u1()?;
         self.line(format_args!(" ({count})"))?;
         for _ in 0..count {
-            self.constant(reader.u2()?)?;
+            self.constant(reader.cp_index()?)?;
             write!(self, " flags {}", Flags::new(reader.u2()?, Flags::MANDATED))?;
             self.end()?;
         }
@@ -190,13 +189,13 @@ impl<'a> Printer<'_, 'a> {
         let count = reader.u2()?;
         self.line(format_args!(" ({count})"))?;
         for _ in 0..count {
-            self.constant(reader.u2()?)?;
+            self.constant(reader.cp_index()?)?;
             self.write_char(' ')?;
-            self.constant(reader.u2()?)?;
+            self.constant(reader.cp_index()?)?;
             self.end()?;
             for _ in 0..reader.u2()? {
                 let offset = reader.offset();
-                let name_index = reader.u2()?;
+                let name_index = reader.cp_index()?;
                 let len = reader.u4()? as usize;
                 let attribute = Attribute {
                     name_index,
@@ -205,7 +204,7 @@ impl<'a> Printer<'_, 'a> {
                 };
                 let place = Place::In("Record");
                 self.indented(|printer| {
-                    printer.attribute(&attribute, Owner::RecordComponent, place)
+                    printer.attribute(&attribute, Self::component_attribute, place)
                 })?;
             }
         }
@@ -215,19 +214,19 @@ impl<'a> Printer<'_, 'a> {
     /// A `Module` (JVMS §4.7.25).
     fn module(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
         self.write_char(' ')?;
-        self.constant(reader.u2()?)?;
+        self.constant(reader.cp_index()?)?;
         write!(self, " flags {}", Flags::new(reader.u2()?, Flags::MANDATED))?;
         self.version(reader)?;
         for _ in 0..reader.u2()? {
             self.write_str("requires ")?;
-            self.constant(reader.u2()?)?;
+            self.constant(reader.cp_index()?)?;
             write!(self, " flags {}", Flags::new(reader.u2()?, Flags::REQUIRES))?;
             self.version(reader)?;
         }
         for word in ["exports", "opens"] {
             for _ in 0..reader.u2()? {
                 write!(self, "{word} ")?;
-                self.constant(reader.u2()?)?;
+                self.constant(reader.cp_index()?)?;
                 write!(self, " flags {}", Flags::new(reader.u2()?, Flags::MANDATED))?;
                 self.end()?;
                 self.indented(|printer| printer.module_names("to", reader))?;
@@ -236,7 +235,7 @@ impl<'a> Printer<'_, 'a> {
         self.module_names("uses", reader)?;
         for _ in 0..reader.u2()? {
             self.write_str("provides ")?;
-            self.constant(reader.u2()?)?;
+            self.constant(reader.cp_index()?)?;
             self.end()?;
             self.indented(|printer| printer.module_names("with", reader))?;
         }
@@ -244,8 +243,8 @@ impl<'a> Printer<'_, 'a> {
     }
 
     fn version(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
-        let version = reader.u2()?;
-        if version != 0 {
+        let version = reader.cp_index()?;
+        if !version.is_none() {
             self.write_str(" version ")?;
             self.constant(version)?;
         }
@@ -256,7 +255,7 @@ impl<'a> Printer<'_, 'a> {
     fn module_names(&mut self, word: &str, reader: &mut Reader<'_>) -> Result<(), Stop> {
         for _ in 0..reader.u2()? {
             write!(self, "{word} ")?;
-            self.constant(reader.u2()?)?;
+            self.constant(reader.cp_index()?)?;
             self.end()?;
         }
         Ok(())

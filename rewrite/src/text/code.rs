@@ -6,12 +6,11 @@ use crate::class::Member;
 use crate::code::frames::{FrameFormat, Frames, form};
 use crate::code::instructions::Instruction;
 use crate::code::types::VerificationType as V;
-use crate::code::{Code, line_table, local_table};
+use crate::code::{Bci, Code, line_table, local_table};
 use crate::error::Place;
+use crate::modified_utf8::short;
 use crate::opcode::Operands;
 use crate::reader::Reader;
-use crate::text::attributes::Owner;
-use crate::text::names::short;
 use crate::text::printer::{Indexes, Printer, Stop};
 
 /// The element type of a `newarray` (JVMS table 6.5.newarray-A).
@@ -62,7 +61,7 @@ impl<'a> Printer<'_, 'a> {
             printer.end()?;
             printer.instructions(&code)?;
             printer.exception_table(&code)?;
-            printer.attributes(code.attributes(), Owner::Code, place)?;
+            printer.attributes(code.attributes(), Self::code_attribute, place)?;
             let mut attributes = code.attributes();
             attributes.by_ref().for_each(drop);
             attributes.finish()?;
@@ -71,16 +70,16 @@ impl<'a> Printer<'_, 'a> {
     }
 
     fn instructions(&mut self, code: &Code<'a>) -> fmt::Result {
-        let mut end = 0;
+        let mut end = Bci::START;
         for instruction in code.instructions() {
             match instruction {
                 Ok(instruction) => {
                     self.one_instruction(&instruction)?;
-                    end = instruction.bci + instruction.bytes.len();
+                    end = instruction.end();
                 }
                 Err(kind) => {
                     self.error(&code.error(kind, end))?;
-                    self.hex(code.bytecode.get(end..).unwrap_or_default())?;
+                    self.hex(code.bytecode.get(end.index()..).unwrap_or_default())?;
                 }
             }
         }
@@ -155,12 +154,12 @@ impl<'a> Printer<'_, 'a> {
         }
         let padding = instruction
             .bytes
-            .get(1..switch.operands_at - instruction.bci);
+            .get(1..switch.operands_at - instruction.bci.index());
         if padding.is_some_and(|padding| padding.iter().any(|&byte| byte != 0)) {
             self.write_str("  // padding not zero")?;
         }
         self.end()?;
-        let from = instruction.bci as i64;
+        let from = i64::from(instruction.bci);
         self.indented(|printer| {
             for (key, offset) in switch.cases() {
                 write!(printer, "{key:>10}: ")?;
@@ -184,12 +183,11 @@ impl<'a> Printer<'_, 'a> {
                 printer.range(entry.start_pc, u32::from(entry.end_pc))?;
                 printer.write_str(" handler ")?;
                 printer.offset(i64::from(entry.handler_pc))?;
-                match entry.catch_type {
-                    0 => printer.write_str(" any")?,
-                    catch_type => {
-                        printer.write_char(' ')?;
-                        printer.constant(catch_type)?;
-                    }
+                if entry.catch_type.is_none() {
+                    printer.write_str(" any")?;
+                } else {
+                    printer.write_char(' ')?;
+                    printer.constant(entry.catch_type)?;
                 }
                 printer.end()?;
             }
@@ -197,13 +195,9 @@ impl<'a> Printer<'_, 'a> {
         })
     }
 
-    /// The content of an attribute of code, its name already written; false
-    /// for an unknown one.
-    pub(super) fn code_attribute(
-        &mut self,
-        name: &[u8],
-        mut reader: Reader<'a>,
-    ) -> Result<bool, Stop> {
+    /// The content of an attribute of code, after its name. Returns false for
+    /// an unknown one.
+    fn code_attribute(&mut self, name: &[u8], mut reader: Reader<'a>) -> Result<bool, Stop> {
         match name {
             b"LineNumberTable" => {
                 self.end()?;

@@ -4,9 +4,12 @@ use std::fmt::{self, Write};
 use std::ops::Range;
 
 use crate::class::ClassFile;
+use crate::code::bci::Bci;
 use crate::constant_pool::ConstantPool;
+use crate::cp_index::CpIndex;
 use crate::error::Error;
-use crate::text::pool;
+use crate::modified_utf8::fnv_1a;
+use crate::text::constants;
 
 /// One line of a class's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +23,7 @@ pub struct Line {
     /// none.
     pub code: usize,
     /// The offset of the instruction that the line shows.
-    pub instruction: Option<usize>,
+    pub instruction: Option<Bci>,
 }
 
 /// Whether constant-pool indexes are printed.
@@ -150,7 +153,7 @@ impl<'x, 'a> Printer<'x, 'a> {
     }
 
     /// Says that the line shows the instruction at `bci`, and begins with it.
-    pub(super) fn instruction(&mut self, bci: usize) -> fmt::Result {
+    pub(super) fn instruction(&mut self, bci: Bci) -> fmt::Result {
         self.line.instruction = Some(bci);
         let text = bci.to_string();
         write!(
@@ -159,7 +162,7 @@ impl<'x, 'a> Printer<'x, 'a> {
             "",
             width = 5usize.saturating_sub(text.len())
         )?;
-        self.offset(bci as i64)
+        self.offset(i64::from(bci))
     }
 
     /// A bytecode offset.
@@ -174,32 +177,32 @@ impl<'x, 'a> Printer<'x, 'a> {
     }
 
     /// `start..end`, both bytecode offsets, the second exclusive.
-    pub(super) fn range(&mut self, start: u16, end: u32) -> fmt::Result {
+    pub(super) fn range(&mut self, start: Bci, end: u32) -> fmt::Result {
         self.offset(i64::from(start))?;
         self.write_str("..")?;
         self.offset(i64::from(end))
     }
 
     /// The constant at `index` and what it stands for.
-    pub(super) fn constant(&mut self, index: u16) -> fmt::Result {
+    pub(super) fn constant(&mut self, index: CpIndex) -> fmt::Result {
         if self.indexes == Indexes::Shown {
             write!(self, "#{index} ")?;
         }
-        match index {
-            0 => self.write_str("none"),
-            _ => write!(self, "{}", pool::resolved(self.pool(), index)),
+        if index.is_none() {
+            return self.write_str("none");
         }
+        write!(self, "{}", constants::resolved(self.pool(), index))
     }
 
     /// The constant at `index`, its tag and what it stands for as a comment.
-    pub(super) fn operand(&mut self, index: u16) -> fmt::Result {
+    pub(super) fn operand(&mut self, index: CpIndex) -> fmt::Result {
         if self.indexes == Indexes::Shown {
             write!(self, "#{index}  // ")?;
         }
         if let Ok(constant) = self.pool().get(index) {
-            write!(self, "{} ", pool::tag_name(&constant))?;
+            write!(self, "{} ", constants::tag_name(&constant))?;
         }
-        write!(self, "{}", pool::resolved(self.pool(), index))
+        write!(self, "{}", constants::resolved(self.pool(), index))
     }
 
     /// Bytes that nobody here can read: the first of them, and a hash that
@@ -217,7 +220,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         match rest.len() {
             0 => Ok(()),
             more => {
-                let hash = super::fnv_1a(bytes);
+                let hash = fnv_1a(bytes);
                 self.line(format_args!("… {more} more, FNV-1a of all {hash:016x}"))
             }
         }

@@ -1,6 +1,7 @@
 //! The text of a class with one of everything, and of broken ones.
 
 use super::*;
+use crate::Bci;
 
 /// Appends big-endian values: `bytes!(out, u2: 1, raw: b"Code")`.
 macro_rules! bytes {
@@ -281,7 +282,9 @@ fn comparable_text_has_no_indexes() {
     let lines = class.unwrap_or_default();
     assert!(!lines.is_empty());
     assert!(!lines.iter().any(|line| line.text.contains('#')));
-    let jump = lines.iter().find(|line| line.instruction == Some(0));
+    let jump = lines
+        .iter()
+        .find(|line| line.instruction == Some(Bci::START));
     let jump = jump.map(|line| (&*line.text, line.code, line.offsets.len()));
     assert_eq!(jump, Some(("          0: goto 3", 1, 2)));
 }

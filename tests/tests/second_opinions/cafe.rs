@@ -18,7 +18,7 @@ use loadhook_rewrite::code::types::VerificationType as Ours;
 use loadhook_rewrite::code::{Code, line_table, local_table};
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::opcode::Opcode;
-use loadhook_rewrite::{ClassFile, Place};
+use loadhook_rewrite::{Bci, ClassFile, CpIndex, Place};
 use std::mem::{Discriminant, discriminant};
 
 use crate::names::{same, same_text};
@@ -153,24 +153,24 @@ fn attributes(
 fn pool<'a>(ours: &ConstantPool<'_>, theirs: &'a cafebabe::ClassFile<'a>) -> Result<()> {
     // They leave out what is only text.
     let mut rest = theirs.constantpool_iter();
-    let mut index = 1;
-    while index < ours.count() {
+    let mut index = CpIndex(1);
+    while index.0 < ours.count() {
         let constant = ours.get(index)?;
         if !matches!(constant, Constant::Utf8(_)) {
             let item = rest.next().context("they have fewer constants")?;
             pool_item(ours, index, &item).with_context(|| format!("#{index}"))?;
         }
-        index += 1;
+        index.0 += 1;
         if matches!(constant, Constant::Long(_) | Constant::Double(_)) {
             ensure!(ours.get(index).is_err(), "#{index} is usable");
-            index += 1;
+            index.0 += 1;
         }
     }
     ensure!(rest.next().is_none(), "they have more constants");
     Ok(())
 }
 
-fn pool_item(pool: &ConstantPool<'_>, index: u16, item: &ConstantPoolItem<'_>) -> Result<()> {
+fn pool_item(pool: &ConstantPool<'_>, index: CpIndex, item: &ConstantPoolItem<'_>) -> Result<()> {
     match (pool.get(index)?, item) {
         (_, ConstantPoolItem::LiteralConstant(theirs)) => literal(pool, index, theirs),
         (Constant::Class { name }, ConstantPoolItem::ClassInfo(theirs)) => {
@@ -208,7 +208,7 @@ fn pool_item(pool: &ConstantPool<'_>, index: u16, item: &ConstantPoolItem<'_>) -
     }
 }
 
-fn literal(pool: &ConstantPool<'_>, index: u16, theirs: &LiteralConstant<'_>) -> Result<()> {
+fn literal(pool: &ConstantPool<'_>, index: CpIndex, theirs: &LiteralConstant<'_>) -> Result<()> {
     match (pool.get(index)?, theirs) {
         (Constant::Integer(ours), LiteralConstant::Integer(theirs)) => same!("int", ours, *theirs),
         (Constant::Float(ours), LiteralConstant::Float(theirs)) => {
@@ -234,7 +234,7 @@ fn name_and_type((name, descriptor): (&[u8], &[u8]), theirs: &NameAndType<'_>) -
     same_text("descriptor", descriptor, &theirs.descriptor)
 }
 
-fn member(pool: &ConstantPool<'_>, index: u16, theirs: &MemberRef<'_>) -> Result<()> {
+fn member(pool: &ConstantPool<'_>, index: CpIndex, theirs: &MemberRef<'_>) -> Result<()> {
     let (Constant::Fieldref { class, .. }
     | Constant::Methodref { class, .. }
     | Constant::InterfaceMethodref { class, .. }) = pool.get(index)?
@@ -245,7 +245,7 @@ fn member(pool: &ConstantPool<'_>, index: u16, theirs: &MemberRef<'_>) -> Result
     name_and_type(pool.member(index)?, &theirs.name_and_type)
 }
 
-fn method_handle(pool: &ConstantPool<'_>, index: u16, theirs: &MethodHandle<'_>) -> Result<()> {
+fn method_handle(pool: &ConstantPool<'_>, index: CpIndex, theirs: &MethodHandle<'_>) -> Result<()> {
     let Constant::MethodHandle { kind, reference } = pool.get(index)? else {
         bail!("#{index} is no method handle")
     };
@@ -271,7 +271,7 @@ fn method_handle(pool: &ConstantPool<'_>, index: u16, theirs: &MethodHandle<'_>)
     name_and_type(pool.member(reference)?, &theirs.member_ref)
 }
 
-fn dynamic(pool: &ConstantPool<'_>, index: u16, theirs: &Dynamic<'_>) -> Result<()> {
+fn dynamic(pool: &ConstantPool<'_>, index: CpIndex, theirs: &Dynamic<'_>) -> Result<()> {
     let Constant::Dynamic {
         bootstrap_method, ..
     } = pool.get(index)?
@@ -282,7 +282,7 @@ fn dynamic(pool: &ConstantPool<'_>, index: u16, theirs: &Dynamic<'_>) -> Result<
     name_and_type(pool.member(index)?, &theirs.name_and_type)
 }
 
-fn call_site(pool: &ConstantPool<'_>, index: u16, theirs: &InvokeDynamic<'_>) -> Result<()> {
+fn call_site(pool: &ConstantPool<'_>, index: CpIndex, theirs: &InvokeDynamic<'_>) -> Result<()> {
     let Constant::InvokeDynamic {
         bootstrap_method, ..
     } = pool.get(index)?
@@ -293,7 +293,7 @@ fn call_site(pool: &ConstantPool<'_>, index: u16, theirs: &InvokeDynamic<'_>) ->
     name_and_type(pool.member(index)?, &theirs.name_and_type)
 }
 
-fn loadable(pool: &ConstantPool<'_>, index: u16, theirs: &Loadable<'_>) -> Result<()> {
+fn loadable(pool: &ConstantPool<'_>, index: CpIndex, theirs: &Loadable<'_>) -> Result<()> {
     match (pool.get(index)?, theirs) {
         (_, Loadable::LiteralConstant(theirs)) => literal(pool, index, theirs),
         (Constant::Class { name }, Loadable::ClassInfo(theirs)) => {
@@ -330,7 +330,7 @@ fn code<'a>(
     for (ours, theirs) in table.zip(&theirs.exception_table) {
         same!(
             "handler",
-            (ours.start_pc, ours.end_pc, ours.handler_pc),
+            (ours.start_pc.0, ours.end_pc.0, ours.handler_pc.0),
             (theirs.start_pc, theirs.end_pc, theirs.handler_pc)
         );
         match &theirs.catch_type {
@@ -339,14 +339,14 @@ fn code<'a>(
                 class.pool().class_name(ours.catch_type)?,
                 theirs,
             )?,
-            None => same!("catch type", ours.catch_type, 0),
+            None => same!("catch type", ours.catch_type, CpIndex::NONE),
         }
     }
     let opcodes = &theirs.bytecode.as_ref().context("no bytecode")?.opcodes;
     let mut count = 0;
     for (instruction, (at, theirs)) in ours.instructions().zip(opcodes) {
         let instruction = instruction.map_err(|kind| anyhow::anyhow!("{kind}"))?;
-        same!("offset", instruction.bci, *at);
+        same!("offset", instruction.bci.index(), *at);
         same_instruction(class.pool(), &instruction, theirs, known)
             .with_context(|| format!("instruction at {at}"))?;
         count += 1;
@@ -359,7 +359,7 @@ fn code<'a>(
         let reader = ours.reader(HERE);
         match &theirs.data {
             AttributeData::LineNumberTable(theirs) => {
-                let theirs = theirs.iter().map(|it| (it.start_pc, it.line_number));
+                let theirs = theirs.iter().map(|it| (Bci(it.start_pc), it.line_number));
                 ensure!(line_table::entries(reader)?.eq(theirs), "lines");
             }
             AttributeData::LocalVariableTable(theirs) => {
@@ -368,7 +368,7 @@ fn code<'a>(
                 for (ours, theirs) in ours.iter().zip(theirs) {
                     same!(
                         "local",
-                        (ours.start_pc, ours.length, ours.index),
+                        (ours.start_pc.0, ours.length, ours.index),
                         (theirs.start_pc, theirs.length, theirs.index)
                     );
                     same_text("local", class.pool().utf8(ours.name_index)?, &theirs.name)?;
@@ -385,7 +385,7 @@ fn code<'a>(
                 for (ours, theirs) in ours.iter().zip(theirs) {
                     same!(
                         "local",
-                        (ours.start_pc, ours.length, ours.index),
+                        (ours.start_pc.0, ours.length, ours.index),
                         (theirs.start_pc, theirs.length, theirs.index)
                     );
                     same_text("local", class.pool().utf8(ours.name_index)?, &theirs.name)?;
@@ -474,7 +474,7 @@ fn frame(ours: &RawFrame<'_>, theirs: &StackMapEntry<'_>, next: usize) -> Result
                 | (Ours::Null, Theirs::Null)
                 | (Ours::UninitializedThis, Theirs::UninitializedThis) => {}
                 (Ours::Uninitialized(ours), Theirs::Uninitialized { code_offset }) => {
-                    same!("new", ours, code_offset)
+                    same!("new", ours.0, *code_offset)
                 }
                 (Ours::Object(ours), Theirs::Object { class_name }) => {
                     same!("dimensions", ours.dimensions, 0);
@@ -502,7 +502,7 @@ fn type_annotation(
         (Target::LocalVariable(ours), TypeAnnotationTarget::LocalVar(theirs)) => {
             let theirs: Vec<_> = theirs
                 .iter()
-                .map(|it| (it.start_pc, it.length, it.index))
+                .map(|it| (Bci(it.start_pc), it.length, it.index))
                 .collect();
             same!("ranges", ours, &theirs);
         }
@@ -513,7 +513,7 @@ fn type_annotation(
             },
         ) => same!("handler", ours, exception_table_index),
         (Target::Offset(ours), TypeAnnotationTarget::Offset { offset }) => {
-            same!("offset", ours, offset)
+            same!("offset", ours.0, *offset)
         }
         (
             Target::TypeArgument(ours, which),
@@ -522,7 +522,11 @@ fn type_annotation(
                 type_argument_index,
             },
         ) => {
-            same!("argument", (ours, which), (offset, type_argument_index));
+            same!(
+                "argument",
+                (ours.0, *which),
+                (*offset, *type_argument_index)
+            );
         }
         (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
     }
@@ -618,7 +622,7 @@ fn same_instruction<'a>(
             same!(
                 "target",
                 ours.jump_target(),
-                Some(ours.bci as i64 + i64::from(*by))
+                Some(i64::from(ours.bci) + i64::from(*by))
             );
         }
         T::Lookupswitch(theirs) => {

@@ -5,8 +5,8 @@
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use classfile_parser::attribute_info::{code_attribute_parser, stack_map_table_attribute_parser};
-use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::constant_pool::Constant;
+use loadhook_rewrite::{ClassFile, CpIndex};
 use loadhook_testclasses::mutate::class::{Attribute, Class, Code, Constant as Raw, Info, Member};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::pairs::Runner;
@@ -249,7 +249,7 @@ pub(crate) fn has_dynamic_bootstrap_argument(class: &ClassFile<'_>) -> bool {
     (0..count).any(|_| {
         let (_handle, arguments) = (next(), next());
         (0..arguments)
-            .map(|_| matches!(pool.get(next()), Ok(Constant::Dynamic { .. })))
+            .map(|_| matches!(pool.get(CpIndex(next())), Ok(Constant::Dynamic { .. })))
             .fold(false, |a, b| a | b)
     })
 }

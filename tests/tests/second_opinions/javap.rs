@@ -8,7 +8,7 @@ use loadhook_rewrite::code::types::VerificationType;
 use loadhook_rewrite::code::{Code, line_table, local_table};
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::opcode::{Opcode, Operands};
-use loadhook_rewrite::{ClassFile, Place};
+use loadhook_rewrite::{ClassFile, CpIndex, Place};
 use loadhook_testkit::jdk::Jdk;
 use std::fmt::Write;
 use std::fs;
@@ -89,14 +89,12 @@ pub(crate) fn agree_on(ours: &ClassFile<'_>, theirs: &text::Class, seen: &mut Se
 }
 
 fn pool(ours: &ConstantPool<'_>, theirs: &[(u16, String, String)]) -> Result<()> {
-    let indexes: Vec<u16> = (1..ours.count())
-        .filter(|&it| ours.get(it).is_ok())
-        .collect();
+    let indexes: Vec<CpIndex> = ours.indexes().filter(|&it| ours.get(it).is_ok()).collect();
     same!("constants", indexes.len(), theirs.len());
     for (index, (their_index, kind, text)) in indexes.into_iter().zip(theirs) {
-        same!("constant", index, *their_index);
-        let two = |a: u16, b: u16| format!("#{a}.#{b}");
-        let dynamic = |a: u16, b: u16| format!("#{a}:#{b}");
+        same!("constant", index.0, *their_index);
+        let two = |a: CpIndex, b: CpIndex| format!("#{a}.#{b}");
+        let dynamic = |a: u16, b: CpIndex| format!("#{a}:#{b}");
         let (ours_kind, ours_text) = match ours.get(index)? {
             Constant::Utf8(bytes) => ("Utf8", ascii(bytes)),
             Constant::Integer(value) => ("Integer", Some(value.to_string())),
@@ -118,7 +116,7 @@ fn pool(ours: &ConstantPool<'_>, theirs: &[(u16, String, String)]) -> Result<()>
                 name_and_type,
             } => ("InterfaceMethodref", Some(two(class, name_and_type))),
             Constant::NameAndType { name, descriptor } => {
-                ("NameAndType", Some(dynamic(name, descriptor)))
+                ("NameAndType", Some(dynamic(name.0, descriptor)))
             }
             Constant::MethodHandle { kind, reference } => {
                 ("MethodHandle", Some(format!("{kind}:#{reference}")))
@@ -210,7 +208,7 @@ fn code(
         .exception_table()
         .map(|it| {
             let name = match it.catch_type {
-                0 => "any".to_owned(),
+                CpIndex::NONE => "any".to_owned(),
                 index => format!("Class {}", class_name(pool.class_name(index)?)),
             };
             Ok(format!(
@@ -249,8 +247,8 @@ fn code(
                 let mut next = 0;
                 for frame in Frames::new(pool, reader, FrameFormat::StackMapTable)? {
                     let frame = frame?;
-                    frames.push(print_frame(&frame, frame.bci - next)?);
-                    next = frame.bci + 1;
+                    frames.push(print_frame(&frame, frame.bci.0 - next)?);
+                    next = frame.bci.0 + 1;
                 }
             }
             _ => {}
@@ -348,7 +346,7 @@ fn print_switch(it: &Instruction<'_>) -> String {
     let Some(switch) = it.switch() else {
         return " no switch".to_owned();
     };
-    let target = |offset: i32| it.bci as i64 + i64::from(offset);
+    let target = |offset: i32| i64::from(it.bci) + i64::from(offset);
     let mut out = String::new();
     for (key, offset) in switch.cases() {
         out += &format!(" {key}: {}", target(offset));

@@ -16,7 +16,7 @@ use loadhook_rewrite::code::instructions::Instruction;
 use loadhook_rewrite::code::types::VerificationType as Ours;
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::opcode::Opcode;
-use loadhook_rewrite::{ClassFile, Place};
+use loadhook_rewrite::{ClassFile, CpIndex, Place};
 use std::cell::RefCell;
 
 use crate::names::{Variants, same};
@@ -35,18 +35,19 @@ pub(crate) fn agree(ours: &ClassFile<'_>, rest: &[u8], theirs: &TheirClass) -> R
     same!(
         "name",
         ours.name(),
-        ours.pool().class_name(theirs.this_class)?
+        ours.pool().class_name(CpIndex(theirs.this_class))?
     );
     match theirs.super_class {
         0 => same!("superclass", ours.super_name(), None),
         index => same!(
             "superclass",
             ours.super_name(),
-            Some(ours.pool().class_name(index)?)
+            Some(ours.pool().class_name(CpIndex(index))?)
         ),
     }
     ensure!(
-        ours.interfaces().eq(theirs.interfaces.iter().copied()),
+        ours.interfaces()
+            .eq(theirs.interfaces.iter().copied().map(CpIndex)),
         "interfaces"
     );
     attributes(
@@ -89,7 +90,12 @@ pub(crate) fn agree(ours: &ClassFile<'_>, rest: &[u8], theirs: &TheirClass) -> R
                 .map(|it| (it.attribute_name_index, &it.info[..])),
         )?;
         for attribute in &theirs.attributes {
-            if ours.class().pool().utf8(attribute.attribute_name_index)? == b"Code" {
+            if ours
+                .class()
+                .pool()
+                .utf8(CpIndex(attribute.attribute_name_index))?
+                == b"Code"
+            {
                 code(&ours, &attribute.info).with_context(name)?;
             }
         }
@@ -99,8 +105,12 @@ pub(crate) fn agree(ours: &ClassFile<'_>, rest: &[u8], theirs: &TheirClass) -> R
 
 fn names(ours: &Member<'_, '_>, name: u16, descriptor: u16) -> Result<()> {
     let pool = ours.class().pool();
-    same!("name", ours.name(), pool.utf8(name)?);
-    same!("descriptor", ours.descriptor(), pool.utf8(descriptor)?);
+    same!("name", ours.name(), pool.utf8(CpIndex(name))?);
+    same!(
+        "descriptor",
+        ours.descriptor(),
+        pool.utf8(CpIndex(descriptor))?
+    );
     Ok(())
 }
 
@@ -111,7 +121,7 @@ fn attributes<'t>(
     same!("attributes", usize::from(ours.count_left()), theirs.len());
     for (ours, theirs) in ours.zip(theirs) {
         let ours = ours?;
-        same!("attribute", ours.name_index, theirs.0);
+        same!("attribute", ours.name_index.0, theirs.0);
         ensure!(ours.info == theirs.1, "an attribute's content");
     }
     Ok(())
@@ -124,13 +134,13 @@ fn pool(ours: &ConstantPool<'_>, theirs: &TheirClass) -> Result<()> {
         usize::from(ours.count()),
         1 + theirs.const_pool.len()
     );
-    for (index, theirs) in (1..).zip(&theirs.const_pool) {
+    for (index, theirs) in ours.indexes().zip(&theirs.const_pool) {
         constant(ours, index, theirs).with_context(|| format!("constant #{index}"))?;
     }
     Ok(())
 }
 
-fn constant(pool: &ConstantPool<'_>, index: u16, theirs: &ConstantInfo) -> Result<()> {
+fn constant(pool: &ConstantPool<'_>, index: CpIndex, theirs: &ConstantInfo) -> Result<()> {
     let ours = match pool.get(index) {
         Ok(ours) => ours,
         Err(_) if matches!(theirs, ConstantInfo::Unusable) => return Ok(()),
@@ -151,10 +161,10 @@ fn constant(pool: &ConstantPool<'_>, index: u16, theirs: &ConstantInfo) -> Resul
             same!("double", ours, theirs.value.to_bits())
         }
         (Constant::Class { name }, ConstantInfo::Class(theirs)) => {
-            same!("class", name, theirs.name_index)
+            same!("class", name.0, theirs.name_index)
         }
         (Constant::String { utf8 }, ConstantInfo::String(theirs)) => {
-            same!("string", utf8, theirs.string_index)
+            same!("string", utf8.0, theirs.string_index)
         }
         (
             Constant::Fieldref {
@@ -165,7 +175,7 @@ fn constant(pool: &ConstantPool<'_>, index: u16, theirs: &ConstantInfo) -> Resul
         ) => {
             same!(
                 "field",
-                (class, name_and_type),
+                (class.0, name_and_type.0),
                 (theirs.class_index, theirs.name_and_type_index)
             );
         }
@@ -178,7 +188,7 @@ fn constant(pool: &ConstantPool<'_>, index: u16, theirs: &ConstantInfo) -> Resul
         ) => {
             same!(
                 "method",
-                (class, name_and_type),
+                (class.0, name_and_type.0),
                 (theirs.class_index, theirs.name_and_type_index)
             );
         }
@@ -191,26 +201,26 @@ fn constant(pool: &ConstantPool<'_>, index: u16, theirs: &ConstantInfo) -> Resul
         ) => {
             same!(
                 "method",
-                (class, name_and_type),
+                (class.0, name_and_type.0),
                 (theirs.class_index, theirs.name_and_type_index)
             );
         }
         (Constant::NameAndType { name, descriptor }, ConstantInfo::NameAndType(theirs)) => {
             same!(
                 "name and type",
-                (name, descriptor),
+                (name.0, descriptor.0),
                 (theirs.name_index, theirs.descriptor_index)
             );
         }
         (Constant::MethodHandle { kind, reference }, ConstantInfo::MethodHandle(theirs)) => {
             same!(
                 "method handle",
-                (kind, reference),
+                (kind, reference.0),
                 (theirs.reference_kind, theirs.reference_index)
             );
         }
         (Constant::MethodType { descriptor }, ConstantInfo::MethodType(theirs)) => {
-            same!("method type", descriptor, theirs.descriptor_index);
+            same!("method type", descriptor.0, theirs.descriptor_index);
         }
         (
             Constant::InvokeDynamic {
@@ -223,7 +233,7 @@ fn constant(pool: &ConstantPool<'_>, index: u16, theirs: &ConstantInfo) -> Resul
                 theirs.bootstrap_method_attr_index,
                 theirs.name_and_type_index,
             );
-            same!("call site", (bootstrap_method, name_and_type), theirs);
+            same!("call site", (bootstrap_method, name_and_type.0), theirs);
         }
         (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
     }
@@ -246,7 +256,12 @@ fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
     for (ours, theirs) in ours.exception_table().zip(&theirs.exception_table) {
         same!(
             "handler",
-            (ours.start_pc, ours.end_pc, ours.handler_pc, ours.catch_type),
+            (
+                ours.start_pc.0,
+                ours.end_pc.0,
+                ours.handler_pc.0,
+                ours.catch_type.0
+            ),
             (
                 theirs.start_pc,
                 theirs.end_pc,
@@ -269,7 +284,7 @@ fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
     );
     for (ours, (at, theirs)) in ours.instructions().zip(&instructions) {
         let ours = ours.map_err(|kind| anyhow!("{kind}"))?;
-        same!("offset", ours.bci, *at);
+        same!("offset", ours.bci.index(), *at);
         instruction(&ours, theirs).with_context(|| format!("instruction at {at}"))?;
     }
     let list = theirs
@@ -357,10 +372,10 @@ fn frame(ours: &RawFrame<'_>, theirs: &StackMapFrame, next: usize) -> Result<usi
                 | (Ours::Null, Theirs::Null)
                 | (Ours::UninitializedThis, Theirs::UninitializedThis) => {}
                 (Ours::Uninitialized(ours), Theirs::Uninitialized { offset }) => {
-                    same!("new", ours, offset)
+                    same!("new", ours.0, *offset)
                 }
                 (Ours::Object(ours), Theirs::Object { class }) => {
-                    same!("class", ours.index, Some(*class))
+                    same!("class", ours.index, Some(CpIndex(*class)))
                 }
                 (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
             }
@@ -426,7 +441,7 @@ fn instruction(ours: &Instruction<'_>, theirs: &TheirInstruction) -> Result<()> 
         T::Bipush(value) => same!("value", ours.u1(1) as i8, *value),
         T::Sipush(value) => same!("value", ours.u2(1) as i16, *value),
         T::Newarray(code) => same!("type", ours.u1(1), *code),
-        T::Ldc(n) => same!("constant", ours.constant(), u16::from(*n)),
+        T::Ldc(n) => same!("constant", ours.constant().0, u16::from(*n)),
         T::LdcW(n)
         | T::Ldc2W(n)
         | T::Getfield(n)
@@ -440,13 +455,17 @@ fn instruction(ours: &Instruction<'_>, theirs: &TheirInstruction) -> Result<()> 
         | T::New(n)
         | T::Anewarray(n)
         | T::Checkcast(n)
-        | T::Instanceof(n) => same!("constant", ours.constant(), *n),
+        | T::Instanceof(n) => same!("constant", ours.constant().0, *n),
         T::Invokeinterface { index, count } => {
-            same!("constant", (ours.constant(), ours.u1(3)), (*index, *count))
+            same!(
+                "constant",
+                (ours.constant().0, ours.u1(3)),
+                (*index, *count)
+            )
         }
         T::Multianewarray { index, dimensions } => same!(
             "constant",
-            (ours.constant(), ours.u1(3)),
+            (ours.constant().0, ours.u1(3)),
             (*index, *dimensions)
         ),
         T::Goto(by)
@@ -470,13 +489,13 @@ fn instruction(ours: &Instruction<'_>, theirs: &TheirInstruction) -> Result<()> 
             same!(
                 "target",
                 ours.jump_target(),
-                Some(ours.bci as i64 + i64::from(*by))
+                Some(i64::from(ours.bci) + i64::from(*by))
             );
         }
         T::GotoW(by) | T::JsrW(by) => same!(
             "target",
             ours.jump_target(),
-            Some(ours.bci as i64 + i64::from(*by))
+            Some(i64::from(ours.bci) + i64::from(*by))
         ),
         T::Lookupswitch { default, pairs } => {
             let ours = ours.switch().context("no switch")?;

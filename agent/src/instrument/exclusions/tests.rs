@@ -5,10 +5,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::code::instructions::Instruction;
 use loadhook_rewrite::constant_pool::Constant;
 use loadhook_rewrite::opcode::Opcode;
+use loadhook_rewrite::{ClassFile, CpIndex};
 use loadhook_testkit::corpus;
 
 use super::METHODS;
@@ -217,7 +217,7 @@ fn is_thrown(rest: &[Instruction<'_>]) -> bool {
 }
 
 /// Class, name and descriptor of a field or method constant.
-fn member(class: &ClassFile<'_>, constant: u16) -> Result<Method> {
+fn member(class: &ClassFile<'_>, constant: CpIndex) -> Result<Method> {
     let pool = class.pool();
     let owner = match pool.get(constant)? {
         Constant::Fieldref { class, .. }

@@ -1,0 +1,83 @@
+//! Offsets in the code that was read.
+
+use std::fmt;
+
+use crate::error::ErrorKind;
+
+/// Offset in bytes of an instruction from the first one of its method, in the
+/// code as it was read. The end of the code, `code_length`, is an offset too:
+/// ranges end there.
+///
+/// Offsets in rewritten code have a type of their own inside this crate, and
+/// only the relocation map makes one from a `Bci`. An offset that was not
+/// relocated therefore does not compile where a relocated one is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Bci(pub u16);
+
+impl Bci {
+    /// The method's first instruction.
+    pub const START: Bci = Bci(0);
+
+    /// The offset of the byte at `index` of the code, which is at most 65,535
+    /// bytes long (JVMS §4.7.3).
+    #[inline]
+    pub(crate) fn from_index(index: usize) -> Self {
+        debug_assert!(u16::try_from(index).is_ok(), "offset {index}");
+        Bci(index as u16)
+    }
+
+    /// The index into the code's bytes.
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// The target of a jump by `offset` bytes from the instruction here.
+    ///
+    /// # Errors
+    /// When no method's code reaches as far as the target.
+    #[inline]
+    pub(crate) fn jump(self, offset: i32) -> Result<Bci, ErrorKind> {
+        Self::try_from_target(i64::from(self.0) + i64::from(offset))
+    }
+
+    /// The offset that a jump instruction's target, computed in 64 bits, is.
+    ///
+    /// # Errors
+    /// When no method's code reaches as far.
+    #[inline]
+    pub(crate) fn try_from_target(target: i64) -> Result<Bci, ErrorKind> {
+        match u16::try_from(target) {
+            Ok(bci) => Ok(Bci(bci)),
+            Err(_) => Err(ErrorKind::BadBytecodeOffset(target)),
+        }
+    }
+}
+
+impl From<Bci> for u32 {
+    #[inline]
+    fn from(bci: Bci) -> u32 {
+        u32::from(bci.0)
+    }
+}
+
+impl From<Bci> for i64 {
+    #[inline]
+    fn from(bci: Bci) -> i64 {
+        i64::from(bci.0)
+    }
+}
+
+impl From<Bci> for usize {
+    #[inline]
+    fn from(bci: Bci) -> usize {
+        bci.index()
+    }
+}
+
+impl fmt::Display for Bci {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -1,0 +1,255 @@
+//! The writer of probes: instructions that push arguments and call the tracker,
+//! and the constants that they need.
+
+use crate::code::relocation::Snippet;
+use crate::constant_pool::{PoolAdditions, PoolFull, PoolMark};
+use crate::cp_index::CpIndex;
+use crate::opcode::Opcode;
+use crate::options::{CallShape, Options};
+
+/// A static method of the tracker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Call {
+    Enter,
+    Exit,
+    Caught,
+    Construct,
+    Constructed,
+    Ended,
+    Alloc,
+    AllocArray,
+    AllocDimension,
+    Init,
+    NewArray,
+}
+
+/// The number of variants of [`Call`].
+const CALLS: usize = 11;
+
+impl Call {
+    fn name(self, options: &Options) -> &str {
+        let names = &options.names;
+        match self {
+            Call::Enter => &names.enter,
+            Call::Exit => &names.exit,
+            Call::Caught => &names.caught,
+            Call::Construct => &names.construct,
+            Call::Constructed => &names.constructed,
+            Call::Ended => &names.ended,
+            Call::Alloc => &names.alloc,
+            Call::AllocArray => &names.alloc_array,
+            Call::AllocDimension => &names.alloc_dimension,
+            Call::Init => &names.init,
+            Call::NewArray => &names.new_array,
+        }
+    }
+
+    /// Returns whether the call takes the method's id and nothing else but the
+    /// class number, see [`CallShape`].
+    fn is_timing(self) -> bool {
+        matches!(
+            self,
+            Call::Enter | Call::Exit | Call::Caught | Call::Constructed
+        )
+    }
+
+    fn descriptor(self, options: &Options) -> &'static [u8] {
+        match self {
+            Call::Enter | Call::Exit | Call::Caught | Call::Constructed => match options.call_shape
+            {
+                CallShape::Id => b"(I)V",
+                CallShape::ClassAndMethod { .. } => b"(II)V",
+            },
+            Call::Alloc => b"(I)V",
+            Call::AllocArray | Call::Ended => b"(II)V",
+            Call::AllocDimension | Call::Construct => b"(III)V",
+            Call::Init | Call::NewArray => b"(Ljava/lang/Object;)V",
+        }
+    }
+}
+
+/// The constants that probes refer to. Each is appended to the pool when a probe
+/// first needs it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Constants {
+    owner: Option<CpIndex>,
+    calls: [Option<CpIndex>; CALLS],
+    /// The descriptor that the calls for which [`Call::is_timing`] holds share.
+    timing_descriptor: Option<CpIndex>,
+    class_number: Option<CpIndex>,
+}
+
+/// A state of [`ProbeWriter`] to return to when a method is left alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProbeMark {
+    pool: PoolMark,
+    constants: Constants,
+}
+
+/// Writes injected sequences into a buffer of snippets.
+#[derive(Debug, Default)]
+pub(crate) struct ProbeWriter {
+    pub(crate) snippets: Vec<u8>,
+    pub(crate) pool: PoolAdditions,
+    constants: Constants,
+    /// The most operand-stack slots that a probe of the method needs in addition
+    /// to those of the code around it.
+    pub(crate) extra_stack: u16,
+}
+
+impl ProbeWriter {
+    /// Begins a class whose `constant_pool_count` is `pool_count`.
+    pub(crate) fn begin_class(&mut self, pool_count: u16) {
+        self.pool.reset(pool_count);
+        self.constants = Constants::default();
+    }
+
+    /// Begins a method and drops the snippets of the one before. Returns the state
+    /// to roll back to.
+    #[inline]
+    pub(crate) fn begin_method(&mut self) -> ProbeMark {
+        self.snippets.clear();
+        self.extra_stack = 0;
+        ProbeMark {
+            pool: self.pool.mark(),
+            constants: self.constants,
+        }
+    }
+
+    /// Removes the constants that a method appended.
+    pub(crate) fn roll_back(&mut self, mark: ProbeMark) {
+        self.pool.roll_back(mark.pool);
+        self.constants = mark.constants;
+    }
+
+    pub(super) fn position(&self) -> u32 {
+        self.snippets.len() as u32
+    }
+
+    /// The snippet from `start` to here.
+    pub(super) fn finish(&self, start: u32) -> Snippet {
+        Snippet {
+            start,
+            len: (self.position() - start) as u16,
+        }
+    }
+
+    /// The snippet that `write` writes.
+    pub(crate) fn snippet<E>(
+        &mut self,
+        write: impl FnOnce(&mut Self) -> Result<(), E>,
+    ) -> Result<Snippet, E> {
+        let start = self.position();
+        write(self)?;
+        Ok(self.finish(start))
+    }
+
+    /// Writes an opcode.
+    pub(super) fn op(&mut self, opcode: Opcode) {
+        self.snippets.push(opcode.byte());
+    }
+
+    /// Pushes an `int` with the shortest instruction that can; only a value that
+    /// does not fit 16 bits needs a constant.
+    pub(super) fn push_int(&mut self, value: i32) -> Result<(), PoolFull> {
+        match value {
+            -1..=5 => {
+                let opcode = Opcode::Iconst0.byte().wrapping_add_signed(value as i8);
+                self.snippets.push(opcode);
+            }
+            -128..=127 => {
+                self.op(Opcode::Bipush);
+                self.snippets.push(value as u8);
+            }
+            -32768..=32767 => {
+                self.op(Opcode::Sipush);
+                self.snippets
+                    .extend_from_slice(&(value as i16).to_be_bytes());
+            }
+            _ => {
+                let index = self.pool.integer(value)?;
+                self.load_constant(index);
+            }
+        }
+        Ok(())
+    }
+
+    fn load_constant(&mut self, index: CpIndex) {
+        match u8::try_from(index.0) {
+            Ok(short_index) => {
+                self.op(Opcode::Ldc);
+                self.snippets.push(short_index);
+            }
+            Err(_) => {
+                self.op(Opcode::LdcW);
+                self.snippets.extend_from_slice(&index.to_be_bytes());
+            }
+        }
+    }
+
+    /// Pushes the class number, whose constant all methods of the class share.
+    pub(super) fn push_class_number(&mut self, class: u32) -> Result<(), PoolFull> {
+        let value = class as i32;
+        if (-32768..=32767).contains(&value) {
+            return self.push_int(value);
+        }
+        let index = match self.constants.class_number {
+            Some(index) => index,
+            None => self.pool.integer(value)?,
+        };
+        self.constants.class_number = Some(index);
+        self.load_constant(index);
+        Ok(())
+    }
+
+    /// Writes a call of the tracker, whose arguments are on the stack.
+    pub(super) fn call(&mut self, call: Call, options: &Options) -> Result<(), PoolFull> {
+        let index = match self.constants.calls[call as usize] {
+            Some(index) => index,
+            None => self.append_call(call, options)?,
+        };
+        self.op(Opcode::Invokestatic);
+        self.snippets.extend_from_slice(&index.to_be_bytes());
+        Ok(())
+    }
+
+    /// Appends the constants of a call, and returns its `CONSTANT_Methodref`.
+    fn append_call(&mut self, call: Call, options: &Options) -> Result<CpIndex, PoolFull> {
+        let owner = match self.constants.owner {
+            Some(owner) => owner,
+            None => self.pool.class(options.owner.as_bytes())?,
+        };
+        self.constants.owner = Some(owner);
+        let descriptor = match self.constants.timing_descriptor {
+            Some(index) if call.is_timing() => index,
+            _ => self.pool.utf8(call.descriptor(options))?,
+        };
+        if call.is_timing() {
+            self.constants.timing_descriptor = Some(descriptor);
+        }
+        let name = call.name(options).as_bytes();
+        let index = self.pool.method(owner, name, descriptor)?;
+        self.constants.calls[call as usize] = Some(index);
+        Ok(index)
+    }
+
+    /// Loads or stores an `int` local variable.
+    pub(super) fn int_local(&mut self, opcode: Opcode, local: u16) {
+        match u8::try_from(local) {
+            Ok(short_local) => {
+                self.op(opcode);
+                self.snippets.push(short_local);
+            }
+            Err(_) => {
+                self.op(Opcode::Wide);
+                self.op(opcode);
+                self.snippets.extend_from_slice(&local.to_be_bytes());
+            }
+        }
+    }
+
+    /// Notes that a probe needs `slots` operand-stack slots.
+    pub(super) fn needs_stack(&mut self, slots: u16) {
+        self.extra_stack = self.extra_stack.max(slots);
+    }
+}

@@ -1,0 +1,212 @@
+//! Constants as text: their tags, their own content, and the values that
+//! their indexes lead to (JVMS §4.4).
+
+use std::fmt::{self, Display, Write};
+
+use crate::constant_pool::{Constant, ConstantPool};
+use crate::cp_index::CpIndex;
+use crate::modified_utf8::{quoted, short};
+
+/// The name of a constant's tag (JVMS table 4.4-A).
+pub(super) fn tag_name(constant: &Constant<'_>) -> &'static str {
+    match constant {
+        Constant::Utf8(_) => "Utf8",
+        Constant::Integer(_) => "Integer",
+        Constant::Float(_) => "Float",
+        Constant::Long(_) => "Long",
+        Constant::Double(_) => "Double",
+        Constant::Class { .. } => "Class",
+        Constant::String { .. } => "String",
+        Constant::Fieldref { .. } => "Fieldref",
+        Constant::Methodref { .. } => "Methodref",
+        Constant::InterfaceMethodref { .. } => "InterfaceMethodref",
+        Constant::NameAndType { .. } => "NameAndType",
+        Constant::MethodHandle { .. } => "MethodHandle",
+        Constant::MethodType { .. } => "MethodType",
+        Constant::Dynamic { .. } => "Dynamic",
+        Constant::InvokeDynamic { .. } => "InvokeDynamic",
+        Constant::Module { .. } => "Module",
+        Constant::Package { .. } => "Package",
+    }
+}
+
+/// A `reference_kind` (JVMS table 5.4.3.5-A).
+struct ReferenceKind(u8);
+
+impl fmt::Display for ReferenceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            1 => "REF_getField",
+            2 => "REF_getStatic",
+            3 => "REF_putField",
+            4 => "REF_putStatic",
+            5 => "REF_invokeVirtual",
+            6 => "REF_invokeStatic",
+            7 => "REF_invokeSpecial",
+            8 => "REF_newInvokeSpecial",
+            9 => "REF_invokeInterface",
+            other => return write!(f, "reference_kind {other}"),
+        })
+    }
+}
+
+/// What a constant stands for, its indexes followed to the end.
+pub(super) struct Resolved<'x, 'a> {
+    pool: &'x ConstantPool<'a>,
+    index: CpIndex,
+}
+
+/// What the constant at `index` stands for; says so where it stands for
+/// nothing.
+pub(super) fn resolved<'x, 'a>(pool: &'x ConstantPool<'a>, index: CpIndex) -> Resolved<'x, 'a> {
+    Resolved { pool, index }
+}
+
+impl Resolved<'_, '_> {
+    fn utf8(&self, index: CpIndex, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pool.utf8(index) {
+            Ok(bytes) => short(bytes).fmt(f),
+            Err(error) => write!(f, "<{}>", error.kind()),
+        }
+    }
+
+    fn class(&self, index: CpIndex, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pool.class_name(index) {
+            Ok(bytes) => short(bytes).fmt(f),
+            Err(error) => write!(f, "<{}>", error.kind()),
+        }
+    }
+
+    fn name_and_type(&self, index: CpIndex, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pool.name_and_type(index) {
+            Ok((name, descriptor)) => write!(f, "{}:{}", short(name), short(descriptor)),
+            Err(error) => write!(f, "<{}>", error.kind()),
+        }
+    }
+
+    fn member(
+        &self,
+        class: CpIndex,
+        name_and_type: CpIndex,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        self.class(class, f)?;
+        f.write_char('.')?;
+        self.name_and_type(name_and_type, f)
+    }
+}
+
+impl fmt::Display for Resolved<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let constant = match self.pool.get(self.index) {
+            Ok(constant) => constant,
+            Err(error) => return write!(f, "<{}>", error.kind()),
+        };
+        match constant {
+            Constant::Utf8(bytes) => short(bytes).fmt(f),
+            Constant::Integer(value) => write!(f, "{value}"),
+            Constant::Long(value) => write!(f, "{value}"),
+            Constant::Float(bits) => match f32::from_bits(bits) {
+                value if value.is_nan() => write!(f, "NaN 0x{bits:08x}"),
+                value => write!(f, "{value:?}"),
+            },
+            Constant::Double(bits) => match f64::from_bits(bits) {
+                value if value.is_nan() => write!(f, "NaN 0x{bits:016x}"),
+                value => write!(f, "{value:?}"),
+            },
+            Constant::Class { name } | Constant::Module { name } | Constant::Package { name } => {
+                self.utf8(name, f)
+            }
+            Constant::String { utf8 } => match self.pool.utf8(utf8) {
+                Ok(bytes) => quoted(bytes).fmt(f),
+                Err(error) => write!(f, "<{}>", error.kind()),
+            },
+            Constant::Fieldref {
+                class,
+                name_and_type,
+            }
+            | Constant::Methodref {
+                class,
+                name_and_type,
+            }
+            | Constant::InterfaceMethodref {
+                class,
+                name_and_type,
+            } => self.member(class, name_and_type, f),
+            Constant::NameAndType { .. } => self.name_and_type(self.index, f),
+            Constant::MethodHandle { kind, reference } => {
+                write!(f, "{} ", ReferenceKind(kind))?;
+                match self.pool.get(reference) {
+                    Ok(
+                        Constant::Fieldref {
+                            class,
+                            name_and_type,
+                        }
+                        | Constant::Methodref {
+                            class,
+                            name_and_type,
+                        }
+                        | Constant::InterfaceMethodref {
+                            class,
+                            name_and_type,
+                        },
+                    ) => self.member(class, name_and_type, f),
+                    // No other constant: it could be a method handle again.
+                    Ok(other) => write!(f, "<{} #{reference}>", tag_name(&other)),
+                    Err(error) => write!(f, "<{}>", error.kind()),
+                }
+            }
+            Constant::MethodType { descriptor } => self.utf8(descriptor, f),
+            Constant::Dynamic {
+                bootstrap_method,
+                name_and_type,
+            }
+            | Constant::InvokeDynamic {
+                bootstrap_method,
+                name_and_type,
+            } => {
+                write!(f, "bootstrap {bootstrap_method} ")?;
+                self.name_and_type(name_and_type, f)
+            }
+        }
+    }
+}
+
+/// A constant's own content: indexes not followed. `None` where that says
+/// all there is.
+pub(super) fn content(constant: &Constant<'_>) -> Option<String> {
+    Some(match *constant {
+        Constant::Utf8(_)
+        | Constant::Integer(_)
+        | Constant::Float(_)
+        | Constant::Long(_)
+        | Constant::Double(_) => return None,
+        Constant::Class { name } | Constant::Module { name } | Constant::Package { name } => {
+            format!("#{name}")
+        }
+        Constant::String { utf8 } => format!("#{utf8}"),
+        Constant::Fieldref {
+            class,
+            name_and_type,
+        }
+        | Constant::Methodref {
+            class,
+            name_and_type,
+        }
+        | Constant::InterfaceMethodref {
+            class,
+            name_and_type,
+        } => format!("#{class}.#{name_and_type}"),
+        Constant::NameAndType { name, descriptor } => format!("#{name}:#{descriptor}"),
+        Constant::MethodHandle { kind, reference } => format!("{kind}:#{reference}"),
+        Constant::MethodType { descriptor } => format!("#{descriptor}"),
+        Constant::Dynamic {
+            bootstrap_method,
+            name_and_type,
+        }
+        | Constant::InvokeDynamic {
+            bootstrap_method,
+            name_and_type,
+        } => format!("{bootstrap_method}:#{name_and_type}"),
+    })
+}
