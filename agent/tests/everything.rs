@@ -2,7 +2,8 @@
 //! bytes and age.
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::{Amount, Seen, Site, count};
+use loadhook_profile::{Amount, Seen, Site};
+use loadhook_text::count;
 use tempfile::TempDir;
 
 mod support;

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use loadhook_profile::printable;
+use loadhook_text::printable;
 use terminal_size::{Width, terminal_size_of};
 
 /// Says something on standard error. That it is closed or full is no reason

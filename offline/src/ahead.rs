@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use crate::module_info;
 use crate::plan::Tracker;
-use crate::printable::printable;
 use crate::units::{Units, is_module_info, module_root, needs};
 use crate::zip::{Archive, Entry};
 use crate::{BATCH, Error, Offline, is_class};
+use loadhook_text::printable_bytes;
 
 /// Which packages are in which archive, as loaders up to JDK 17 believe: one
 /// that does not list ours hides it. It only makes loading quicker.
@@ -51,7 +51,7 @@ impl Offline<'_> {
             let read = self.read(archive, entry, name)?;
             let read = read.map_err(|fault| fault.to_string());
             if let Err(fault) = read.and_then(|bytes| self.check_module(&bytes)) {
-                let path = printable(path.as_bytes());
+                let path = printable_bytes(path.as_bytes());
                 self.tally.unreadable.push(format!(
                     "{name}!/{path}: {fault}; its classes are not instrumented"
                 ));

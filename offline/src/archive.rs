@@ -10,12 +10,12 @@ use crate::ahead::{Ahead, INDEX};
 use crate::budget::{self, Budget};
 use crate::module_info;
 use crate::plan::Tracker;
-use crate::printable::printable;
 use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::tracker::{self, File};
 use crate::units::{Added, Units, is_module_info, module_root};
 use crate::zip::{Archive, DEFLATED, Entry, Output, Packed, Spool};
 use crate::{BATCH, Error, Offline, is_archive, is_class};
+use loadhook_text::printable_bytes;
 
 /// Archives in archives in archives: an application's libraries are two deep.
 const DEEPEST: u32 = 4;
@@ -51,7 +51,7 @@ impl Offline<'_> {
         let archive = Archive::open(source, len)?;
         let most = self.plan.most_total;
         self.budget = most.map_or_else(|| Budget::usual(len), Budget::new);
-        let changed = self.entries(&printable(name.as_bytes()), &archive, out, 0);
+        let changed = self.entries(&printable_bytes(name.as_bytes()), &archive, out, 0);
         self.budget = Budget::unlimited();
         changed
     }
@@ -144,7 +144,11 @@ impl Offline<'_> {
         let name = job.archive.name(entry);
         let end = String::from_utf8_lossy(name);
         if is_class(&end) || is_archive(&end) {
-            let line = format!("{}{}: its name is not UTF-8", job.prefix, printable(name));
+            let line = format!(
+                "{}{}: its name is not UTF-8",
+                job.prefix,
+                printable_bytes(name)
+            );
             self.tally.left_out.push(line);
         }
     }
@@ -414,7 +418,7 @@ impl<R, W> Job<'_, R, W> {
 
     /// An entry's name in messages.
     fn shown(&self, name: &str) -> String {
-        format!("{}{}", self.prefix, printable(name.as_bytes()))
+        format!("{}{}", self.prefix, printable_bytes(name.as_bytes()))
     }
 
     fn unreadable(&self, name: &str, fault: impl std::fmt::Display) -> Error {

@@ -21,7 +21,6 @@ mod folder;
 mod leftover;
 mod module_info;
 mod plan;
-mod printable;
 mod signatures;
 mod symbols;
 mod tally;
@@ -41,11 +40,11 @@ use crate::classes::{Done, Facts, Ids, State, Workshop};
 pub use crate::error::Error;
 pub use crate::folder::{Found, find};
 pub use crate::plan::{Plan, Tracker};
-use crate::printable::printable;
 pub use crate::tally::{Detail, Identified, Names, Tally};
 pub use crate::tracker::jar as tracker_jar;
 pub use crate::tree::NewFolder;
 use crate::units::{Units, place};
+use loadhook_text::printable_bytes;
 
 /// About how many bytes of classes are in memory at a time.
 const BATCH: u64 = 16 << 20;
@@ -159,7 +158,7 @@ impl<'a> Offline<'a> {
                 workshop.facts(bytes).map_err(|error| error.to_string())
             })
             .collect();
-        let shown = |path: &str| format!("{prefix}{}", printable(path.as_bytes()));
+        let shown = |path: &str| format!("{prefix}{}", printable_bytes(path.as_bytes()));
         let mut assignments = Vec::new();
         for ((path, _), facts) in classes.iter().zip(&facts) {
             let name = shown(path);
@@ -176,7 +175,7 @@ impl<'a> Offline<'a> {
                     if assignment.is_none() {
                         self.tally.other_files += 1;
                         if place(path, &facts.name).is_none() {
-                            let class = printable(&facts.name).replace('/', ".");
+                            let class = printable_bytes(&facts.name).replace('/', ".");
                             let line = format!(
                                 "{name}: class {class} is not where a class loader would look for it"
                             );

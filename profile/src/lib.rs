@@ -49,8 +49,6 @@ pub mod model;
 pub mod snapshot;
 
 pub use analysis::{Measure, MergeError, merge};
-pub use loadhook_text::java::shorten;
-pub use loadhook_text::{bytes, clipped, count, printable};
 pub use model::{
     Allocations, Amount, Clock, Frame, Header, Method, NOT_ENDED, Node, ProbeCosts, Profile, Seen,
     Site, ThreadKind, ThreadTree, Timing,

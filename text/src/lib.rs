@@ -30,5 +30,6 @@ pub mod units;
 pub mod width;
 
 pub use escape::{printable, printable_bytes};
+pub use java::shorten;
 pub use units::{bytes, count};
 pub use width::clipped;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use loadhook_profile::{
-    Allocations, Frame, Method, Profile, Seen, Site as ProfileSite, ThreadKind, ThreadTree, count,
+    Allocations, Frame, Method, Profile, Seen, Site as ProfileSite, ThreadKind, ThreadTree,
 };
+use loadhook_text::count;
 
 use super::estimate::Estimate;
 use super::live_objects::Record;
@@ -261,7 +262,7 @@ impl Samples {
         growing.sort_by(|a, b| b.0.total_cmp(&a.0));
         growing.truncate(MOST_GROWING);
         let line = |(bytes, error, leaf): (f64, f64, Leaf)| {
-            let size = |size: f64| loadhook_profile::bytes(size.round() as u64);
+            let size = |size: f64| loadhook_text::bytes(size.round() as u64);
             let error = match error > 0.0 {
                 true => format!(" (± {})", size(error)),
                 false => String::new(),

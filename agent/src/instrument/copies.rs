@@ -12,9 +12,9 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
-use loadhook_profile::count;
 use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::symbol::{java_name, text};
+use loadhook_text::count;
 
 use crate::instrument::loader_kinds::MOST_GONE;
 use crate::instrument::loaders::Loader;

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use loadhook_profile::count;
+use loadhook_text::count;
 
 use crate::instrument::numbered_names::without_numbers;
 

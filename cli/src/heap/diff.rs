@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use loadhook_heap::Histogram;
-use loadhook_profile::{bytes, count};
+use loadhook_text::date::utc;
+use loadhook_text::{bytes, count};
 use serde_json::{Value, json};
 
-use super::report::{COLUMNS, Format, ReportArgs, date, left_out, rest};
+use super::report::{COLUMNS, Format, ReportArgs, left_out, rest};
 use super::{json, table};
 use crate::output::columns;
 
@@ -64,7 +65,7 @@ pub(super) fn write(
             "{side:6}  {} objects · {} · dumped {} · {name}",
             count(histogram.instances()),
             bytes(histogram.bytes()),
-            date(histogram.header.time_ms),
+            utc(histogram.header.time_ms),
         )?;
         if let Some(left_out) = left_out(histogram) {
             writeln!(out, "        {left_out}")?;

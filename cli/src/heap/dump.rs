@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loadhook_profile::bytes;
+use loadhook_text::bytes;
 
 use super::place::Place;
 use super::walk::{Walk, size};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use loadhook_heap::{Duplicate, Duplicates, Error, ErrorKind, Profiler, Waste};
-use loadhook_profile::{bytes, count};
+use loadhook_text::{bytes, count};
 use serde_json::{Value, json};
 
 use super::memory::to_take;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use loadhook_heap::Histogram;
 use serde_json::{Map, Value, json};
 
-use super::report::date;
+use loadhook_text::date::utc;
 
 /// Writes the dump's own data with those of a view.
 pub(super) fn write(
@@ -27,7 +27,7 @@ pub(super) fn print(all: Map<String, Value>, out: &mut dyn Write) -> io::Result<
 /// A dump's own data.
 pub(super) fn head(histogram: &Histogram) -> Map<String, Value> {
     map(json!({
-        "time": date(histogram.header.time_ms),
+        "time": utc(histogram.header.time_ms),
         "id_size": histogram.header.id_size,
         "header_size": histogram.model.header,
         "reference_size": histogram.model.reference,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use loadhook_heap::{Dominators, Graph, Profiler};
-use loadhook_profile::{bytes, count};
+use loadhook_text::{bytes, count};
 use serde_json::json;
 
 use super::memory::to_take;

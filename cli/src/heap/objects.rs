@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use loadhook_heap::{
     Details, Dominators, Field, FieldValue, Graph, Suspect, THRESHOLD, Threads, Ways,
 };
-use loadhook_profile::{clipped, printable};
+use loadhook_text::{clipped, printable};
 use serde_json::{Map, Value, json};
 
 use super::page::shortened;

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use loadhook_heap::{Dominators, Duplicates, Graph, Histogram, Local, Profiler, Threads};
 use loadhook_profile::format::fill_page;
-use loadhook_profile::{clipped, count, printable};
+use loadhook_text::{clipped, count, printable};
 use serde_json::{Value, json};
 
 use super::report::{FOLLOWED, ReportArgs, histogram, shown, whole};

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, Result, bail};
 use loadhook_heap::{Dominators, Frame, Graph, Profiler, Root, RootKind, Thread};
-use loadhook_profile::{bytes, clipped, count, printable};
+use loadhook_text::{bytes, clipped, count, printable};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 

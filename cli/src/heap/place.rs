@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use loadhook_profile::printable;
+use loadhook_text::printable;
 use rustix::fs::OFlags;
 use rustix::process::{getegid, geteuid};
 

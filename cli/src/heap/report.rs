@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use loadhook_heap::{Error, Header, Histogram};
-use loadhook_profile::{bytes, count, printable};
+use loadhook_text::date::utc;
+use loadhook_text::{bytes, count, printable};
 use serde_json::json;
 
 use super::place::Made;
@@ -251,7 +252,7 @@ pub(super) fn head(histogram: &Histogram, out: &mut dyn Write) -> io::Result<()>
         "{} objects · {} · dumped {} · ids of {id_size} bytes\n",
         count(histogram.instances()),
         bytes(histogram.bytes()),
-        date(time_ms),
+        utc(time_ms),
     )?;
     match left_out(histogram) {
         Some(left_out) => writeln!(out, "{left_out}\n"),
@@ -316,37 +317,4 @@ pub(super) fn class_json(class: &loadhook_heap::Count) -> serde_json::Value {
 /// An object as it is named on screen and on the command line.
 pub(super) fn id(id: u64) -> String {
     format!("{id:#x}")
-}
-
-/// Milliseconds since 1970 as `2026-11-22 14:34:14 UTC`, in the calendar of
-/// today.
-pub(super) fn date(time_ms: u64) -> String {
-    let seconds = time_ms / 1000;
-    let days = seconds / 86_400;
-    // Years begin in March: the day that is not always there is the last.
-    let since = days + 719_468;
-    let (era, day) = (since / 146_097, since % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    let [hour, minute] = [seconds / 3600 % 24, seconds / 60 % 60];
-    let second = seconds % 60;
-    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::date;
-
-    #[test]
-    fn dates() {
-        assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
-        assert_eq!(date(951_782_399_999), "2000-02-28 23:59:59 UTC");
-        assert_eq!(date(951_782_400_000), "2000-02-29 00:00:00 UTC");
-        assert_eq!(date(951_868_800_000), "2000-03-01 00:00:00 UTC");
-        assert_eq!(date(1_795_358_054_000), "2026-11-22 14:34:14 UTC");
-    }
 }

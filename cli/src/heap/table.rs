@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use loadhook_profile::{clipped, printable, shorten};
+use loadhook_text::{clipped, printable, shorten};
 
 /// Least room for names.
 const NARROWEST_NAME: usize = 20;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use loadhook_heap::{Error, Frame, Local, Profiler, Thread, Threads};
-use loadhook_profile::{bytes, clipped, count, printable, shorten};
+use loadhook_text::{bytes, clipped, count, printable, shorten};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
-use loadhook_profile::{bytes, count, printable};
 use loadhook_settings::HeapDumpRequest;
 use loadhook_settings::heap_dump::{ANSWER_SUFFIX, DumpOutcome, TagMemory};
 use loadhook_settings::units::parse_bytes;
+use loadhook_text::{bytes, count, printable};
 use rustix::process::geteuid;
 
 use super::memory;

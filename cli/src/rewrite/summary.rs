@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use loadhook_offline::{Names, Plan, Tally};
-use loadhook_profile::printable;
+use loadhook_text::printable;
 use serde_json::{Value, json};
 
 use super::{RewriteArgs, Tracker};

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use anyhow::{Result, bail};
 use loadhook_offline::verify::{Changed, Checked, Verifier, changed_in_archive, changed_in_folder};
 use loadhook_offline::{Error, Plan, Progress};
-use loadhook_profile::printable;
+use loadhook_text::printable;
 use serde_json::{Value, json};
 
 use super::inputs::Kind;
