@@ -22,9 +22,9 @@ final class Calibration {
     private static final int CLOCK = 1;
     private static final int WORK = 2;
     /** Around the work. */
-    static final int PROBES = 3;
+    private static final int PROBES = 3;
     /** The same by those probes that a JVM without a compiler runs. */
-    static final int INTERPRETED_PROBES = 4;
+    private static final int INTERPRETED_PROBES = 4;
 
     /** What of a timed call's probes lies between its two readings of the clock. */
     static long insidePicos;
@@ -97,13 +97,42 @@ final class Calibration {
      */
     private long probes(int mode) {
         Path path = new Path(mode, 4, 4, 1);
-        long nanos = Threads.probes(path);
+        long nanos = timeProbes(path);
         boolean whole = path.calls(Tree.STRIDE) == BATCHES * TURNS;
         if (whole && mode == Timing.EXACT) {
             inside = Math.min(inside, path.times[2 * Tree.STRIDE + Tree.RECENT] * TURNS);
         }
         Budget.giveBack(path.taken());
         return whole ? nanos : Long.MAX_VALUE;
+    }
+
+    /**
+     * Runs probes on a scratch path, put where the cache has the current thread's path; returns the nanoseconds of a batch.
+     *
+     * The current thread reads a snapshot. So where another thread takes that place of the cache meanwhile, the probes do
+     * nothing. Without the reader's mark they would count as calls of the program.
+     */
+    private static long timeProbes(Path scratch) {
+        Thread thread = Thread.currentThread();
+        scratch.owner = Ids.owner(thread);
+        int slot = Threads.slot(Ids.of(thread));
+        Threads.CACHE[slot] = scratch;
+        try {
+            return Interpreted.isUsed() ? timeInterpretedProbes(scratch, thread) : batch(PROBES);
+        } finally {
+            // The path that was there may have ended.
+            Threads.CACHE[slot] = Threads.NOBODYS;
+        }
+    }
+
+    private static long timeInterpretedProbes(Path scratch, Thread thread) {
+        scratch.held = thread;
+        Interpreted.meet(scratch);
+        try {
+            return batch(INTERPRETED_PROBES);
+        } finally {
+            Interpreted.meet(Threads.NOBODYS);
+        }
     }
 
     private void keep() {
@@ -179,7 +208,7 @@ final class Calibration {
     }
 
     /** The least nanoseconds of a batch. */
-    static long batch(int kind) {
+    private static long batch(int kind) {
         long x = kind;
         long least = Long.MAX_VALUE;
         for (int batch = 0; batch < BATCHES; batch++) {

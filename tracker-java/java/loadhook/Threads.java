@@ -18,7 +18,6 @@ final class Threads {
     /** Where most probes find their path; never null, so that a probe need not ask. */
     static final Path[] CACHE = new Path[SLOTS];
 
-    private static final int MOST_POOLED = 64;
     /** Of a virtual thread's path when it is made, roughly. */
     private static final int VIRTUAL_BYTES = 1 << 10;
     /** One in so many paths is the calls that go without one until it is worth a look who has ended. */
@@ -33,12 +32,6 @@ final class Threads {
     private static int refused;
     /** With so many paths it is time to look for those of threads that have ended. */
     private static int sweepAt = 256;
-    private static Path pool;
-    private static int pooled;
-    /** Paths that ended while a snapshot reads them, or while the heap was full. */
-    private static Path ended;
-    /** The one that is being merged; else null, unless an exception broke that off. */
-    private static Path merging;
     private static volatile boolean snapshot;
     private static final AtomicLong UNTRACKED = new AtomicLong();
     private static final AtomicLong LOST = new AtomicLong();
@@ -196,7 +189,7 @@ final class Threads {
         if (live > chains.length && Budget.hasRoom(8L * chains.length)) {
             spread(new Path[2 * chains.length]);
         }
-        if (made == null && (pool == null || !Budget.hasRoomForPath())) {
+        if (made == null && (EndedPaths.pool == null || !Budget.hasRoomForPath())) {
             return null;
         }
         WeakReference<Thread> weakly = new WeakReference<Thread>(thread);
@@ -206,9 +199,9 @@ final class Threads {
         int chain = (int) id & chains.length - 1;
         Path path = made;
         if (path == null) {
-            path = pool;
-            pool = path.next;
-            pooled--;
+            path = EndedPaths.pool;
+            EndedPaths.pool = path.next;
+            EndedPaths.pooled--;
         }
         path.virtual = virtual;
         path.mode = virtual && Clock.kind == Clock.CPU ? Timing.COUNT : Timing.paths;
@@ -298,40 +291,11 @@ final class Threads {
         // Neither call nor jump from here on: it is found in one place or the other.
         before.next = path.next;
         chains[chain] = head.next;
-        path.next = ended;
-        ended = path;
+        path.next = EndedPaths.waiting;
+        EndedPaths.waiting = path;
         live--;
         if (!snapshot) {
-            mergeEnded();
-        }
-    }
-
-    /**
-     * Runs probes on a path that is nobody's, put where the cache has the current thread's; how long they take.
-     *
-     * The thread reads a snapshot, so that where another thread takes that place they do nothing: else they would be calls
-     * of the program's.
-     */
-    static long probes(Path scratch) {
-        Thread thread = Thread.currentThread();
-        scratch.owner = Ids.owner(thread);
-        int slot = slot(Ids.of(thread));
-        CACHE[slot] = scratch;
-        try {
-            return Interpreted.isUsed() ? interpretedProbes(scratch, thread) : Calibration.batch(Calibration.PROBES);
-        } finally {
-            // What was there may have ended.
-            CACHE[slot] = NOBODYS;
-        }
-    }
-
-    private static long interpretedProbes(Path scratch, Thread thread) {
-        scratch.held = thread;
-        Interpreted.meet(scratch);
-        try {
-            return Calibration.batch(Calibration.INTERPRETED_PROBES);
-        } finally {
-            Interpreted.meet(NOBODYS);
+            EndedPaths.merge();
         }
     }
 
@@ -379,16 +343,16 @@ final class Threads {
             if (ticket == 0) {
                 return null;
             }
-            mergeEnded();
+            EndedPaths.merge();
             sweep(current);
             int waiting = 0;
-            for (Path path = ended; path != null; path = path.next) {
+            for (Path path = EndedPaths.waiting; path != null; path = path.next) {
                 waiting++;
             }
             Path[] paths = new Path[live + waiting];
             snapshot = true;
             int count = 0;
-            for (Path path = ended; path != null; path = path.next) {
+            for (Path path = EndedPaths.waiting; path != null; path = path.next) {
                 paths[count++] = path;
             }
             for (int chain = 0; chain < chains.length; chain++) {
@@ -415,7 +379,7 @@ final class Threads {
         try {
             ticket = Lock.take(current);
             if (ticket != 0) {
-                mergeEnded();
+                EndedPaths.merge();
             }
         } finally {
             if (ticket != 0) {
@@ -424,49 +388,6 @@ final class Threads {
             } else {
                 Lock.giveBack(current);
             }
-        }
-    }
-
-    /** Merges what has ended; where the heap has no room, the next one to end or the next snapshot does. */
-    private static void mergeEnded() {
-        try {
-            if (merging != null) {
-                merge();
-            }
-            while (ended != null && Budget.hasRoomForPath()) {
-                EndedThreads.prepare(ended);
-                // Neither call nor jump.
-                Path path = ended;
-                merging = path;
-                ended = path.next;
-                merge();
-            }
-        } catch (OutOfMemoryError error) {
-            // Before anything was changed: it waits.
-        }
-    }
-
-    /** Merges the path whose turn it is; once more, if an exception broke that off. */
-    private static void merge() {
-        Path path = merging;
-        EndedThreads.add(path);
-        boolean pools = pooled < MOST_POOLED && path.isSmall();
-        if (pools) {
-            path.clear();
-        }
-        if (path.virtual) {
-            path.tell(0);
-        }
-        // Neither call nor jump, or it is only not pooled.
-        path.thread = null;
-        path.held = null;
-        path.name = null;
-        path.next = null;
-        merging = null;
-        if (pools) {
-            path.next = pool;
-            pool = path;
-            pooled++;
         }
     }
 
@@ -487,7 +408,7 @@ final class Threads {
         long ticket = 0;
         try {
             ticket = Lock.take(current);
-            for (Path path = ticket == 0 ? null : pool; path != null; path = path.next) {
+            for (Path path = ticket == 0 ? null : EndedPaths.pool; path != null; path = path.next) {
                 bytes += path.bytes();
             }
             return bytes;

@@ -1,0 +1,206 @@
+package loadhook;
+
+import java.lang.ref.WeakReference;
+
+/**
+ * The data of a path: whose it is, its frames, and how they grow. {@link Path} says what a path is.
+ *
+ * A frame is one long: its upper half is the node, its lower half the last tick before the call. Ticks are even. A frame is
+ * odd if it has two more words in {@code stamps}, because it is timed or has no node. So a frame that is neither touches
+ * little memory. Frame 0 is the root.
+ *
+ * All fields are in this class, whichever subclass uses them: their order in memory is the one that was measured.
+ */
+class PathState extends AllocatingTree {
+    /** Value of {@link #owner} that is no thread's id. */
+    static final long NOBODY = -1;
+
+    /** Twice this is more frames than most stacks hold, and no more than a row can count. */
+    private static final int MOST_FRAMES = 1 << 20;
+
+    /**
+     * The thread's {@link Ids#owner}, or {@link #NOBODY} while the thread is inside something slow: the probes that it meets
+     * there are not for this path.
+     */
+    long owner = NOBODY;
+
+    /** Weak, since nobody may report the thread's end: what hangs on a thread must not live as long as its calls. */
+    WeakReference<Thread> thread;
+    /**
+     * The thread itself, where its id is not unique or takes too long to read; else null. The way to a path cannot ask a
+     * weak reference.
+     */
+    Thread held;
+    /** The thread's name when it was last read. */
+    String name;
+    long id;
+    boolean virtual;
+    /** The thread's {@link CpuTime} when it got the path. */
+    long cpuBegan;
+    /** Processor time since then, once the thread has ended. */
+    long cpuSpent;
+    /** Bytes that a virtual thread's path has reported to {@link Budget}. */
+    private long reported;
+    /** The next path in the registry's chain, or in the pool. */
+    Path next;
+    /** How often the cache of {@link Threads} did not have this path. */
+    int misses;
+
+    /** Index of the uppermost frame. */
+    int depth;
+    /** The frames. The last element is kept free for the one frame of all calls that found no room. */
+    long[] back;
+
+    /**
+     * Two words for each odd frame: when it began and its weight, negative if it runs inside another call of its node; or,
+     * for a frame without a node, its method and 0.
+     */
+    long[] stamps;
+    /** Number of odd frames on the path. */
+    int stamped;
+
+    /** The tick up to which ticks have been given to nodes, see {@link UnwindingPath#attribute}; 0 if there was none. */
+    int seen;
+    /** The clock's reading when that was done. */
+    long seenNanos;
+
+    /** Calls beyond a path that found no room to grow. All of them are one frame, of the overflow node. */
+    int beyond;
+
+    /** Three words for each marked frame, from the outermost on: its index, its key, and the key of the constructor called. */
+    int[] marks;
+    /** Number of marked frames. */
+    int marked;
+
+    PathState(int mode, int nodes, int frames, long seed) {
+        super(mode, nodes, seed);
+        back = new long[frames + 2];
+        stamps = new long[2 * frames];
+    }
+
+    static int node(long frame) {
+        return (int) (frame >> 32);
+    }
+
+    static int began(long frame) {
+        return (int) frame & ~1;
+    }
+
+    static boolean isOdd(long frame) {
+        return (frame & 1) != 0;
+    }
+
+    final int method(int frame) {
+        return rows[node(back[frame]) + METHOD];
+    }
+
+    /** Whether the uppermost frame is. */
+    final boolean isMarked() {
+        return marked != 0 && marks[3 * marked - 3] == depth;
+    }
+
+    /** Its thread, or null if that has ended and is gone. */
+    final Thread thread() {
+        WeakReference<Thread> thread = this.thread;
+        return thread == null ? null : thread.get();
+    }
+
+    final boolean isOf(Thread thread) {
+        return thread() == thread;
+    }
+
+    /** What its thread is called, or was. */
+    final String name() {
+        Thread thread = thread();
+        if (thread != null) {
+            name = thread.getName();
+        }
+        return name;
+    }
+
+    /** Whether its arrays are hardly larger than a new one's. */
+    final boolean isSmall() {
+        int[] marks = this.marks;
+        return rows.length <= 64 * STRIDE && back.length <= 256 && stamps.length <= 256 && (marks == null || marks.length <= 256);
+    }
+
+    // Room, made before anything is written.
+
+    final boolean lengthen() {
+        if (back.length > MOST_FRAMES || !hasRoom(16L * back.length)) {
+            return false;
+        }
+        try {
+            back = Arrays.longer(back);
+            grown();
+            return true;
+        } catch (OutOfMemoryError error) {
+            return false;
+        }
+    }
+
+    @Override
+    boolean hasRoom(long bytes) {
+        return Budget.hasRoom(bytes) && (!virtual || Budget.hasRoomForVirtual(bytes));
+    }
+
+    @Override
+    void grown() {
+        if (virtual) {
+            tell(bytes());
+        }
+    }
+
+    /** A virtual thread's path tells the budget what it holds; 0 when it ends. */
+    final void tell(long bytes) {
+        long more = bytes - reported;
+        reported = bytes;
+        Budget.holdVirtual(more);
+    }
+
+    final boolean roomForMark() {
+        int[] marks = this.marks;
+        if (marks != null && 3 * marked < marks.length) {
+            return true;
+        }
+        if (!Budget.hasRoom(marks == null ? 64 : 8L * marks.length)) {
+            return false;
+        }
+        try {
+            this.marks = marks == null ? new int[6] : Arrays.longer(marks);
+            return true;
+        } catch (OutOfMemoryError error) {
+            return false;
+        }
+    }
+
+    final boolean moreStamps() {
+        if (!hasRoom(16L * stamps.length)) {
+            return false;
+        }
+        try {
+            stamps = Arrays.longer(stamps);
+            grown();
+            return true;
+        } catch (OutOfMemoryError error) {
+            return false;
+        }
+    }
+
+    /** Forgets the frames, of which the times are unknown, and all nodes. */
+    @Override
+    void clear() {
+        super.clear();
+        depth = 0;
+        stamped = 0;
+        marked = 0;
+        beyond = 0;
+        seen = 0;
+    }
+
+    @Override
+    long bytes() {
+        int[] marks = this.marks;
+        return super.bytes() + 216 + 8L * back.length + 8L * stamps.length + (marks == null ? 0 : 4L * marks.length);
+    }
+}

@@ -1,0 +1,202 @@
+package loadhook;
+
+/**
+ * The end of calls: books their time, gives ticks to the nodes that they found, and heals the path.
+ *
+ * The path heals because an exit probe can be missing. A constructor whose {@code super(…)} throws runs no exit probe, and a
+ * StackOverflowError may keep any probe from running. The calls above the method that the next probe names have then ended.
+ */
+class UnwindingPath extends PathState {
+    /** A distance of ticks of about a second, in {@link Ticker}'s units. */
+    private static final int LONG_STOP = 1 << 17;
+
+    UnwindingPath(int mode, int nodes, int frames, long seed) {
+        super(mode, nodes, frames, seed);
+    }
+
+    /** Whether the end of a frame that is timed, or has seen a tick, books time. The clock of processor time is slow. */
+    final boolean isClockNeeded(long frame) {
+        return Clock.kind == Clock.WALL || isOdd(frame) || mode == Timing.ADAPTIVE && seen != Ticker.last();
+    }
+
+    /** Ends the uppermost frame; {@code now} is 0 where {@link #isClockNeeded} says no. */
+    final void end(long now) {
+        int depth = this.depth;
+        long frame = back[depth];
+        int last = Ticker.last();
+        if (last != seen && now != 0 && mode == Timing.ADAPTIVE) {
+            attribute(last, now);
+        }
+        int node = (int) (frame >> 32);
+        int from = (int) (back[depth - 1] >> 32);
+        int stamps = stamped;
+        if ((frame & 1) != 0) {
+            int at = 2 * --stamps;
+            long weight = this.stamps[at + 1];
+            if (weight == 1 || weight == -1) {
+                book(node, from, now - this.stamps[at], weight == 1);
+            } else if (weight != 0) {
+                book(node, from, now - this.stamps[at], weight, began(frame), now);
+            }
+        } else {
+            bookTicks(node, from, began(frame), now);
+        }
+        int marked = this.marked;
+        if (marked != 0 && marks[3 * marked - 3] == depth) {
+            marked--;
+        }
+        // No call from here on, nor between the writes of book: a frame is booked and ended, or neither.
+        rows[node + WORK] -= CALL;
+        stamped = stamps;
+        this.marked = marked;
+        this.depth = depth - 1;
+    }
+
+    /**
+     * Gives the time since the last tick that was looked at to the nodes that ticks found on top.
+     *
+     * A frame remembers the last tick before it. So a tick found the uppermost frame on top of those that began before it:
+     * such a frame is still there, or would have met the tick at its end and have come here. By the wall clock a tick
+     * stands for the time since the one before it. By the clock of processor time all ticks since the last time here share
+     * what the thread used since then.
+     */
+    final void attribute(int last, long now) {
+        boolean wall = Clock.kind == Clock.WALL;
+        int from = seen == 0 && wall ? began(back[1]) : seen;
+        long span = Ticker.units(from, last);
+        long nanos = wall ? Ticker.nanos(span) : now - seenNanos;
+        double distance = Ticker.units(Ticker.before(), last);
+        // Behind a stop of the whole machine's, who was on top tells nothing of it.
+        if (from != 0 && span != 0 && nanos > 0 && distance < LONG_STOP && roomForTicks()) {
+            long[] back = this.back;
+            long[] ticks = this.ticks;
+            int upTo = last;
+            // No call from here on.
+            for (int frame = depth; frame > 0 && upTo - from > 0; frame--) {
+                int began = (int) back[frame] & ~1;
+                if (began == 0) {
+                    break;
+                }
+                if (began - from < 0) {
+                    began = from;
+                }
+                if (upTo - began > 0) {
+                    double units = upTo - began;
+                    double time = nanos * (units / span);
+                    int at = (int) (back[frame] >> 32) / 2;
+                    ticks[at] += (long) time;
+                    // Each tick hits the node or not: the square of what it stands for.
+                    long squares = ticks[at + 1] + (long) (time * (distance < units ? time * (distance / units) : time) / TICK_SQUARE);
+                    ticks[at + 1] = squares < 0 ? Long.MAX_VALUE : squares;
+                    upTo = began;
+                }
+            }
+        }
+        seen = last;
+        seenNanos = now;
+    }
+
+    /** Ends what lies above the uppermost unmarked frame of a method, and that frame if told so; nothing if there is none. */
+    final void heal(int method, boolean itself) {
+        if (beyond != 0) {
+            if (itself && --beyond != 0) {
+                return;
+            }
+            beyond = 0;
+            depth--;
+            if (itself) {
+                return;
+            }
+        }
+        int[] rows = this.rows;
+        int at = 2 * stamped;
+        int mark = 3 * marked - 3;
+        for (int frame = depth; frame > 0; frame--) {
+            long word = back[frame];
+            if (isOdd(word)) {
+                at -= 2;
+            }
+            int found = rows[node(word) + METHOD];
+            if (mark >= 0 && marks[mark] == frame) {
+                mark -= 3;
+            } else if (found == method || found == OVERFLOW && stamps[at] == method) {
+                unwind(itself ? frame - 1 : frame, Clock.now());
+                return;
+            }
+        }
+    }
+
+    /** The thread ends in the midst of its calls, by {@code System.exit}. */
+    final void finish() {
+        if (beyond != 0) {
+            beyond = 0;
+            depth--;
+        }
+        if (depth != 0) {
+            unwind(0, Clock.now());
+        }
+    }
+
+    final void unwind(int frame, long now) {
+        while (depth > frame) {
+            end(now);
+        }
+    }
+
+    final boolean deepen() {
+        long thread = owner;
+        owner = NOBODY;
+        try {
+            if (Stack.isWorthALook(depth) && Stack.isShallowerThan(depth)) {
+                keepOneOfEach();
+            }
+            return depth + 2 < back.length || lengthen();
+        } finally {
+            owner = thread;
+        }
+    }
+
+    /**
+     * The path is deeper than the stack, so it holds frames of calls that have ended. Which ones cannot be told from
+     * inside; but what comes back without end is one constructor that an uninstrumented caller tries again and again,
+     * and its node. So one frame of each node stays, the outermost. No time is booked: when the others ended is unknown.
+     */
+    final void keepOneOfEach() {
+        int[] rows = this.rows;
+        int kept = 0;
+        int keptStamps = 0;
+        int keptMarks = 0;
+        int stamp = 0;
+        int mark = 0;
+        for (int frame = 1; frame <= depth; frame++) {
+            long word = back[frame];
+            int node = node(word);
+            boolean isMarked = mark < 3 * marked && marks[mark] == frame;
+            // Negative marks the nodes that are kept already.
+            if (rows[node + WORK] >= 0) {
+                rows[node + WORK] |= Integer.MIN_VALUE;
+                back[++kept] = word;
+                if (isOdd(word)) {
+                    stamps[keptStamps] = stamps[stamp];
+                    stamps[keptStamps + 1] = stamps[stamp + 1];
+                    keptStamps += 2;
+                }
+                if (isMarked) {
+                    marks[keptMarks] = kept;
+                    marks[keptMarks + 1] = marks[mark + 1];
+                    marks[keptMarks + 2] = marks[mark + 2];
+                    keptMarks += 3;
+                }
+            }
+            stamp += isOdd(word) ? 2 : 0;
+            mark += isMarked ? 3 : 0;
+        }
+        for (int frame = 1; frame <= kept; frame++) {
+            int node = node(back[frame]);
+            rows[node + WORK] = rows[node + WORK] & CALL - 1 | CALL;
+        }
+        depth = kept;
+        stamped = keptStamps / 2;
+        marked = keptMarks / 3;
+    }
+}
