@@ -10,7 +10,12 @@ use loadhook_profile::{Clock, Header, Node, Timing};
 use loadhook_testkit::process;
 use support::Program;
 
-const WORKLOADS: [&str; 3] = ["many short calls", "nothing of its own", "a recursive walk"];
+const WORKLOADS: [&str; 4] = [
+    "many short calls",
+    "nothing of its own",
+    "a recursive walk",
+    "short waits",
+];
 
 /// The mean distance of ticks, in nanoseconds.
 const TICK: f64 = 1e6;
@@ -38,17 +43,36 @@ fn by_the_clock_of_processor_time() -> Result<()> {
     check(Clock::Cpu)
 }
 
-fn check(clock: Clock) -> Result<()> {
+/// A thread that waits and works in short turns is on top of its waits when most ticks come. Its processor time is not
+/// charged to the waits.
+#[test]
+fn of_a_thread_that_waits_and_works_in_short_turns() -> Result<()> {
+    let methods = measured(Clock::Cpu, "waiting")?;
+    print(&methods);
+    let whole: f64 = methods.values().map(|method| method.truth).sum();
+    ensure!(methods.len() == 5, "{}", methods.len());
+    for ((_, number), method) in &methods {
+        let bias = method.sum / method.seeds;
+        let error = (method.squares / method.seeds).sqrt();
+        let most = 3.0 * error / method.seeds.sqrt() + 0.01 * whole;
+        ensure!(bias.abs() <= most, "{number}: bias {bias} of {whole}");
+        ensure!(error <= 0.06 * whole, "{number}: {error} of {whole}");
+        ensure!(
+            method.covered >= 0.9 * method.seeds,
+            "{number}: {} covered",
+            method.covered
+        );
+    }
+    Ok(())
+}
+
+/// What `SelfTimes.java` prints for an argument, by workload and method.
+fn measured(clock: Clock, argument: &str) -> Result<BTreeMap<(usize, u32), Method>> {
     let program = Program::plain("Nothing")?
         .with("fake/loadhook/Clock.java")?
         .with("loadhook/SelfTimes.java")?;
-    let argument = (clock == Clock::Cpu).then_some("cpu");
-    let output = process::output(
-        program
-            .java(17, &[])?
-            .arg("loadhook.SelfTimes")
-            .args(argument),
-    )?;
+    let mut java = program.java(17, &[])?;
+    let output = process::output(java.args(["loadhook.SelfTimes", argument]))?;
     let header = Header {
         timing: Timing::Adaptive,
         clock,
@@ -77,7 +101,11 @@ fn check(clock: Clock) -> Result<()> {
             method.covered += f64::from(error.abs() <= stated);
         }
     }
-    for ((workload, number), method) in &methods {
+    Ok(methods)
+}
+
+fn print(methods: &BTreeMap<(usize, u32), Method>) {
+    for ((workload, number), method) in methods {
         println!(
             "{}, {number}: true {:.0}, bias {:.0} ± {:.0}, error {:.0}, of the rest {:.0}, stated {:.0}, {:.3} covered",
             WORKLOADS[*workload],
@@ -90,6 +118,15 @@ fn check(clock: Clock) -> Result<()> {
             method.covered / method.seeds,
         );
     }
+}
+
+fn check(clock: Clock) -> Result<()> {
+    let argument = match clock {
+        Clock::Wall => "wall",
+        Clock::Cpu => "cpu",
+    };
+    let methods = measured(clock, argument)?;
+    print(&methods);
     ensure!(methods.len() == 16, "{}", methods.len());
     let [covered, seeds] = methods
         .values()

@@ -1,26 +1,25 @@
 package loadhook;
 
 /**
- * A tree that counts allocations: of each site a leaf below the node that it was met in.
+ * A tree that counts allocations. Each allocation site has a leaf below each node that allocated there.
  *
- * In a leaf's row LAST is the node above, NEXT is {@link #LEAF}, and no call is ever under way. ALL of its times are the
- * bytes of arrays; those of objects follow from their number. What calls foresee is in the rows of callers and their
- * callees, of which leaves are none.
+ * In a leaf's row LAST is the node above, NEXT is {@link #LEAF}, and no call is ever under way. ALL of its times holds the
+ * bytes of arrays; the bytes of objects follow from their number. Leaves are never among the nodes that calls foresee.
  */
 class AllocatingTree extends TimedTree {
-    /** As many as take a quarter of a processor's nearest cache. */
+    /** This many places take a quarter of a processor's nearest cache. */
     private static final int MOST_PLACES = 2048;
-    /** Searches of leaves before room is asked for again. */
+    /** Searches of leaves before the heap is asked for room again. */
     private static final int PATIENCE = 1 << 10;
-    /** Never written. */
+    /** The table of places before there is one; never written. */
     private static final int[] NOWHERE = new int[1];
 
-    /** Where the leaves were that were met last, by site and node above; else the root, whose row is no site's. */
+    /** The leaves that were met last, by site and node above. An empty place holds the root, whose row is no site's. */
     private int[] places = NOWHERE;
-    /** How often that did not have the leaf, since it was made. */
+    /** Number of leaves that {@link #places} did not have, since the table was made. */
     private int misses;
 
-    // Of the array of several dimensions that is being counted: how many arrays its last dimension has, and how long.
+    // The array of several dimensions that is being counted: the number and the length of arrays in its last dimension so far.
     private long arrays;
     private int length;
 
@@ -60,7 +59,7 @@ class AllocatingTree extends TimedTree {
         allocSlowly(from, site, bytes);
     }
 
-    /** Where the leaf is not at its place, or none are left of its last grant. */
+    /** Counts an allocation whose leaf is not in its place, or has no calls left of the last grant. */
     private void allocSlowly(int from, int site, long bytes) {
         int leaf = place(from, site);
         if (leaf == ROOT) {
@@ -77,13 +76,13 @@ class AllocatingTree extends TimedTree {
         times[2 * leaf + ALL] += bytes;
     }
 
-    /** One dimension, from the outermost on, of an array that has several. */
+    /** Counts one dimension of an array that has several. The dimensions come from the outermost on. */
     final void allocDimension(int from, int length, int dimension, int siteAndKind) {
         int leaf = place(from, siteAndKind >>> ArraySizes.KIND_BITS);
         long arrays = 1;
         long bytes = 0;
         if (dimension != 0) {
-            // The dimension before was not the last one, as it was taken for: its arrays hold references.
+            // The dimension before was counted as the last one. It was not: its arrays hold references.
             long each = ArraySizes.of(ArraySizes.REFERENCES, this.length) - ArraySizes.of(siteAndKind, this.length);
             bytes = this.arrays * each;
             arrays = this.arrays * this.length;
@@ -104,7 +103,7 @@ class AllocatingTree extends TimedTree {
         return site ^ from;
     }
 
-    /** The leaf, which has its place then; or the root if there is no room for it. */
+    /** Finds or makes the leaf and puts it in its place; returns the root if there is no room for the leaf. */
     private int place(int from, int site) {
         int leaf = leaf(from, site);
         int[] places = this.places;
@@ -122,9 +121,9 @@ class AllocatingTree extends TimedTree {
         return leaf;
     }
 
-    /** A shortcut: without it leaves are searched. */
+    /** Makes the table of places longer. Without a place, a leaf is found by a search. */
     private void widen(int length) {
-        // Where there is no room it is asked for seldom.
+        // If there is no room, the next attempt comes late.
         misses = -PATIENCE;
         if (!hasRoom(4L * length)) {
             return;
@@ -134,7 +133,7 @@ class AllocatingTree extends TimedTree {
             misses = 0;
             grown();
         } catch (OutOfMemoryError error) {
-            // As it was.
+            // The table stays as it was.
         }
     }
 

@@ -1,16 +1,16 @@
 package loadhook;
 
-/** The bytes of arrays, as this virtual machine lays them out; the agent asks it at the start. */
+/** The sizes of arrays in bytes, as this virtual machine lays them out. The agent measures them at the start. */
 final class ArraySizes {
     /**
-     * The kinds 0 to 3 are those of primitive elements of 1, 2, 4 and 8 bytes. A probe passes the kind in so many low bits,
-     * below the site's id.
+     * Number of low bits, below the site's id, in which a probe passes the kind of the array. The kinds 0 to 3 are those of
+     * primitive elements of 1, 2, 4 and 8 bytes.
      */
     static final int KIND_BITS = 3;
     static final int REFERENCES = 4;
     private static final int KINDS = 1 << KIND_BITS;
 
-    /** What comes before the elements, and what rounding up takes. */
+    /** By kind, the bytes before the elements, plus the alignment less 1 for rounding up. */
     private static final int[] BASES = new int[KINDS];
     private static final int[] SHIFTS = new int[KINDS];
     private static long mask = -1;
@@ -18,19 +18,19 @@ final class ArraySizes {
     private ArraySizes() {
     }
 
-    /** Of the kind in a probe's low bits. */
+    /** The bytes of an array whose kind is in the low bits of {@code kind}. */
     static long of(int kind, int length) {
         return BASES[kind & KINDS - 1] + ((long) length << SHIFTS[kind & KINDS - 1]) & mask;
     }
 
-    /** The agent has found it. */
+    /** Sets the layout of a kind, as the agent has measured it. */
     static void set(int kind, int base, int shift, int alignment) {
         BASES[kind] = base + alignment - 1;
         SHIFTS[kind] = shift;
         mask = -alignment;
     }
 
-    /** An array for the agent to measure. */
+    /** Makes an array for the agent to measure. */
     static Object sample(int kind, int length) {
         switch (kind) {
             case 0:

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** Copies and fills, apart so that what grows is a method of its own. */
+/** Copies and clears arrays, apart from the methods that make arrays grow, so that those stay small. */
 final class Arrays {
     private Arrays() {
     }

@@ -1,7 +1,7 @@
 package loadhook;
 
-/** Lets other threads run for a moment, where no agent does. */
+/** A way to let other threads run for a moment, for a JVM without an agent. */
 abstract class Backoff {
-    /** A thread's next nap, after so many. */
+    /** Pauses the current thread, which has paused {@code before} times already. */
     abstract void pause(int before);
 }

@@ -4,9 +4,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * What the trees may take: so many nodes, and no heap that the program needs.
+ * Limits the number of nodes, and keeps the tracker from taking heap that the program needs.
  *
- * Asking comes before allocating: with {@code -XX:+ExitOnOutOfMemoryError} an OutOfMemoryError ends the JVM even if it
+ * The tracker asks before it allocates: with {@code -XX:+ExitOnOutOfMemoryError} an OutOfMemoryError ends the JVM even if it
  * is caught.
  */
 final class Budget {
@@ -14,7 +14,7 @@ final class Budget {
     private static final AtomicInteger LEFT = new AtomicInteger(1000000);
     /** The bytes that the paths of virtual threads hold. */
     private static final AtomicLong VIRTUAL = new AtomicLong();
-    /** Nothing else refers to it. */
+    /** The memory that {@link #keep} holds; nothing else refers to it. */
     private static byte[] kept;
 
     private Budget() {
@@ -24,7 +24,7 @@ final class Budget {
         LEFT.set(nodes);
     }
 
-    /** Takes one node of the limit over all trees, live and merged. No monitor: a virtual thread may be unmounted there. */
+    /** Takes one node of the limit over all trees, live and merged. Not by a monitor, where a virtual thread may be unmounted. */
     static boolean takeNode() {
         if (LEFT.getAndDecrement() > 0) {
             return true;
@@ -38,8 +38,8 @@ final class Budget {
     }
 
     /**
-     * Whether an array of so many bytes leaves the program enough. Garbage counts as used, which errs on the safe side;
-     * four times the size and some megabytes, since a heap in regions may not have it in one.
+     * Returns whether an array of this many bytes leaves the program enough heap. Garbage counts as used, which errs on the safe
+     * side. Four times the size and some megabytes must be free, since a heap of regions may not have the size in one piece.
      */
     static boolean hasRoom(long bytes) {
         long reserve = RUNTIME.maxMemory() >> 5;
@@ -49,14 +49,14 @@ final class Budget {
         return free() > 4 * bytes + (4 << 20) + reserve;
     }
 
-    /** Whether a thread can have a path, without which its calls are not seen, or one that has ended a name: a few kilobytes. */
+    /** Returns whether there are a few kilobytes for a thread's path, without which its calls are lost, or for a group's name. */
     static boolean hasRoomForPath() {
         return free() > 1 << 20;
     }
 
     /**
-     * Whether the paths of virtual threads may hold so many bytes more: together an eighth of the heap. There are as many
-     * of these threads as the heap holds, so that asking what is free now leaves nothing to those which come later.
+     * Returns whether the paths of virtual threads may hold this many bytes more. Together they may hold an eighth of the heap. A
+     * program may have as many virtual threads as its heap holds, so a limit by free heap alone would leave later ones nothing.
      */
     static boolean hasRoomForVirtual(long bytes) {
         return VIRTUAL.get() + bytes < RUNTIME.maxMemory() >> 3;
@@ -67,11 +67,11 @@ final class Budget {
     }
 
     /**
-     * Keeps room for a program that ends with its heap full, when even the thread that ends the JVM needs some: as much as
-     * one of G1's regions has, so many bytes at the least and 32 MB at most. Of a heap of which that is more than a fiftieth,
-     * or that has little free, none: the program may need it.
+     * Keeps some heap for a program that ends with its heap full, when even the thread that ends the JVM needs some: the size
+     * of a G1 region, at least {@code least} bytes and at most 32 MB. Keeps nothing if that is more than a fiftieth of the
+     * heap, or if little is free, because the program may need it.
      *
-     * @param beside what an array has beside its elements, if the array is to fit into so many bytes with it
+     * @param beside bytes of an array's header, if the array with its header is to fit into the size
      */
     static void keep(int least, int beside) {
         long most = RUNTIME.maxMemory();
@@ -84,17 +84,17 @@ final class Budget {
         }
     }
 
-    /** Whether half the heap is free, whatever its regions hold: a heap of arrays fills them by no more than that. */
+    /** Returns whether half of the heap is free. A region that holds a large array may be filled by no more than half. */
     static boolean isHalfFree() {
         return free() > RUNTIME.maxMemory() >> 1;
     }
 
-    /** Gives back what is kept; the next collection finds it. */
+    /** Gives the kept memory back; the next collection finds it. */
     static void release() {
         kept = null;
     }
 
-    /** Garbage counts as used. */
+    /** The free bytes of the heap. Garbage counts as used. */
     static long free() {
         return RUNTIME.maxMemory() - RUNTIME.totalMemory() + RUNTIME.freeMemory();
     }

@@ -1,43 +1,43 @@
 package loadhook;
 
 /**
- * Measures what the probes themselves cost, in picoseconds, on paths of its own.
+ * Measures the cost of the probes in picoseconds, on paths of its own.
  *
- * In a program of seconds the probes are compiled; a loop here is so only after some thousand rounds, and while it is
- * interpreted it costs more than they. So one loop does all, and only rounds count in which it takes next to nothing when
- * it does nothing. Where there are none, in a program of a moment, the costs are told from a reading of the clock; with
- * {@code -Xint} all rounds count.
+ * In a program that runs for seconds the probes are compiled. A loop here is compiled only after some thousand rounds, and an
+ * interpreted loop costs more than the probes in it. So one loop does everything, and only those rounds count in which an empty
+ * loop takes next to nothing. In a very short program there are no such rounds; the costs then follow from the cost of reading
+ * the clock. With {@code -Xint} all rounds count.
  *
- * A processor does much of a probe while it waits for the program's own results. So there is something to wait for, about
- * what a small method has.
+ * A processor does much of a probe while it waits for the program's own results. So the loop has some results to wait for,
+ * about as many as a small method.
  */
 final class Calibration {
-    /** In so many turns of the loop the JVM changes from an interpreted one to a compiled one. */
+    /** Batches of a round. In so many turns the JVM changes from an interpreted loop to a compiled one. */
     private static final int BATCHES = 100;
     private static final int TURNS = 100;
-    /** Several, since the program's threads may have the processors. */
+    /** Several rounds, because the program's threads may have the processors. */
     private static final int ROUNDS = 5;
 
     private static final int NOTHING = 0;
     private static final int CLOCK = 1;
     private static final int WORK = 2;
-    /** Around the work. */
+    /** Probes around the work. */
     private static final int PROBES = 3;
-    /** The same by those probes that a JVM without a compiler runs. */
+    /** The same with the probes for a JVM without a compiler. */
     private static final int INTERPRETED_PROBES = 4;
 
-    /** What of a timed call's probes lies between its two readings of the clock. */
+    /** The part of a timed call's probes between its two clock readings. */
     static long insidePicos;
-    /** What a call's probes cost besides, all of it charged to the callers. */
+    /** The other part of a call's probes, which is charged to the callers. */
     static long outsidePicos;
     static long clockPicos;
 
-    /** Whether these are of compiled rounds. */
+    /** True if these are from compiled rounds. */
     private static boolean compiled;
 
     private static long result;
 
-    // The least nanoseconds of a batch.
+    // The least nanoseconds of a batch so far, by kind.
     private long clock = Long.MAX_VALUE;
     private long work = Long.MAX_VALUE;
     private long untimed = Long.MAX_VALUE;
@@ -48,7 +48,7 @@ final class Calibration {
     private Calibration() {
     }
 
-    /** Measures for so long at most; what was measured earlier stays where it is less. */
+    /** Measures for at most so many nanoseconds. An earlier result stays if it is less. */
     static void run(long nanos) {
         long end = System.nanoTime() + nanos;
         Calibration all = new Calibration();
@@ -59,7 +59,7 @@ final class Calibration {
             long clock = batch(CLOCK);
             all.clock = Math.min(all.clock, clock);
             more = System.nanoTime() < end;
-            // Nothing but the last compiler makes two calls vanish.
+            // Only the optimising compiler makes two empty calls vanish.
             if (8 * nothing < clock && Ids.areKnown()) {
                 best.round(clock);
             } else if (more || Timing.interpreted) {
@@ -92,8 +92,8 @@ final class Calibration {
     }
 
     /**
-     * A batch of probes as the program runs them: with the way to the path. Not told if another thread, whose path has the
-     * same place in the cache, took it meanwhile.
+     * Times a batch of probes as the program runs them, the way to the path included. The result is MAX_VALUE if another thread,
+     * whose path has the same place in the cache, took that place meanwhile.
      */
     private long probes(int mode) {
         Path path = new Path(mode, 4, 4, 1);
@@ -145,15 +145,15 @@ final class Calibration {
         }
         long outside = Timing.paths == Timing.EXACT ? timed - inside : untimed - work;
         if (Timing.paths != Timing.mode) {
-            // Figures of adaptive timing add this for each timed call, and here all are.
+            // In adaptive timing readers add this for each timed call, and here all calls are timed.
             outside -= 2 * clock - (inside - work);
         }
         outsidePicos = least(outsidePicos, outside);
     }
 
     /**
-     * Goes through what is slow once, so that no class is loaded, initialised or linked later: not where the stack
-     * ends, nor where the heap does.
+     * Runs all slow code once, so that no class is loaded, initialised or linked later, when the stack or the heap may be at its
+     * end.
      */
     static void rehearse() {
         Path path = new Path(Timing.EXACT, 2, 1, 1);
@@ -192,7 +192,7 @@ final class Calibration {
         snapshot.end();
     }
 
-    /** By the ratios that compiled rounds have. */
+    /** Derives the costs from a clock reading, by the ratios that compiled rounds have shown. */
     private void guess() {
         clockPicos = least(clockPicos, clock);
         if (Timing.mode != Timing.COUNT) {
@@ -207,7 +207,7 @@ final class Calibration {
         return before == 0 ? now : Math.min(before, now);
     }
 
-    /** The least nanoseconds of a batch. */
+    /** Runs the batches of a kind; returns the least nanoseconds of a batch. */
     private static long batch(int kind) {
         long x = kind;
         long least = Long.MAX_VALUE;
@@ -237,7 +237,7 @@ final class Calibration {
         return least;
     }
 
-    /** Each product waits for the one before. */
+    /** Products, each of which waits for the one before. */
     private static long work(long x) {
         return ((((x * x + 1) * x + 3) * x + 5) * x + 7) * x + 9;
     }

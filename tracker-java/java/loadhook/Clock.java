@@ -1,6 +1,6 @@
 package loadhook;
 
-/** The clock that calls are timed by. The tests put another class in its place. */
+/** The clock that times calls. Tests put another class in its place. */
 final class Clock {
     static final int WALL = 0;
     static final int CPU = 1;
@@ -8,7 +8,7 @@ final class Clock {
     /** Set once, before the first call is timed. */
     static int kind = WALL;
 
-    /** Null with an agent, which has a native method for that. */
+    /** The clock of processor time; null with an agent, which has a native method for it. */
     static CpuClock cpu;
 
     private Clock() {

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** Tells the current thread's processor time, in nanoseconds, where no agent does. */
+/** Reads the current thread's processor time, in nanoseconds, in a JVM without an agent. */
 abstract class CpuClock {
     abstract long now();
 }

@@ -1,7 +1,7 @@
 package loadhook;
 
 /**
- * The processor time of threads. Beside the wall time of a thread's calls it tells who only waited.
+ * The processor time of threads. Compared with the wall time of a thread's calls it shows how much the thread waited.
  *
  * Only the agent can read it. Every method here returns {@link #UNKNOWN} without an agent, and for virtual threads, whose
  * processor time the VM does not know.
@@ -18,7 +18,7 @@ final class CpuTime {
     /** Finds out whether the agent can read it. The native method is linked here, where no class has probes yet. */
     static void find() {
         if (Timing.mode == Timing.COUNT || Clock.kind != Clock.WALL) {
-            // No wall time to compare it with.
+            // There is no wall time to compare with.
             return;
         }
         try {
@@ -28,7 +28,7 @@ final class CpuTime {
         }
     }
 
-    /** In nanoseconds since the thread began. */
+    /** The processor time of a thread since it began, in nanoseconds. */
     static long of(Thread thread) {
         if (!readable || thread == null || Ids.isVirtual(thread)) {
             return UNKNOWN;

@@ -1,8 +1,8 @@
 package loadhook;
 
-/** Which node a call leads to, by the caller's node and the method: an open hash table, the words of an edge side by side. */
+/** Maps a caller's node and a method to the node of the call: an open hash table with the two words of an edge side by side. */
 final class Edges {
-    /** For each edge its key and its node, 0 where there is none. */
+    /** For each place the key and the node of an edge; the node is 0 if the place is free. */
     long[] table;
     int count;
 
@@ -10,7 +10,7 @@ final class Edges {
         table = new long[2 * places];
     }
 
-    /** With room for some edges; null if the heap has none for it. */
+    /** Makes a table of this many places, a power of two; null if the heap has no room for it. */
     static Edges make(int places) {
         if (!Budget.hasRoom(16L * places)) {
             return null;
@@ -26,13 +26,13 @@ final class Edges {
         return (long) from << 32 | method;
     }
 
-    /** The node, or 0. */
+    /** The node of an edge, or 0. */
     int node(long key) {
         long[] table = this.table;
         return (int) table[find(table, key) + 1];
     }
 
-    /** Where the key is or would be. */
+    /** Index of the key in the table, or of the free place for it. */
     static int find(long[] table, long key) {
         int mask = table.length - 1;
         int at = hash(key) << 1 & mask;
@@ -46,7 +46,7 @@ final class Edges {
         return (int) ((key ^ key >>> 29) * 0x9E3779B97F4A7C15L >>> 32);
     }
 
-    /** Makes room for one more. */
+    /** Makes room for one more edge; returns false if the heap has none. */
     boolean room() {
         return 3 * count < table.length || grow();
     }
@@ -72,7 +72,7 @@ final class Edges {
         }
     }
 
-    /** For a table that nobody else sees yet. */
+    /** Adds an edge to a table that no other thread sees yet. */
     void put(long key, int node) {
         int at = find(table, key);
         table[at] = key;

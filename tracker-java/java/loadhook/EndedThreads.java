@@ -1,6 +1,6 @@
 package loadhook;
 
-/** The trees of the threads that have ended, by the threads' names, in which numbers do not count. */
+/** The trees of threads that have ended, summed up by the threads' names; numbers in names are ignored. */
 final class EndedThreads {
     private static final int MOST = 256;
     private static final String OTHERS = "(other threads)";
@@ -12,18 +12,18 @@ final class EndedThreads {
     private static int last;
     private static int[] map = new int[64];
 
-    /** Of the path that is added next, or is being added: null when all of it is. */
+    /** The merge of the path that was prepared last; null when it is complete. */
     private static TreeMerge merge;
 
     private EndedThreads() {
     }
 
-    /** All that may find no memory, so that adding this path does not. The caller holds the registry's lock. */
+    /** Allocates everything that adding this path needs. The caller holds the registry's lock. */
     static void prepare(Path path) {
         merge = null;
         if (!path.isEmpty()) {
             String name = withoutNumbers(path.name());
-            // Calls that have no times, where others of that name would have them.
+            // Calls without times are kept apart from those of threads that were timed.
             boolean untimed = path.mode != Timing.paths;
             MergedTree sum = TREES[find(untimed ? name.concat(" (virtual)") : name)];
             TreeReader reader = new TreeReader(path);
@@ -31,7 +31,7 @@ final class EndedThreads {
         }
     }
 
-    /** Adds the path that was prepared; once more, if an exception broke that off. */
+    /** Adds the path that was prepared; once more, if an exception broke this off. */
     static void add(Path path) {
         TreeMerge merge = EndedThreads.merge;
         // A tree that was adopted has nothing left.
@@ -42,16 +42,16 @@ final class EndedThreads {
             merge.sum.adopt(path);
         } else {
             merge.run();
-            // Its own stay taken for it.
+            // Of the limit, the nodes that the sum made stay taken.
             Budget.giveBack(path.taken() - merge.made());
         }
         long cpu = CpuTime.sum(merge.sum.cpu, path.cpuSpent);
-        // Neither call nor jump, or it is added twice.
+        // Neither call nor jump, or the time would be added twice.
         merge.sum.cpu = cpu;
         EndedThreads.merge = null;
     }
 
-    /** An array for a {@link TreeMerge}, null if there is no room for one. */
+    /** The map for a {@link TreeMerge}; null if there is no room for one. */
     static int[] mapFor(TreeReader reader) {
         int nodes = reader.end / Tree.STRIDE;
         if (map.length < nodes) {

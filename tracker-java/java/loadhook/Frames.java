@@ -1,17 +1,17 @@
 package loadhook;
 
-/** A copy of the frames of a path, whose thread may go on while it is made. */
+/** A copy of a path's frames. The thread may go on while the copy is made. */
 final class Frames {
     final int depth;
     final int[] nodes;
     final int[] callers;
-    /** The last tick before each. */
+    /** The last tick before each frame. */
     final int[] began;
-    /** As in the path's stamps; of an untimed frame 0. */
+    /** The starts and weights of timed frames, as in the path's stamps; 0 for untimed frames. */
     final long[] starts;
     final long[] weights;
     private final int tick = Ticker.last();
-    /** How many have time to be told: timed ones and such as saw ticks. */
+    /** Number of frames that add time: timed ones, and such as saw a tick. */
     int told;
 
     Frames(Path path) {
@@ -42,12 +42,12 @@ final class Frames {
         }
     }
 
-    /** Whether a frame adds time. */
+    /** Returns whether a frame adds time. */
     boolean tells(int frame) {
         return weights[frame] != 0 || began[frame] != 0 && began[frame] != tick;
     }
 
-    /** How many frames from the outermost on are the same. */
+    /** Number of frames, from the outermost on, that are the same in both copies. */
     int agree(Frames other) {
         int most = Math.min(depth, other.depth);
         int same = 0;

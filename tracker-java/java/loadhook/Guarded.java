@@ -6,8 +6,8 @@ import java.lang.annotation.RetentionPolicy;
 import java.lang.annotation.Target;
 
 /**
- * The thread is marked while it runs this, so that probes which it meets there do nothing: the JDK's methods that are
- * called from here may be instrumented. For the tests; build.rs leaves this class out.
+ * Marks a method that a thread runs only while it is marked itself, so that probes do nothing. The JDK's methods that such a
+ * method calls may be instrumented. Only tests read the annotation; build.rs leaves this class out.
  */
 @Retention(RetentionPolicy.CLASS)
 @Target(ElementType.METHOD)

@@ -5,9 +5,9 @@ import java.lang.reflect.Field;
 /**
  * The ids of threads: never reused, never 0 once a thread is complete.
  *
- * {@code getId()} will not do, since a program can override it. From JDK 19 on there is a final method; before, the field
- * behind it is read. Where it cannot be, as in a named module without {@code jdk.unsupported}, the identity hash code has to
- * do, which two threads can share: then paths tell threads by reference, which is correct, and slower.
+ * A program can override {@code getId()}. From JDK 19 on there is a final method instead; before, the field behind
+ * {@code getId()} is read. If the field cannot be read, as in a named module without {@code jdk.unsupported}, the identity hash
+ * code stands in. Two threads can share it, so that paths then compare threads by reference, which is correct but slower.
  */
 final class Ids {
     private static final boolean FINAL_METHOD = feature() >= 19;
@@ -23,7 +23,7 @@ final class Ids {
         return TID < 0 ? System.identityHashCode(thread) : Memory.UNSAFE.getLong(thread, TID);
     }
 
-    /** What a probe, which has the id, knows a path's owner by; where threads can share an id, none. */
+    /** The id by which a probe recognises the owner of a path; 0, which is no id, if threads can share an id. */
     static long owner(Thread thread) {
         return areKnown() ? of(thread) : 0;
     }

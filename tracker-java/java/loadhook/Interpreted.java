@@ -1,21 +1,21 @@
 package loadhook;
 
 /**
- * The probes that a JVM without a compiler runs ({@code -Xint}): the agent names this class instead of {@link Tracker},
- * and the probes that are not here are that class's.
+ * The probes for a JVM without a compiler ({@code -Xint}). The agent has injected code call this class instead of
+ * {@link Tracker}, from which it inherits the probes that it does not define.
  *
- * There each call costs some 20 to 70 ns, many times what a probe does with its numbers. So the frequent cases are written
- * out without a call but for the thread and the clock; all others go to the {@link Path}, which does the same in methods
- * that a compiler inlines. A path is known by its thread, not by an id that takes a call to be read.
+ * An interpreted call costs 20 to 70 ns, many times the work of a probe. So the frequent cases are written out here, with
+ * calls for the thread and the clock only. All other cases go to the {@link Path}, which does the same in methods that a
+ * compiler inlines. A path is found by its thread, because reading a thread's id would take a call.
  */
 public final class Interpreted extends Tracker {
-    /** The path of the thread that was met last; of no thread at first. */
+    /** The path of the thread that ran a probe last; nobody's at first. */
     private static Path recent = Threads.NOBODYS;
 
     private Interpreted() {
     }
 
-    /** As {@link Tracker#enter}. */
+    /** Does what {@link Tracker#enter} does. */
     public static void enter(int method) {
         Path path = recent;
         if (path.held != Thread.currentThread() || path.owner == Path.NOBODY) {
@@ -48,7 +48,7 @@ public final class Interpreted extends Tracker {
         int work = rows[node + Tree.WORK];
         int low = work + Tree.GRANT & Tree.GRANTS;
         long now = System.nanoTime();
-        // No call from here on. As Tree.grant does, with no calls left, and Path.enterExactly.
+        // No call from here on. The same as Tree.grant with no calls left, and as Path.enterExactly.
         times[at] = (times[at] & -Tree.CALL) + (Tree.CALL | low);
         rows[node + Tree.WORK] = (work & -Tree.CALL) + (Tree.CALL | low);
         stamps[stamp++] = now;
@@ -58,7 +58,7 @@ public final class Interpreted extends Tracker {
         path.depth = frame;
     }
 
-    /** A call that is counted only, if its path counts and its node has calls left. */
+    /** Enters a call that is only counted, if the path does not time and the node has calls left of its last grant. */
     private static void enter(Path path, int method, int node) {
         long[] back = path.back;
         int frame = path.depth + 1;
@@ -73,7 +73,7 @@ public final class Interpreted extends Tracker {
         path.depth = frame;
     }
 
-    /** As {@link Tracker#exit}. */
+    /** Does what {@link Tracker#exit} does. */
     public static void exit(int method) {
         Path path = recent;
         if (path.held != Thread.currentThread() || path.owner == Path.NOBODY) {
@@ -106,7 +106,7 @@ public final class Interpreted extends Tracker {
         int to = (int) (back[caller] >> 32) << 1;
         long before = times[at + Tree.RECENT];
         long nanos = System.nanoTime() - stamps[stamp];
-        // No call from here on. As TimedTree.book and Path.end do.
+        // No call from here on. The same as TimedTree.book and UnwindingPath.end.
         times[at + Tree.ALL] += nanos;
         if (stamps[stamp + 1] > 0) {
             times[at + Tree.OUTERMOST] += nanos;
@@ -118,7 +118,7 @@ public final class Interpreted extends Tracker {
         path.depth = caller;
     }
 
-    /** As {@link Tracker#ended}. */
+    /** Does what {@link Tracker#ended} does. */
     public static void ended(int method, int key) {
         Path path = recent;
         if (key != 0 || path.marked != 0 || path.held != Thread.currentThread()) {
@@ -128,17 +128,17 @@ public final class Interpreted extends Tracker {
         }
     }
 
-    /** Whether the agent names these probes; with the other clock it does not, which costs more than they save. */
+    /** Returns whether the agent uses these probes. With the CPU clock it does not: that clock costs more than they save. */
     static boolean isUsed() {
         return Timing.interpreted && Timing.isAgents && Clock.kind == Clock.WALL;
     }
 
-    /** For {@link Calibration}. */
+    /** Sets the path that the next probe finds; for {@link Calibration}. */
     static void meet(Path path) {
         recent = path;
     }
 
-    /** Notes the current thread's path. Two threads in turn shall not do so at every probe. */
+    /** Remembers the current thread's path, but not at every probe, in case two threads run by turns. */
     private static void meet() {
         Path path = path();
         if (path != null && path.held != null && (path.misses++ & 15) == 0) {

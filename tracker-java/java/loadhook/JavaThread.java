@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Stands for {@code java.lang.Thread} where a method is called that Java 8 lacks: build.rs renames the references and
- * leaves this class out. A call that the running JDK does not know is never reached, hence never resolved.
+ * Stands for {@code java.lang.Thread} in calls of methods that Java 8 lacks. build.rs renames the references and leaves this
+ * class out. A call that the running JDK does not know is never reached, hence never resolved.
  */
 abstract class JavaThread {
     /** JDK 19 on: final, which {@code getId()} is not. */

@@ -3,11 +3,11 @@ package loadhook;
 import java.lang.reflect.Field;
 
 /**
- * Stands for {@code sun.misc.Unsafe}, which the compiler will not have in a class for Java 8: build.rs renames the
- * references and leaves this class out. In {@code java.base} the agent makes it {@code jdk.internal.misc.Unsafe}.
+ * Stands for {@code sun.misc.Unsafe}, which {@code javac --release 8} does not know. build.rs renames the references and leaves
+ * this class out. In {@code java.base} the agent renames them to {@code jdk.internal.misc.Unsafe}.
  */
 abstract class JavaUnsafe {
-    /** Not for everybody: of {@code sun.misc}, only for the JDK's own classes. */
+    /** In {@code sun.misc} this throws a SecurityException unless the caller is a class of the JDK. */
     static JavaUnsafe getUnsafe() {
         return null;
     }

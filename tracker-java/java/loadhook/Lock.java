@@ -3,13 +3,13 @@ package loadhook;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The registry's lock. Who cannot have it in a while goes without: a debugger may have suspended the thread that holds it,
- * and neither the program nor its end may wait for that. Hence no monitor, at which one waits for ever.
+ * The registry's lock. A thread that cannot get it in a while goes on without: a debugger may have suspended the thread that
+ * holds the lock, and neither the program nor its end may wait for that. A monitor would make them wait for ever.
  *
- * Who takes it writes a ticket: a running number, and the thread's id. It is free while the ticket taken last is the one given
- * back last. Giving it back is no call, since a StackOverflowError could strike there, and takes no jump, since what
- * {@code Thread.stop} throws could strike there. That can also strike where the lock is had and the caller does not know it
- * yet; the ticket tells whose it is, then:
+ * A thread that takes the lock writes a ticket: a running number, and the thread's id. The lock is free while the ticket taken
+ * last is the one given back last. Giving it back makes no call, where a StackOverflowError could strike, and takes no jump,
+ * where the exception of {@code Thread.stop} could strike. That exception can also strike right after the lock was taken,
+ * before the caller knows it. The ticket then tells whose the lock is:
  *
  * <pre>
  * long ticket = 0;
@@ -27,41 +27,42 @@ import java.util.concurrent.atomic.AtomicLong;
  * </pre>
  */
 final class Lock {
-    /** Short of naps: it is held for less than a microsecond most of the time. */
+    /** Attempts before the first pause: the lock is held for less than a microsecond most of the time. */
     private static final int SPINS = 200;
     /**
-     * The first hundred only let other threads run, later ones take a millisecond each. Not a time, since a JVM may be
-     * stopped as a whole. Longer than the largest tree takes to be merged on a machine that is overloaded.
+     * Pauses before a thread goes on without the lock. The first hundred only let other threads run, later ones take a
+     * millisecond each; together they take longer than merging the largest tree on an overloaded machine. This is no time
+     * limit, because the whole JVM may be stopped for any time.
      */
     private static final int NAPS = 10000;
 
-    /** The bits of a ticket that are the thread's id; the number is above them. */
+    /** The bits of a ticket that hold the thread's id; the running number is above them. */
     private static final long ID = (1L << 40) - 1;
 
     private static final AtomicLong TAKEN = new AtomicLong();
-    /** Written by the holder. */
+    /** The ticket given back last; written by the holder. */
     static volatile long given;
 
-    /** The thread that has it: probes that it meets meanwhile do nothing. */
+    /** The thread that has the lock. Probes that it meets meanwhile do nothing. */
     static volatile Thread holder;
 
-    /** Whether somebody has waited in vain, so that nobody else does; until the lock is had again. */
+    /** Set when a thread has waited in vain, so that others do not wait; cleared when the lock is taken again. */
     private static volatile boolean stuck;
 
-    /** Null with an agent, which has a native method for that. */
+    /** The way to pause; null with an agent, which has a native method for it. */
     static Backoff backoff;
 
     private Lock() {
     }
 
-    /** Waits for the lock if need be; the ticket to give it back with, or 0 if it is not to be had. */
+    /** Waits for the lock if necessary. Returns the ticket to give it back with, or 0 if it cannot be had. */
     static long take(Thread thread) {
         int tries = 0;
         long before = given;
         long ticket;
         while ((ticket = tryTake(thread)) == 0) {
             if (tries == 0) {
-                // An exception that struck twice may have kept this thread from it.
+                // Two exceptions in a row may have kept this thread from giving it back.
                 giveBack(thread);
             }
             if (stuck) {
@@ -69,7 +70,7 @@ final class Lock {
             }
             long now = given;
             if (now != before) {
-                // It goes from hand to hand, only not to this one.
+                // The lock goes from thread to thread, only not to this one.
                 before = now;
                 tries = 0;
             }
@@ -95,7 +96,7 @@ final class Lock {
         return TAKEN.compareAndSet(given, ticket) ? ticket : 0;
     }
 
-    /** Gives back what the thread has without knowing it, as far as threads can be told by their ids. */
+    /** Gives the lock back if the thread has it without knowing it, provided that threads have unique ids. */
     static void giveBack(Thread thread) {
         long taken = TAKEN.get();
         if (taken != given && (taken & ID) == (Ids.of(thread) & ID) && Ids.areKnown()) {
@@ -104,7 +105,7 @@ final class Lock {
         }
     }
 
-    /** Not by {@code Thread.yield()} where the JDK may be instrumented: the thread is not marked yet. */
+    /** Pauses. With an agent not by {@code Thread.yield()}, which may be instrumented: the thread is not marked yet. */
     static void backOff(int before) {
         Backoff backoff = Lock.backoff;
         if (backoff != null) {
@@ -114,7 +115,7 @@ final class Lock {
         try {
             Tracker.nap(before);
         } catch (UnsatisfiedLinkError error) {
-            // In tests there is neither.
+            // Tests have neither.
         }
     }
 }

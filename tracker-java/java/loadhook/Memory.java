@@ -2,15 +2,15 @@ package loadhook;
 
 import java.lang.reflect.Field;
 
-/** Reads memory as the JDK does. */
+/** Reads memory through the JDK's {@code Unsafe}. */
 final class Memory {
-    /** Null where there is none. */
+    /** Null if the JVM does not give it to this class. */
     static final JavaUnsafe UNSAFE = unsafe();
 
     private Memory() {
     }
 
-    /** The int at an address outside the heap. */
+    /** Reads the int at an address outside the heap. */
     static int at(long address) {
         return UNSAFE.getInt(null, address);
     }

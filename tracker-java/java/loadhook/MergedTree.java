@@ -1,8 +1,8 @@
 package loadhook;
 
-/** The sum of other trees. It has no more nodes than they, who have taken theirs of the limit. */
+/** The sum of other trees. It takes no nodes of the limit: the trees that it sums up have taken as many. */
 final class MergedTree extends TimedTree {
-    /** The {@link CpuTime} of the threads that were added; unknown if that of one is. */
+    /** The {@link CpuTime} of all added threads; unknown if that of one is. */
     long cpu;
 
     MergedTree() {

@@ -73,7 +73,7 @@ class Path extends UnwindingPath {
         }
     }
 
-    /** A constructor calls another one for the same object. */
+    /** Marks a constructor that calls another one for the same object. */
     final void construct(int method, int key, int other) {
         if (beyond != 0) {
             return;
@@ -91,7 +91,7 @@ class Path extends UnwindingPath {
         marked++;
     }
 
-    /** The one called has returned. */
+    /** Takes the mark off: the called constructor has returned. */
     final void constructed(int method) {
         if (isMarked() && method(depth) == method) {
             marked--;
@@ -104,14 +104,14 @@ class Path extends UnwindingPath {
             int frame = marks[3 * mark];
             if (method(frame) == method) {
                 unwind(frame, Clock.now());
-                // It is the uppermost now.
+                // The marked frame is the uppermost one now.
                 marked = mark;
                 return;
             }
         }
     }
 
-    /** A constructor ends, by an exception if it tells its key: those that called it for the same object end with it. */
+    /** Ends a constructor. With a key, an exception ends it, and with it the constructors that called it for the same object. */
     final void ended(int method, int key) {
         if (isMarked()) {
             heal(method, true);
@@ -169,7 +169,7 @@ class Path extends UnwindingPath {
         }
     }
 
-    /** The callee if it comes soon: what came between the last time does not always. Else the root. */
+    /** The callee if it is one of the next siblings, because those between were not called this time; otherwise the root. */
     private int ahead(int from, int method) {
         int[] rows = this.rows;
         int node = rows[from + LAST];
@@ -206,7 +206,7 @@ class Path extends UnwindingPath {
         depth++;
     }
 
-    /** A call of a path that times each: no draw, and no tick. */
+    /** Enters a call on a path that times every call: there is no draw and no tick. */
     private void enterExactly(int node) {
         int depth = this.depth;
         int at = 2 * stamped;
@@ -221,7 +221,7 @@ class Path extends UnwindingPath {
         this.depth = depth + 1;
     }
 
-    /** A call whose turn it was to be timed; in count mode that comes every 256 calls. */
+    /** Enters a call that has no time although it was its turn; in count mode this happens every 256 calls. */
     private void enterUntimed(int node) {
         long frame = frame(node);
         grant(node, mode == Timing.COUNT ? LEFT : 0);

@@ -94,12 +94,12 @@ class PathState extends AllocatingTree {
         return rows[node(back[frame]) + METHOD];
     }
 
-    /** Whether the uppermost frame is. */
+    /** Returns whether the uppermost frame is marked. */
     final boolean isMarked() {
         return marked != 0 && marks[3 * marked - 3] == depth;
     }
 
-    /** Its thread, or null if that has ended and is gone. */
+    /** The path's thread, or null if it has ended and was collected. */
     final Thread thread() {
         WeakReference<Thread> thread = this.thread;
         return thread == null ? null : thread.get();
@@ -109,7 +109,7 @@ class PathState extends AllocatingTree {
         return thread() == thread;
     }
 
-    /** What its thread is called, or was. */
+    /** The name of the path's thread; the last one that is known if the thread is gone. */
     final String name() {
         Thread thread = thread();
         if (thread != null) {
@@ -118,7 +118,7 @@ class PathState extends AllocatingTree {
         return name;
     }
 
-    /** Whether its arrays are hardly larger than a new one's. */
+    /** Returns whether the arrays are hardly larger than those of a new path. */
     final boolean isSmall() {
         int[] marks = this.marks;
         return rows.length <= 64 * STRIDE && back.length <= 256 && stamps.length <= 256 && (marks == null || marks.length <= 256);
@@ -151,7 +151,7 @@ class PathState extends AllocatingTree {
         }
     }
 
-    /** A virtual thread's path tells the budget what it holds; 0 when it ends. */
+    /** Reports the bytes that a virtual thread's path holds to the budget; 0 when it ends. */
     final void tell(long bytes) {
         long more = bytes - reported;
         reported = bytes;
@@ -187,7 +187,7 @@ class PathState extends AllocatingTree {
         }
     }
 
-    /** Forgets the frames, of which the times are unknown, and all nodes. */
+    /** Forgets all frames and nodes. The times of the frames are not booked. */
     @Override
     void clear() {
         super.clear();

@@ -12,7 +12,7 @@ final class Section {
     final long id;
     final String name;
     final TimedTree tree;
-    /** Its {@link CpuTime}. */
+    /** The {@link CpuTime} of the thread or group. */
     final long cpu;
 
     Section(int kind, long id, String name, TimedTree tree, long cpu) {
@@ -27,7 +27,7 @@ final class Section {
         return kind == LIVE ? TreeReader.of((Path) tree) : new TreeReader(tree);
     }
 
-    /** The name in UTF-8, of which one char takes at most three bytes. */
+    /** Writes the name in UTF-8 and returns the number of bytes. One char takes at most three bytes. */
     int utf8(byte[] bytes) {
         int length = 0;
         for (int at = 0; at < name.length() && at < MOST_NAME; at++) {

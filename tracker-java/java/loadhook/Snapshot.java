@@ -1,12 +1,12 @@
 package loadhook;
 
-/** Writes what was counted into buffers of words; docs/dev/tracker.md tells the records. */
+/** Writes the counts and times of all threads into buffers of words, as the records that docs/dev/tracker.md lists. */
 final class Snapshot {
     private static final int HEADER = 1;
     static final int THREAD = 2;
     static final int NODE = 3;
     private static final int END = 4;
-    private static final int CPU = 5;
+    static final int CPU = 5;
     private static final int VERSION = 2;
     private static final int HEADER_WORDS = 11;
     private static final int NODE_WORDS = 11;
@@ -14,18 +14,18 @@ final class Snapshot {
     private final Section[] sections;
     private final long bytes;
     private final long overflowed;
-    /** Allocations without a leaf. */
+    /** Number of allocations without a leaf. */
     final long lost;
     private final byte[] name = Section.nameBuffer();
 
     private boolean headed;
     private boolean ended;
     private int section;
-    /** What is being written of the section, null before its THREAD record. */
+    /** The tree of the section that is being written; null before the THREAD record. */
     private TreeReader reader;
     private int node;
 
-    /** Of {@link Threads#beginSnapshot}, since which ended threads wait for its end. */
+    /** Takes the paths from {@link Threads#beginSnapshot}. From then on, ended threads wait for {@link #end}. */
     Snapshot(Path[] paths) {
         int platform = 0;
         for (int at = 0; at < paths.length; at++) {
@@ -71,7 +71,7 @@ final class Snapshot {
         Threads.endSnapshot();
     }
 
-    /** Fills a buffer with whole records; 0 when all is written. */
+    /** Fills a buffer with whole records and returns the number of words, 0 when all is written. */
     int fill(long[] buffer) {
         int at = 0;
         if (!headed) {
@@ -105,7 +105,7 @@ final class Snapshot {
         return at;
     }
 
-    /** Of a path whose thread may have ended. */
+    /** The processor time of a path's thread, which may have ended. */
     private static long cpu(Path path) {
         return path.cpuSpent >= 0 ? path.cpuSpent : CpuTime.between(path.cpuBegan, CpuTime.of(path.thread()));
     }

@@ -1,15 +1,15 @@
 package loadhook;
 
-/** The thread's real stack, as far as the JVM tells its depth. */
+/** The depth of the thread's real stack, as far as the JVM shows it. */
 final class Stack {
-    /** A stack trace has at most so many frames, unless -XX:MaxJavaStackTraceDepth says otherwise. */
+    /** Most frames of a stack trace, unless -XX:MaxJavaStackTraceDepth says otherwise. */
     private static final int KNOWN = 1024;
     private static final int DEEPER = 8;
 
     private Stack() {
     }
 
-    /** Paths that deep are rare, and the look costs up to a millisecond and some ten kilobytes. */
+    /** Returns whether to look at the stack. The look takes up to a millisecond and some ten kilobytes; such paths are rare. */
     static boolean isWorthALook(int depth) {
         return depth >= 256 && Budget.hasRoom(128 * KNOWN);
     }
@@ -17,7 +17,7 @@ final class Stack {
     @Guarded
     static boolean isShallowerThan(int depth) {
         int frames = frames(0);
-        // A trace that does not grow with the stack does not tell its depth.
+        // A trace that does not grow with the stack does not show its depth.
         return frames < depth && frames(DEEPER) == frames + DEEPER;
     }
 

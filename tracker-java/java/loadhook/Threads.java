@@ -6,40 +6,40 @@ import java.util.concurrent.atomic.AtomicLong;
 /**
  * Finds a thread's path, and keeps the paths of all threads.
  *
- * Nothing here calls what a program can override or trusts what it can erase (thread locals): a thread's id leads to its
- * slot in the cache and its chain in the registry.
+ * Nothing here calls a method that a program can override, or trusts thread locals, which a program can erase. A thread's id
+ * leads to its slot in the cache and to its chain in the registry.
  *
- * The JDK may be instrumented itself. What the way to a path calls is not, then (the agent's tests compute it); around all
- * else the thread is marked, so that probes it meets there do nothing.
+ * The JDK itself may be instrumented. The methods that the way to a path calls are not (the agent's tests compute them). Around
+ * all other calls the thread is marked, so that probes that it meets there do nothing.
  */
 final class Threads {
     static final int SLOTS = 4096;
 
-    /** Where most probes find their path; never null, so that a probe need not ask. */
+    /** The cache in which most probes find their path. No element is null, so that a probe need not compare. */
     static final Path[] CACHE = new Path[SLOTS];
 
-    /** Of a virtual thread's path when it is made, roughly. */
+    /** The size of a new path of a virtual thread, roughly. */
     private static final int VIRTUAL_BYTES = 1 << 10;
-    /** One in so many paths is the calls that go without one until it is worth a look who has ended. */
+    /** Live paths for each call refused a path before it is worth looking for threads that have ended. */
     private static final int PATIENCE = 32;
 
-    /** The thread that reads a snapshot: probes that it meets meanwhile do nothing. */
+    /** The thread that reads a snapshot. Probes that it meets meanwhile do nothing. */
     private static volatile Thread reader;
 
     private static Path[] chains = new Path[256];
     private static int live;
-    /** Calls of virtual threads since the last look that there was no room for; about. */
+    /** Calls of virtual threads, roughly, that were refused a path since the last look for ended threads. */
     private static int refused;
-    /** With so many paths it is time to look for those of threads that have ended. */
+    /** The number of live paths at which to look for threads that have ended. */
     private static int sweepAt = 256;
     private static volatile boolean snapshot;
     private static final AtomicLong UNTRACKED = new AtomicLong();
     private static final AtomicLong LOST = new AtomicLong();
-    /** So that two threads that begin at once draw differently, and a test draws the same. */
+    /** Makes two threads that begin at once draw differently. A test sets it, to draw the same in each run. */
     static long seed;
 
     static final Path NOBODYS = new Path(Timing.COUNT, 2, 1, 1);
-    /** Before the first one of a chain, while one is taken out of it. */
+    /** Stands before the first path of a chain while a path is taken out of the chain. */
     private static final Path HEAD = new Path(Timing.COUNT, 2, 1, 1);
 
     static {
@@ -55,7 +55,7 @@ final class Threads {
         return (int) id & SLOTS - 1;
     }
 
-    /** The path of the current thread, which the cache does not have; null if it may have none now. */
+    /** Finds or makes the path of the current thread, which the cache does not have; null if the thread may have none now. */
     static Path find(Thread thread) {
         if (isOurs(thread)) {
             return null;
@@ -67,21 +67,21 @@ final class Threads {
         if (path == null || path.owner == Path.NOBODY) {
             return null;
         }
-        // Two threads that share a slot shall not take it from each other at every probe.
+        // Two threads that share a slot do not take it from each other at every probe.
         if ((path.misses++ & 15) == 0) {
             CACHE[slot(path.id)] = path;
         }
         return path;
     }
 
-    /** A call that has no path: counted, unless it is one of our own. */
+    /** Counts a call that has no path, unless it is one of the tracker's own. */
     static void missed(Thread thread) {
         if (isMissed(thread)) {
             UNTRACKED.getAndIncrement();
         }
     }
 
-    /** An allocation that has no path. */
+    /** Counts an allocation that has no path. */
     static void lost(Thread thread) {
         if (isMissed(thread)) {
             LOST.getAndIncrement();
@@ -92,12 +92,12 @@ final class Threads {
         return !isOurs(thread) && chained(thread) == null && isComplete(thread);
     }
 
-    /** Whether probes that the thread meets now are not the program's. */
+    /** Returns whether the thread runs the tracker's own code, so that the probes that it meets are not the program's. */
     private static boolean isOurs(Thread thread) {
         return Lock.holder == thread || reader == thread;
     }
 
-    /** Without the lock, so what is not found may be there all the same. */
+    /** Looks for a thread's path in its chain. Without the lock a path that is there may be missed. */
     private static Path chained(Thread thread) {
         Path[] chains = Threads.chains;
         long id = Ids.of(thread);
@@ -112,26 +112,26 @@ final class Threads {
         if (!isComplete(thread)) {
             return null;
         }
-        // Without the lock, at which all of them would meet at each of their calls.
+        // This needs no lock; with one, all threads without a path would queue for it at each of their calls.
         if (isTooMany(Ids.isVirtual(thread)) && ++refused <= live / PATIENCE) {
             return null;
         }
         Path path = register(thread, null);
         if (path == null) {
-            // Without the lock, at which virtual threads queue, since it takes long.
+            // Making a path takes long. It happens without the lock, at which virtual threads queue.
             Path made = make(Ids.isVirtual(thread));
             if (made != null) {
                 path = register(thread, made);
             }
         }
-        // One that was there already has begun before.
+        // A path that was there already has its time.
         if (path != null && path.cpuBegan == CpuTime.UNKNOWN) {
             path.cpuBegan = CpuTime.of(thread);
         }
         return path;
     }
 
-    /** The thread's path, if it has one already, or one of the pool, or the new one; null without the lock. */
+    /** Registers the new path, or one of the pool if {@code made} is null, unless the thread has one; null without the lock. */
     private static Path register(Thread thread, Path made) {
         long ticket = 0;
         try {
@@ -155,7 +155,7 @@ final class Threads {
         return path != null ? path : add(thread, made);
     }
 
-    /** A virtual thread is one of very many, and shallow. */
+    /** Makes a path. That of a virtual thread begins small: there are very many, and they are shallow. */
     private static Path make(boolean virtual) {
         if (!Budget.hasRoomForPath() || isTooMany(virtual)) {
             return null;
@@ -168,19 +168,19 @@ final class Threads {
         }
     }
 
-    /** Whether the paths of virtual threads hold what they may. */
+    /** Returns whether the paths of virtual threads hold as much memory as they may. */
     private static boolean isTooMany(boolean virtual) {
         return virtual && !Budget.hasRoomForVirtual(VIRTUAL_BYTES);
     }
 
-    /** A thread that attaches to the JVM runs its own constructor. */
+    /** Returns whether a thread has its id. A thread that attaches to the JVM runs its own constructor, with probes. */
     private static boolean isComplete(Thread thread) {
         return Ids.of(thread) != 0;
     }
 
     private static Path add(Thread thread, Path made) {
         boolean virtual = Ids.isVirtual(thread);
-        // Nobody may have told of those that have ended.
+        // Nobody may have reported the threads that have ended.
         if (live >= sweepAt || isTooMany(virtual)) {
             refused = 0;
             sweep(thread);
@@ -235,7 +235,7 @@ final class Threads {
         chains = wider;
     }
 
-    /** A thread's end, told by itself or by the JVM; without the lock the next look at the threads finds it. */
+    /** Ends a thread's path. The thread itself or the JVM reports the end; without the lock the next look finds it. */
     static void end(Thread thread) {
         Thread current = Thread.currentThread();
         long cpu = thread == current ? CpuTime.of(current) : CpuTime.UNKNOWN;
@@ -288,7 +288,7 @@ final class Threads {
         while (before.next != path) {
             before = before.next;
         }
-        // Neither call nor jump from here on: it is found in one place or the other.
+        // Neither call nor jump from here on: the path is found in one place or the other.
         before.next = path.next;
         chains[chain] = head.next;
         path.next = EndedPaths.waiting;
@@ -301,13 +301,13 @@ final class Threads {
 
     // For snapshots.
 
-    /** The current thread reads them; its path, if it has one, for {@link #comeBack}. */
+    /** Marks the current thread as the reader of a snapshot; returns its path, if it has one, for {@link #comeBack}. */
     static Path leave() {
         Thread thread = Thread.currentThread();
         reader = thread;
         long ticket = 0;
         try {
-            // So that what is there is found.
+            // With the lock, a path that is there is found.
             ticket = Lock.take(thread);
             Path path = chained(thread);
             if (path != null) {
@@ -332,8 +332,8 @@ final class Threads {
     }
 
     /**
-     * The paths of living threads, and of those that could not be merged; none of them is given to another thread before
-     * {@link #endSnapshot}. Null without the lock.
+     * The paths of live threads, and of ended ones that could not be merged. None of them is reused before {@link #endSnapshot}.
+     * Null without the lock.
      */
     static Path[] beginSnapshot() {
         Thread current = Thread.currentThread();
@@ -372,7 +372,7 @@ final class Threads {
     }
 
     static void endSnapshot() {
-        // Without the lock the next one to end merges what has ended.
+        // Without the lock, the next thread that ends merges the waiting paths.
         snapshot = false;
         Thread current = Thread.currentThread();
         long ticket = 0;
@@ -391,17 +391,17 @@ final class Threads {
         }
     }
 
-    /** Calls of threads for which there was no room. */
+    /** Number of calls of threads for whose path there was no room. */
     static long untracked() {
         return UNTRACKED.get();
     }
 
-    /** Allocations of threads for which there was no room. */
+    /** Number of allocations of threads for whose path there was no room. */
     static long lost() {
         return LOST.get();
     }
 
-    /** Of what is no thread's; without the lock not all of it. */
+    /** Memory that belongs to no thread. Without the lock, the pool is left out. */
     static long bytes() {
         long bytes = 4L * (SLOTS + chains.length);
         Thread current = Thread.currentThread();

@@ -1,37 +1,38 @@
 package loadhook;
 
 /**
- * The time as all threads see it without reading a clock: about every millisecond somebody writes it down.
+ * A coarse clock that all threads can read at the cost of a field: about every millisecond a thread writes down the time,
+ * which is called a tick.
  *
- * What is known of every call, timed or not, is then the ticks between its beginning and its end. Ticks that come
- * independently of the program measure any interval without bias, though coarsely: on average the time between the last
- * tick before its beginning and the last tick before its end is its length. That holds when ticks are late or irregular,
- * too. Taken of the interval from a call's beginning to {@link #LIMIT} before its end, it estimates what the call lasts
- * beyond the limit; a call shorter than the limit has no such interval.
+ * So the ticks between the beginning and the end of every call are known, timed or not. Ticks that come independently of
+ * the program measure any interval without bias, though coarsely: on average the time from the last tick before its beginning
+ * to the last tick before its end is its length. That holds even if ticks are late or irregular. Applied to the interval from
+ * a call's beginning to {@link #LIMIT} before its end, it estimates the call's duration beyond the limit. A call shorter than
+ * the limit has no such interval.
  */
 final class Ticker implements Runnable {
-    /** What calls last beyond this, in nanoseconds, is told by ticks where not all calls are timed. */
+    /** Where not all calls are timed, ticks measure the part of a call beyond this many nanoseconds. */
     static final long LIMIT = 1 << 15;
 
-    /** Ticks count in units of 2^13 ns and are even: the lowest bit is free for those who keep them. */
+    /** Ticks count in units of 2^13 ns and are even, so that frames can use the lowest bit. */
     private static final int SHIFT = 13;
 
     /**
-     * Where the agent ticks, outside the heap: the last tick, the one before, and the spread. Its thread is none of the VM's, so that it
-     * ticks while the VM stops, too, and a call sees how long it was stopped. 0 without an agent.
+     * Address of the agent's ticks, outside the heap: the last tick, the one before, and the spread. The agent's thread is none
+     * of the VM's, so it ticks even while the VM is stopped, and a call sees how long it was stopped. 0 without an agent.
      */
     private static final long ADDRESS = address();
 
-    /** Without an agent: the last tick, which repeats after 9 hours; 0 as long as nobody ticks. */
+    /** Without an agent: the last tick, which repeats after 9 hours; 0 before the first tick. */
     private static int time;
-    /** The tick before. */
+    /** Without an agent: the tick before the last one. */
     private static int before;
-    /** Moving means of the distances of ticks in milliseconds, of their squares and cubes; at first of 0.5 to 1.5 ms. */
+    /** Moving means of the distances of ticks in milliseconds, of their squares and cubes. They begin as of 0.5 to 1.5 ms. */
     private static double mean = 1;
     private static double square = 13 / 12.0;
     private static double cube = 1.25;
 
-    /** Without an agent: the next tick, for whoever calls at distances by chance. */
+    /** Makes the next tick, without an agent. The caller draws the distances of ticks at random. */
     @Override
     public void run() {
         tick(System.nanoTime());
@@ -49,7 +50,7 @@ final class Ticker implements Runnable {
         time = units == 0 ? 2 : units;
     }
 
-    /** Ends the ticks: calls that begin from now on are timed without them. */
+    /** Ends the ticks. Calls that begin from now on are timed without them. */
     static void stop() {
         time = 0;
     }
@@ -62,18 +63,18 @@ final class Ticker implements Runnable {
         }
     }
 
-    /** The last tick; whoever sees it late has a late tick. */
+    /** The last tick. A thread that sees a write late has a late tick. */
     static int last() {
         return ADDRESS != 0 ? Memory.at(ADDRESS) : time;
     }
 
     /**
-     * The variance of what ticks say of a long interval: of the difference of two ages, an age being the time since the
-     * tick before a moment. A long distance has more moments in it.
+     * The variance of a long interval as ticks measure it. That is the variance of the difference of two ages; an age is the time
+     * from the last tick before a moment to that moment. More moments lie in a long distance than in a short one.
      */
     private static double spread() {
         if (ADDRESS != 0) {
-            // Its root, in nanoseconds.
+            // The agent writes the standard deviation, in nanoseconds.
             double deviation = Memory.at(ADDRESS + 8);
             return deviation * deviation;
         }
@@ -86,7 +87,7 @@ final class Ticker implements Runnable {
         return ADDRESS != 0 ? Memory.at(ADDRESS + 4) : before;
     }
 
-    /** An estimate of what a call that ends now lasts beyond the limit; 0 if nobody ticked when it began. */
+    /** Estimates the duration beyond the limit of a call that ends now; 0 if there were no ticks when it began. */
     static long beyond(int began, long now) {
         int last = last();
         if (last == began || began == 0 || Clock.kind != Clock.WALL) {
@@ -98,7 +99,7 @@ final class Ticker implements Runnable {
         return nanos(units(began, last));
     }
 
-    /** What lies between two ticks. They repeat after 9 hours; somewhat below 0 is no interval. */
+    /** The units between two ticks, which repeat after 9 hours. A difference somewhat below 0 is no interval. */
     static long units(int from, int to) {
         long units = to - from & 0xFFFFFFFFL;
         return units > 0xFFFF0000L ? 0 : units;
@@ -108,27 +109,27 @@ final class Ticker implements Runnable {
         return units << SHIFT;
     }
 
-    /** The variance of such an estimate, rather too large. */
+    /** The variance of an estimate by {@link #beyond}; it errs upwards. */
     static double variance(int began, long beyond, long now) {
         double distance = (long) (last() - before()) << SHIFT;
         if (beyond > distance) {
-            // What is missing before the first tick, and what follows the last one. By all ticks lately: the last ones
-            // may have come on time.
+            // The errors are the part before the first tick and the part behind the last one. The distances of many ticks
+            // tell how large they are: the last few may have come on time.
             return spread();
         }
-        // One tick hits an interval or not: the square less that of the interval. The tick divides the interval by
-        // chance, so twice what follows it stands for the interval.
+        // One tick hits the interval or not: the variance is the square of the estimate less the square of the interval. The
+        // tick divides the interval at random, so twice the part behind the tick stands for the interval.
         long after = ((long) (lastBefore(now) - began) << SHIFT) - beyond;
         long unknown = beyond - 2 * after;
         return unknown < 0 ? 0 : (double) beyond * unknown;
     }
 
-    /** The nearest, so that the error is 0 on average. */
+    /** The nearest even number of units, so that the error is 0 on average. */
     private static int units(long nanos) {
         return (int) (nanos + (1 << SHIFT) >> SHIFT) & ~1;
     }
 
-    /** A tick in this unit or an earlier one came before the limit, on average. */
+    /** The last unit whose ticks came, on average, before {@code now} less the limit. */
     private static int lastBefore(long now) {
         return (int) (now - LIMIT >> SHIFT);
     }

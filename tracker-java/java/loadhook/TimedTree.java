@@ -1,18 +1,18 @@
 package loadhook;
 
-/** A tree that books what calls lasted. */
+/** A tree that books the durations of calls. */
 class TimedTree extends Tree {
-    /** Squares of nanoseconds are counted in so many, to have room for months. */
+    /** The unit in which squares of nanoseconds are counted, so that a long holds those of months. */
     static final double TICK_SQUARE = 1024;
 
     private static final long[] NONE = {};
 
     /**
-     * For each node two words: its own time as ticks tell it, callees' left out, and the variance of that, see
+     * Two words for each node: its own time by ticks, without its callees', and the variance of that in units of
      * {@link #TICK_SQUARE}. Made when the first tick comes.
      */
     long[] ticks = NONE;
-    /** There was no room for them once, so that they tell nothing. */
+    /** True if ticks were lost for lack of room, or dropped; the other ticks then tell nothing. */
     private boolean tickless;
 
     private long seed;
@@ -27,7 +27,7 @@ class TimedTree extends Tree {
         return period((int) times[2 * node + LINK]);
     }
 
-    /** Draws which call is timed behind this one. How many calls come between, LEFT at most; for {@link #grantBlock}. */
+    /** Draws the next call to time. The result, for {@link #grantBlock}, holds the number of calls before it, LEFT at most. */
     final long nextBlock(int node) {
         long[] times = this.times;
         int at = 2 * node;
@@ -37,7 +37,7 @@ class TimedTree extends Tree {
         return (long) left << 32 | block(period, period - 1 - skipped);
     }
 
-    /** Counts a call and those that {@link #nextBlock} says. */
+    /** Counts a call, and the calls before the next timed one as {@link #nextBlock} drew it. */
     final void grantBlock(int node, long next) {
         grant(node, (int) (next >> 32));
         // No call from here on.
@@ -45,14 +45,14 @@ class TimedTree extends Tree {
         times[at + LINK] = times[at + LINK] & 0xFFFFFFFF00000000L | next & 0xFFFFFFFFL;
     }
 
-    /** One of {@code period} numbers from 0 on, each as likely. */
+    /** Draws a number from 0 to {@code period - 1}, each as likely. */
     private int draw(int period) {
         long shuffled = Timing.shuffled(seed);
         seed = shuffled;
         return (int) (shuffled >>> 32) & period - 1;
     }
 
-    /** Books a call that stands for itself alone. */
+    /** Books a timed call of weight 1. */
     final void book(int node, int from, long nanos, boolean outermost) {
         long[] times = this.times;
         int at = 2 * node;
@@ -70,7 +70,7 @@ class TimedTree extends Tree {
         times[at + TIMED] = timed + 1;
     }
 
-    /** Books a timed call; negative is the weight of one inside another call of its node. */
+    /** Books a timed call. The weight is negative if the call ran inside another call of its node. */
     final void book(int node, int from, long nanos, long signed, int began, long now) {
         long[] times = this.times;
         int at = 2 * node;
@@ -98,7 +98,7 @@ class TimedTree extends Tree {
         times[at + TIMED]++;
     }
 
-    /** Whether there is room for the ticks of all nodes; where there is none once, there are no ticks any more. */
+    /** Makes room for the ticks of all nodes. If there is none, the ticks are lost for good; returns false then. */
     final boolean roomForTicks() {
         int length = rows.length / 2;
         if (ticks.length >= length) {
@@ -110,7 +110,7 @@ class TimedTree extends Tree {
                 grown();
                 return true;
             } catch (OutOfMemoryError error) {
-                // The same as no room.
+                // The same as if there were no room.
             }
         }
         loseTicks();
@@ -126,13 +126,13 @@ class TimedTree extends Tree {
         return tickless;
     }
 
-    /** A node's own time as ticks tell it; with {@code of} 1, the variance of that. */
+    /** A node's own time by ticks; with {@code of} 1, its variance. */
     final long ticks(int node, int of) {
         long[] ticks = this.ticks;
         return node / 2 < ticks.length ? ticks[node / 2 + of] : 0;
     }
 
-    /** Takes over the ticks too. */
+    /** Takes over another tree, its ticks included. */
     final void adopt(TimedTree other) {
         ticks = other.ticks;
         tickless = other.tickless;
@@ -152,7 +152,7 @@ class TimedTree extends Tree {
         return super.bytes() + 8L * ticks.length;
     }
 
-    /** Books what ticks tell of a call that was not timed. */
+    /** Books the duration by ticks of a call that was not timed. */
     final void bookTicks(int node, int from, int began, long now) {
         long beyond = Ticker.beyond(began, now);
         if (beyond != 0) {
@@ -170,9 +170,9 @@ class TimedTree extends Tree {
     }
 
     /**
-     * Of a block of {@code weight} calls one was seen: the variance of its estimate is weight * (weight - 1) times that
-     * of a call, and the square of the difference from the mean so far estimates the latter. Not from the call before: a
-     * long call makes the blocks behind it short, and would count by half.
+     * Adds the variance of a block of {@code weight} calls of which one was timed. It is weight * (weight - 1) times the
+     * variance of a call, which the squared difference from the mean so far estimates. The call before would not do instead of
+     * the mean: a long call makes the blocks behind it short, and would count by half.
      */
     private static long widened(long bits, long weight, double difference) {
         return widened(bits, (double) weight * (weight - 1) * difference * difference);

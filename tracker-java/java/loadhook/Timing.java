@@ -13,9 +13,8 @@ package loadhook;
  * by itself makes the weights of the complete blocks add up to the number of calls: calls that last alike are estimated
  * without error. Nothing is strided: distances vary between 1 and 2 * period - 1.
  *
- * What is drawn is the call's duration up to a limit; what calls last beyond it is told by {@link Ticker} for every call
- * of a block of two and more, drawn or not, and needs no weight. So a pause of the thread in a short call does not enter a
- * hundred times.
+ * The draw measures a call's duration up to a limit. {@link Ticker} measures the rest, for every call of a block of two and
+ * more, drawn or not, and that rest needs no weight. So a pause of the thread in a short call is not booked a hundred times.
  *
  * A block is never longer than an eighth of the calls before it, so the last, incomplete block weighs little.
  */
@@ -24,14 +23,17 @@ final class Timing {
     static final int EXACT = 1;
     static final int COUNT = 2;
 
-    /** What was asked for. Set once, before the first call. */
+    /** The timing that was asked for. Set once, before the first call. */
     static int mode = ADAPTIVE;
-    /** What paths do: without a compiler a reading of the wall clock costs less than the choice of calls to be timed. */
+    /**
+     * The timing of paths. It is exact instead of adaptive in a JVM without a compiler, where reading the wall clock costs less
+     * than choosing the calls to time.
+     */
     static int paths = ADAPTIVE;
-    /** Whether the JVM has no compiler. Asked at the start: later the program may have put properties of its own there. */
+    /** True if the JVM has no compiler. Read at the start, because the program may replace the system properties later. */
     static boolean interpreted;
 
-    /** Whether it is the agent that calls the tracker, then a class of {@code java.base}. */
+    /** True if an agent defined the tracker, which is then a class of {@code java.base}. */
     static boolean isAgents;
 
     private Timing() {
@@ -47,8 +49,9 @@ final class Timing {
     /**
      * The period of the next block, a power of two.
      *
-     * Two clock reads and the bookkeeping are about 100 ns: 3 % of what the calls last at most, or 1 ns a call. That is
-     * for a node's first ones; the more were timed, the less another one tells, down to an eighth.
+     * Two clock reads and the bookkeeping take about 100 ns. The limits keep that below 3 % of the calls' durations, or 1 ns a
+     * call, for a node's first timed calls. The more calls were timed, the less another one adds, so the limits fall to an
+     * eighth.
      */
     static int period(int mode, long calls, long timed, long recentNanos) {
         if (mode != ADAPTIVE) {
@@ -66,7 +69,7 @@ final class Timing {
         return period;
     }
 
-    /** What a timed call enters with, times its weight: where ticks tell the rest, no more than a limit. */
+    /** The duration to book for a timed call, once for each call that it stands for; cut at the limit where ticks measure the rest. */
     static long sample(long nanos, long weight, int began) {
         return weight == 1 || began == 0 || nanos < Ticker.LIMIT || Clock.kind != Clock.WALL ? nanos : Ticker.LIMIT;
     }

@@ -1,10 +1,10 @@
 package loadhook;
 
 /**
- * What the injected code calls: counts every call where it was made from, and times some of them.
+ * The class that injected code calls. It counts every call by its calling context, and times some calls.
  *
- * Nothing but a StackOverflowError comes out of a probe. Until a thread's path is found in the cache and the call is one
- * more of the kind before, a probe is a few instructions that HotSpot inlines; all else is in methods of its own.
+ * A probe throws nothing but a StackOverflowError. As long as the cache has the thread's path and the call is like the one
+ * before, a probe is a few instructions that HotSpot inlines. Everything else is in methods of its own.
  */
 public class Tracker {
     static long startMillis = System.currentTimeMillis();
@@ -23,7 +23,7 @@ public class Tracker {
         return path.owner == id ? path : Threads.find(thread);
     }
 
-    /** A method's entry. */
+    /** Called at a method's entry. */
     public static void enter(int method) {
         Path path = path();
         if (path != null) {
@@ -33,7 +33,7 @@ public class Tracker {
         }
     }
 
-    /** A method's end, by a return or an exception. */
+    /** Called at a method's end, by a return or an exception. */
     @OutOfLine
     public static void exit(int method) {
         Path path = path();
@@ -43,10 +43,10 @@ public class Tracker {
     }
 
     /**
-     * A constructor calls another one for the same object. Keys tell constructors apart, if not surely; none is 0.
+     * Called before a constructor calls another one for the same object. Keys are hashes of constructors; none is 0.
      *
-     * @param key its own
-     * @param other that of the one it calls
+     * @param key key of the calling constructor
+     * @param other key of the called constructor
      */
     @OutOfLine
     public static void construct(int method, int key, int other) {
@@ -56,7 +56,7 @@ public class Tracker {
         }
     }
 
-    /** That call has returned. */
+    /** Called when that call has returned. */
     @OutOfLine
     public static void constructed(int method) {
         Path path = path();
@@ -66,9 +66,9 @@ public class Tracker {
     }
 
     /**
-     * A constructor's end.
+     * Called at a constructor's end.
      *
-     * @param key its own if an exception ends it, 0 if it returns
+     * @param key key of the constructor if an exception ends it, 0 if it returns
      */
     @OutOfLine
     public static void ended(int method, int key) {
@@ -78,7 +78,7 @@ public class Tracker {
         }
     }
 
-    /** A handler of the method's own begins: what it had called has ended. */
+    /** Called where an exception handler of the method begins: the calls that the method had made have ended. */
     @OutOfLine
     public static void caught(int method) {
         Path path = path();
@@ -87,7 +87,7 @@ public class Tracker {
         }
     }
 
-    /** An object was allocated; the site's id. */
+    /** Called after an object was allocated at a site. */
     public static void alloc(int site) {
         Path path = path();
         if (path != null) {
@@ -97,7 +97,7 @@ public class Tracker {
         }
     }
 
-    /** An array was allocated; the site's id, and in its low bits the kind, see {@link ArraySizes}. */
+    /** Called after an array was allocated. The low bits behind the site's id are the array's kind, see {@link ArraySizes}. */
     public static void allocArray(int length, int siteAndKind) {
         Path path = path();
         if (path != null) {
@@ -107,7 +107,7 @@ public class Tracker {
         }
     }
 
-    /** An array of several dimensions was allocated: told of each, from the outermost on, numbered from 0. */
+    /** Called for each dimension of an array that was allocated with several, from the outermost on, numbered from 0. */
     @OutOfLine
     public static void allocDimension(int length, int dimension, int siteAndKind) {
         Path path = path();
@@ -119,7 +119,7 @@ public class Tracker {
     }
 
     /**
-     * Sets what holds for the whole run, before the first probe.
+     * Sets the options of the whole run; called before the first probe.
      *
      * @param timing 0 adaptive, 1 exact, 2 count
      * @param clock 0 wall, 1 the thread's processor time
@@ -134,33 +134,33 @@ public class Tracker {
         Budget.limit(maxNodes);
     }
 
-    /** The current thread's processor time; the agent's. */
+    /** The current thread's processor time. The agent implements it. */
     static native long threadCpuNanos();
 
-    /** A thread's processor time, -1 if the VM cannot tell; the agent's. */
+    /** A thread's processor time, -1 if the VM does not know it. The agent implements it. */
     static native long cpuNanos(Thread thread);
 
-    /** A thread is about to end, or has ended: its tree is merged with those of its like. */
+    /** Called when a thread is about to end, or has ended: its tree is merged with those of the threads of its name. */
     public static void threadEnd(Thread thread) {
         Threads.end(thread);
     }
 
     /**
-     * Where the agent writes the last tick and the one before, as even ints in units of 2^13 ns of
-     * {@link System#nanoTime}, which reads {@code now}, and behind them the spread, see {@link Ticker}; 0 if it does
+     * The address to which the agent writes the last tick and the one before, as even ints in units of 2^13 ns of
+     * {@link System#nanoTime}, which reads {@code now}, and behind them the spread, see {@link Ticker}; 0 if the agent does
      * not tick.
      */
     static native long tickAddress(long now);
 
     /**
-     * Lets other threads run for a moment, the longer the more naps there were before; the agent's. A native method is
-     * never instrumented, and leaves a virtual thread where it is.
+     * Lets other threads run for a moment, the longer the more naps there were before. The agent implements it. A native method
+     * is never instrumented, and does not unmount a virtual thread.
      */
     static native void nap(int before);
 
     /**
-     * Has the agent's function bound to the JDK's native that defines hidden classes. A JVM prints a warning when a native of
-     * its own is bound again, unless a method of the boot loader asks for it.
+     * Has the agent bind its own function to the JDK's native method that defines hidden classes. A JVM prints a warning when one
+     * of its native methods is bound again, unless a method of the boot loader asks for it.
      */
     static void bind() {
         bindDefiner();
@@ -168,26 +168,26 @@ public class Tracker {
 
     private static native void bindDefiner();
 
-    /** Whether the agent's profile goes to that file. For trackers of rewritten archives in this JVM, as the next one. */
+    /** Returns whether the agent's profile goes to that file. For trackers of rewritten archives in this JVM. */
     public static native boolean agentClaims(String file);
 
-    /** Tells the agent of a profile that somebody else wrote. */
+    /** Tells the agent of a profile that the tracker of a rewritten archive wrote. */
     public static native void agentNotes(String file);
 
     /**
-     * Begins a snapshot; one that was not read to its end is given up.
+     * Begins a snapshot. An earlier one that was not read to its end is given up.
      *
-     * @return false if there is none, since the thread that has the registry's lock does not give it back
+     * @return false if the thread that holds the registry's lock does not give it back
      */
     public static synchronized boolean beginSnapshot() {
         Path own = Threads.leave();
         try {
             endSnapshot();
             long cpu = own == null ? CpuTime.UNKNOWN : CpuTime.of(Thread.currentThread());
-            // A tenth of what the program has run, since the loop has to be compiled; of a program of a moment nothing.
+            // A tenth of the program's time so far, because the loop has to be compiled; nothing for a very short program.
             Calibration.run(Math.min((System.nanoTime() - startNanos) / 10 - 20000000, 200000000));
             if (own != null) {
-                // The program did not spend it.
+                // The calibration's time is not the program's.
                 long spent = CpuTime.between(cpu, CpuTime.of(Thread.currentThread()));
                 own.cpuBegan = CpuTime.sum(own.cpuBegan, spent);
             }
@@ -198,12 +198,12 @@ public class Tracker {
         }
     }
 
-    /** How many allocations the snapshot that was begun last lacks, since there was no room for their sites. */
+    /** Number of allocations that the last snapshot lacks, because there was no room for their leaves. */
     public static synchronized long lostAllocations() {
         return lostAllocations;
     }
 
-    /** Fills a buffer of at least 4096 words with records; how many words, 0 when the snapshot is at its end. */
+    /** Fills a buffer of at least 4096 words with records; returns the number of words, 0 at the end of the snapshot. */
     public static synchronized int snapshot(long[] buffer) {
         if (snapshot == null) {
             return 0;
@@ -232,7 +232,7 @@ public class Tracker {
             return made;
         } finally {
             if (made == null) {
-                // Else the paths of threads that end wait for ever.
+                // Otherwise the paths of threads that end would wait for ever.
                 Threads.endSnapshot();
             }
         }

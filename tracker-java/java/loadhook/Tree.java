@@ -3,44 +3,55 @@ package loadhook;
 /**
  * A calling-context tree that folds recursion: a method that is already on the way up to the root goes back to its node.
  *
- * A node is the offset of its row in {@code rows}; twice that is its offset in {@code times}. A row has what every call
- * needs and no more: trees of real programs are larger than a processor's caches. Arrays for all nodes cost no write
- * barriers. Only the owner's thread writes; others may read.
+ * A node is the offset of its row in {@code rows}; twice that is its offset in {@code times}. A row has only what every
+ * call needs, because trees of real programs are larger than a processor's caches. Arrays for all nodes avoid the write
+ * barriers of references. Only the owner's thread writes; other threads may read.
  *
- * A StackOverflowError strikes where a method is called and nowhere else. So whatever changes more than one word does all
- * its calls first and then writes without any.
+ * A StackOverflowError strikes where a method is called and nowhere else. So code that changes more than one word does all its
+ * calls first and then writes without any.
  */
 class Tree {
     static final int STRIDE = 4;
 
-    // Of a row: the method,
+    // The four words of a row.
+    /** The method's id. */
     static final int METHOD = 0;
-    // of the children the one called last, since many calls repeat the one before,
+    /** The child called last: many calls repeat the call before. */
     static final int LAST = 1;
-    // and of its caller's children the one called behind it the last time, since code repeats itself; 0 if there is none,
+    /** The sibling that was called after this node the last time, since code repeats itself; 0 if there is none. */
     static final int NEXT = 2;
-    // calls under way; two bits of the number of grants; in the lowest byte calls left of the last one: until the next
-    // grant a call counts down one word and no other.
+    /**
+     * The number of calls under way, in units of {@link #CALL}; two bits of the number of grants; in the lowest byte the calls
+     * left of the last grant. Until the next grant, a call changes only this word.
+     */
     static final int WORK = 3;
     static final int LEFT = 0xFF;
     static final int GRANT = LEFT + 1;
     static final int GRANTS = 3 * GRANT;
     static final int CALL = 4 * GRANT;
 
-    // Of the times: all calls granted; below CALL as in WORK, but with what the grant left at first. So whoever sees one
-    // word from before a grant and the other from behind it can tell, see TreeReader.calls,
+    // The eight words of a node's times.
+    /**
+     * The number of calls granted, in units of {@link #CALL}. The bits below are those of WORK right after the grant. So a
+     * reader that sees one word from before a grant and the other from after it notices, see {@link TreeReader#calls}.
+     */
     static final int GRANTED = 0;
-    // how many were timed, and the weighted sums of their nanoseconds: of all, of those not inside another call of the
-    // node, and of the calls made from this node,
+    /** The number of timed calls. */
     static final int TIMED = 1;
+    /** Weighted sum of the nanoseconds of all calls. */
     static final int ALL = 2;
+    /** The same of calls that were not inside another call of the node. */
     static final int OUTERMOST = 3;
+    /** The same of the calls made from this node. */
     static final int CHILD = 4;
-    // the variance of ALL (the bits of a double) and a moving mean,
+    /** The variance of ALL, as the bits of a double. */
     static final int VARIANCE = 5;
+    /** A moving mean of the durations. */
     static final int RECENT = 6;
-    // the caller's node and, in the lower half, the block that the next timed call belongs to: its length, and in the lowest
-    // byte what remains of it behind that call.
+    /**
+     * In the upper half the caller's node. In the lower half the block of the next timed call: its length, and in the lowest
+     * byte the number of its calls behind the timed one.
+     */
     static final int LINK = 7;
 
     static final int ROOT = 0;
@@ -49,30 +60,30 @@ class Tree {
     static final int OVERFLOW = -1;
     static final int NO_METHOD = -2;
 
-    /** Of NEXT: an allocation site, see {@link AllocatingTree}. */
+    /** Value of NEXT in the row of an allocation site, see {@link AllocatingTree}. */
     static final int LEAF = -1;
 
-    /** Up to so many nodes a search through the rows is as fast as a hash table, and takes no memory. */
+    /** Up to this length of the rows, a search through them is as fast as a hash table and takes no memory. */
     private static final int SMALL = 8 * STRIDE;
 
-    /** So many edges to the overflow are remembered at most. */
+    /** Most edges to the overflow that are remembered. */
     private static final int REMEMBERED = 4096;
 
     int[] rows;
     long[] times;
-    /** The node of the overflow, 0 until there is one. */
+    /** The overflow node; 0 until there is one. */
     int overflow;
-    /** Allocations that found no room for a leaf. */
+    /** Number of allocations that found no room for a leaf. */
     long lost;
     int mode;
 
-    /** Behind the last node. Volatile: who reads it sees the rows before it. */
+    /** The offset behind the last node. Volatile: a thread that reads it sees the rows before it. */
     volatile int end = STRIDE;
 
-    /** Edges to children and, remembered, back to nodes higher up; null in a small tree. */
+    /** Edges to children, and remembered edges back to nodes higher up; null in a small tree. */
     private Edges edges;
 
-    /** Edges that lead to the overflow, as far as they are remembered: without it each such call walks up to the root. */
+    /** Remembered edges to the overflow. A call along any other such edge walks up to the root. */
     private long[] full;
 
     Tree(int mode, int nodes) {
@@ -103,19 +114,19 @@ class Tree {
         return node;
     }
 
-    /** The child, made if there is none; for a tree that is the sum of others, where nothing recurs. */
+    /** Finds or makes a child; for a tree that is the sum of others, where no recursion is left to fold. */
     final int child(int from, int method) {
         int node = known(from, method);
         return node != 0 ? node : made(from, method);
     }
 
-    /** The leaf of an allocation site below a node, made if there is none; the root if there is no room for it. */
+    /** Finds or makes the leaf of an allocation site below a node; returns the root if there is no room for it. */
     final int leaf(int from, int site) {
         int leaf = known(from, site);
         return leaf != 0 || isFull(from, site) ? leaf : make(from, site, true);
     }
 
-    /** Where an edge leads that was met before, else 0. */
+    /** The node that a known edge leads to, or 0. */
     private int known(int from, int method) {
         Edges edges = this.edges;
         if (edges != null) {
@@ -143,7 +154,7 @@ class Tree {
     }
 
     private void remember(int from, int method, int node) {
-        // A shortcut: without it the way up is walked again.
+        // If there is no room, the next such call walks up again.
         Edges edges = this.edges;
         if (edges != null && edges.room()) {
             long[] table = edges.table;
@@ -161,7 +172,7 @@ class Tree {
         return node != ROOT ? node : overflow();
     }
 
-    /** The root if there is no room. */
+    /** Makes a node; returns the root if there is no room. */
     private int make(int from, int method, boolean leaf) {
         if (overflow != 0 && from == overflow || !roomForNode() || !roomForEdge()) {
             // There may be room after a collection.
@@ -186,7 +197,7 @@ class Tree {
         return node;
     }
 
-    /** The node of calls that found no room. Its row is always kept free, and it is in no limit. */
+    /** The node of calls that found no room. A row is always kept free for it, and it does not count against the limit. */
     final int overflow() {
         if (overflow == 0) {
             int node = end;
@@ -196,7 +207,7 @@ class Tree {
         return overflow;
     }
 
-    /** Whether the limit allows one more. */
+    /** Takes one node of the limit; returns false if none is left. */
     boolean takesNode() {
         return Budget.takeNode();
     }
@@ -237,12 +248,12 @@ class Tree {
 
     // Room, made before anything is written.
 
-    /** Whether there is heap for an array of so many bytes. */
+    /** Returns whether the heap has room for an array of this many bytes. */
     boolean hasRoom(long bytes) {
         return Budget.hasRoom(bytes);
     }
 
-    /** An array has been replaced by a longer one. */
+    /** Called after an array has been replaced by a longer one. */
     void grown() {
     }
 
@@ -300,7 +311,7 @@ class Tree {
         return block & 0xFF;
     }
 
-    /** Counts a call of a node that has none left, and as many behind it as are to be left. Calls nothing. */
+    /** Counts a call of a node that has none left, and {@code left} calls that are to follow. Calls nothing. */
     final void grant(int node, int left) {
         int work = rows[node + WORK];
         int low = work + GRANT & GRANTS | left;
@@ -319,17 +330,17 @@ class Tree {
         return granted(times[2 * node + GRANTED]) - (rows[node + WORK] & LEFT);
     }
 
-    /** Whether it holds nothing. */
+    /** Returns whether the tree has neither nodes nor lost allocations. */
     final boolean isEmpty() {
         return end == STRIDE && lost == 0;
     }
 
-    /** How many nodes of the limit it has. */
+    /** The number of nodes that the tree has of the limit. */
     final int taken() {
         return end / STRIDE - 1 - (overflow == 0 ? 0 : 1);
     }
 
-    /** Takes over all that another tree holds, which has nothing then and is not used any more; this one has no nodes yet. */
+    /** Takes over the nodes of another tree, which is not used any more. This tree must have none yet. */
     final void adopt(Tree other) {
         rows = other.rows;
         times = other.times;
@@ -341,7 +352,7 @@ class Tree {
         other.end = STRIDE;
     }
 
-    /** Forgets all nodes, for another thread to begin anew; whose they are in the limit does not change. */
+    /** Forgets all nodes, so that another thread can begin anew. The nodes stay taken from the limit. */
     void clear() {
         Arrays.clear(rows, end);
         Arrays.clear(times, 2 * end);

@@ -1,19 +1,19 @@
 package loadhook;
 
 /**
- * Adds a tree to a sum, node by node. A StackOverflowError, or what {@code Thread.stop} throws, may break it off anywhere: run
- * again it goes on behind the last node that was added, so that nothing is missing and nothing is there twice.
+ * Adds a tree to a sum, node by node. A StackOverflowError, or the exception of {@code Thread.stop}, may break this off
+ * anywhere. Run again, it goes on behind the last node that was added, so that no node is missing or added twice.
  */
 final class TreeMerge {
     final MergedTree sum;
     private final TreeReader source;
-    /** The sum's nodes of those of the source; null if there was no room: all becomes overflow. */
+    /** By node of the source, the node of the sum. Null if there was no room: all calls then become overflow. */
     private final int[] map;
     private final int nodesBefore;
-    /** The first node that is not added yet. */
+    /** The first node of the source that is not added yet. */
     private int next = Tree.STRIDE;
 
-    /** The map is for the source's nodes, and for nobody else until all is added. */
+    /** Takes a map with room for the source's nodes. No other merge may use it until all nodes are added. */
     TreeMerge(MergedTree sum, TreeReader source, int[] map) {
         this.sum = sum;
         this.source = source;
@@ -73,7 +73,7 @@ final class TreeMerge {
         }
     }
 
-    /** Where the sum has a node of the source; the root if it has no room for a leaf. */
+    /** Finds or makes the sum's node for a node of the source; returns the root if there is no room for a leaf. */
     private int place(int node) {
         boolean leaf = source.isLeaf(node);
         if (map == null) {
@@ -89,7 +89,7 @@ final class TreeMerge {
         return place;
     }
 
-    /** How many nodes the sum has made for it. */
+    /** Number of nodes that the merge has added to the sum. */
     int made() {
         return sum.taken() - nodesBefore;
     }

@@ -1,31 +1,31 @@
 package loadhook;
 
-/** A tree as one moment shows it, with the calls under way counted by their time so far. */
+/** Reads a tree at one moment. Calls under way count by their time so far. */
 final class TreeReader {
     private static final int VALUES = 4;
-    /** So often at most is read again what the thread changed meanwhile. */
+    /** Most attempts to read words that the thread changes meanwhile. */
     private static final int TRIES = 100;
 
     final int end;
-    /** Allocations that found no room. */
+    /** Number of allocations that found no room. */
     final long lost;
     private final TimedTree tree;
     private final int[] rows;
     private final long[] times;
 
-    // Of the nodes with timed calls under way: TIMED, ALL, OUTERMOST and CHILD, taken while those calls were under way.
+    // The nodes with timed calls under way, and their TIMED, ALL, OUTERMOST and CHILD, read while those calls were under way.
     private int[] nodes = new int[0];
     private long[] values;
     private int count;
 
-    /** A tree that nobody changes. */
+    /** Reads a tree that no thread changes. */
     TreeReader(TimedTree tree) {
         this.tree = tree;
         end = tree.end;
         lost = tree.lost;
         int[] rows = tree.rows;
         long[] times = tree.times;
-        // A tree that grows replaces one and then the other. To ask for the end makes the reads new ones.
+        // A tree that grows replaces one array and then the other. Reading the volatile end makes the JVM read both again.
         for (int tries = 0; tries < TRIES && tree.end != 0 && (rows != tree.rows || 2 * rows.length != times.length); tries++) {
             rows = tree.rows;
             times = tree.times;
@@ -34,7 +34,7 @@ final class TreeReader {
         this.times = times;
     }
 
-    /** A thread's path, which may go on meanwhile. */
+    /** Reads a path whose thread may go on meanwhile. */
     static TreeReader of(Path path) {
         TreeReader reader = new TreeReader(path);
         if (!Budget.hasRoom(256L * path.depth)) {
@@ -43,7 +43,7 @@ final class TreeReader {
         Frames before = new Frames(path);
         if (before.told != 0) {
             reader.take(before);
-            // Calls in both were under way all the time between, so the values do not contain them.
+            // Calls in both copies were under way all the time between, so the values do not contain them.
             int same = before.agree(new Frames(path));
             if (Clock.kind == Clock.WALL || path.isOf(Thread.currentThread())) {
                 reader.addUnderWay(before, same, Clock.now());
@@ -56,7 +56,7 @@ final class TreeReader {
         return rows[node + Tree.METHOD];
     }
 
-    /** Whether it is an allocation site's. */
+    /** Returns whether the node is an allocation site's. */
     boolean isLeaf(int node) {
         return rows[node + Tree.NEXT] == Tree.LEAF;
     }
@@ -66,8 +66,8 @@ final class TreeReader {
     }
 
     /**
-     * A grant changes two words, in no order that could be relied on, and the thread may be stopped between them. Where
-     * one is ahead, the call that the grant is for is not counted yet, and none were left before it.
+     * The number of calls of a node. A grant changes two words in no reliable order, and the thread may be stopped between
+     * them. If one word is ahead, the call that caused the grant is not counted yet, and none were left before it.
      */
     long calls(int node) {
         long granted = 0;
@@ -96,35 +96,35 @@ final class TreeReader {
         return rows[node + Tree.WORK] & Tree.LEFT;
     }
 
-    /** TIMED, ALL, OUTERMOST or CHILD. */
+    /** One of TIMED, ALL, OUTERMOST and CHILD. */
     long value(int node, int which) {
         int at = find(node);
         return at < 0 ? times[2 * node + which] : values[VALUES * at + which - Tree.TIMED];
     }
 
-    /** A node's own time as ticks tell it, and behind it the variance, see {@link TimedTree#ticks}. */
+    /** One of the two words of a node's ticks, see {@link TimedTree#ticks}. */
     long ticks(int node, int of) {
         return tree.ticks(node, of);
     }
 
-    /** The variance of that. */
+    /** The variance of a node's own time by ticks, in ns². */
     double tickVariance(int node) {
         return TimedTree.TICK_SQUARE * tree.ticks(node, 1);
     }
 
-    /** Whether ticks were lost. */
+    /** Returns whether ticks were lost. */
     boolean isTickless() {
         return tree.isTickless();
     }
 
-    /** Of ALL; what is drawn from a block that is not complete yet adds to it. */
+    /** The variance of ALL, with that of the draw from a block that is not complete yet. */
     double variance(int node) {
         double variance = Double.longBitsToDouble(times[2 * node + Tree.VARIANCE]);
         int block = (int) times[2 * node + Tree.LINK];
         int period = Tree.period(block);
         if (period > 1) {
-            // The draw lies LEFT calls ahead, and rest + 1 calls before the block's end: either some of its calls were
-            // seen, or some of the block before it are missing, which is about as long.
+            // The drawn call lies LEFT calls ahead, and rest + 1 calls before the block's end. Either some calls of this block
+            // are counted already, or some of the block before it, which is about as long, are not.
             long seen = period - 1 - Tree.rest(block) - left(node);
             if (seen < 0) {
                 seen += period;

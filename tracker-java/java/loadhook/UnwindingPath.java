@@ -10,11 +10,18 @@ class UnwindingPath extends PathState {
     /** A distance of ticks of about a second, in {@link Ticker}'s units. */
     private static final int LONG_STOP = 1 << 17;
 
+    // The root is never on top: its two words of ticks hold the time that ticks stood for, and the time of refused ticks.
+    private static final int GIVEN = 0;
+    private static final int REFUSED = 1;
+
+    /** A thread that begins with short waits keeps its ticks, in nanoseconds. */
+    private static final long REFUSED_AT_FIRST = 30000000;
+
     UnwindingPath(int mode, int nodes, int frames, long seed) {
         super(mode, nodes, frames, seed);
     }
 
-    /** Whether the end of a frame that is timed, or has seen a tick, books time. The clock of processor time is slow. */
+    /** Returns whether the end of a frame that is timed, or has seen a tick, books time: the clock of processor time is slow. */
     final boolean isClockNeeded(long frame) {
         return Clock.kind == Clock.WALL || isOdd(frame) || mode == Timing.ADAPTIVE && seen != Ticker.last();
     }
@@ -55,10 +62,13 @@ class UnwindingPath extends PathState {
     /**
      * Gives the time since the last tick that was looked at to the nodes that ticks found on top.
      *
-     * A frame remembers the last tick before it. So a tick found the uppermost frame on top of those that began before it:
-     * such a frame is still there, or would have met the tick at its end and have come here. By the wall clock a tick
-     * stands for the time since the one before it. By the clock of processor time all ticks since the last time here share
-     * what the thread used since then.
+     * A frame remembers the last tick before it. So a tick found the uppermost of those frames that began before the tick:
+     * such a frame is still there, since a frame that ended after the tick has come here. By the wall clock a tick stands for
+     * the time since the tick before it. By the clock of processor time all ticks since the last time here share the processor
+     * time that the thread used since then.
+     *
+     * By the clock of processor time a thread that waits and works in short turns would be met where it waits, and the time of
+     * its work would be charged to the wait. So ticks count only if the thread has run for at least half of their span.
      */
     final void attribute(int last, long now) {
         boolean wall = Clock.kind == Clock.WALL;
@@ -66,12 +76,15 @@ class UnwindingPath extends PathState {
         long span = Ticker.units(from, last);
         long nanos = wall ? Ticker.nanos(span) : now - seenNanos;
         double distance = Ticker.units(Ticker.before(), last);
-        // Behind a stop of the whole machine's, who was on top tells nothing of it.
-        if (from != 0 && span != 0 && nanos > 0 && distance < LONG_STOP && roomForTicks()) {
+        if (!wall && nanos < Ticker.nanos(span) / 2) {
+            refuseTicks(nanos);
+        } else if (from != 0 && span != 0 && nanos > 0 && distance < LONG_STOP && roomForTicks()) {
+            // A tick after a stop of the whole machine is left out: the node on top did not take that time.
             long[] back = this.back;
             long[] ticks = this.ticks;
             int upTo = last;
             // No call from here on.
+            ticks[GIVEN] += nanos;
             for (int frame = depth; frame > 0 && upTo - from > 0; frame--) {
                 int began = (int) back[frame] & ~1;
                 if (began == 0) {
@@ -85,7 +98,7 @@ class UnwindingPath extends PathState {
                     double time = nanos * (units / span);
                     int at = (int) (back[frame] >> 32) / 2;
                     ticks[at] += (long) time;
-                    // Each tick hits the node or not: the square of what it stands for.
+                    // Each tick hits the node or not: the variance is the square of the time that it stands for.
                     long squares = ticks[at + 1] + (long) (time * (distance < units ? time * (distance / units) : time) / TICK_SQUARE);
                     ticks[at + 1] = squares < 0 ? Long.MAX_VALUE : squares;
                     upTo = began;
@@ -96,7 +109,21 @@ class UnwindingPath extends PathState {
         seenNanos = now;
     }
 
-    /** Ends what lies above the uppermost unmarked frame of a method, and that frame if told so; nothing if there is none. */
+    /**
+     * Processor time for which no tick counts. If that is most of a thread's time, its ticks are lost altogether: the few that
+     * are left tell nothing of the rest.
+     */
+    private void refuseTicks(long nanos) {
+        long[] ticks = this.ticks;
+        if (nanos > 0 && ticks.length != 0) {
+            ticks[REFUSED] += nanos;
+            if (ticks[REFUSED] > ticks[GIVEN] + REFUSED_AT_FIRST) {
+                loseTicks();
+            }
+        }
+    }
+
+    /** Ends all frames above the uppermost unmarked frame of a method, and, if {@code itself}, that frame; none if there is no such frame. */
     final void heal(int method, boolean itself) {
         if (beyond != 0) {
             if (itself && --beyond != 0) {
@@ -126,7 +153,7 @@ class UnwindingPath extends PathState {
         }
     }
 
-    /** The thread ends in the midst of its calls, by {@code System.exit}. */
+    /** Ends all calls of a thread that ends in the midst of them, by {@code System.exit}. */
     final void finish() {
         if (beyond != 0) {
             beyond = 0;
@@ -157,9 +184,10 @@ class UnwindingPath extends PathState {
     }
 
     /**
-     * The path is deeper than the stack, so it holds frames of calls that have ended. Which ones cannot be told from
-     * inside; but what comes back without end is one constructor that an uninstrumented caller tries again and again,
-     * and its node. So one frame of each node stays, the outermost. No time is booked: when the others ended is unknown.
+     * Keeps the outermost frame of each node and drops the others. Called when the path is deeper than the stack, so that it
+     * holds frames of calls that have ended. Nothing tells which ones; but the frames that pile up are those of one constructor
+     * that an uninstrumented caller tries again and again, and so of one node. No time is booked for dropped frames, because
+     * nobody knows when they ended.
      */
     final void keepOneOfEach() {
         int[] rows = this.rows;

@@ -111,7 +111,7 @@ final class Header {
                 : clock + " clock; counts are exact, times of short calls estimated from a sample";
         comments.add("Loadhook " + Version.TEXT + ": " + how);
         if (overflowed > 0) {
-            comments.add("no room for the whole call tree: " + overflowed + " calls are counted as (tree full)");
+            comments.add(overflowed + " calls are counted as (tree full), since the call tree had no room for them");
         }
         comments.addAll(notes);
         return comments;

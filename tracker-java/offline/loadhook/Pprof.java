@@ -35,17 +35,19 @@ final class Pprof {
     // Lengths of the tracker's records.
     private static final int HEADER_WORDS = 11;
     private static final int NODE_WORDS = 11;
+    private static final int CPU_WORDS = 2;
 
     private final ProtobufWriter out;
     private final StringTable strings = new StringTable();
-    private final Methods methods = new Methods(strings);
+    final Methods methods = new Methods(strings);
     private final ThreadNodes nodes = new ThreadNodes();
-    private Header header;
+    /** Null before the first record. */
+    Header header;
 
     private final ProtobufWriter sample = new ProtobufWriter();
     private final ProtobufWriter inner = new ProtobufWriter();
 
-    private Pprof(ProtobufWriter out) {
+    Pprof(ProtobufWriter out) {
         this.out = out;
     }
 
@@ -74,59 +76,67 @@ final class Pprof {
         if (Archives.note() != null) {
             pprof.header.note(Archives.note());
         }
-        pprof.methods.write(out);
-        pprof.header.write(out, pprof.strings);
-        pprof.strings.write(out);
-        out.flush();
+        pprof.finish();
         gzip.finish();
+    }
+
+    /** Writes what follows the threads. */
+    void finish() throws IOException {
+        methods.write(out);
+        header.write(out, strings);
+        strings.write(out);
+        out.flush();
     }
 
     private void threads() throws IOException {
         long[] words = new long[4096];
-        boolean first = true;
         if (!Tracker.beginSnapshot()) {
             throw new IOException("a thread holds the tracker's lock (is it suspended by a debugger?)");
         }
         try {
             for (int end = Tracker.snapshot(words); end != 0; end = Tracker.snapshot(words)) {
-                int at = 0;
-                if (first) {
-                    header = new Header(words);
-                    at = HEADER_WORDS;
-                    first = false;
-                }
-                records(words, at, end);
+                records(words, end);
             }
         } finally {
             // Until it is read to its end, threads that end wait.
             while (Tracker.snapshot(words) != 0) {
             }
         }
-        thread();
+        endThread();
     }
 
-    private void records(long[] words, int first, int end) throws IOException {
-        for (int at = first; at < end;) {
+    /** Takes the first words of a buffer: whole records, of which the very first is the header. */
+    void records(long[] words, int end) throws IOException {
+        int at = 0;
+        if (header == null) {
+            header = new Header(words);
+            at = HEADER_WORDS;
+        }
+        while (at < end) {
             if (words[at] == Snapshot.THREAD) {
-                thread();
+                endThread();
                 at = nodes.begin(words, at);
             } else if (words[at] == Snapshot.NODE) {
                 nodes.add(words, at, methods);
                 at += NODE_WORDS;
+            } else if (words[at] == Snapshot.CPU) {
+                // Without an agent there is none.
+                at += CPU_WORDS;
             } else {
                 at++;
             }
         }
     }
 
-    /** Writes the thread of which all is read, if there is one. */
-    private void thread() throws IOException {
+    /** Writes the thread whose records are complete, if there is one. */
+    void endThread() throws IOException {
         if (nodes.name != null) {
             samples(new Figures(nodes, header));
             inner.number(1, strings.index(nodes.name));
             inner.number(2, nodes.id + 1);
             inner.number(3, nodes.kind);
             nodes.write(out, OUR_THREAD, inner, 4, 13);
+            nodes.name = null;
         }
     }
 

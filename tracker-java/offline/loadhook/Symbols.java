@@ -75,30 +75,35 @@ final class Symbols {
         String loader = this.loader.name();
         int loaders = this.loaders;
         try (BufferedReader in = new BufferedReader(new InputStreamReader(open(part), StandardCharsets.UTF_8))) {
-            if (!FIRST_LINE.equals(in.readLine())) {
-                throw new IOException("not of this version");
-            }
-            String className = "";
-            String file = "";
-            for (String line = in.readLine(); line != null; line = in.readLine()) {
-                String[] fields = line.split("\t", -1);
-                if (line.startsWith("M\t")) {
-                    int id = Integer.parseInt(fields[1]);
-                    if (id < ids && methods.has(base + id)) {
-                        methods.name(base + id, new Method(loader, className, plain(fields[2]), plain(fields[3]),
-                                file.isEmpty() ? null : file, fields[4].isEmpty() ? -1 : Integer.parseInt(fields[4]), loaders));
-                    }
-                } else if (line.startsWith("C\t")) {
-                    className = plain(fields[1]);
-                    file = plain(fields[2]);
-                } else if (line.startsWith("S\t")) {
-                    header.leftAlone(plain(fields[1]), Long.parseLong(fields[2]));
-                }
-            }
+            read(in, loader, loaders, methods, header);
         } catch (IOException error) {
             header.note("the names of archive " + archive + " could not be read: " + error.getMessage());
         } catch (RuntimeException error) {
             header.note("the names of archive " + archive + " are damaged: " + error);
+        }
+    }
+
+    /** Reads the lines of the resource; {@code docs/user/offline.md} lists them. */
+    void read(BufferedReader in, String loader, int loaders, Methods methods, Header header) throws IOException {
+        if (!FIRST_LINE.equals(in.readLine())) {
+            throw new IOException("not of this version");
+        }
+        String className = "";
+        String file = "";
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            String[] fields = line.split("\t", -1);
+            if (line.startsWith("M\t")) {
+                int id = Integer.parseInt(fields[1]);
+                if (id < ids && methods.has(base + id)) {
+                    methods.name(base + id, new Method(loader, className, plain(fields[2]), plain(fields[3]),
+                            file.isEmpty() ? null : file, fields[4].isEmpty() ? -1 : Integer.parseInt(fields[4]), loaders));
+                }
+            } else if (line.startsWith("C\t")) {
+                className = plain(fields[1]);
+                file = plain(fields[2]);
+            } else if (line.startsWith("S\t")) {
+                header.leftAlone(plain(fields[1]), Long.parseLong(fields[2]));
+            }
         }
     }
 

@@ -7,6 +7,8 @@ package loadhook;
 public final class SelfTimes {
     private static final int SEEDS = 200;
     private static final int WORKLOADS = 3;
+    /** A thread that waits and works in short turns. */
+    private static final int WAITING = 3;
 
     private final Path path;
     private final Path truths;
@@ -14,6 +16,8 @@ public final class SelfTimes {
     private long draws = 88172645463325252L;
     private long tickDraws;
     private long nextTick;
+    /** Elapsed time beyond that of the clock, which is then one of processor time. */
+    private long waited;
 
     private SelfTimes(long seed) {
         path = new Path(Timing.ADAPTIVE, 8, 8, seed);
@@ -26,10 +30,12 @@ public final class SelfTimes {
         pass(100000000 + drawTick() % 100000000);
     }
 
+    /** Arguments: {@code wall}, {@code cpu}, or {@code waiting} for a workload by the clock of processor time. */
     public static void main(String[] args) {
-        Clock.kind = args.length == 0 ? Clock.WALL : Clock.CPU;
+        Clock.kind = args[0].equals("wall") ? Clock.WALL : Clock.CPU;
+        boolean waiting = args[0].equals("waiting");
         StringBuilder out = new StringBuilder();
-        for (int workload = 0; workload < WORKLOADS; workload++) {
+        for (int workload = waiting ? WAITING : 0; workload < (waiting ? WAITING + 1 : WORKLOADS); workload++) {
             for (int seed = 1; seed <= SEEDS; seed++) {
                 SelfTimes run = new SelfTimes(seed * 0x9E3779B97F4A7C15L);
                 run.work(workload);
@@ -57,7 +63,10 @@ public final class SelfTimes {
 
     private void work(int workload) {
         enter(0);
-        for (int call = 0; call < 24; call++) {
+        if (workload == WAITING) {
+            waitInTurns();
+        }
+        for (int call = 0; workload < WORKLOADS && call < 24; call++) {
             enter(1);
             if (workload == 0) {
                 many(2000, 3);
@@ -75,6 +84,28 @@ public final class SelfTimes {
             exit(1);
         }
         exit(0);
+    }
+
+    /** About 8 µs of work in turn with 50 µs of waiting. */
+    private void waitInTurns() {
+        for (int turn = 0; turn < 6000; turn++) {
+            enter(1);
+            for (int call = 0; call < 60; call++) {
+                draws = Timing.shuffled(draws);
+                enter(2);
+                pass(40 + (draws >>> 33) % 80);
+                enter(3);
+                pass(60);
+                exit(3);
+                exit(2);
+            }
+            exit(1);
+            enter(4);
+            pass(400);
+            park(50000);
+            pass(400);
+            exit(4);
+        }
     }
 
     /** Calls of two methods, a few of them long. */
@@ -125,15 +156,26 @@ public final class SelfTimes {
         truths.exit(method);
     }
 
-    /** Lets time pass, and whoever ticks. */
+    /** The thread works: time passes by both clocks, with its ticks. */
     private void pass(long nanos) {
         long end = Clock.time + nanos;
-        while (nextTick <= end) {
-            Clock.time = nextTick;
+        while (nextTick - waited <= end) {
+            Clock.time = nextTick - waited;
             Ticker.tick(nextTick);
             nextTick += distance();
         }
         Clock.time = end;
+    }
+
+    /** The thread waits: only elapsed time passes, with its ticks. */
+    private void park(long nanos) {
+        long end = waited + nanos;
+        while (nextTick - Clock.time <= end) {
+            waited = nextTick - Clock.time;
+            Ticker.tick(nextTick);
+            nextTick += distance();
+        }
+        waited = end;
     }
 
     private long distance() {
