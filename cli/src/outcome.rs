@@ -150,7 +150,7 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
 
 /// What to check where nothing was called.
 fn advice(args: &RunArgs, profile: &Profile) -> String {
-    let trivial = profile.header.left_alone.get("trivial");
+    let trivial = profile.header.left_alone.get(loadhook_instrument::TRIVIAL);
     let includes = !args.include.is_empty() || !args.include_file.is_empty();
     let mut advice = match includes {
         true => "check the patterns: classes are named as in com.example.**, nested classes as in Map$Entry".to_owned(),

@@ -105,7 +105,7 @@ impl Bench {
             .num_threads(threads)
             .build()?;
         let mut plan = Plan::new(Filter::new());
-        plan.all = true;
+        plan.selection.all = true;
         plan.tracker = Tracker::None;
         let progress = Progress::default();
         let out = self.folder.path().join("ours.jar");

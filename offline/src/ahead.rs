@@ -114,9 +114,9 @@ impl Offline<'_> {
         units: &Units,
     ) -> Option<&'n str> {
         let bytes = archive.read(entry, self.plan.most_entry).ok()?;
-        let facts = self.workshop.facts(&bytes).ok()?;
+        let facts = self.rewriter.facts(&bytes).ok()?;
         let root = units.root(name, &facts.name)?;
-        self.workshop.rewrites(&bytes, &facts).then_some(root)
+        self.rewriter.rewrites(&bytes, &facts).then_some(root)
     }
 }
 

@@ -15,7 +15,8 @@ mod ahead;
 mod archive;
 mod attributes;
 mod budget;
-mod classes;
+mod class_facts;
+mod class_rewriter;
 mod error;
 mod folder;
 mod leftover;
@@ -36,7 +37,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use crate::budget::Budget;
-use crate::classes::{Done, Facts, Ids, State, Workshop};
+use crate::class_facts::{Facts, Ids, State};
+use crate::class_rewriter::{ClassRewriter, RewrittenClass};
 pub use crate::error::Error;
 pub use crate::folder::{Found, find};
 pub use crate::plan::{Plan, Tracker};
@@ -78,7 +80,7 @@ impl Progress {
 /// Rewrites inputs one after the other.
 pub struct Offline<'a> {
     plan: &'a Plan,
-    workshop: Workshop<'a>,
+    rewriter: ClassRewriter<'a>,
     progress: &'a Progress,
     /// Ids where no part adds a base.
     outside: Ids,
@@ -91,7 +93,7 @@ impl<'a> Offline<'a> {
     pub fn new(plan: &'a Plan, detail: Detail, progress: &'a Progress) -> Self {
         Offline {
             plan,
-            workshop: Workshop::new(plan, detail),
+            rewriter: ClassRewriter::new(plan, detail),
             progress,
             outside: Ids::default(),
             budget: Budget::unlimited(),
@@ -106,7 +108,7 @@ impl<'a> Offline<'a> {
 
     /// The patterns that named nothing so far.
     pub fn unmatched(&self) -> Vec<String> {
-        self.workshop.unmatched()
+        self.rewriter.unmatched()
     }
 
     /// Rewrites a class that is no part of anything; `None` if it stays as it
@@ -115,13 +117,13 @@ impl<'a> Offline<'a> {
     /// # Errors
     /// When it is no class file, or carries probes.
     pub fn class(&mut self, name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-        let facts = self.workshop.facts(bytes).map_err(Error::NoClass)?;
+        let facts = self.rewriter.facts(bytes).map_err(Error::NoClass)?;
         if !self.is_fresh(name, &facts)? {
             return Ok(None);
         }
         let first = self.outside.take(facts.ids);
         let done = self
-            .workshop
+            .rewriter
             .rewrite(name, bytes, "loadhook/Tracker", first)
             .map_err(Error::NoClass)?;
         self.tally.add(done.tally);
@@ -150,12 +152,12 @@ impl<'a> Offline<'a> {
         prefix: &str,
         classes: &[(&str, std::io::Result<Vec<u8>>)],
     ) -> Result<Vec<Option<Vec<u8>>>, Error> {
-        let workshop = &self.workshop;
+        let rewriter = &self.rewriter;
         let facts: Vec<Result<Facts, String>> = classes
             .par_iter()
             .map(|(_, bytes)| {
                 let bytes = bytes.as_ref().map_err(ToString::to_string)?;
-                workshop.facts(bytes).map_err(|error| error.to_string())
+                rewriter.facts(bytes).map_err(|error| error.to_string())
             })
             .collect();
         let shown = |path: &str| format!("{prefix}{}", printable_bytes(path.as_bytes()));
@@ -191,15 +193,15 @@ impl<'a> Offline<'a> {
             };
             assignments.push(assignment);
         }
-        let workshop = &self.workshop;
-        let done: Vec<Option<Result<Done, _>>> = classes
+        let rewriter = &self.rewriter;
+        let done: Vec<Option<Result<RewrittenClass, _>>> = classes
             .par_iter()
             .zip(&assignments)
             .map(|((path, bytes), assignment)| {
                 let (assignment, Ok(bytes)) = (assignment.as_ref()?, bytes) else {
                     return None;
                 };
-                Some(workshop.rewrite(&shown(path), bytes, &assignment.owner, assignment.first))
+                Some(rewriter.rewrite(&shown(path), bytes, &assignment.owner, assignment.first))
             })
             .collect();
         let mut all = Vec::new();

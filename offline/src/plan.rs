@@ -1,21 +1,14 @@
 //! What is asked for.
 
+use loadhook_instrument::Selection;
 use loadhook_settings::Filter;
 
 /// What to do with the classes that are found. Archives rewritten by equal
 /// plans get equal parts, by different ones different parts.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Which methods get probes.
-    pub filter: Filter,
-    /// Entry, exit and handler probes.
-    pub timing: bool,
-    /// Probes behind every `new` and array creation.
-    pub allocations: bool,
-    /// Probes that pass every new object.
-    pub objects: bool,
-    /// Instrument trivial methods too.
-    pub all: bool,
+    /// Which methods get which probes.
+    pub selection: Selection,
     /// Where the tracker comes from.
     pub tracker: Tracker,
     /// Drop the signatures of signed archives, which do not fit any more.
@@ -51,11 +44,7 @@ impl Plan {
     /// Timing probes in all methods that are not trivial, tracker embedded.
     pub fn new(filter: Filter) -> Plan {
         Plan {
-            filter,
-            timing: true,
-            allocations: false,
-            objects: false,
-            all: false,
+            selection: Selection::timing(filter),
             tracker: Tracker::Embed,
             strip_signatures: false,
             skip_instrumented: false,

@@ -6,7 +6,8 @@ use std::io;
 use loadhook_rewrite::symbol;
 use sha2::{Digest, Sha256};
 
-use crate::classes::{Done, Facts, Ids};
+use crate::class_facts::{Facts, Ids};
+use crate::class_rewriter::RewrittenClass;
 use crate::module_info::{self, Needs};
 use crate::plan::{Plan, Tracker};
 use crate::signatures::lines;
@@ -204,19 +205,19 @@ impl Units {
     pub(crate) fn book(
         &mut self,
         assignment: &Assignment,
-        done: Done,
+        rewritten: RewrittenClass,
         tally: &mut Tally,
     ) -> io::Result<bool> {
-        tally.add(done.tally);
+        tally.add(rewritten.tally);
         let Some(unit) = self.by_root.get_mut(&assignment.root) else {
             return Ok(false);
         };
-        for (reason, methods) in done.left_alone {
+        for (reason, methods) in rewritten.not_instrumented {
             *unit.left_alone.entry(reason).or_default() += methods;
         }
-        let is_first = done.is_rewritten && !unit.rewritten;
-        unit.rewritten |= done.is_rewritten;
-        unit.symbols.add(&done.symbols)?;
+        let is_first = rewritten.is_rewritten && !unit.rewritten;
+        unit.rewritten |= rewritten.is_rewritten;
+        unit.symbols.add(&rewritten.symbols)?;
         Ok(is_first)
     }
 

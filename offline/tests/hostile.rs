@@ -353,11 +353,11 @@ fn other_settings_give_other_parts() -> Result<()> {
     let usual = part(&plan(Tracker::Embed))?;
     ensure!(part(&plan(Tracker::Embed))? == usual);
     let changes: [fn(&mut Plan); 9] = [
-        |plan| plan.filter.include("Greeter").expect("a pattern"),
-        |plan| plan.filter.exclude("Nobody").expect("a pattern"),
-        |plan| plan.allocations = true,
-        |plan| plan.objects = true,
-        |plan| plan.all = false,
+        |plan| plan.selection.filter.include("Greeter").expect("a pattern"),
+        |plan| plan.selection.filter.exclude("Nobody").expect("a pattern"),
+        |plan| plan.selection.allocations = true,
+        |plan| plan.selection.objects = true,
+        |plan| plan.selection.all = false,
         |plan| plan.tracker = Tracker::Jar,
         |plan| plan.strip_signatures = true,
         |plan| plan.skip_instrumented = true,

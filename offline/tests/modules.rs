@@ -54,7 +54,7 @@ fn a_module_starts_after_a_second_pass() -> Result<()> {
             ("m.Main", "once.jar", "twice.jar"),
         ] {
             let mut plan = plan(tracker);
-            plan.filter.include(class)?;
+            plan.selection.filter.include(class)?;
             plan.skip_instrumented = true;
             let mut offline = Offline::new(&plan, Detail::default(), &progress);
             offline.archive_file(from, &at(from), Some(&at(to)))?;

@@ -123,4 +123,4 @@ pub use error::{Error, ErrorKind, Place, Result};
 pub use options::{CallShape, MethodNames, Options, UnknownCodeAttributes};
 pub use outcome::{LeftAlone, Outcome, Reason, Report, Uncovered};
 pub use rewriter::Rewriter;
-pub use selector::{Allocation, Everything, Probes, Selector, Site, TRIVIAL};
+pub use selector::{Allocation, Everything, Probes, Selector, Site};

@@ -180,10 +180,6 @@ impl Selector for Everything {
     }
 }
 
-/// Up to this many instructions a method without call and loop is
-/// [trivial](Member::is_trivial): it costs less than its probes.
-pub const TRIVIAL: usize = 24;
-
 impl Member<'_, '_> {
     /// Whether the method's code has no call, no jump backwards and at most
     /// `most` instructions: getters, setters, constants. False without code

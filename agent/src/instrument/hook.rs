@@ -3,13 +3,13 @@
 //! Takes bytes and an allocator and knows nothing of JVM TI, so that other
 //! hooks can feed it: JVMPI's `CLASS_LOAD_HOOK` with its `malloc_f`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use loadhook_instrument::{Ids, Instrumented, Instrumenter, NotInstrumented, Selection};
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::{ClassFile, Outcome, Probes, Rewriter, Selector, Site, TRIVIAL, symbol};
-use loadhook_settings::Filter;
+use loadhook_rewrite::{ClassFile, Site, symbol};
 
 use super::exclusions;
 use crate::diagnostics;
@@ -36,18 +36,8 @@ pub(crate) struct Hook {
     /// The internal name of the class that probes call, once it is known.
     owner: OnceLock<&'static str>,
     pub(crate) registry: Registry,
-    idle: Mutex<Vec<Worker>>,
-    /// Patterns that have named nothing yet, on any thread.
-    unmatched: Mutex<Vec<String>>,
+    instrumenter: Instrumenter,
     tally: Mutex<Tally>,
-}
-
-/// What one thread needs to instrument a class.
-struct Worker {
-    rewriter: Rewriter,
-    filter: Filter,
-    /// How many of its patterns have named nothing yet.
-    unmatched: usize,
 }
 
 /// What became of all methods together.
@@ -85,13 +75,18 @@ impl Tally {
 
 impl Hook {
     pub(crate) fn new(options: Options) -> Self {
-        let patterns = options.filter.unmatched().map(|p| p.text().to_owned());
+        let selection = Selection {
+            filter: options.filter.clone(),
+            timing: options.timing.is_some(),
+            all: options.settings.all,
+            allocations: options.counts_allocations(),
+            objects: false,
+        };
         Hook {
-            unmatched: Mutex::new(patterns.collect()),
+            instrumenter: Instrumenter::new(selection),
             options,
             owner: OnceLock::new(),
             registry: Registry::new(),
-            idle: Mutex::default(),
             tally: Mutex::default(),
         }
     }
@@ -123,11 +118,24 @@ impl Hook {
             return None;
         }
         let result = catch_unwind(AssertUnwindSafe(|| {
-            let mut worker = self.worker();
-            let buffer = self.run(&mut worker, origin, bytes, allocate);
-            // Not after a panic: what it left behind is dropped with it.
-            self.give_back(worker);
-            buffer
+            let owner = self.owner.get_or_init(|| tracker::NAME);
+            let mut ids = ClassIds {
+                registry: &self.registry,
+                loader: origin.loader,
+                entry: None,
+                is_new: false,
+                methods: Vec::new(),
+            };
+            let result = self
+                .instrumenter
+                .instrument(bytes, owner, &mut ids, allocate);
+            match result {
+                Ok(result) => self.finish(ids, bytes, result),
+                Err(error) => {
+                    diagnostics::once(&format!("a class is not instrumented: {error}"));
+                    None
+                }
+            }
         }));
         result.unwrap_or_else(|_| {
             diagnostics::once(
@@ -137,100 +145,32 @@ impl Hook {
         })
     }
 
-    fn worker(&self) -> Worker {
-        let idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop();
-        idle.unwrap_or_else(|| Worker {
-            rewriter: Rewriter::new(loadhook_rewrite::Options {
-                owner: (*self.owner.get_or_init(|| tracker::NAME)).to_owned(),
-                ..loadhook_rewrite::Options::default()
-            }),
-            filter: self.options.filter.clone(),
-            unmatched: self.options.filter.unmatched().count(),
-        })
-    }
-
-    fn give_back(&self, worker: Worker) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.push(worker);
-    }
-
-    fn run<B: AsMut<[u8]>>(
-        &self,
-        worker: &mut Worker,
-        origin: Origin,
-        bytes: &[u8],
-        allocate: impl FnOnce(usize) -> Option<B>,
-    ) -> Option<B> {
-        let Worker {
-            rewriter,
-            filter,
-            unmatched,
-        } = worker;
-        let mut chooser = Chooser {
-            hook: self,
-            origin,
-            filter,
-            unmatched,
-            entry: None,
-            chosen: Vec::new(),
-            trivial: Vec::new(),
-            is_new: false,
-        };
-        let outcome = rewriter.rewrite(bytes, &mut chooser, allocate);
-        let Chooser {
-            entry,
-            mut chosen,
-            trivial,
-            is_new,
-            ..
-        } = chooser;
-        match outcome {
-            Ok(Outcome::Unchanged) => {
-                if is_new {
-                    self.count(rewriter, bytes, &trivial, false);
-                }
-                None
-            }
-            Ok(Outcome::Rewritten(buffer)) => {
-                let left_alone = rewriter.report().left_alone.iter();
-                let left_alone: HashSet<u16> = left_alone.map(|left| left.method).collect();
-                chosen.retain(|(index, _)| !left_alone.contains(index));
-                if let Some(entry) = entry {
-                    let symbols = chosen.into_iter().map(|(_, symbol)| symbol).collect();
-                    self.registry.define(entry, symbols);
-                }
-                if is_new {
-                    self.count(rewriter, bytes, &trivial, true);
-                }
-                Some(buffer)
-            }
-            Err(error) => {
-                diagnostics::once(&format!("a class is not instrumented: {error}"));
-                None
-            }
+    /// Defines the ids of a class and counts its methods.
+    fn finish<B>(&self, ids: ClassIds<'_>, bytes: &[u8], result: Instrumented<B>) -> Option<B> {
+        if let Some(entry) = ids.entry.filter(|_| result.class.is_some()) {
+            let left_alone = result.left_alone();
+            let methods = ids.methods.into_iter();
+            let instrumented = methods.filter(|(method, _)| !left_alone.contains(method));
+            let symbols = instrumented.map(|(_, symbol)| symbol).collect();
+            self.registry.define(entry, symbols);
         }
+        if ids.is_new {
+            self.count(bytes, &result);
+        }
+        result.class
     }
 
-    fn count(&self, rewriter: &Rewriter, bytes: &[u8], trivial: &[u16], rewritten: bool) {
-        let report = rewriter.report();
-        let left_alone = || {
-            let trivial = trivial.iter().map(|method| ("trivial", *method));
-            let others = report.left_alone.iter();
-            trivial.chain(others.map(|left| (left.reason.word(), left.method)))
-        };
-        let explained = match self.options.settings.explain {
-            true => explain(left_alone(), bytes),
-            false => Vec::new(),
+    fn count<B>(&self, bytes: &[u8], result: &Instrumented<B>) {
+        let explained = if self.options.settings.explain {
+            explain(&result.not_instrumented, bytes)
+        } else {
+            Vec::new()
         };
         let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        tally.classes += u64::from(rewritten);
-        tally.instrumented += u64::from(report.instrumented);
-        for (reason, _) in left_alone() {
-            *tally.skipped.entry(reason).or_default() += 1;
+        tally.classes += u64::from(result.class.is_some());
+        tally.instrumented += u64::from(result.report.instrumented);
+        for method in &result.not_instrumented {
+            *tally.skipped.entry(method.word()).or_default() += 1;
         }
         tally.explain(explained);
     }
@@ -242,30 +182,25 @@ impl Hook {
 
     /// The patterns that matched nothing on any thread.
     pub(crate) fn unmatched(&self) -> Vec<String> {
-        self.lock_unmatched().clone()
-    }
-
-    fn lock_unmatched(&self) -> MutexGuard<'_, Vec<String>> {
-        self.unmatched
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.instrumenter.unmatched()
     }
 }
 
-/// Reasons and the names of the methods at these places of a class.
-fn explain(mut left_alone: impl Iterator<Item = (&'static str, u16)>, bytes: &[u8]) -> Vec<String> {
+/// The methods of a class that are not instrumented, as `reason: class.method`.
+fn explain(not_instrumented: &[NotInstrumented], bytes: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
-    let Some(first) = left_alone.next() else {
+    if not_instrumented.is_empty() {
         return names;
-    };
+    }
     let Ok(class) = ClassFile::parse(bytes) else {
         return names;
     };
     let methods: Vec<_> = class.methods().collect();
-    for (reason, method) in std::iter::once(first).chain(left_alone) {
-        if let Some(method) = methods.get(usize::from(method)) {
+    for it in not_instrumented {
+        if let Some(method) = methods.get(usize::from(it.method)) {
             names.push(format!(
-                "{reason}: {}.{}{}",
+                "{}: {}.{}{}",
+                it.word(),
                 symbol::java_name(class.name()),
                 symbol::text(method.name()),
                 symbol::text(method.descriptor()),
@@ -275,76 +210,44 @@ fn explain(mut left_alone: impl Iterator<Item = (&'static str, u16)>, bytes: &[u
     names
 }
 
-/// Chooses the methods of one class.
-struct Chooser<'h> {
-    hook: &'h Hook,
-    origin: Origin,
-    filter: &'h mut Filter,
-    unmatched: &'h mut usize,
+/// Gives ids to the methods of one class.
+struct ClassIds<'h> {
+    registry: &'h Registry,
+    loader: Loader,
+    /// The class among those in the registry, once it is known that it may have
+    /// selected methods.
     entry: Option<Entry>,
-    /// Position and symbol of each method chosen.
-    chosen: Vec<(u16, Symbol)>,
-    /// Positions of those that are trivial.
-    trivial: Vec<u16>,
     /// True if neither the class nor a copy of it was here before.
     is_new: bool,
+    /// Positions and symbols of the methods that got ids.
+    methods: Vec<(u16, Symbol)>,
 }
 
-impl Chooser<'_> {
-    /// Notes which patterns have matched: at once, since a worker may be lost
-    /// to a panic, or busy when the program ends.
-    fn note_matched(&mut self) {
-        let left = self.filter.unmatched().count();
-        if left != *self.unmatched {
-            *self.unmatched = left;
-            let is_left = |text: &String| self.filter.unmatched().any(|p| p.text() == text);
-            self.hook.lock_unmatched().retain(is_left);
-        }
-    }
-}
-
-impl Selector for Chooser<'_> {
-    fn class(&mut self, class: &ClassFile<'_>) -> bool {
-        // The tracker of a program that was rewritten on disk is no more the
-        // program's own than ours is.
-        let is_tracker =
-            class.name().starts_with(b"loadhook/") || exclusions::has_class(class.name());
-        let is_wanted = !is_tracker && self.filter.class(class);
-        self.note_matched();
-        if is_wanted {
-            let entry = self.hook.registry.entry(self.origin.loader, class);
-            (self.entry, self.is_new) = (entry.map(|it| it.0), entry.is_some_and(|it| it.1));
-        }
-        self.entry.is_some()
+impl Ids for ClassIds<'_> {
+    fn excludes_class(&self, class: &ClassFile<'_>) -> bool {
+        // The tracker in a program that was rewritten on disk is not the program's
+        // own code either.
+        class.name().starts_with(b"loadhook/") || exclusions::has_class(class.name())
     }
 
-    fn wants(&mut self, method: &Member<'_, '_>) -> bool {
-        let passes = self.filter.method(method);
-        self.note_matched();
-        passes && !exclusions::has_method(method.class().name(), method.name(), method.descriptor())
+    fn excludes_method(&self, method: &Member<'_, '_>) -> bool {
+        exclusions::has_method(method.class().name(), method.name(), method.descriptor())
     }
 
-    fn method(&mut self, method: &Member<'_, '_>) -> Probes {
-        let options = self.hook.options();
-        let mut probes = Probes {
-            allocations: options.counts_allocations(),
-            ..Probes::default()
-        };
-        if options.timing.is_none() {
-            return probes;
-        }
-        if !options.settings.all && method.is_trivial(TRIVIAL) {
-            self.trivial.push(method.index());
-            return probes;
-        }
-        // There is one for each class whose methods are looked at.
+    fn begin_class(&mut self, class: &ClassFile<'_>) -> bool {
+        let entry = self.registry.entry(self.loader, class);
+        (self.entry, self.is_new) = (entry.map(|it| it.0), entry.is_some_and(|it| it.1));
+        entry.is_some()
+    }
+
+    fn method(&mut self, method: &Member<'_, '_>) -> u32 {
+        // `begin_class` has set it before any method is asked for.
         let Some(entry) = self.entry else {
-            return Probes::default();
+            return 0;
         };
         let id = entry.id(method.index());
-        self.chosen.push((method.index(), Symbol::of(id, method)));
-        probes.timing = Some(id);
-        probes
+        self.methods.push((method.index(), Symbol::of(id, method)));
+        id
     }
 
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
@@ -352,7 +255,7 @@ impl Selector for Chooser<'_> {
             return 0;
         };
         let symbol = Symbol::of(entry.id(method.index()), method);
-        let id = self.hook.registry.site(entry, symbol, method, site);
+        let id = self.registry.site(entry, symbol, method, site);
         match sizes::array_kind(&site.allocation) {
             Some(kind) => id << KIND_BITS | kind,
             None => id,

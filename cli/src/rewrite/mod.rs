@@ -285,10 +285,10 @@ impl RewriteArgs {
             return wrong(line.to_owned());
         }
         let mut plan = Plan::new(filter);
-        plan.timing = has(ProbeFamily::Timing);
-        plan.allocations = has(ProbeFamily::Alloc);
-        plan.objects = has(ProbeFamily::Object);
-        plan.all = self.all;
+        plan.selection.timing = has(ProbeFamily::Timing);
+        plan.selection.allocations = has(ProbeFamily::Alloc);
+        plan.selection.objects = has(ProbeFamily::Object);
+        plan.selection.all = self.all;
         plan.tracker = tracker;
         plan.strip_signatures = self.strip_signatures;
         plan.skip_instrumented = self.skip_instrumented;

@@ -409,7 +409,7 @@ pub(crate) fn content(bytes: &[u8], name: &str) -> Result<Vec<u8>> {
 /// Timing probes in all methods.
 pub(crate) fn plan(tracker: Tracker) -> Plan {
     let mut plan = Plan::new(Filter::new());
-    plan.all = true;
+    plan.selection.all = true;
     plan.tracker = tracker;
     plan
 }

@@ -1,0 +1,217 @@
+//! Rewriters and filters for many threads.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use loadhook_rewrite::{Error, Options, Outcome, Report, Rewriter};
+use loadhook_settings::Filter;
+
+use crate::not_instrumented::{NotInstrumented, SkipReason};
+use crate::selection::{ClassSelector, Ids, Selection};
+
+/// Rewrites classes by one selection, on any number of threads at once.
+#[derive(Debug)]
+pub struct Instrumenter {
+    selection: Selection,
+    /// Workers that no thread uses now. A thread takes one for each class.
+    idle: Mutex<Vec<Worker>>,
+    /// Patterns that have named nothing yet, on any thread.
+    unmatched: Mutex<Vec<String>>,
+}
+
+/// The tools of one thread: their buffers and what they learnt are kept.
+#[derive(Debug)]
+struct Worker {
+    rewriter: Rewriter,
+    filter: Filter,
+    /// How many of the filter's patterns have named nothing yet.
+    unmatched: usize,
+}
+
+/// The result for one class.
+#[derive(Clone, Debug)]
+pub struct Instrumented<B> {
+    /// The new class; `None` if it is to stay as it was.
+    pub class: Option<B>,
+    /// What the rewriter did to each method.
+    pub report: Report,
+    /// Selected methods without probes: the trivial ones, then those that the
+    /// rewriter left alone.
+    pub not_instrumented: Vec<NotInstrumented>,
+}
+
+impl<B> Instrumented<B> {
+    /// Positions of the methods that the rewriter left alone: ids given to them
+    /// are unused.
+    pub fn left_alone(&self) -> BTreeSet<u16> {
+        let left_alone = self.report.left_alone.iter();
+        left_alone.map(|left| left.method).collect()
+    }
+}
+
+impl Instrumenter {
+    /// An instrumenter for this selection.
+    pub fn new(selection: Selection) -> Self {
+        let unmatched = selection.filter.unmatched();
+        let unmatched = unmatched.map(|pattern| pattern.text().to_owned()).collect();
+        Instrumenter {
+            selection,
+            idle: Mutex::default(),
+            unmatched: Mutex::new(unmatched),
+        }
+    }
+
+    /// What is selected.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// Instruments the class in `bytes` into a buffer from `allocate`. Its probes
+    /// call the class `owner`, an internal name.
+    ///
+    /// # Errors
+    /// When the class cannot be read, or `owner` is no name of a class.
+    pub fn instrument<B: AsMut<[u8]>>(
+        &self,
+        bytes: &[u8],
+        owner: &str,
+        ids: &mut impl Ids,
+        allocate: impl FnOnce(usize) -> Option<B>,
+    ) -> Result<Instrumented<B>, Error> {
+        // If the rewriter panics, the worker is dropped: its state is unknown.
+        let mut worker = self.take_worker();
+        let result = self.instrument_with(&mut worker, bytes, owner, ids, allocate);
+        lock(&self.idle).push(worker);
+        result
+    }
+
+    fn instrument_with<B: AsMut<[u8]>>(
+        &self,
+        worker: &mut Worker,
+        bytes: &[u8],
+        owner: &str,
+        ids: &mut impl Ids,
+        allocate: impl FnOnce(usize) -> Option<B>,
+    ) -> Result<Instrumented<B>, Error> {
+        if worker.rewriter.options().owner != owner {
+            owner.clone_into(&mut worker.rewriter.options_mut().owner);
+        }
+        let unmatched = &mut worker.unmatched;
+        let mut selector = ClassSelector {
+            selection: &self.selection,
+            filter: &mut worker.filter,
+            ids,
+            after_matching: |filter: &Filter| self.note_matched(filter, unmatched),
+            trivial: Vec::new(),
+        };
+        let outcome = worker.rewriter.rewrite(bytes, &mut selector, allocate)?;
+        let report = worker.rewriter.report().clone();
+        let trivial = selector.trivial.into_iter().map(|method| NotInstrumented {
+            method,
+            reason: SkipReason::Trivial,
+        });
+        let left_alone = report.left_alone.iter().map(NotInstrumented::from);
+        Ok(Instrumented {
+            class: match outcome {
+                Outcome::Unchanged => None,
+                Outcome::Rewritten(class) => Some(class),
+            },
+            not_instrumented: trivial.chain(left_alone).collect(),
+            report,
+        })
+    }
+
+    fn take_worker(&self) -> Worker {
+        let idle = lock(&self.idle).pop();
+        idle.unwrap_or_else(|| Worker {
+            rewriter: Rewriter::new(Options::default()),
+            filter: self.selection.filter.clone(),
+            unmatched: self.selection.filter.unmatched().count(),
+        })
+    }
+
+    /// Notes which patterns have matched. At once, because a worker may be lost to
+    /// a panic, or busy when somebody asks. `known` is the number of patterns that
+    /// had not matched when this was called last for the filter.
+    fn note_matched(&self, filter: &Filter, known: &mut usize) {
+        let left = filter.unmatched().count();
+        if left != *known {
+            *known = left;
+            let is_left = |text: &String| filter.unmatched().any(|it| it.text() == text);
+            lock(&self.unmatched).retain(is_left);
+        }
+    }
+
+    /// The patterns that have named nothing so far, on any thread.
+    pub fn unmatched(&self) -> Vec<String> {
+        lock(&self.unmatched).clone()
+    }
+}
+
+/// Locks what a panic elsewhere cannot leave half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use loadhook_rewrite::class::Member;
+
+    use super::*;
+
+    const GREETER: &[u8] = include_bytes!("../../rewrite/doc/Greeter.class");
+
+    struct Positions;
+
+    impl Ids for Positions {
+        fn method(&mut self, method: &Member<'_, '_>) -> u32 {
+            method.index().into()
+        }
+    }
+
+    fn instrumenter(include: &str) -> Instrumenter {
+        let mut filter = Filter::new();
+        filter.include(include).expect("patterns");
+        Instrumenter::new(Selection::timing(filter))
+    }
+
+    #[test]
+    fn a_pattern_that_matched_once_has_matched() {
+        let instrumenter = instrumenter("Greeter,Greeter::greet,not.There");
+        assert_eq!(instrumenter.unmatched().len(), 3);
+        let lost = catch_unwind(AssertUnwindSafe(|| {
+            instrumenter.instrument(GREETER, "a/T", &mut Positions, |_| -> Option<Vec<u8>> {
+                assert_eq!(instrumenter.unmatched(), ["not.There"], "busy");
+                panic!("the worker is lost");
+            })
+        }));
+        assert!(lost.is_err());
+        assert_eq!(instrumenter.unmatched(), ["not.There"], "lost");
+    }
+
+    #[test]
+    fn matches_are_kept_when_a_class_fails() {
+        let instrumenter = instrumenter("Greeter,Nobody");
+        let instrument = |owner| {
+            instrumenter.instrument(GREETER, owner, &mut Positions, |len| Some(vec![0; len]))
+        };
+        let result = instrument("a/Part").expect("a class");
+        assert!(result.class.is_some() && result.left_alone().is_empty());
+        assert!(instrument("a;").is_err(), "no name of a class");
+        assert_eq!(instrumenter.unmatched(), ["Nobody"]);
+    }
+
+    #[test]
+    fn trivial_methods_are_instrumented_if_all_are() {
+        let mut selection = Selection::timing(Filter::new());
+        selection.all = true;
+        let instrumenter = Instrumenter::new(selection);
+        let allocate = |len| Some(vec![0; len]);
+        let result = instrumenter.instrument(GREETER, "a/T", &mut Positions, allocate);
+        let result = result.expect("a class");
+        assert_eq!(result.report.instrumented, 3);
+        assert_eq!(result.not_instrumented, []);
+    }
+}

@@ -1,0 +1,52 @@
+//! Instruments classes as the user's settings ask for it: the part that the
+//! agent and the offline rewriter share.
+//!
+//! A [`Selection`] says which methods get which probes: those that the patterns
+//! name and that are not trivial. An [`Instrumenter`] rewrites classes by one
+//! selection, on any number of threads, and remembers which patterns named
+//! nothing. The ids of methods and allocation sites, and exclusions that no
+//! pattern can lift, come from the front end through [`Ids`]. The result,
+//! [`Instrumented`], has the new class and says of each method without probes
+//! the reason; [`NotInstrumented::word`] is the reason's name in profiles and
+//! summaries.
+//!
+//! ```
+//! use loadhook_instrument::{Ids, Instrumenter, Selection};
+//! use loadhook_rewrite::class::Member;
+//! use loadhook_settings::Filter;
+//!
+//! /// The position of a method in its class is its id.
+//! struct Positions;
+//!
+//! impl Ids for Positions {
+//!     fn method(&mut self, method: &Member<'_, '_>) -> u32 {
+//!         method.index().into()
+//!     }
+//! }
+//!
+//! let mut filter = Filter::new();
+//! filter.include("Greeter,com.example.**")?;
+//! let instrumenter = Instrumenter::new(Selection::timing(filter));
+//!
+//! let class = include_bytes!("../../rewrite/doc/Greeter.class");
+//! let allocate = |len| Some(vec![0; len]);
+//! let result = instrumenter.instrument(class, "com/example/Tracker", &mut Positions, allocate)?;
+//!
+//! assert!(result.class.is_some_and(|new| new.len() > class.len()));
+//! assert_eq!(result.report.instrumented, 2);
+//! let reasons: Vec<&str> = result.not_instrumented.iter().map(|it| it.word()).collect();
+//! assert_eq!(reasons, ["trivial"]);
+//! assert_eq!(instrumenter.unmatched(), ["com.example.**"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate does no I/O, starts no thread and knows nothing of a JVM.
+#![forbid(unsafe_code)]
+
+mod instrumenter;
+mod not_instrumented;
+mod selection;
+
+pub use instrumenter::{Instrumented, Instrumenter};
+pub use not_instrumented::{NotInstrumented, SkipReason, TRIVIAL};
+pub use selection::{Ids, MAX_TRIVIAL_INSTRUCTIONS, Selection};

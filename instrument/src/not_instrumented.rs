@@ -1,0 +1,43 @@
+//! Methods that get no probes, and the names of the reasons.
+
+use loadhook_rewrite::{LeftAlone, Reason};
+
+/// The word for trivial methods, see [`NotInstrumented::word`].
+pub const TRIVIAL: &str = "trivial";
+
+/// A method that was selected and is not instrumented.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotInstrumented {
+    /// Its position among the class's methods.
+    pub method: u16,
+    /// The reason.
+    pub reason: SkipReason,
+}
+
+/// The reason why a method is not instrumented.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SkipReason {
+    /// It is trivial: it has no timing probes, but may have allocation probes.
+    Trivial,
+    /// The rewriter left it alone.
+    LeftAlone(Reason),
+}
+
+impl NotInstrumented {
+    /// A short, stable name of the reason, for profiles, scripts and summaries.
+    pub fn word(&self) -> &'static str {
+        match &self.reason {
+            SkipReason::Trivial => TRIVIAL,
+            SkipReason::LeftAlone(reason) => reason.word(),
+        }
+    }
+}
+
+impl From<&LeftAlone> for NotInstrumented {
+    fn from(left: &LeftAlone) -> Self {
+        NotInstrumented {
+            method: left.method,
+            reason: SkipReason::LeftAlone(left.reason.clone()),
+        }
+    }
+}

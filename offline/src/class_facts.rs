@@ -1,0 +1,106 @@
+//! Facts about a class that are needed before it is rewritten.
+
+use loadhook_rewrite::ClassFile;
+use loadhook_rewrite::code::Code;
+use loadhook_rewrite::constant_pool::Constant;
+use loadhook_rewrite::opcode::Opcode;
+
+/// The package of the tracker's classes; the packages of parts are below it.
+const PACKAGE: &[u8] = b"loadhook/";
+
+/// The agent's tracker, under its name in the boot loader.
+const AGENT_TRACKER: &[u8] = b"java/lang/$Loadhook";
+
+/// Facts about a class that are needed before it is rewritten.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    /// Its internal name, in modified UTF-8.
+    pub(crate) name: Vec<u8>,
+    /// How many ids its methods and allocation sites take.
+    pub(crate) ids: Ids,
+    /// About how many bytes its symbols take.
+    pub(crate) symbols: u64,
+    /// Its relation to trackers.
+    pub(crate) state: State,
+}
+
+/// The relation of a class to trackers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It calls no tracker.
+    Fresh,
+    /// It calls one already.
+    Instrumented,
+    /// It belongs to a tracker, or is a part.
+    Tracker,
+}
+
+/// Numbers of ids, or the first ids of a range.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ids {
+    pub(crate) methods: u32,
+    pub(crate) sites: u32,
+}
+
+impl Ids {
+    /// Takes so many ids; returns the first ones.
+    pub(crate) fn take(&mut self, ids: Ids) -> Ids {
+        let first = *self;
+        self.methods += ids.methods;
+        self.sites += ids.sites;
+        first
+    }
+}
+
+impl Facts {
+    /// Reads the facts from a class file; its allocation sites only on demand.
+    pub(crate) fn read(bytes: &[u8], with_sites: bool) -> Result<Facts, loadhook_rewrite::Error> {
+        let class = ClassFile::parse(bytes)?;
+        let codes = class.methods().filter(|_| with_sites);
+        let codes = codes.filter_map(|method| method.code().ok()?);
+        let ids = Ids {
+            methods: class.methods().len() as u32,
+            sites: codes.map(|code| sites(&code)).sum(),
+        };
+        let symbols = class
+            .methods()
+            .map(|method| (method.name().len() + method.descriptor().len()) as u64)
+            .sum();
+        Ok(Facts {
+            name: class.name().to_vec(),
+            ids,
+            symbols,
+            state: state(&class),
+        })
+    }
+}
+
+fn state(class: &ClassFile<'_>) -> State {
+    let is_tracker = |name: &[u8]| name.starts_with(PACKAGE) || name == AGENT_TRACKER;
+    if is_tracker(class.name()) {
+        return State::Tracker;
+    }
+    let pool = class.pool();
+    let names_tracker = |index| {
+        matches!(pool.get(index), Ok(Constant::Class { name })
+            if pool.utf8(name).is_ok_and(is_tracker))
+    };
+    if pool.indexes().any(names_tracker) {
+        State::Instrumented
+    } else {
+        State::Fresh
+    }
+}
+
+/// Counts the instructions of a method that allocate.
+fn sites(code: &Code<'_>) -> u32 {
+    use Opcode::{Anewarray, Multianewarray, New, Newarray};
+    let instructions = code.instructions().map_while(Result::ok);
+    let allocating = instructions.filter(|instruction| {
+        matches!(
+            instruction.opcode,
+            New | Newarray | Anewarray | Multianewarray
+        )
+    });
+    allocating.count() as u32
+}

@@ -1,0 +1,249 @@
+//! Rewriting single classes, on all cores at once.
+
+use std::collections::BTreeMap;
+
+use loadhook_instrument::{Instrumented, Instrumenter, NotInstrumented, SkipReason};
+use loadhook_rewrite::class::Member;
+use loadhook_rewrite::{ClassFile, Site, symbol};
+
+use crate::class_facts::{Facts, Ids, State};
+use crate::plan::{Plan, Tracker};
+use crate::symbols;
+use crate::tally::{Detail, Identified, Tally};
+
+/// Rewrites classes by one plan.
+pub(crate) struct ClassRewriter<'p> {
+    plan: &'p Plan,
+    detail: Detail,
+    instrumenter: Instrumenter,
+}
+
+/// The result for one class.
+#[derive(Debug)]
+pub(crate) struct RewrittenClass {
+    /// The new class; `None` if it stays as it was, or was taken out.
+    pub(crate) bytes: Option<Vec<u8>>,
+    /// True if the class changed.
+    pub(crate) is_rewritten: bool,
+    /// Its lines among the symbols of its unit.
+    pub(crate) symbols: String,
+    /// Numbers of methods without probes, by reason.
+    pub(crate) not_instrumented: BTreeMap<&'static str, u64>,
+    /// Counts and names for the summary.
+    pub(crate) tally: Tally,
+}
+
+impl<'p> ClassRewriter<'p> {
+    pub(crate) fn new(plan: &'p Plan, detail: Detail) -> Self {
+        ClassRewriter {
+            plan,
+            detail,
+            instrumenter: Instrumenter::new(plan.selection.clone()),
+        }
+    }
+
+    /// Reads what has to be known before a class is rewritten.
+    pub(crate) fn facts(&self, bytes: &[u8]) -> Result<Facts, loadhook_rewrite::Error> {
+        Facts::read(bytes, self.plan.selection.allocations)
+    }
+
+    /// Rewrites a class; `name` names it in messages. `owner` is the internal
+    /// name of the class that probes call, `first` the first ids.
+    ///
+    /// # Errors
+    /// When it is no class file.
+    pub(crate) fn rewrite(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        owner: &str,
+        first: Ids,
+    ) -> Result<RewrittenClass, loadhook_rewrite::Error> {
+        let mut ids = ClassIds {
+            first,
+            needs_symbols: self.plan.tracker != Tracker::None,
+            symbols: String::new(),
+            symbol_ends: Vec::new(),
+            sites: 0,
+            identify: self.detail.ids,
+            identified_methods: Vec::new(),
+            identified_sites: Vec::new(),
+        };
+        let allocate = |len| Some(vec![0; len]);
+        let result = self
+            .instrumenter
+            .instrument(bytes, owner, &mut ids, allocate)?;
+        let class = ClassFile::parse(bytes)?;
+        let mut rewritten = RewrittenClass {
+            bytes: None,
+            is_rewritten: result.class.is_some(),
+            symbols: String::new(),
+            not_instrumented: BTreeMap::new(),
+            tally: Tally::new(self.detail),
+        };
+        rewritten.tally.classes = 1;
+        rewritten.tally.class_bytes = bytes.len() as u64;
+        rewritten.tally.rewritten = u64::from(rewritten.is_rewritten);
+        rewritten.count(name, &class, &result);
+        if rewritten.is_rewritten {
+            ids.finish(&class, &result, &mut rewritten);
+        }
+        rewritten.bytes = result.class;
+        Ok(rewritten)
+    }
+
+    /// Returns whether a class of these facts would change.
+    pub(crate) fn rewrites(&self, bytes: &[u8], facts: &Facts) -> bool {
+        facts.state == State::Fresh
+            && self
+                .rewrite("", bytes, "loadhook/Tracker", Ids::default())
+                .is_ok_and(|rewritten| rewritten.is_rewritten)
+    }
+
+    /// The patterns that have named nothing so far.
+    pub(crate) fn unmatched(&self) -> Vec<String> {
+        self.instrumenter.unmatched()
+    }
+}
+
+impl RewrittenClass {
+    /// Counts the methods of a class; `name` names it in messages.
+    fn count(&mut self, name: &str, class: &ClassFile<'_>, result: &Instrumented<Vec<u8>>) {
+        let methods: Vec<Member<'_, '_>> = class.methods().collect();
+        let method_name = |index: u16| {
+            methods
+                .get(usize::from(index))
+                .map_or_else(|| format!("{name}: method {index}"), shown)
+        };
+        self.tally.methods_with_code = u64::from(result.report.with_code);
+        self.tally.instrumented = u64::from(result.report.instrumented);
+        for it in &result.not_instrumented {
+            *self.not_instrumented.entry(it.word()).or_default() += 1;
+            self.tally_method(it, method_name);
+        }
+        for uncovered in &result.report.uncovered {
+            self.tally.uncovered.push_with(|| {
+                let name = method_name(uncovered.method);
+                format!("{name}: {} instructions", uncovered.instructions)
+            });
+        }
+    }
+
+    fn tally_method(&mut self, it: &NotInstrumented, method_name: impl Fn(u16) -> String) {
+        let SkipReason::LeftAlone(reason) = &it.reason else {
+            self.tally.trivial += 1;
+            return;
+        };
+        if reason.is_by_nature() {
+            self.tally.leave_alone(it.word(), || method_name(it.method));
+            return;
+        }
+        let line = || format!("{}: {reason}", method_name(it.method));
+        self.tally.refused.push_with(line);
+        self.tally.leave_alone(it.word(), line);
+    }
+}
+
+/// `com.example.Service.handle()V`, with characters escaped that a terminal would
+/// act on.
+fn shown(method: &Member<'_, '_>) -> String {
+    let text = |bytes| loadhook_rewrite::text::display(bytes).to_string();
+    let class = text(method.class().name()).replace('/', ".");
+    let (name, descriptor) = (text(method.name()), text(method.descriptor()));
+    format!("{class}.{name}{descriptor}")
+}
+
+/// Gives ids to the methods and sites of one class, and notes their names.
+struct ClassIds {
+    first: Ids,
+    /// True if a tracker of ours will ask for the names of methods.
+    needs_symbols: bool,
+    /// The symbols of the methods with ids, one behind the other.
+    symbols: String,
+    /// Positions of these methods, and where the symbol of each ends.
+    symbol_ends: Vec<(u16, usize)>,
+    /// Number of sites so far.
+    sites: u32,
+    /// True if ids are listed in the summary.
+    identify: bool,
+    identified_methods: Vec<(u16, Identified)>,
+    identified_sites: Vec<(u16, Identified)>,
+}
+
+impl ClassIds {
+    /// Gives the names of the ids, except those of methods that were left alone in
+    /// the end.
+    fn finish(
+        self,
+        class: &ClassFile<'_>,
+        result: &Instrumented<Vec<u8>>,
+        rewritten: &mut RewrittenClass,
+    ) {
+        let left_alone = result.left_alone();
+        let kept = |(method, identified): (u16, Identified)| {
+            (!left_alone.contains(&method)).then_some(identified)
+        };
+        let methods = self.identified_methods.into_iter().filter_map(kept);
+        rewritten.tally.methods = methods.collect();
+        let sites = self.identified_sites.into_iter().filter_map(kept);
+        rewritten.tally.sites = sites.collect();
+        let is_left_alone = |method: &u16| left_alone.contains(method);
+        if self.symbol_ends.iter().all(|(it, _)| is_left_alone(it)) {
+            return;
+        }
+        let source_file = symbol::source_file(class);
+        let name = symbol::java_name(class.name());
+        symbols::class(&mut rewritten.symbols, &name, source_file.as_deref());
+        let mut start = 0;
+        for (method, end) in self.symbol_ends {
+            if !is_left_alone(&method) {
+                rewritten.symbols.push_str(&self.symbols[start..end]);
+            }
+            start = end;
+        }
+    }
+}
+
+impl loadhook_instrument::Ids for ClassIds {
+    fn method(&mut self, method: &Member<'_, '_>) -> u32 {
+        let id = self.first.methods + u32::from(method.index());
+        if self.needs_symbols {
+            symbols::method(
+                &mut self.symbols,
+                id,
+                &symbol::text(method.name()),
+                &symbol::text(method.descriptor()),
+                symbol::first_line(method),
+            );
+            self.symbol_ends.push((method.index(), self.symbols.len()));
+        }
+        if self.identify {
+            self.identified_methods
+                .push((method.index(), identified(method, id)));
+        }
+        id
+    }
+
+    fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
+        let id = self.first.sites + self.sites;
+        self.sites += 1;
+        if self.identify {
+            let mut identified = identified(method, id);
+            identified.bci = Some(site.bci.0);
+            identified.type_name = Some(site.allocation.type_name());
+            self.identified_sites.push((method.index(), identified));
+        }
+        id
+    }
+}
+
+fn identified(method: &Member<'_, '_>, id: u32) -> Identified {
+    Identified {
+        id,
+        class: symbol::java_name(method.class().name()),
+        method: symbol::text(method.name()),
+        descriptor: symbol::text(method.descriptor()),
+        bci: None,
+        type_name: None,
+    }
+}
