@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::reader::Reader;
-use loadhook_rewrite::{ClassFile, Place as Section};
+use loadhook_rewrite::{ClassFile, Structure};
 use thiserror::Error;
 
 /// Constant tags (JVMS §4.4).
@@ -122,7 +122,7 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
         let attribute = attribute?;
         let first = *first.get_or_insert(attribute.offset);
         let start = attribute.offset + 6;
-        let mut reader = attribute.reader(Section::Class);
+        let mut reader = attribute.reader(Structure::Class);
         let (wanted, table) = match (pool.utf8(attribute.name_index)?, needs) {
             (b"ModulePackages", Some(needs)) => ((PACKAGE, needs.package), Table::Packages),
             (b"Module", Some(needs)) => {

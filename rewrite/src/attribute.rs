@@ -1,7 +1,7 @@
 //! Attributes of a class, field, method or `Code` (JVMS §4.7), read in place.
 
 use crate::cp_index::CpIndex;
-use crate::error::{Place, Result};
+use crate::error::{Result, Structure};
 use crate::reader::Reader;
 
 /// One `attribute_info` (JVMS §4.7).
@@ -16,16 +16,20 @@ pub struct Attribute<'a> {
 }
 
 impl<'a> Attribute<'a> {
-    /// A reader of [`Attribute::info`]. Errors name `place`.
-    pub fn reader(&self, place: Place) -> Reader<'a> {
-        Reader::new(self.info, self.offset + 6, place)
+    /// A reader of [`Attribute::info`]. Errors name `structure`.
+    pub fn reader(&self, structure: Structure) -> Reader<'a> {
+        Reader::new(self.info, self.offset + 6, structure)
     }
 }
 
 /// Reads the attribute whose first byte lies at `offset` of the class file.
-pub(crate) fn attribute_at(class: &[u8], offset: usize, place: Place) -> Result<Attribute<'_>> {
+pub(crate) fn attribute_at(
+    class: &[u8],
+    offset: usize,
+    structure: Structure,
+) -> Result<Attribute<'_>> {
     let rest = class.get(offset..).unwrap_or_default();
-    read_attribute(&mut Reader::new(rest, offset, place))
+    read_attribute(&mut Reader::new(rest, offset, structure))
 }
 
 #[inline]
@@ -49,9 +53,9 @@ pub struct Attributes<'a> {
 
 impl<'a> Attributes<'a> {
     /// The attributes whose `attributes_count` lies at `offset` of the class file.
-    pub(crate) fn at(class: &'a [u8], offset: usize, place: Place) -> Self {
+    pub(crate) fn at(class: &'a [u8], offset: usize, structure: Structure) -> Self {
         let rest = class.get(offset..).unwrap_or_default();
-        let mut reader = Reader::new(rest, offset, place);
+        let mut reader = Reader::new(rest, offset, structure);
         let left = reader.u2().unwrap_or(0);
         Attributes { reader, left }
     }

@@ -5,7 +5,7 @@ use crate::attribute::attribute_at;
 use crate::code::Code;
 use crate::constant_pool::ConstantPool;
 use crate::cp_index::CpIndex;
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Result, Structure};
 use crate::reader::Reader;
 
 pub use crate::attribute::{Attribute, Attributes};
@@ -20,14 +20,16 @@ pub mod access {
     pub const ABSTRACT: u16 = 0x0400;
 }
 
-/// The oldest version there is. Up to 45.2 `Code` once had an 8-bit `max_stack`
-/// and `max_locals`; JDK 11 still reads it so, JDK 17 as in later versions.
-/// Here it is read as in later versions, and code laid out in the old way is
-/// found unreadable, since its lengths do not fit.
+/// The oldest `major_version` there is.
+///
+/// Up to version 45.2, `max_stack` and `max_locals` of `Code` once had 8 bits.
+/// JDK 11 still reads them so; JDK 17 reads them as in later versions, and so
+/// does this crate. Code in the old layout is found unreadable, because its
+/// lengths do not fit.
 const FIRST_MAJOR: u16 = 45;
 
-/// Where a field or method lies in the class file, and the attributes of a
-/// method that are asked for often. Offsets of absent attributes are 0.
+/// The offsets in the class file of a field or method, and of the attributes of
+/// a method that are often needed. The offset of an absent attribute is 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     start: u32,
@@ -38,7 +40,7 @@ struct Span {
     invisible_annotations: u32,
 }
 
-/// Buffers that reading fills, kept from class to class.
+/// The buffers that reading a class fills, kept from class to class.
 #[derive(Debug, Default)]
 pub(crate) struct Storage {
     pool_offsets: Vec<u32>,
@@ -46,10 +48,11 @@ pub(crate) struct Storage {
     methods: Vec<Span>,
 }
 
-/// A class file whose structure was walked to its end.
+/// A class file, whose structure was walked to its end.
 ///
-/// Reading checks lengths, counts and the names of attributes; what lies
-/// inside attributes is read when asked for.
+/// [`ClassFile::parse`] checks lengths and counts, the names of attributes, and
+/// the constants of class, superclass and interfaces. The content of attributes
+/// is read when it is asked for.
 #[derive(Debug)]
 pub struct ClassFile<'a> {
     bytes: &'a [u8],
@@ -66,11 +69,11 @@ pub struct ClassFile<'a> {
 }
 
 impl<'a> ClassFile<'a> {
-    /// Reads `bytes`.
+    /// Reads the class file `bytes`.
     ///
     /// # Errors
-    /// When the structure is cut short, an index or length is impossible, or
-    /// bytes follow its end; the error says where.
+    /// When the structure is cut short, when an index or length is impossible,
+    /// or when bytes follow the end. The error has the offset of the fault.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, Storage::default())
     }
@@ -78,18 +81,18 @@ impl<'a> ClassFile<'a> {
     pub(crate) fn parse_with(bytes: &'a [u8], mut storage: Storage) -> Result<Self> {
         if u32::try_from(bytes.len()).is_err() {
             let kind = ErrorKind::ClassTooLarge(bytes.len());
-            return Err(Error::new(kind, 0, Place::Class));
+            return Err(Error::new(kind, 0, Structure::Class));
         }
-        let mut reader = Reader::new(bytes, 0, Place::Class);
+        let mut reader = Reader::new(bytes, 0, Structure::Class);
         let magic = reader.u4()?;
         if magic != 0xCAFE_BABE {
-            return Err(Error::new(ErrorKind::BadMagic(magic), 0, Place::Class));
+            return Err(Error::new(ErrorKind::BadMagic(magic), 0, Structure::Class));
         }
         let minor = reader.u2()?;
         let major = reader.u2()?;
         if major < FIRST_MAJOR {
             let kind = ErrorKind::UnsupportedVersion { major, minor };
-            return Err(Error::new(kind, 4, Place::Class));
+            return Err(Error::new(kind, 4, Structure::Class));
         }
         let pool = ConstantPool::read(bytes, storage.pool_offsets)?;
         reader.skip(pool.end() - reader.offset())?;
@@ -98,8 +101,8 @@ impl<'a> ClassFile<'a> {
         let super_class = reader.cp_index()?;
         let interfaces_count = reader.u2()? as usize;
         let interfaces = reader.take(2 * interfaces_count)?;
-        read_members(&mut reader, &pool, &mut storage.fields, Place::Field)?;
-        read_members(&mut reader, &pool, &mut storage.methods, Place::Method)?;
+        read_members(&mut reader, &pool, &mut storage.fields, Structure::Field)?;
+        read_members(&mut reader, &pool, &mut storage.methods, Structure::Method)?;
         let attributes = reader.offset();
         for _ in 0..reader.u2()? {
             pool.utf8(reader.cp_index()?)?;
@@ -107,8 +110,8 @@ impl<'a> ClassFile<'a> {
             reader.skip(len)?;
         }
         reader.finish()?;
-        // An index past the pool would name one of the constants that are
-        // appended.
+        // After rewriting, an index past the old pool would name an appended
+        // constant, so these indexes are checked.
         pool.class_name(this_class)?;
         if !super_class.is_none() {
             pool.class_name(super_class)?;
@@ -197,12 +200,12 @@ impl<'a> ClassFile<'a> {
 
     /// The fields, in file order.
     pub fn fields(&self) -> impl ExactSizeIterator<Item = Member<'_, 'a>> {
-        members(self, &self.fields, Place::Field)
+        members(self, &self.fields, Structure::Field)
     }
 
     /// The methods, in file order.
     pub fn methods(&self) -> impl ExactSizeIterator<Item = Member<'_, 'a>> {
-        members(self, &self.methods, Place::Method)
+        members(self, &self.methods, Structure::Method)
     }
 
     #[inline]
@@ -212,17 +215,18 @@ impl<'a> ClassFile<'a> {
             class: self,
             span,
             index: index as u16,
-            place: Place::Method,
+            structure: Structure::Method,
         })
     }
 
     /// The attributes of the class itself.
     pub fn attributes(&self) -> Attributes<'a> {
-        Attributes::at(self.bytes, self.attributes, Place::Class)
+        Attributes::at(self.bytes, self.attributes, Structure::Class)
     }
 
-    /// The types of the annotations on the class, visible ones first, as
-    /// descriptors: `Lcom/example/Timed;`. Ends at the first unreadable one.
+    /// The types of the annotations on the class, the runtime-visible ones first,
+    /// as field descriptors: `Lcom/example/Timed;`. The iterator ends at the
+    /// first unreadable annotation.
     pub fn annotation_types(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         [
             b"RuntimeVisibleAnnotations".as_slice(),
@@ -233,7 +237,7 @@ impl<'a> ClassFile<'a> {
             self.attributes()
                 .map_while(Result::ok)
                 .filter(move |a| self.pool.utf8(a.name_index).is_ok_and(|n| n == wanted))
-                .flat_map(move |a| AnnotationTypes::new(&self.pool, a.reader(Place::Class)))
+                .flat_map(move |a| AnnotationTypes::new(&self.pool, a.reader(Structure::Class)))
                 .map_while(Result::ok)
         })
     }
@@ -242,13 +246,13 @@ impl<'a> ClassFile<'a> {
 fn members<'c, 'a>(
     class: &'c ClassFile<'a>,
     spans: &'c [Span],
-    place: fn(u16) -> Place,
+    structure: fn(u16) -> Structure,
 ) -> impl ExactSizeIterator<Item = Member<'c, 'a>> {
     spans.iter().enumerate().map(move |(index, &span)| Member {
         class,
         span,
         index: index as u16,
-        place,
+        structure,
     })
 }
 
@@ -256,7 +260,7 @@ fn read_members(
     reader: &mut Reader<'_>,
     pool: &ConstantPool<'_>,
     spans: &mut Vec<Span>,
-    place: fn(u16) -> Place,
+    structure: fn(u16) -> Structure,
 ) -> Result<()> {
     let count = reader.u2()?;
     spans.clear();
@@ -280,7 +284,7 @@ fn read_members(
             };
             if *known != 0 && name == b"Code" {
                 let kind = ErrorKind::DuplicateAttribute("Code");
-                return Err(Error::new(kind, offset, place(index)));
+                return Err(Error::new(kind, offset, structure(index)));
             }
             *known = offset as u32;
             let len = reader.u4()? as usize;
@@ -298,11 +302,11 @@ pub struct Member<'c, 'a> {
     class: &'c ClassFile<'a>,
     span: Span,
     index: u16,
-    place: fn(u16) -> Place,
+    structure: fn(u16) -> Structure,
 }
 
 impl<'c, 'a> Member<'c, 'a> {
-    /// The class it is declared in.
+    /// The class that declares the member.
     pub fn class(&self) -> &'c ClassFile<'a> {
         self.class
     }
@@ -347,54 +351,57 @@ impl<'c, 'a> Member<'c, 'a> {
             .unwrap_or_default()
     }
 
-    /// Its attributes.
+    /// The attributes of the member.
     pub fn attributes(&self) -> Attributes<'a> {
-        let place = (self.place)(self.index);
-        Attributes::at(self.class.bytes, self.span.attributes as usize, place)
+        let structure = (self.structure)(self.index);
+        Attributes::at(self.class.bytes, self.span.attributes as usize, structure)
     }
 
-    /// Whether it has a `Code` attribute: abstract and native methods have
-    /// none.
+    /// Returns whether the member has a `Code` attribute. Abstract and native
+    /// methods have none.
     #[inline]
     pub fn has_code(&self) -> bool {
         self.span.code != 0
     }
 
-    /// Its `Code` attribute.
+    /// The `Code` attribute; `None` if the member has none.
     ///
     /// # Errors
-    /// When the attribute is not laid out as JVMS §4.7.3 says.
+    /// When the attribute does not have the layout of JVMS §4.7.3.
     pub fn code(&self) -> Result<Option<Code<'a>>> {
         if self.span.code == 0 {
             return Ok(None);
         }
         let offset = self.span.code as usize;
-        Code::parse(self.class.bytes, offset, Place::Method(self.index)).map(Some)
+        Code::parse(self.class.bytes, offset, Structure::Method(self.index)).map(Some)
     }
 
-    /// The types of its annotations, visible ones first, as descriptors:
-    /// `Lcom/example/Timed;`. Ends at the first unreadable one.
+    /// The types of the annotations on the method, the runtime-visible ones
+    /// first, as field descriptors: `Lcom/example/Timed;`. The iterator ends at
+    /// the first unreadable annotation.
     pub fn annotation_types(&self) -> impl Iterator<Item = &'a [u8]> + 'c {
         let class = self.class;
-        let place = Place::Method(self.index);
+        let structure = Structure::Method(self.index);
         [
             self.span.visible_annotations,
             self.span.invisible_annotations,
         ]
         .into_iter()
         .filter(|&offset| offset != 0)
-        .filter_map(move |offset| attribute_at(class.bytes, offset as usize, place).ok())
-        .flat_map(move |attribute| AnnotationTypes::new(&class.pool, attribute.reader(place)))
+        .filter_map(move |offset| attribute_at(class.bytes, offset as usize, structure).ok())
+        .flat_map(move |attribute| AnnotationTypes::new(&class.pool, attribute.reader(structure)))
         .map_while(Result::ok)
     }
 
-    /// Whether it is the constructor that every other one comes to.
+    /// Returns whether the method is the constructor of `Object`, which every
+    /// other constructor reaches.
     #[inline]
     pub(crate) fn is_object_init(&self) -> bool {
         self.name() == b"<init>" && self.class.name() == b"java/lang/Object"
     }
 
-    /// Whether it has any annotation attribute; cheap.
+    /// Returns whether the method has an annotation attribute. This is cheap, as
+    /// no attribute is read.
     #[inline]
     pub(crate) fn has_annotations(&self) -> bool {
         self.span.visible_annotations | self.span.invisible_annotations != 0

@@ -1,7 +1,7 @@
 //! The constant pool: read in place, and extended by appending (JVMS §4.4).
 
 use crate::cp_index::CpIndex;
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Result, Structure};
 
 /// `cp_info` tags (JVMS table 4.4-A).
 pub mod tag {
@@ -102,14 +102,14 @@ impl<'a> ConstantPool<'a> {
         let count = match class.get(POOL_COUNT..POOL_COUNT + 2) {
             Some(&[high, low]) => u16::from_be_bytes([high, low]),
             _ => {
-                return Err(eof(class, POOL_COUNT, 2, Place::Class));
+                return Err(eof(class, POOL_COUNT, 2, Structure::Class));
             }
         };
         if count == 0 {
             return Err(Error::new(
                 ErrorKind::BadConstantIndex(CpIndex::NONE),
                 POOL_COUNT,
-                Place::In("constant_pool_count"),
+                Structure::Named("constant_pool_count"),
             ));
         }
         offsets.clear();
@@ -118,13 +118,13 @@ impl<'a> ConstantPool<'a> {
         while offsets.len() < count as usize {
             let index = CpIndex(offsets.len() as u16);
             let Some(&tag) = class.get(position) else {
-                return Err(eof(class, position, 1, Place::Constant(index)));
+                return Err(eof(class, position, 1, Structure::Constant(index)));
             };
             offsets.push(position as u32);
             let len = match tag {
                 tag::UTF8 => match class.get(position + 1..position + 3) {
                     Some(&[high, low]) => 3 + u16::from_be_bytes([high, low]) as usize,
-                    _ => return Err(eof(class, position, 3, Place::Constant(index))),
+                    _ => return Err(eof(class, position, 3, Structure::Constant(index))),
                 },
                 tag::INTEGER
                 | tag::FLOAT
@@ -145,7 +145,7 @@ impl<'a> ConstantPool<'a> {
                     return Err(Error::new(
                         ErrorKind::BadConstantTag(other),
                         position,
-                        Place::Constant(index),
+                        Structure::Constant(index),
                     ));
                 }
             };
@@ -154,7 +154,7 @@ impl<'a> ConstantPool<'a> {
         let last = CpIndex((offsets.len() - 1) as u16);
         if position > class.len() {
             let missing = position - class.len();
-            return Err(eof(class, class.len(), missing, Place::Constant(last)));
+            return Err(eof(class, class.len(), missing, Structure::Constant(last)));
         }
         if offsets.len() != count as usize {
             // The last constant is a Long or Double, whose second index lies past
@@ -163,7 +163,7 @@ impl<'a> ConstantPool<'a> {
             return Err(Error::new(
                 kind,
                 position,
-                Place::Constant(CpIndex(last.0 - 1)),
+                Structure::Constant(CpIndex(last.0 - 1)),
             ));
         }
         Ok(ConstantPool {
@@ -216,7 +216,7 @@ impl<'a> ConstantPool<'a> {
         Error::new(
             ErrorKind::BadConstantIndex(index),
             self.end,
-            Place::Constant(index),
+            Structure::Constant(index),
         )
     }
 
@@ -229,7 +229,7 @@ impl<'a> ConstantPool<'a> {
                 found,
             },
             self.offsets.get(usize::from(index)).copied().unwrap_or(0) as usize,
-            Place::Constant(index),
+            Structure::Constant(index),
         )
     }
 
@@ -344,7 +344,7 @@ impl<'a> ConstantPool<'a> {
                 return Err(Error::new(
                     ErrorKind::BadConstantTag(other),
                     self.end,
-                    Place::Constant(index),
+                    Structure::Constant(index),
                 ));
             }
         })
@@ -352,7 +352,7 @@ impl<'a> ConstantPool<'a> {
 }
 
 #[cold]
-fn eof(class: &[u8], offset: usize, needed: usize, place: Place) -> Error {
+fn eof(class: &[u8], offset: usize, needed: usize, structure: Structure) -> Error {
     // A length may have led past the end of the class; the error is at the end.
     let missed = offset.saturating_sub(class.len());
     let (offset, needed) = (offset - missed, needed + missed);
@@ -362,7 +362,7 @@ fn eof(class: &[u8], offset: usize, needed: usize, place: Place) -> Error {
             left: class.len().saturating_sub(offset),
         },
         offset,
-        place,
+        structure,
     )
 }
 

@@ -1,16 +1,16 @@
-//! Descriptors (JVMS §4.3): how many slots, which types.
+//! Descriptors (JVMS §4.3): the types and slots of parameters and results.
 
-/// The field types of a descriptor's parameters, each as written.
+/// The field types of the parameters of a method descriptor, as written there.
 ///
-/// Ends early at a malformed type; [`return_type`] then gives `None` for a
-/// descriptor that is not a method's.
+/// The iterator ends early at a malformed type; [`return_type`] returns `None`
+/// for such a descriptor.
 pub fn parameters(descriptor: &[u8]) -> Parameters<'_> {
     Parameters {
         rest: descriptor.strip_prefix(b"(").unwrap_or_default(),
     }
 }
 
-/// See [`parameters`].
+/// The iterator that [`parameters`] returns.
 #[derive(Clone, Debug)]
 pub struct Parameters<'a> {
     rest: &'a [u8],
@@ -28,7 +28,7 @@ impl<'a> Iterator for Parameters<'a> {
     }
 }
 
-/// The length of the field type that `descriptor` begins with.
+/// The length in bytes of the field type that `descriptor` begins with.
 fn field_type_len(descriptor: &[u8]) -> Option<usize> {
     let dimensions = descriptor.iter().take_while(|&&b| b == b'[').count();
     match descriptor.get(dimensions)? {
@@ -41,19 +41,20 @@ fn field_type_len(descriptor: &[u8]) -> Option<usize> {
     }
 }
 
-/// The return type of a method descriptor, `V` for none.
+/// The return type of a method descriptor: a field type, or `V`. `None` if the
+/// descriptor is malformed.
 pub fn return_type(descriptor: &[u8]) -> Option<&[u8]> {
     let mut parameters = parameters(descriptor);
     parameters.by_ref().for_each(drop);
-    // Not the last `)`: it may occur in class names.
+    // Found from the front, since class names may contain `)`.
     match parameters.rest.strip_prefix(b")")? {
         b"V" => Some(b"V"),
         result => (field_type_len(result)? == result.len()).then_some(result),
     }
 }
 
-/// How many local or operand-stack slots a value of this field type takes
-/// (JVMS §2.6.1): 2 for `J` and `D`, 0 for `V`.
+/// The number of local variable or operand-stack slots that a value of this
+/// field type takes (JVMS §2.6.1): 2 for `J` and `D`, 0 for `V`.
 #[inline]
 pub fn slots(field_type: &[u8]) -> usize {
     match field_type.first() {

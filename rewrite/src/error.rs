@@ -1,4 +1,5 @@
-//! Errors that say what is wrong with a class file, where, and in which part.
+//! Errors: the kind of a fault in a class file, its offset, and the structure
+//! that holds it.
 
 use std::fmt;
 
@@ -7,11 +8,11 @@ use crate::cp_index::CpIndex;
 /// The result of reading a class file.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A fault in a class file: its kind, the byte offset it was found at, and the
-/// structure that holds it.
+/// A fault in a class file: its kind, its offset in bytes, and the structure that
+/// holds it.
 ///
-/// One machine word wide, so that `Result<u16>` stays in registers on the hot
-/// path.
+/// The type is one machine word wide, so that `Result<u16>` stays in registers on
+/// the hot path.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inner>);
 
@@ -19,21 +20,22 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     offset: usize,
-    place: Place,
+    structure: Structure,
 }
 
-/// What is wrong.
+/// The kinds of faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The bytes end before the structure does.
     UnexpectedEof {
-        /// How many bytes the structure asked for.
+        /// The number of bytes that the structure needs.
         needed: usize,
-        /// How many were left.
+        /// The number of bytes that were left.
         left: usize,
     },
-    /// Bytes follow the end of the class or of a structure of known length.
+    /// This number of bytes follows the end of the class, or of a structure whose
+    /// length is known.
     TrailingBytes(usize),
     /// The first four bytes are not `CAFEBABE` (JVMS §4.1).
     BadMagic(u32),
@@ -44,14 +46,15 @@ pub enum ErrorKind {
         /// `minor_version`.
         minor: u16,
     },
-    /// More bytes than a class file can describe with 32-bit lengths.
+    /// This number of bytes is more than the 32-bit lengths of a class file can
+    /// describe.
     ClassTooLarge(usize),
     /// A `cp_info` tag that JVMS §4.4 does not define.
     BadConstantTag(u8),
-    /// An index that is zero, past the pool or in the unusable half of a
-    /// `Long` or `Double`.
+    /// An index that is 0, past the pool, or the second one of a `Long` or
+    /// `Double`.
     BadConstantIndex(CpIndex),
-    /// A constant of another kind than the structure needs.
+    /// A constant with another tag than the structure needs.
     WrongConstant {
         /// The index used.
         index: CpIndex,
@@ -60,13 +63,14 @@ pub enum ErrorKind {
         /// The tag found.
         found: u8,
     },
-    /// A byte that is no opcode of JVMS §6.5.
+    /// A byte that is not an opcode of JVMS §6.5.
     BadOpcode(u8),
     /// `code_length` is zero or above 65,535 (JVMS §4.7.3).
     BadCodeLength(u32),
     /// A `tableswitch` or `lookupswitch` with impossible bounds.
     BadSwitch,
-    /// A jump, handler or table entry that points at no instruction.
+    /// The bytecode offset of a jump, handler or table entry, at which no
+    /// instruction begins.
     BadBytecodeOffset(i64),
     /// A `frame_type` in 128–246, reserved by JVMS §4.7.4.
     BadFrameType(u8),
@@ -85,59 +89,60 @@ pub enum ErrorKind {
     BadDescriptor,
     /// Two attributes where JVMS §4.7 allows one.
     DuplicateAttribute(&'static str),
-    /// Code whose operand stack cannot be followed.
+    /// Code in which the types on the operand stack cannot be followed.
     BadOperandStack(&'static str),
-    /// A method whose types take more time or memory to follow than any real
-    /// one's; the bound is one on the whole class.
+    /// A class whose types take more time or memory to follow than those of any
+    /// real class.
     TooComplex,
-    /// A name in the options that no class or method can have.
+    /// A name in the options that no class or method can have. The text is the
+    /// name of the option.
     BadOption(&'static str),
-    /// The caller's allocator gave no buffer, or one of another length.
+    /// The caller's allocator returned no buffer, or one of another length.
     Allocation {
         /// The length asked for, in bytes.
         len: usize,
     },
 }
 
-/// The structure that holds the fault.
+/// The part of a class file that holds a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Place {
+pub enum Structure {
     /// The class file as a whole.
     Class,
-    /// A constant, by its index.
+    /// A constant, by its index in the pool.
     Constant(CpIndex),
     /// A field, by its position in `fields`.
     Field(u16),
     /// A method, by its position in `methods`.
     Method(u16),
-    /// A named structure.
-    In(&'static str),
+    /// Another structure, by its name: `StackMapTable`.
+    Named(&'static str),
 }
 
 impl Error {
     #[cold]
-    pub(crate) fn new(kind: ErrorKind, offset: usize, place: Place) -> Self {
+    pub(crate) fn new(kind: ErrorKind, offset: usize, structure: Structure) -> Self {
         Error(Box::new(Inner {
             kind,
             offset,
-            place,
+            structure,
         }))
     }
 
-    /// What is wrong.
+    /// The kind of the fault.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
-    /// The offset in the class file of the first byte that is wrong.
+    /// The offset in the class file of the first wrong byte.
     pub fn offset(&self) -> usize {
         self.0.offset
     }
 
-    /// The structure that holds it.
-    pub fn place(&self) -> Place {
-        self.0.place
+    /// The structure that holds the fault.
+    pub fn structure(&self) -> Structure {
+        self.0.structure
     }
 }
 
@@ -187,14 +192,14 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Structure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Class => write!(f, "class file"),
-            Place::Constant(i) => write!(f, "constant #{i}"),
-            Place::Field(i) => write!(f, "field {i}"),
-            Place::Method(i) => write!(f, "method {i}"),
-            Place::In(what) => f.write_str(what),
+            Structure::Class => write!(f, "class file"),
+            Structure::Constant(i) => write!(f, "constant #{i}"),
+            Structure::Field(i) => write!(f, "field {i}"),
+            Structure::Method(i) => write!(f, "method {i}"),
+            Structure::Named(what) => f.write_str(what),
         }
     }
 }
@@ -204,9 +209,9 @@ impl fmt::Display for Error {
         let Inner {
             kind,
             offset,
-            place,
+            structure,
         } = &*self.0;
-        write!(f, "{kind} at 0x{offset:x} ({place})")
+        write!(f, "{kind} at 0x{offset:x} ({structure})")
     }
 }
 

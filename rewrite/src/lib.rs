@@ -1,26 +1,36 @@
-//! Rewrites Java class files: method entry and exit, exception and allocation
-//! probes, put in without touching anything else.
+//! Rewrites Java class files: inserts probes at method entry, exit, exceptions
+//! and allocations, and changes nothing else.
 //!
-//! A class comes in as bytes and goes out as bytes, in a buffer that the
-//! caller allocates: an agent's class-load hook takes it from the VM, an
-//! offline tool from a `Vec`. A method that cannot be instrumented stays as it
-//! was, and the [`Report`] says why; the class stays valid, always. The crate
-//! does no I/O, starts no thread, knows nothing of a JVM and needs no class
-//! hierarchy: frames are patched, and where a widened jump needs a new one its
-//! types are those of the straight-line code before it.
+//! # What the crate does
 //!
-//! What the probes call is up to you: static methods of one class, the
-//! *tracker*, named in [`Options`].
+//! A class comes in as bytes and goes out as bytes, in a buffer that the caller
+//! allocates: an agent's class-load hook takes it from the VM, an offline tool
+//! from a `Vec`. Probes are calls of static methods of one class, the *tracker*,
+//! which the caller writes and names in [`Options`]. A [`Selector`] chooses
+//! methods and probes, and gives out ids.
+//!
+//! The output is valid whenever the input was. A method that cannot be
+//! instrumented stays as it was, and the [`Report`] has the [`Reason`].
+//!
+//! The crate also reads class files ([`ClassFile`]) and prints them ([`text`]).
+//!
+//! # What the crate does not
+//!
+//! It does no I/O, starts no thread, knows nothing of a JVM, and needs no class
+//! hierarchy: it does not compute frames anew. It moves the frames that are there,
+//! and where a widened jump needs a frame of its own, the types are those of the
+//! straight-line code before it. It does not change fields, add methods, or look
+//! at more than one class.
 //!
 //! # Example
 //!
-//! Counting calls of everything that is no getter:
+//! Counting the calls of all methods but getters:
 //!
 //! ```
 //! use loadhook_rewrite::class::Member;
 //! use loadhook_rewrite::{Options, Outcome, Probes, Rewriter, Selector};
 //!
-//! /// Gives ids to methods and remembers their names.
+//! /// Gives each method an id, and keeps its name.
 //! #[derive(Default)]
 //! struct Methods(Vec<String>);
 //!
@@ -44,12 +54,12 @@
 //! let outcome = rewriter.rewrite(class, &mut methods, |len| Some(vec![0; len]))?;
 //!
 //! let Outcome::Rewritten(rewritten) = outcome else {
-//!     panic!("nothing to do");
+//!     panic!("the class needs no change");
 //! };
 //! assert_eq!(methods.0, ["<init>", "greet"]);
 //! assert_eq!(rewriter.report().instrumented, 2);
 //! assert!(rewriter.report().left_alone.is_empty());
-//! // The tracker's calls are in the constant pool behind what was there.
+//! // The constants of the tracker's calls are behind the old ones.
 //! let rewritten = loadhook_rewrite::ClassFile::parse(&rewritten)?;
 //! let original = loadhook_rewrite::ClassFile::parse(class)?;
 //! assert!(rewritten.pool().count() > original.pool().count());
@@ -58,41 +68,42 @@
 //!
 //! # What is inserted
 //!
-//! | probe | where | call |
+//! | probe | position | call |
 //! |---|---|---|
-//! | entry | once an invocation, before the first instruction | `enter(I)V` |
-//! | exit | before every return, and in a catch-any handler that comes last and rethrows | `exit(I)V` |
-//! | | instead of `exit` where an exception leaves a constructor: id, its key | `ended(II)V` |
-//! | | before the returns of a constructor that calls another one: id, 0 | `ended(II)V` |
-//! | construction | before that call, if it is not `Object`'s, `Record`'s or `Enum`'s: id, own key, the other's | `construct(III)V` |
-//! | | behind it | `constructed(I)V` |
-//! | caught | at the beginning of every handler the method already had | `caught(I)V` |
-//! | allocation | behind `new` | `alloc(I)V` |
-//! | | behind `newarray`, `anewarray`, `multianewarray` of one dimension: length, site | `allocArray(II)V` |
-//! | | behind other `multianewarray`, for each dimension: length, dimension, site | `allocDimension(III)V` |
+//! | entry | before the first instruction; runs once in an invocation | `enter(I)V` |
+//! | exit | before every return, and in an added catch-any handler, which comes last and rethrows | `exit(I)V` |
+//! | | instead of `exit` where an exception leaves a constructor: id, the constructor's key | `ended(II)V` |
+//! | | before the returns of a constructor that has the two probes below: id, 0 | `ended(II)V` |
+//! | construction | before a constructor's call of another one, unless that is `Object`'s, `Record`'s or `Enum`'s: id, own key, key of the other | `construct(III)V` |
+//! | | after that call | `constructed(I)V` |
+//! | caught | at the beginning of every handler of the original method, unless it only leaves monitors and rethrows | `caught(I)V` |
+//! | allocation | after `new` | `alloc(I)V` |
+//! | | after `newarray`, `anewarray`, and `multianewarray` of one dimension: length, site | `allocArray(II)V` |
+//! | | after other `multianewarray`, for each dimension: length, dimension, site | `allocDimension(III)V` |
 //! | object | at the beginning of `Object.<init>` | `init(Ljava/lang/Object;)V` |
-//! | | behind every instruction that makes an array | `newArray(Ljava/lang/Object;)V` |
+//! | | after every instruction that makes an array | `newArray(Ljava/lang/Object;)V` |
 //!
-//! `caught` is there because one exit cannot be seen: a constructor whose call
-//! of `super(…)` throws. No handler may cover that call, so such an
-//! invocation enters and never exits. A tracker that keeps a path heals it at
-//! the next `exit` or `caught` of an outer method: what lies above that
-//! method's id on its path is gone. Where the constructor that was called is
-//! instrumented it heals at once: `ended` with the key that the `construct`
-//! below it named tells that both have ended. A key is made of class and
-//! descriptor. With [`CallShape::ClassAndMethod`] there is only `exit`.
+//! The `caught` probe exists because one exit has no probe: no handler may cover a
+//! constructor's call of `super(…)`, so if that call throws, the invocation has
+//! entered and never exits. A tracker that keeps a path of methods repairs it at
+//! the next `exit` or `caught` of an outer method: everything above that method's
+//! id on the path has ended. Where the called constructor is instrumented too, the
+//! tracker repairs the path at once: an `ended` with the key that the `construct`
+//! below it named reports the end of both. A key is a hash of class and
+//! descriptor. With [`CallShape::ClassAndMethod`], constructors have only `exit`.
 //!
 //! # What is never instrumented
 //!
-//! Known by annotations and bodies, see [`Reason::is_by_nature`]: intrinsic
-//! candidates, methods that change the current thread or that the VM hides,
-//! compiled lambda forms, `Object.finalize` and empty finalizers, and the
-//! tracker itself.
+//! Some methods are recognised by annotations and bodies, see
+//! [`Reason::is_by_nature`]: intrinsic candidates, methods that change the current
+//! thread or that the VM hides, compiled lambda forms, `Object.finalize` and empty
+//! finalizers, and the tracker itself.
 //!
 //! # Speed
 //!
-//! A class with nothing to do costs a walk through it and no allocation.
-//! Keep a [`Rewriter`] per thread: its buffers are reused.
+//! A class without a change costs one walk through it and no allocation. Keep a
+//! [`Rewriter`] for each thread: its buffers are reused. The algorithm is described
+//! in `docs/dev/rewriter.md`.
 #![forbid(unsafe_code)]
 
 mod annotations;
@@ -119,7 +130,7 @@ pub mod text;
 pub use class::ClassFile;
 pub use code::Bci;
 pub use cp_index::CpIndex;
-pub use error::{Error, ErrorKind, Place, Result};
+pub use error::{Error, ErrorKind, Result, Structure};
 pub use options::{CallShape, MethodNames, Options, UnknownCodeAttributes};
 pub use outcome::{LeftAlone, Outcome, Reason, Report, Uncovered};
 pub use rewriter::Rewriter;

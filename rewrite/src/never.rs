@@ -1,11 +1,11 @@
-//! Methods that never carry a probe, known by what their class says of them,
-//! so that a new JDK needs no new list.
+//! Methods that never get a probe. They are known by their annotations and
+//! bodies, not by a list of names, so that a new JDK needs no new list.
 
 use crate::class::Member;
 use crate::opcode::Opcode;
 use crate::outcome::Reason;
 
-/// Why `method` must not be instrumented, if so.
+/// The reason for which `method` must not be instrumented; `None` if it may be.
 #[inline]
 pub(crate) fn reason(method: &Member<'_, '_>) -> Option<Reason> {
     if method.has_annotations()
@@ -17,7 +17,7 @@ pub(crate) fn reason(method: &Member<'_, '_>) -> Option<Reason> {
         if method.class().name() == b"java/lang/Object" {
             return Some(Reason::ObjectFinalize);
         }
-        // HotSpot takes a single return for no finalizer at all.
+        // HotSpot treats a `finalize` that only returns as no finalizer.
         if let Ok(Some(code)) = method.code()
             && code.bytecode == [Opcode::Return.byte()]
         {
@@ -38,7 +38,8 @@ fn by_annotation(annotation_type: &[u8]) -> Option<Reason> {
             Reason::Hidden
         }
         b"Ljdk/internal/misc/ScopedMemoryAccess$Scoped;" => Reason::Scoped,
-        // Also on the classes that `jlink` fills: `Invokers$Holder` and such.
+        // Also on the methods of `Invokers$Holder` and other classes that `jlink`
+        // generates.
         b"Ljava/lang/invoke/LambdaForm$Compiled;" => Reason::LambdaForm,
         _ => return None,
     })

@@ -1,14 +1,13 @@
-//! What the injected code calls, and how far the rewriter may go.
+//! The rewriter's options: the tracker that probes call, and limits on changes.
 
-/// The arguments of the calls at method entry, exit and in handlers.
+/// The arguments of the probes at method entry, at exits and in handlers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum CallShape {
     /// `(I)V`: the method's id.
     #[default]
     Id,
-    /// `(II)V`: a class number, then the method's id, which is its number
-    /// within the class if the selector counts so. The shape of the JDK's old
-    /// `java_crw_demo`.
+    /// `(II)V`: a class number, then the method's id, which the selector may count
+    /// from 0 in each class. The JDK's old `java_crw_demo` has this shape.
     ClassAndMethod {
         /// The number of the class being rewritten.
         class: u32,
@@ -17,37 +16,39 @@ pub enum CallShape {
 
 /// The names of the tracker's static methods.
 ///
-/// Each is `public static` and returns nothing; the types are those of
-/// [`crate::Rewriter`]'s probes.
+/// Each method is `public static` and returns nothing. Its descriptor is given
+/// where it does not depend on [`CallShape`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MethodNames {
     /// At method entry: the id.
     pub enter: String,
     /// Before a return and when an exception leaves: the id.
     pub exit: String,
-    /// Before a constructor calls another one for its own object, if that is not
-    /// `Object`'s, `Record`'s or `Enum`'s: `(III)V`, the id, its own key and the other's. Keys are made of
-    /// class and descriptor, two constructors seldom have the same, and none has 0.
+    /// Before a constructor calls another one for its own object, unless that is
+    /// the constructor of `Object`, `Record` or `Enum`: `(III)V`, the id, its own
+    /// key and the key of the other. A key is a hash of class and descriptor: two
+    /// constructors rarely have the same key, and no key is 0.
     pub construct: String,
-    /// Behind that call: the id.
+    /// After that call: the id.
     pub constructed: String,
-    /// Instead of `exit` where an exception leaves a constructor: `(II)V`, the id and
-    /// its own key; and before the returns of those that call another one, with 0
-    /// for the key.
+    /// Instead of `exit` where an exception leaves a constructor: `(II)V`, the id
+    /// and the constructor's key. Also before the returns of a constructor that
+    /// has the two probes above, with 0 for the key.
     pub ended: String,
-    /// At the beginning of a handler of the method's own: the id.
+    /// At the beginning of each handler of the original method: the id.
     pub caught: String,
-    /// After a `new`: `(I)V`, the site.
+    /// After a `new`: `(I)V`, the id of the site.
     pub alloc: String,
     /// After a `newarray` or `anewarray`, or a `multianewarray` of one
-    /// dimension: `(II)V`, length and site.
+    /// dimension: `(II)V`, the length and the id of the site.
     pub alloc_array: String,
-    /// After a `multianewarray` of more, once for each dimension from the outermost
-    /// on: `(III)V`, length, number of the dimension from 0, and site.
+    /// After a `multianewarray` of more dimensions, once for each of them from the
+    /// outermost on: `(III)V`, the length, the number of the dimension from 0, and
+    /// the id of the site.
     pub alloc_dimension: String,
-    /// At the beginning of `Object.<init>`: `(Ljava/lang/Object;)V`.
+    /// At the beginning of `Object.<init>`: `(Ljava/lang/Object;)V`, the object.
     pub init: String,
-    /// After an array was made: `(Ljava/lang/Object;)V`.
+    /// After an array was made: `(Ljava/lang/Object;)V`, the array.
     pub new_array: String,
 }
 
@@ -69,8 +70,8 @@ impl Default for MethodNames {
     }
 }
 
-/// What to do with an attribute of `Code` that nobody here knows and that
-/// may hold bytecode offsets.
+/// The treatment of attributes of `Code` that this crate does not know. They may
+/// hold bytecode offsets, which would be wrong after rewriting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum UnknownCodeAttributes {
     /// Leave the method alone.
@@ -80,21 +81,22 @@ pub enum UnknownCodeAttributes {
     Drop,
 }
 
-/// What the injected code calls, and how far the rewriter may go.
+/// The options of a [`crate::Rewriter`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The tracker's internal name: `loadhook/Tracker`. The methods of this
-    /// class, and of those nested in it, are never instrumented; for other
-    /// classes of the tracker's the selector says so.
+    /// The tracker's internal name: `loadhook/Tracker`. Methods of this class, and
+    /// of classes nested in it, are never instrumented. If the tracker has other
+    /// classes, the selector must exclude them.
     pub owner: String,
-    /// The names of its methods.
+    /// The names of the tracker's methods.
     pub names: MethodNames,
-    /// What entry, exit and handler probes pass.
+    /// The arguments of entry, exit and handler probes.
     pub call_shape: CallShape,
-    /// Whether a method may be pushed over 8,000 bytes of code, above which
-    /// HotSpot does not compile (`-XX:-DontCompileHugeMethods` lifts that).
+    /// True if probes may make the code of a method longer than 8,000 bytes.
+    /// HotSpot does not compile such a method unless
+    /// `-XX:-DontCompileHugeMethods` is given.
     pub allow_huge_methods: bool,
-    /// What to do with unknown attributes of `Code`.
+    /// The treatment of unknown attributes of `Code`.
     pub unknown_code_attributes: UnknownCodeAttributes,
 }
 
@@ -111,10 +113,11 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Which of the names cannot be called, if any (JVMS §4.2).
+    /// Checks that all names are names of classes and methods that can be called
+    /// (JVMS §4.2). The error is the name of the wrong option.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
-        // Modified UTF-8 has other forms for zero and for what lies beyond
-        // three bytes.
+        // U+0000, and characters of four bytes, have another form in modified
+        // UTF-8.
         let is_name = |name: &str, forbidden: &[char]| {
             !name.is_empty()
                 && name.len() <= usize::from(u16::MAX)
@@ -139,13 +142,15 @@ impl Options {
             &names.new_array,
         ];
         let forbidden = ['.', ';', '[', '/', '<', '>'];
-        match methods.iter().all(|name| is_name(name, &forbidden)) {
-            true => Ok(()),
-            false => Err("tracker's method name"),
+        if methods.iter().all(|name| is_name(name, &forbidden)) {
+            Ok(())
+        } else {
+            Err("tracker's method name")
         }
     }
 
-    /// Whether a class belongs to the tracker.
+    /// Returns whether the class of this internal name is the tracker, or nested
+    /// in it.
     pub(crate) fn is_tracker(&self, class: &[u8]) -> bool {
         let rest = class.strip_prefix(self.owner.as_bytes());
         rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'$')))

@@ -1,4 +1,4 @@
-//! What became of a class and of each of its methods.
+//! The result of rewriting a class, and the report on its methods.
 
 use std::fmt;
 
@@ -7,40 +7,46 @@ use crate::constant_pool::PoolFull;
 use crate::error::{Error, ErrorKind};
 use crate::modified_utf8::display;
 
-/// What [`crate::Rewriter::rewrite`] made of a class.
+/// The result of [`crate::Rewriter::rewrite`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<B> {
-    /// Nothing to do: use the class as it was. No buffer was asked for.
+    /// The class needs no change: use the original. The caller's allocator was
+    /// not called.
     Unchanged,
-    /// The instrumented class, in the buffer that the caller's allocator gave.
+    /// The instrumented class, in the buffer that the caller's allocator
+    /// returned.
     Rewritten(B),
 }
 
-/// Why a method that has code, and was selected, is as it was.
+/// The reason for which a selected method that has code was left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
     /// `@IntrinsicCandidate` or `@HotSpotIntrinsicCandidate`: compiled code
     /// does not run the body, so its counts would be wrong.
     IntrinsicCandidate,
-    /// `@ChangesCurrentThread`: enters on one thread and exits on another.
+    /// `@ChangesCurrentThread`: the method enters on one thread and exits on
+    /// another.
     ChangesCurrentThread,
-    /// `@JvmtiMountTransition`: runs while a virtual thread is half mounted.
+    /// `@JvmtiMountTransition`: the method runs while a virtual thread is half
+    /// mounted.
     JvmtiMountTransition,
-    /// `@JvmtiHideEvents`: the VM keeps it from tools.
+    /// `@JvmtiHideEvents`: the VM hides the method from tools.
     JvmtiHideEvents,
-    /// `@Hidden`: the VM leaves it out of stack traces.
+    /// `@Hidden`: the VM leaves the method out of stack traces.
     Hidden,
-    /// `@Scoped`: before it frees memory the VM looks for such methods, a few
-    /// frames deep, on the stacks of all threads.
+    /// `@Scoped`: before it frees memory, the VM looks for such methods in the top
+    /// few frames of all threads, to which the frames of probes would add.
     Scoped,
     /// A compiled `LambdaForm` of `java.lang.invoke`.
     LambdaForm,
-    /// `Object.finalize`: with any code in it every object has a finalizer.
+    /// `Object.finalize`: with any code in it, every object would have a
+    /// finalizer.
     ObjectFinalize,
-    /// An empty `finalize`, which the VM takes for none.
+    /// An empty `finalize`, which the VM treats as no finalizer. A probe would make
+    /// it one.
     EmptyFinalize,
-    /// A method of the tracker, which would call itself.
+    /// A method of the tracker, whose probes would call the tracker again.
     Tracker,
     /// The code would pass 65,535 bytes (JVMS §4.7.3).
     CodeTooLarge {
@@ -62,10 +68,10 @@ pub enum Reason {
     TooManyFrames,
     /// The constant pool has no index left for what the probes need.
     PoolFull,
-    /// An attribute of the code that may hold bytecode offsets, and that
-    /// nobody here knows.
+    /// An attribute of the code that this crate does not know, and that may hold
+    /// bytecode offsets.
     UnknownAttribute(String),
-    /// Code or tables that do not follow the specification.
+    /// Code or tables that violate the specification.
     Unreadable(Error),
 }
 
@@ -95,7 +101,7 @@ impl Reason {
         }
     }
 
-    /// Whether the method is left alone for what it is, whatever its size:
+    /// Returns whether the reason is the nature of the method, whatever its size:
     /// instrumenting it would give wrong counts or harm the VM.
     pub fn is_by_nature(&self) -> bool {
         match self {
@@ -155,37 +161,37 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A selected method that is as it was.
+/// A selected method that was left alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftAlone {
-    /// Its position among the class's methods.
+    /// Its position among the class's methods, from 0.
     pub method: u16,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// A constructor in which some instructions have no handler, so that an
-/// exception they throw is not seen to leave it.
+/// A constructor in which no added handler covers some instructions: if they
+/// throw an exception that leaves the constructor, no probe reports that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Uncovered {
-    /// Its position among the class's methods.
+    /// Its position among the class's methods, from 0.
     pub method: u16,
-    /// How many instructions, besides the call that initialises `this`, for
-    /// which no handler is possible in any constructor.
+    /// The number of such instructions. The call that initialises `this` does not
+    /// count, since no constructor can have a handler for it.
     pub instructions: u32,
 }
 
-/// What happened to the methods of the class rewritten last.
+/// The report on the methods of the class that was rewritten last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Methods that have code.
+    /// The number of methods that have code.
     pub with_code: u32,
-    /// Methods that now carry probes.
+    /// The number of methods that now have probes.
     pub instrumented: u32,
-    /// Selected methods that do not; and `Object.<init>`, an intrinsic, which
-    /// may still pass on the object.
+    /// The selected methods that were left alone. `Object.<init>`, an intrinsic
+    /// candidate, is among them even if it has an object probe.
     pub left_alone: Vec<LeftAlone>,
-    /// Constructors covered only in part.
+    /// The constructors whose added handlers do not cover everything.
     pub uncovered: Vec<Uncovered>,
 }
 
@@ -205,7 +211,8 @@ pub(crate) struct Fault {
     pub(crate) bci: Bci,
 }
 
-/// Why a method cannot be planned; a fault gets its place from the caller.
+/// A method that cannot be planned. The caller turns a fault's bytecode offset
+/// into an offset in the class file.
 #[derive(Clone, Debug)]
 pub(crate) enum Refusal {
     Fault(Fault),

@@ -3,7 +3,7 @@
 use byteorder::{BigEndian, ByteOrder};
 
 use crate::cp_index::CpIndex;
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Result, Structure};
 
 /// Reads big-endian values front to back from a slice and checks each access.
 ///
@@ -15,18 +15,18 @@ pub struct Reader<'a> {
     bytes: &'a [u8],
     position: usize,
     base: usize,
-    place: Place,
+    structure: Structure,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of `bytes`, which lie at offset `base` of the class file and
-    /// belong to the structure `place`, which errors name.
-    pub fn new(bytes: &'a [u8], base: usize, place: Place) -> Self {
+    /// belong to the structure `structure`, which errors name.
+    pub fn new(bytes: &'a [u8], base: usize, structure: Structure) -> Self {
         Reader {
             bytes,
             position: 0,
             base,
-            place,
+            structure,
         }
     }
 
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
     /// An error of this kind at the next byte.
     #[cold]
     pub fn error(&self, kind: ErrorKind) -> Error {
-        Error::new(kind, self.offset(), self.place)
+        Error::new(kind, self.offset(), self.structure)
     }
 
     #[cold]
@@ -113,9 +113,9 @@ impl<'a> Reader<'a> {
 
     /// A reader confined to the next `len` bytes, which this one passes over.
     #[inline]
-    pub fn sub(&mut self, len: usize, place: Place) -> Result<Reader<'a>> {
+    pub fn sub(&mut self, len: usize, structure: Structure) -> Result<Reader<'a>> {
         let base = self.offset();
-        Ok(Reader::new(self.take(len)?, base, place))
+        Ok(Reader::new(self.take(len)?, base, structure))
     }
 
     /// Checks that everything was read.

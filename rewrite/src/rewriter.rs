@@ -1,7 +1,7 @@
-//! A class in, an instrumented class out.
+//! The rewriter: a class in, an instrumented class out.
 
-use crate::class::{ClassFile, Storage};
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::class::{ClassFile, Member, Storage};
+use crate::error::{Error, ErrorKind, Result, Structure};
 use crate::method::{Context, MethodPlanner};
 use crate::never;
 use crate::options::Options;
@@ -9,25 +9,25 @@ use crate::outcome::{LeftAlone, Outcome, Reason, Report, Uncovered};
 use crate::probe::ProbeWriter;
 use crate::selector::{Probes, Selector};
 
-/// A part of the output: bytes of the class as it was up to `original_end`,
-/// then the planned bytes up to `planned_end`. Parts lie one behind the other
-/// in both.
+/// A part of the output: bytes of the original class up to `original_end`, then
+/// the planned bytes up to `planned_end`. Each piece begins where the one before
+/// ends, in the class and in the planned bytes.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     original_end: usize,
     planned_end: usize,
-    /// Where the original goes on behind the planned bytes.
+    /// The offset at which the original continues behind the planned bytes.
     original_next: usize,
 }
 
-/// Instruments classes; keep one per thread and use it for many, since its
-/// buffers are reused.
+/// Instruments classes. Keep one for each thread and use it for many classes,
+/// since its buffers are reused.
 ///
-/// A call has two phases. *Plan* reads the class in place, asks the
-/// [`Selector`] and writes the code of instrumented methods, and only that,
-/// into a buffer of the rewriter's; so the output's length is known. *Emit*
-/// fills a buffer of exactly that length, which the caller's allocator gives,
-/// front to back.
+/// [`Rewriter::rewrite`] has two phases. *Plan* reads the class in place, asks
+/// the [`Selector`], and writes the code of instrumented methods, and nothing
+/// else, into a buffer of the rewriter; after that the length of the output is
+/// known. *Emit* fills a buffer of exactly that length, which the caller's
+/// allocator returns, from front to back.
 #[derive(Debug, Default)]
 pub struct Rewriter {
     options: Options,
@@ -39,15 +39,17 @@ pub struct Rewriter {
     report: Report,
 }
 
-/// Whether methods without probes are written anew.
+/// The methods that are planned.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Force {
-    No,
-    Yes,
+enum Mode {
+    /// Those to which the selector gives probes.
+    Instrument,
+    /// All that have code, without a probe.
+    Copy,
 }
 
 impl Rewriter {
-    /// A rewriter with these options.
+    /// Creates a rewriter with these options. [`Rewriter::rewrite`] checks them.
     pub fn new(options: Options) -> Self {
         Rewriter {
             options,
@@ -60,42 +62,43 @@ impl Rewriter {
         &self.options
     }
 
-    /// The options, to be changed between classes: a class number, say.
+    /// The options, to change them between classes: the class number of
+    /// [`CallShape::ClassAndMethod`](crate::CallShape), for example.
     pub fn options_mut(&mut self) -> &mut Options {
         &mut self.options
     }
 
-    /// What happened to the methods of the class rewritten last.
+    /// The report on the methods of the class that was rewritten last.
     pub fn report(&self) -> &Report {
         &self.report
     }
 
     /// Inserts the probes that `selector` chooses into `class`.
     ///
-    /// `allocate` is called at most once, with the output's length in bytes,
-    /// and gives a buffer of that length: from the VM in an agent, a `Vec`
+    /// `allocate` is called at most once, with the length of the output in bytes,
+    /// and returns a buffer of that length: memory of the VM in an agent, a `Vec`
     /// elsewhere. It is not called for [`Outcome::Unchanged`].
     ///
     /// # Errors
-    /// When `class` is not a readable class file, a name in the options is no
-    /// name, or there is no buffer. A
-    /// method that cannot be instrumented is no error: it stays as it was
-    /// and [`Rewriter::report`] says why.
+    /// When `class` is not a readable class file, when a name in the options is
+    /// not a name that can be called, or when there is no buffer. A method that
+    /// cannot be instrumented is no error: it stays as it was, and
+    /// [`Rewriter::report`] has the reason.
     pub fn rewrite<B: AsMut<[u8]>>(
         &mut self,
         class: &[u8],
         selector: &mut dyn Selector,
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Result<Outcome<B>> {
-        self.run(class, selector, Force::No, allocate)
+        self.run(class, selector, Mode::Instrument, allocate)
     }
 
-    /// Passes every method of `class` through planner and emitter without a
-    /// probe. The result equals `class`; that it does, for every class there
-    /// is, is a test of the rewriter.
+    /// Plans and emits every method of `class` without a probe. The result equals
+    /// `class` byte for byte, which makes this a test of the rewriter on any
+    /// class.
     ///
     /// # Errors
-    /// As [`Rewriter::rewrite`].
+    /// The same as those of [`Rewriter::rewrite`].
     pub fn copy<B: AsMut<[u8]>>(
         &mut self,
         class: &[u8],
@@ -107,22 +110,22 @@ impl Rewriter {
                 Probes::default()
             }
         }
-        self.run(class, &mut Nothing, Force::Yes, allocate)
+        self.run(class, &mut Nothing, Mode::Copy, allocate)
     }
 
     fn run<B: AsMut<[u8]>>(
         &mut self,
         bytes: &[u8],
         selector: &mut dyn Selector,
-        force: Force,
+        mode: Mode,
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Result<Outcome<B>> {
         self.report.clear();
-        self.options
-            .check()
-            .map_err(|name| Error::new(ErrorKind::BadOption(name), 0, Place::In("options")))?;
+        self.options.check().map_err(|name| {
+            Error::new(ErrorKind::BadOption(name), 0, Structure::Named("options"))
+        })?;
         let class = ClassFile::parse_with(bytes, std::mem::take(&mut self.storage))?;
-        self.plan(&class, selector, force);
+        self.plan(&class, selector, mode);
         let outcome = if self.pieces.len() > 1 {
             self.emit(bytes, allocate).map(Outcome::Rewritten)
         } else {
@@ -132,15 +135,15 @@ impl Rewriter {
         outcome
     }
 
-    /// Fills `pieces` and `planned`. One piece, that of the constant pool,
-    /// means that nothing is to be done.
-    fn plan(&mut self, class: &ClassFile<'_>, selector: &mut dyn Selector, force: Force) {
+    /// Fills `pieces` and `planned`. If there is no piece but that of the constant
+    /// pool, the class needs no change.
+    fn plan(&mut self, class: &ClassFile<'_>, selector: &mut dyn Selector, mode: Mode) {
         self.pieces.clear();
         self.planned.clear();
         self.writer.begin_class(class.pool().count());
         self.planner.begin_class();
         let is_tracker = self.options.is_tracker(class.name());
-        let wanted = force == Force::Yes || selector.class(class);
+        let wanted = mode == Mode::Copy || selector.class(class);
         self.pieces.push(Piece {
             original_end: class.pool().end(),
             planned_end: 0,
@@ -157,86 +160,104 @@ impl Rewriter {
             if !wanted {
                 continue;
             }
-            let mut probes = Probes::default();
-            if force == Force::No {
-                if !selector.wants(&method) {
-                    continue;
-                }
-                let never = match is_tracker {
-                    true => Some(Reason::Tracker),
-                    false => never::reason(&method),
-                };
-                // An intrinsic by name only: its body is compiled, as a part
-                // of every constructor there is. Its calls are not counted,
-                // but it may pass on the object.
-                let only_objects = never.is_some() && method.is_object_init();
-                if let Some(reason) = never {
-                    self.leave_alone(index, reason);
-                    if !only_objects {
-                        continue;
-                    }
-                }
-                probes = selector.method(&method);
-                if only_objects {
-                    probes = Probes {
-                        objects: probes.objects,
-                        ..Probes::default()
-                    };
-                }
-                if probes.is_none() {
-                    continue;
-                }
-            }
-            let code = match method.code() {
-                Ok(Some(code)) => code,
-                Ok(None) => continue,
-                Err(error) => {
-                    self.leave_alone(index, Reason::Unreadable(error));
-                    continue;
-                }
+            let probes = match mode {
+                Mode::Copy => Probes::default(),
+                Mode::Instrument => match self.choose(&method, is_tracker, selector) {
+                    Some(probes) => probes,
+                    None => continue,
+                },
             };
-            let mut context = Context {
-                options: &self.options,
-                writer: &mut self.writer,
-                selector,
-            };
-            let start = self.planned.len();
-            let planned =
-                self.planner
-                    .plan(&method, &code, probes, &mut context, &mut self.planned);
-            match planned {
-                Ok(planned) => {
-                    if !planned.inserts && force == Force::No {
-                        // Only allocation probes were asked for, and the
-                        // method allocates nothing.
-                        self.planned.truncate(start);
-                        continue;
-                    }
-                    self.report.instrumented += 1;
-                    if planned.uncovered != 0 {
-                        self.report.uncovered.push(Uncovered {
-                            method: index as u16,
-                            instructions: planned.uncovered,
-                        });
-                    }
-                    self.pieces.push(Piece {
-                        original_end: code.offset,
-                        planned_end: self.planned.len(),
-                        original_next: code.end,
-                    });
-                }
-                Err(reason) => self.leave_alone(index, reason),
-            }
+            self.plan_method(&method, probes, selector, mode);
         }
     }
 
-    fn leave_alone(&mut self, method: usize, reason: Reason) {
-        self.report.left_alone.push(LeftAlone {
-            method: method as u16,
-            reason,
+    /// Asks `selector` for the probes of `method`; `None` if it gets none.
+    fn choose(
+        &mut self,
+        method: &Member<'_, '_>,
+        is_tracker: bool,
+        selector: &mut dyn Selector,
+    ) -> Option<Probes> {
+        if !selector.wants(method) {
+            return None;
+        }
+        let never = if is_tracker {
+            Some(Reason::Tracker)
+        } else {
+            never::reason(method)
+        };
+        // `Object.<init>` is an intrinsic by annotation only: its body is compiled
+        // as a part of every other constructor. Its calls are not counted, but an
+        // object probe in it works.
+        let only_objects = never.is_some() && method.is_object_init();
+        if let Some(reason) = never {
+            self.leave_alone(method.index(), reason);
+            if !only_objects {
+                return None;
+            }
+        }
+        let mut probes = selector.method(method);
+        if only_objects {
+            probes = Probes {
+                objects: probes.objects,
+                ..Probes::default()
+            };
+        }
+        (!probes.is_none()).then_some(probes)
+    }
+
+    /// Plans `method` with `probes`, and adds the piece of its code.
+    fn plan_method(
+        &mut self,
+        method: &Member<'_, '_>,
+        probes: Probes,
+        selector: &mut dyn Selector,
+        mode: Mode,
+    ) {
+        let code = match method.code() {
+            Ok(Some(code)) => code,
+            Ok(None) => return,
+            Err(error) => return self.leave_alone(method.index(), Reason::Unreadable(error)),
+        };
+        let mut context = Context {
+            options: &self.options,
+            writer: &mut self.writer,
+            selector,
+        };
+        let start = self.planned.len();
+        let result = self
+            .planner
+            .plan(method, &code, probes, &mut context, &mut self.planned);
+        let planned = match result {
+            Ok(planned) => planned,
+            Err(reason) => return self.leave_alone(method.index(), reason),
+        };
+        if !planned.inserts && mode == Mode::Instrument {
+            // Only allocation probes were asked for, and the method allocates
+            // nothing.
+            self.planned.truncate(start);
+            return;
+        }
+        self.report.instrumented += 1;
+        if planned.uncovered != 0 {
+            self.report.uncovered.push(Uncovered {
+                method: method.index(),
+                instructions: planned.uncovered,
+            });
+        }
+        self.pieces.push(Piece {
+            original_end: code.offset,
+            planned_end: self.planned.len(),
+            original_next: code.end,
         });
     }
 
+    fn leave_alone(&mut self, method: u16, reason: Reason) {
+        self.report.left_alone.push(LeftAlone { method, reason });
+    }
+
+    /// Writes the rewritten class: the original with the additions to the pool,
+    /// and with the planned `Code` attributes in place of the old ones.
     fn emit<B: AsMut<[u8]>>(
         &self,
         class: &[u8],
@@ -249,14 +270,15 @@ impl Rewriter {
             .sum();
         let additions = self.writer.pool.bytes();
         let len = class.len() - replaced + self.planned.len() + additions.len();
-        let no_buffer = || Error::new(ErrorKind::Allocation { len }, 0, Place::Class);
+        let no_buffer = || Error::new(ErrorKind::Allocation { len }, 0, Structure::Class);
         let mut buffer = allocate(len).ok_or_else(no_buffer)?;
         let bytes = buffer.as_mut();
         if bytes.len() != len {
             return Err(no_buffer());
         }
         let mut out = Output { rest: bytes };
-        // magic and versions, constant_pool_count, the old constants.
+        // magic and versions, then constant_pool_count; the first piece begins with
+        // the old constants.
         let (mut original, mut planned) = (10, 0);
         out.put(bytes_between(class, 0, 8));
         out.put(&self.writer.pool.count().to_be_bytes());
@@ -269,7 +291,8 @@ impl Rewriter {
             (original, planned) = (piece.original_next, piece.planned_end);
         }
         out.put(bytes_between(class, original, class.len()));
-        // Never, unless planner and emitter disagree; then better no class.
+        // Bytes are left only if planner and emitter disagree. No class is better
+        // than a wrong one.
         if !out.rest.is_empty() {
             return Err(no_buffer());
         }
@@ -282,7 +305,7 @@ fn bytes_between(bytes: &[u8], start: usize, end: usize) -> &[u8] {
     bytes.get(start..end).unwrap_or_default()
 }
 
-/// Fills a buffer front to back.
+/// Fills a buffer from front to back.
 struct Output<'b> {
     rest: &'b mut [u8],
 }
@@ -290,9 +313,9 @@ struct Output<'b> {
 impl Output<'_> {
     #[inline]
     fn put(&mut self, bytes: &[u8]) {
-        let rest = std::mem::take(&mut self.rest);
-        if let Some((place, rest)) = rest.split_at_mut_checked(bytes.len()) {
-            place.copy_from_slice(bytes);
+        let unwritten = std::mem::take(&mut self.rest);
+        if let Some((target, rest)) = unwritten.split_at_mut_checked(bytes.len()) {
+            target.copy_from_slice(bytes);
             self.rest = rest;
         }
     }

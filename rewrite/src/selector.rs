@@ -1,4 +1,4 @@
-//! Who gets which probes: the caller's part.
+//! The choice of methods, probes and ids, which the caller makes.
 
 use crate::class::{ClassFile, Member};
 use crate::code::bci::Bci;
@@ -9,25 +9,26 @@ use crate::symbol::java_name;
 /// The probes of one method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probes {
-    /// Entry, exit and `caught` probes with this id.
+    /// The id of the method's entry, exit and `caught` probes; `None` for no such
+    /// probes.
     pub timing: Option<u32>,
-    /// A probe at every instruction that allocates, with the id that
-    /// [`Selector::site`] gives; the object itself is not touched.
+    /// Set for a probe at every instruction that allocates, with the id that
+    /// [`Selector::site`] gives. These probes do not touch the object.
     pub allocations: bool,
-    /// Probes that pass the object: in `Object.<init>`, and after every
+    /// Set for probes that pass the object: in `Object.<init>`, and after every
     /// instruction that makes an array.
     pub objects: bool,
 }
 
 impl Probes {
-    /// Whether there is nothing to insert.
+    /// Returns whether no probe is to be inserted.
     #[inline]
     pub fn is_none(&self) -> bool {
         self.timing.is_none() && !self.allocations && !self.objects
     }
 }
 
-/// What an allocating instruction makes. Names are modified UTF-8.
+/// The object or array that an instruction allocates. Names are modified UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allocation<'a> {
     /// `new`: the class.
@@ -36,7 +37,8 @@ pub enum Allocation<'a> {
     PrimitiveArray(u8),
     /// `anewarray`: the element class, or array type.
     ReferenceArray(&'a [u8]),
-    /// `multianewarray`: the whole array's type, and the dimensions made.
+    /// `multianewarray`: the descriptor of the array, and the number of dimensions
+    /// for which arrays are allocated.
     MultiArray(&'a [u8], u8),
 }
 
@@ -91,22 +93,23 @@ fn java_type(field_type: &[u8]) -> String {
 /// An instruction that allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site<'a> {
-    /// Its offset in the code as it was.
+    /// Its offset in the original code.
     pub bci: Bci,
-    /// What it makes.
+    /// The object or array that it allocates.
     pub allocation: Allocation<'a>,
 }
 
 /// Chooses probes and gives out ids.
 pub trait Selector {
-    /// Whether to look at the methods of this class at all.
+    /// Returns whether any method of the class may be selected. If not, the
+    /// class stays as it is.
     fn class(&mut self, _class: &ClassFile<'_>) -> bool {
         true
     }
 
-    /// Whether this method, which has code, is selected. One that is and must
-    /// never carry a probe (see [`crate::Reason::is_by_nature`]) is reported as
-    /// left alone, and [`Selector::method`] is not asked.
+    /// Returns whether this method, which has code, is selected. A selected method
+    /// that must never have a probe (see [`crate::Reason::is_by_nature`]) is
+    /// reported as left alone, and [`Selector::method`] is not called for it.
     fn wants(&mut self, _method: &Member<'_, '_>) -> bool {
         true
     }
@@ -114,19 +117,19 @@ pub trait Selector {
     /// The probes of a selected method.
     fn method(&mut self, method: &Member<'_, '_>) -> Probes;
 
-    /// The id of an allocation site in a method whose probes include
-    /// [`Probes::allocations`]. If the method is then left alone, its sites
-    /// stay unused.
+    /// Returns the id of an allocation site in a method whose probes include
+    /// [`Probes::allocations`]. If the method is left alone in the end, the id
+    /// stays unused.
     fn site(&mut self, _method: &Member<'_, '_>, _site: &Site<'_>) -> u32 {
         0
     }
 }
 
-/// The same probes for every method, ids counted up from a base: methods and
-/// sites each on their own.
+/// Selects the same probes for every method. Ids of methods and ids of sites are
+/// counted up from a base, independently of each other.
 #[derive(Clone, Debug)]
 pub struct Everything {
-    /// Whether methods get entry, exit and `caught` probes.
+    /// Set if methods get entry, exit and `caught` probes.
     pub timing: bool,
     /// See [`Probes::allocations`].
     pub allocations: bool,
@@ -150,7 +153,7 @@ impl Everything {
         }
     }
 
-    /// Every probe there is, with ids from `base` on.
+    /// All kinds of probes, with ids from `base` on.
     pub fn all(base: u32) -> Self {
         Everything {
             allocations: true,
@@ -181,9 +184,9 @@ impl Selector for Everything {
 }
 
 impl Member<'_, '_> {
-    /// Whether the method's code has no call, no jump backwards and at most
-    /// `most` instructions: getters, setters, constants. False without code
-    /// and for unreadable code.
+    /// Returns whether the method's code has no call, no jump backwards and at
+    /// most `most` instructions, as getters, setters and constants have. False for
+    /// a method without code, and for unreadable code.
     pub fn is_trivial(&self, most: usize) -> bool {
         let Ok(Some(code)) = self.code() else {
             return false;

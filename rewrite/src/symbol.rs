@@ -1,31 +1,32 @@
-//! What a profile shows of a class and its methods.
+//! Names, lines and source files, as a profile shows them.
 
 use crate::class::{ClassFile, Member};
 use crate::code::{Bci, line_table};
-use crate::error::Place;
+use crate::error::Structure;
 
 pub use crate::modified_utf8::{modified_utf8, text};
 
-/// An internal name as Java writes it: `com.example.Service`.
+/// The Java name for an internal name in modified UTF-8: `com.example.Service`
+/// for `com/example/Service`.
 pub fn java_name(internal: &[u8]) -> String {
     text(internal).replace('/', ".")
 }
 
-/// The line of a method's first instruction, if its line table tells.
+/// The line of a method's first instruction; `None` without a line table.
 pub fn first_line(method: &Member<'_, '_>) -> Option<u16> {
     let entries = lines(method)?.into_iter();
     entries.min_by_key(|entry| entry.0).map(|entry| entry.1)
 }
 
-/// The line of the instruction at this offset of a method's code, if its line
-/// tables tell.
+/// The line of the instruction at this offset of a method's code; `None` if no
+/// entry of the line table is at or before it.
 pub fn line_at(method: &Member<'_, '_>, bci: Bci) -> Option<u16> {
     let entries = lines(method)?.into_iter();
     let before = entries.filter(|entry| entry.0 <= bci);
     before.max_by_key(|entry| entry.0).map(|entry| entry.1)
 }
 
-/// Offsets and lines of a method's first line table.
+/// The entries, offset and line, of a method's first line table.
 fn lines(method: &Member<'_, '_>) -> Option<Vec<(Bci, u16)>> {
     let pool = method.class().pool();
     let code = method.code().ok()??;
@@ -33,18 +34,19 @@ fn lines(method: &Member<'_, '_>) -> Option<Vec<(Bci, u16)>> {
         pool.utf8(a.name_index)
             .is_ok_and(|n| n == b"LineNumberTable")
     })?;
-    let entries = line_table::entries(table.reader(Place::In("LineNumberTable"))).ok()?;
+    let entries = line_table::entries(table.reader(Structure::Named("LineNumberTable"))).ok()?;
     Some(entries.collect())
 }
 
-/// The name of the source file, if the class tells.
+/// The name of the source file; `None` without a `SourceFile` attribute (JVMS
+/// §4.7.10).
 pub fn source_file(class: &ClassFile<'_>) -> Option<String> {
     let pool = class.pool();
     let attribute = class
         .attributes()
         .map_while(Result::ok)
         .find(|a| pool.utf8(a.name_index).is_ok_and(|n| n == b"SourceFile"))?;
-    let index = attribute.reader(Place::Class).cp_index().ok()?;
+    let index = attribute.reader(Structure::Class).cp_index().ok()?;
     Some(text(pool.utf8(index).ok()?))
 }
 

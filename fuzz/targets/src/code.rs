@@ -8,7 +8,7 @@ use loadhook_rewrite::code::type_annotations::Target;
 use loadhook_rewrite::code::types::VerificationType;
 use loadhook_rewrite::code::{Code, line_table, local_table, type_annotations};
 use loadhook_rewrite::opcode::Opcode;
-use loadhook_rewrite::{Bci, Error, Place, UnknownCodeAttributes};
+use loadhook_rewrite::{Bci, Error, Structure, UnknownCodeAttributes};
 
 use crate::options::OptionSet;
 
@@ -363,7 +363,7 @@ fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: Bci, after: Bci) {
 
 fn lines(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: &Attribute<'_>) {
     let read = |it: &Attribute<'_>| -> Vec<(Bci, u16)> {
-        unwrap(line_table::entries(it.reader(Place::In("lines"))).map(Iterator::collect))
+        unwrap(line_table::entries(it.reader(Structure::Named("lines"))).map(Iterator::collect))
     };
     let (before, after) = (read(before), read(after));
     assert_eq!(before.len(), after.len(), "lines");
@@ -389,7 +389,7 @@ fn lines(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: 
 
 fn locals(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: &Attribute<'_>) {
     let read = |it: &Attribute<'_>| -> Vec<local_table::LocalVariable> {
-        unwrap(local_table::entries(it.reader(Place::In("locals"))).map(Iterator::collect))
+        unwrap(local_table::entries(it.reader(Structure::Named("locals"))).map(Iterator::collect))
     };
     let (before, after) = (read(before), read(after));
     assert_eq!(before.len(), after.len(), "locals");
@@ -432,7 +432,7 @@ fn frames(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after:
 }
 
 fn read_frames<'a>(side: &Side<'_, 'a>, it: &Attribute<'a>) -> Result<Vec<RawFrame<'a>>, Error> {
-    let reader = it.reader(Place::In("frames"));
+    let reader = it.reader(Structure::Named("frames"));
     Frames::new(side.class.pool(), reader, FrameFormat::StackMapTable)?.collect()
 }
 
@@ -463,7 +463,7 @@ fn annotations(
     before: &Attribute<'_>,
     after: &Attribute<'_>,
 ) {
-    let in_annotations = Place::In("type annotations");
+    let in_annotations = Structure::Named("type annotations");
     let handlers = new.code.exception_table().len();
     let old_handlers = old.code.exception_table().len();
     assert_eq!(before.info.len(), after.info.len(), "type annotations");

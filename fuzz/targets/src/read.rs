@@ -5,7 +5,7 @@ use std::hint::black_box;
 use loadhook_rewrite::class::{Attribute, Attributes, ClassFile, Member};
 use loadhook_rewrite::code::frames::{FrameFormat, Frames};
 use loadhook_rewrite::code::{Code, line_table, local_table, type_annotations};
-use loadhook_rewrite::{CpIndex, Error, Place};
+use loadhook_rewrite::{CpIndex, Error, Structure};
 
 /// Reads everything there is to read in `data`; whether it is a class file.
 ///
@@ -127,7 +127,7 @@ fn read_code(class: &ClassFile<'_>, code: &Code<'_>) {
 }
 
 fn table(class: &ClassFile<'_>, attribute: &Attribute<'_>) {
-    let reader = || attribute.reader(Place::In("table"));
+    let reader = || attribute.reader(Structure::Named("table"));
     // Whatever it is called: each reader must stand any bytes.
     let errors = [
         line_table::entries(reader()).map(Iterator::count).err(),
@@ -146,7 +146,7 @@ fn frames(
     attribute: &Attribute<'_>,
     format: FrameFormat,
 ) -> Result<usize, Error> {
-    let reader = attribute.reader(Place::In("frames"));
+    let reader = attribute.reader(Structure::Named("frames"));
     let mut count = 0;
     for frame in Frames::new(class.pool(), reader, format)? {
         black_box(frame?.bci);

@@ -2,7 +2,7 @@
 //! and nothing twice, which no JVM takes.
 
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
-use loadhook_rewrite::{ClassFile, CpIndex, Place, Result};
+use loadhook_rewrite::{ClassFile, CpIndex, Result, Structure};
 
 use crate::tracker;
 
@@ -79,7 +79,7 @@ fn said<'a>(class: &ClassFile<'a>) -> Result<Said<'a>> {
     let mut said = Said::default();
     for attribute in class.attributes() {
         let attribute = attribute?;
-        let mut reader = attribute.reader(Place::Class);
+        let mut reader = attribute.reader(Structure::Class);
         let name = pool.utf8(attribute.name_index)?;
         let rest = match name {
             b"ModuleHashes" => continue,

@@ -3,7 +3,7 @@
 use crate::attribute::Attributes;
 use crate::code::bci::Bci;
 use crate::code::{handlers, instructions};
-use crate::error::{Error, ErrorKind, Place, Result};
+use crate::error::{Error, ErrorKind, Result, Structure};
 use crate::reader::Reader;
 
 /// The highest `code_length` (JVMS §4.7.3: less than 65,536).
@@ -25,7 +25,7 @@ pub struct Code<'a> {
     pub(crate) offset: usize,
     /// The offset in the class file of the first byte after the attribute.
     pub(crate) end: usize,
-    place: Place,
+    structure: Structure,
 }
 
 /// Length in bytes of `attribute_name_index` and `attribute_length`.
@@ -37,12 +37,12 @@ const BYTECODE_AT: usize = ATTRIBUTE_HEADER + 8;
 impl<'a> Code<'a> {
     /// Reads the attribute that begins at `offset` of the class file `class`.
     #[inline]
-    pub(crate) fn parse(class: &'a [u8], offset: usize, place: Place) -> Result<Self> {
+    pub(crate) fn parse(class: &'a [u8], offset: usize, structure: Structure) -> Result<Self> {
         let bytes = class.get(offset..).unwrap_or_default();
-        let mut attribute = Reader::new(bytes, offset, place);
+        let mut attribute = Reader::new(bytes, offset, structure);
         attribute.skip(2)?;
         let len = attribute.u4()? as usize;
-        let mut reader = attribute.sub(len, place)?;
+        let mut reader = attribute.sub(len, structure)?;
         let max_stack = reader.u2()?;
         let max_locals = reader.u2()?;
         let code_length = reader.u4()?;
@@ -61,7 +61,7 @@ impl<'a> Code<'a> {
             attributes,
             offset,
             end: offset + ATTRIBUTE_HEADER + len,
-            place,
+            structure,
         })
     }
 
@@ -98,6 +98,10 @@ impl<'a> Code<'a> {
     /// An error at an instruction of this code.
     #[cold]
     pub(crate) fn error(&self, kind: ErrorKind, bci: Bci) -> Error {
-        Error::new(kind, self.offset + BYTECODE_AT + bci.index(), self.place)
+        Error::new(
+            kind,
+            self.offset + BYTECODE_AT + bci.index(),
+            self.structure,
+        )
     }
 }

@@ -15,7 +15,7 @@
 //! come from data flow, see `constructor_flow.rs`.
 
 use crate::code::bci::Bci;
-use crate::code::frames::ExpandedFrame;
+use crate::code::frame_states::ExpandedFrame;
 use crate::code::instructions::{Instruction, Instructions};
 use crate::code::simulate::{MethodBody, Step, TypeState};
 use crate::code::types::VerificationType as V;

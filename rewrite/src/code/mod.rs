@@ -8,6 +8,8 @@ pub(crate) mod constructor;
 pub(crate) mod constructor_flow;
 mod debug_table;
 pub(crate) mod emit;
+pub(crate) mod frame_splice;
+pub(crate) mod frame_states;
 pub mod frames;
 pub mod handlers;
 pub mod instructions;

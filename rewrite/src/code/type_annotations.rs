@@ -7,7 +7,7 @@ use crate::code::handlers::Splits;
 use crate::code::local_table::relocate_range;
 use crate::code::relocation::Relocation;
 use crate::cp_index::CpIndex;
-use crate::error::{ErrorKind, Place, Result};
+use crate::error::{ErrorKind, Result, Structure};
 use crate::reader::Reader;
 
 /// The part of the code whose type is annotated (JVMS §4.7.20.1).
@@ -41,7 +41,7 @@ pub struct TypeAnnotation<'a> {
 /// Reads the attribute content that `reader` stands at.
 ///
 /// # Errors
-/// When the attribute is not laid out as JVMS §4.7.20 says.
+/// When the attribute does not have the layout of JVMS §4.7.20.
 pub fn entries<'a>(mut reader: Reader<'a>) -> Result<Vec<TypeAnnotation<'a>>> {
     let mut annotations = Vec::new();
     for _ in 0..reader.u2()? {
@@ -87,7 +87,7 @@ pub(crate) fn relocate(
             target.copy_from_slice(bytes);
         }
     };
-    let mut reader = Reader::new(info, 0, Place::In("type annotations"));
+    let mut reader = Reader::new(info, 0, Structure::Named("type annotations"));
     let mut walk = || -> Result<Option<ErrorKind>> {
         for _ in 0..reader.u2()? {
             let target_type = reader.u1()?;

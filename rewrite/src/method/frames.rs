@@ -3,14 +3,16 @@
 
 use crate::code::bci::Bci;
 use crate::code::constructor::Label;
-use crate::code::frames::{self, ExpandedFrame, FrameFormat, Frames, InsertedFrames};
+use crate::code::frame_splice::{self, InsertedFrames};
+use crate::code::frame_states::{ExpandedFrame, expand, write_full_body};
+use crate::code::frames::{FrameFormat, Frames};
 use crate::code::instructions::Instruction;
 use crate::code::relocation::{EventKind, Relocation};
 use crate::code::simulate::{MethodBody, TypeState};
 use crate::code::types::{ClassRef, tag};
 use crate::code::work::{STORED_TYPE, WorkBudget};
 use crate::cp_index::CpIndex;
-use crate::error::{ErrorKind, Place};
+use crate::error::{ErrorKind, Structure};
 use crate::method::located::{FIRST_WITH_FRAMES, LocatedTable};
 use crate::method::planner::{MethodPlanner, SharedConstants};
 use crate::opcode::Opcode;
@@ -31,10 +33,10 @@ impl MethodPlanner {
             return Ok(Vec::new());
         };
         let info = table.info(method.class);
-        let reader = Reader::new(info, table.offset, Place::In("StackMapTable"));
+        let reader = Reader::new(info, table.offset, Structure::Named("StackMapTable"));
         let frames = Frames::new(method.class.pool(), reader, format)
             .map_err(|error| error.kind().clone())?;
-        frames::expand(frames, &method.initial()?, &mut self.work)
+        expand(frames, &method.initial()?, &mut self.work)
     }
 
     /// Appends the relocated frames of `table` to `out`, and adds those of
@@ -91,9 +93,9 @@ impl MethodPlanner {
             Some(table) => (table.info(method.class), table.offset),
             None => (&[][..], 0),
         };
-        let mut reader = Reader::new(info, offset, Place::In("StackMapTable"));
+        let mut reader = Reader::new(info, offset, Structure::Named("StackMapTable"));
         let (shared, relocation) = (&mut self.shared, &self.relocation);
-        frames::relocate(
+        frame_splice::relocate(
             &mut reader,
             format,
             relocation,
@@ -214,7 +216,7 @@ fn insert_frame<'a>(
     }
     let at = relocation.target(bci)?;
     inserted.push(at, |body| {
-        frames::write_full_body(state, 0, relocation, class, body)
+        write_full_body(state, 0, relocation, class, body)
     })
 }
 

@@ -3,7 +3,7 @@
 
 use crate::code::bci::Bci;
 use crate::code::constructor::Label;
-use crate::code::frames::InsertedFrames;
+use crate::code::frame_splice::InsertedFrames;
 use crate::code::handlers::{AddedHandler, Splits};
 use crate::code::relocation::{NewBci, Relocation, Snippet};
 use crate::code::types::ClassConstants;

@@ -1,4 +1,4 @@
-//! Annotations, their values and the types they stand on, as text
+//! Annotations, their values and their targets as text
 //! (JVMS §4.7.16 to §4.7.22).
 
 use std::fmt::Write;
@@ -12,7 +12,8 @@ use crate::reader::Reader;
 use crate::text::constants::resolved;
 use crate::text::printer::{Printer, Stop};
 
-/// Nesting that no compiler reaches; a bound on the stack.
+/// The deepest nesting of values that is printed. No compiler reaches it; the
+/// bound protects the stack from hostile input.
 const MAX_DEPTH: u32 = 64;
 
 /// The name of a `target_type` (JVMS tables 4.7.20-A and 4.7.20-B).
@@ -54,8 +55,8 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// The lines of a `Runtime…ParameterAnnotations`: one a parameter, then
-    /// its annotations.
+    /// The lines of a `Runtime…ParameterAnnotations`: one for each parameter, each
+    /// followed by its annotations.
     pub(super) fn parameter_annotations(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
         for parameter in 0..reader.u1()? {
             self.line(format_args!("parameter {parameter}"))?;
@@ -108,7 +109,7 @@ impl Printer<'_, '_> {
                     write!(self, " argument {}", reader.u1()?)?;
                 }
             }
-            // field, return type, receiver: nothing more to say.
+            // A field, return type or receiver has no `target_info`.
             _ => {}
         }
         Ok(())
@@ -192,8 +193,8 @@ impl Printer<'_, '_> {
         Ok(())
     }
 
-    /// A `const_value_index` of a primitive type: behind the type's letter,
-    /// unless the value shows it.
+    /// The value of a `const_value_index` of a primitive type, with the letter of
+    /// the type before it unless the value shows the type.
     fn number(&mut self, tag: u8, index: CpIndex) -> Result<(), Stop> {
         match (tag, self.pool().get(index)) {
             (b'Z', Ok(Constant::Integer(0))) => self.write_str("false")?,

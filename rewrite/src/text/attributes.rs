@@ -4,7 +4,7 @@
 use std::fmt::{self, Write};
 
 use crate::class::{Attribute, Attributes};
-use crate::error::Place;
+use crate::error::Structure;
 use crate::modified_utf8::short;
 use crate::reader::Reader;
 use crate::text::flags::Flags;
@@ -22,11 +22,11 @@ impl<'x, 'a> Printer<'x, 'a> {
         &mut self,
         attributes: Attributes<'a>,
         content: PrintContent<'x, 'a>,
-        place: Place,
+        structure: Structure,
     ) -> fmt::Result {
         for attribute in attributes {
             match attribute {
-                Ok(attribute) => self.attribute(&attribute, content, place)?,
+                Ok(attribute) => self.attribute(&attribute, content, structure)?,
                 Err(error) => self.error(&error)?,
             }
         }
@@ -38,7 +38,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         &mut self,
         attribute: &Attribute<'a>,
         content: PrintContent<'x, 'a>,
-        place: Place,
+        structure: Structure,
     ) -> fmt::Result {
         let mut known = false;
         match self.pool().utf8(attribute.name_index) {
@@ -46,7 +46,7 @@ impl<'x, 'a> Printer<'x, 'a> {
                 write!(self, "{}", short(name))?;
                 self.readable(|printer| {
                     known = true;
-                    known = content(printer, name, attribute.reader(place))?;
+                    known = content(printer, name, attribute.reader(structure))?;
                     Ok(())
                 })?;
             }
@@ -202,9 +202,9 @@ impl<'x, 'a> Printer<'x, 'a> {
                     offset,
                     info: reader.take(len)?,
                 };
-                let place = Place::In("Record");
+                let structure = Structure::Named("Record");
                 self.indented(|printer| {
-                    printer.attribute(&attribute, Self::component_attribute, place)
+                    printer.attribute(&attribute, Self::component_attribute, structure)
                 })?;
             }
         }

@@ -3,12 +3,12 @@
 use std::fmt::{self, Write};
 
 use crate::class::Member;
-use crate::error::Place;
+use crate::error::Structure;
 use crate::modified_utf8::{display, short};
 use crate::text::flags::Flags;
 use crate::text::printer::{Indexes, Printer};
 
-/// Whether `filter`, a `name` or a `name(descriptor)`, names `method`:
+/// Returns whether `filter`, a name or a name with a descriptor, names `method`:
 /// `main` as well as `main([Ljava/lang/String;)V`.
 pub fn names_method(filter: &str, method: &Member<'_, '_>) -> bool {
     let name = display(method.name()).to_string();
@@ -19,7 +19,7 @@ pub fn names_method(filter: &str, method: &Member<'_, '_>) -> bool {
 }
 
 impl<'a> Printer<'_, 'a> {
-    /// The whole text.
+    /// The whole text, or that of the methods which `filter` names.
     pub(super) fn class(&mut self, filter: Option<&str>) -> fmt::Result {
         let class = self.class;
         if let Some(filter) = filter {
@@ -63,21 +63,21 @@ impl<'a> Printer<'_, 'a> {
         let attributes = class.attributes();
         self.line(format_args!("attributes ({})", attributes.count_left()))?;
         self.indented(|printer| {
-            printer.attributes(attributes, Self::declaration_attribute, Place::Class)
+            printer.attributes(attributes, Self::declaration_attribute, Structure::Class)
         })
     }
 
     fn field(&mut self, field: &Member<'_, 'a>) -> fmt::Result {
         self.declaration("field", field, Flags::FIELD)?;
-        let place = Place::Field(field.index());
+        let structure = Structure::Field(field.index());
         self.indented(|printer| {
-            printer.attributes(field.attributes(), Self::declaration_attribute, place)
+            printer.attributes(field.attributes(), Self::declaration_attribute, structure)
         })
     }
 
     fn method(&mut self, method: &Member<'_, 'a>) -> fmt::Result {
         self.declaration("method", method, Flags::METHOD)?;
-        let place = Place::Method(method.index());
+        let structure = Structure::Method(method.index());
         self.indented(|printer| {
             for attribute in method.attributes() {
                 match attribute {
@@ -85,7 +85,11 @@ impl<'a> Printer<'_, 'a> {
                         if printer.pool().utf8(attribute.name_index) == Ok(b"Code") {
                             printer.in_code(|printer| printer.code(method))?;
                         } else {
-                            printer.attribute(&attribute, Self::declaration_attribute, place)?;
+                            printer.attribute(
+                                &attribute,
+                                Self::declaration_attribute,
+                                structure,
+                            )?;
                         }
                     }
                     Err(error) => printer.error(&error)?,
@@ -103,8 +107,8 @@ impl<'a> Printer<'_, 'a> {
     ) -> fmt::Result {
         let (name, descriptor) = (member.name(), member.descriptor());
         let (name, descriptor) = (short(name), short(descriptor));
-        // A method's descriptor begins with a parenthesis, a field's needs
-        // something between.
+        // A method's descriptor begins with a parenthesis; a field's needs a blank
+        // before it.
         let between = if word == "field" { " " } else { "" };
         self.line(format_args!("{word} {name}{between}{descriptor}"))?;
         let flags = Flags::new(member.access_flags(), words);

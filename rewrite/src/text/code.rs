@@ -7,7 +7,7 @@ use crate::code::frames::{FrameFormat, Frames, form};
 use crate::code::instructions::Instruction;
 use crate::code::types::VerificationType as V;
 use crate::code::{Bci, Code, line_table, local_table};
-use crate::error::Place;
+use crate::error::Structure;
 use crate::modified_utf8::short;
 use crate::opcode::Operands;
 use crate::reader::Reader;
@@ -43,25 +43,25 @@ fn frame_name(frame_type: u8) -> &'static str {
 }
 
 impl<'a> Printer<'_, 'a> {
-    /// The `Code` of `method`.
+    /// The `Code` attribute of `method`.
     pub(super) fn code(&mut self, method: &Member<'_, 'a>) -> fmt::Result {
         self.line(format_args!("Code"))?;
         self.readable(|printer| {
             let Some(code) = method.code()? else {
                 return Ok(());
             };
-            let place = Place::Method(method.index());
+            let structure = Structure::Method(method.index());
             let (max_stack, max_locals) = (code.max_stack, code.max_locals);
             printer.line(format_args!(
                 "max_stack {max_stack}, max_locals {max_locals}"
             ))?;
-            // On a line of its own: it is an offset, which probes move.
+            // On a line of its own, since it is an offset, which probes move.
             printer.write_str("code_length ")?;
             printer.offset(i64::from(code.len()))?;
             printer.end()?;
             printer.instructions(&code)?;
             printer.exception_table(&code)?;
-            printer.attributes(code.attributes(), Self::code_attribute, place)?;
+            printer.attributes(code.attributes(), Self::code_attribute, structure)?;
             let mut attributes = code.attributes();
             attributes.by_ref().for_each(drop);
             attributes.finish()?;
@@ -139,7 +139,7 @@ impl<'a> Printer<'_, 'a> {
         self.end()
     }
 
-    /// The operands of a switch: a line each case.
+    /// The operands of a switch, with a line for each case.
     fn switch(&mut self, instruction: &Instruction<'_>) -> fmt::Result {
         let Some(switch) = instruction.switch() else {
             return self.end();

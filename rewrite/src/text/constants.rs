@@ -50,14 +50,14 @@ impl fmt::Display for ReferenceKind {
     }
 }
 
-/// What a constant stands for, its indexes followed to the end.
+/// A constant, printed as its value: all its indexes are followed.
 pub(super) struct Resolved<'x, 'a> {
     pool: &'x ConstantPool<'a>,
     index: CpIndex,
 }
 
-/// What the constant at `index` stands for; says so where it stands for
-/// nothing.
+/// The value of the constant at `index`; where an index leads nowhere, the fault
+/// in angle brackets.
 pub(super) fn resolved<'x, 'a>(pool: &'x ConstantPool<'a>, index: CpIndex) -> Resolved<'x, 'a> {
     Resolved { pool, index }
 }
@@ -151,7 +151,8 @@ impl fmt::Display for Resolved<'_, '_> {
                             name_and_type,
                         },
                     ) => self.member(class, name_and_type, f),
-                    // No other constant: it could be a method handle again.
+                    // Other constants are not followed: a method handle could
+                    // lead to itself.
                     Ok(other) => write!(f, "<{} #{reference}>", tag_name(&other)),
                     Err(error) => write!(f, "<{}>", error.kind()),
                 }
@@ -172,8 +173,8 @@ impl fmt::Display for Resolved<'_, '_> {
     }
 }
 
-/// A constant's own content: indexes not followed. `None` where that says
-/// all there is.
+/// The content of a constant, with its indexes as numbers. `None` for a constant
+/// that has no index.
 pub(super) fn content(constant: &Constant<'_>) -> Option<String> {
     Some(match *constant {
         Constant::Utf8(_)

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// Access flags: the number, then the words of the specification.
+/// Access flags, printed as a number and the names that the specification gives
+/// to the bits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flags {
     flags: u16,
@@ -10,7 +11,7 @@ pub(super) struct Flags {
 }
 
 impl Flags {
-    /// Of a class (JVMS table 4.1-B).
+    /// Flags of a class (JVMS table 4.1-B).
     pub(super) const CLASS: &'static [(u16, &'static str)] = &[
         (0x0001, "ACC_PUBLIC"),
         (0x0010, "ACC_FINAL"),
@@ -22,7 +23,7 @@ impl Flags {
         (0x4000, "ACC_ENUM"),
         (0x8000, "ACC_MODULE"),
     ];
-    /// Of a field (JVMS table 4.5-A).
+    /// Flags of a field (JVMS table 4.5-A).
     pub(super) const FIELD: &'static [(u16, &'static str)] = &[
         (0x0001, "ACC_PUBLIC"),
         (0x0002, "ACC_PRIVATE"),
@@ -34,7 +35,7 @@ impl Flags {
         (0x1000, "ACC_SYNTHETIC"),
         (0x4000, "ACC_ENUM"),
     ];
-    /// Of a method (JVMS table 4.6-A).
+    /// Flags of a method (JVMS table 4.6-A).
     pub(super) const METHOD: &'static [(u16, &'static str)] = &[
         (0x0001, "ACC_PUBLIC"),
         (0x0002, "ACC_PRIVATE"),
@@ -49,7 +50,7 @@ impl Flags {
         (0x0800, "ACC_STRICT"),
         (0x1000, "ACC_SYNTHETIC"),
     ];
-    /// Of an inner class (JVMS table 4.7.6-A).
+    /// Flags of an inner class (JVMS table 4.7.6-A).
     pub(super) const INNER_CLASS: &'static [(u16, &'static str)] = &[
         (0x0001, "ACC_PUBLIC"),
         (0x0002, "ACC_PRIVATE"),
@@ -62,7 +63,7 @@ impl Flags {
         (0x2000, "ACC_ANNOTATION"),
         (0x4000, "ACC_ENUM"),
     ];
-    /// Of a parameter, a module, an `exports` or an `opens` (JVMS §4.7.24,
+    /// Flags of a parameter, a module, an `exports` or an `opens` (JVMS §4.7.24,
     /// §4.7.25).
     pub(super) const MANDATED: &'static [(u16, &'static str)] = &[
         (0x0010, "ACC_FINAL"),
@@ -70,7 +71,7 @@ impl Flags {
         (0x1000, "ACC_SYNTHETIC"),
         (0x8000, "ACC_MANDATED"),
     ];
-    /// Of a `requires` (JVMS §4.7.25).
+    /// Flags of a `requires` (JVMS §4.7.25).
     pub(super) const REQUIRES: &'static [(u16, &'static str)] = &[
         (0x0020, "ACC_TRANSITIVE"),
         (0x0040, "ACC_STATIC_PHASE"),

@@ -1,9 +1,9 @@
 //! A class as text: the form of `loadhook inspect` and of the golden files.
 //!
-//! Everything stands in the order of the class file, without times or paths,
-//! so that equal classes have equal texts. Bytecode offsets are absolute;
-//! words are those of the Java Virtual Machine Specification. What cannot be
-//! read is a line that begins with `error:`, and the rest goes on.
+//! The text follows the order of the class file and has no times or paths, so
+//! that equal classes have equal texts. Bytecode offsets are absolute, and the
+//! words are those of the Java Virtual Machine Specification. An unreadable part
+//! becomes a line that begins with `error:`, and the rest follows.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,11 +37,11 @@ pub use crate::modified_utf8::{Display, display, fnv_1a};
 pub use class::names_method;
 pub use printer::Line;
 
-/// Writes the text of `class` to `out`; with `method`, only that of the
-/// methods it names (see [`names_method`]).
+/// Writes the text of `class` to `out`. With `method`, only the text of the
+/// methods that it names is written, see [`names_method`].
 ///
 /// # Errors
-/// When `out` gives one. An unreadable part of the class is no error.
+/// When writing to `out` fails. An unreadable part of the class is no error.
 pub fn print(class: &ClassFile<'_>, method: Option<&str>, out: &mut impl Write) -> fmt::Result {
     let mut give = |line: &Line| {
         out.write_str(&line.text)?;
@@ -50,9 +50,9 @@ pub fn print(class: &ClassFile<'_>, method: Option<&str>, out: &mut impl Write) 
     Printer::new(class, Indexes::Shown, &mut give).class(method)
 }
 
-/// The text of `class` for comparison with another: without constant pool
-/// and its indexes, only what they stand for, and with bytecode offsets
-/// marked, since one added instruction changes all that follow.
+/// The text of `class` for comparison with that of another class. It has no
+/// constant pool and no indexes, only the values of constants. Bytecode offsets
+/// are marked, since one added instruction changes all offsets behind it.
 pub fn comparable(class: &ClassFile<'_>, method: Option<&str>) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut give = |line: &Line| {

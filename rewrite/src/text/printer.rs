@@ -1,4 +1,4 @@
-//! Lines, and the constants and offsets in them.
+//! The printer of lines, and of the constants and offsets in them.
 
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -16,30 +16,31 @@ use crate::text::constants;
 pub struct Line {
     /// The line, without its end.
     pub text: String,
-    /// Where the bytecode offsets stand in `text`, and their values: what
-    /// changes when code moves.
+    /// The bytecode offsets in `text`, each by its range in bytes and its value.
+    /// They are the part of a line that changes when code moves.
     pub offsets: Vec<(Range<usize>, i64)>,
-    /// Which of the class's `Code` attributes it belongs to, from 1 on; 0 for
-    /// none.
+    /// The number, from 1, of the class's `Code` attribute that the line belongs
+    /// to; 0 for none.
     pub code: usize,
-    /// The offset of the instruction that the line shows.
+    /// The offset of the instruction that the line shows, if it shows one.
     pub instruction: Option<Bci>,
 }
 
-/// Whether constant-pool indexes are printed.
+/// The printing of constant-pool indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Indexes {
     Shown,
-    /// Only what they stand for, so that two classes can be compared.
+    /// Only the values of the constants are printed, so that two classes can be
+    /// compared.
     Hidden,
 }
 
-/// Why printing a structure ended early.
+/// The reason for which printing a structure ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It cannot be read any further.
+    /// The structure cannot be read any further.
     Unreadable(Error),
-    /// Nobody takes the text any more.
+    /// The output takes no more text.
     Output,
 }
 
@@ -55,8 +56,8 @@ impl From<fmt::Error> for Stop {
     }
 }
 
-/// Writes a class line by line. As a [`fmt::Write`] it appends to the line
-/// that [`Printer::end`] will give away.
+/// Writes a class line by line. As a [`fmt::Write`] it appends to the line that
+/// [`Printer::end`] will hand to the output.
 pub(super) struct Printer<'x, 'a> {
     pub(super) class: &'x ClassFile<'a>,
     pub(super) indexes: Indexes,
@@ -108,7 +109,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         given
     }
 
-    /// What `write` prints, all of it one `Code` attribute.
+    /// Runs `write`, whose lines belong to one `Code` attribute.
     pub(super) fn in_code<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
         self.codes += 1;
         self.line.code = self.codes;
@@ -117,13 +118,13 @@ impl<'x, 'a> Printer<'x, 'a> {
         result
     }
 
-    /// A whole line.
+    /// Writes a whole line.
     pub(super) fn line(&mut self, text: fmt::Arguments<'_>) -> fmt::Result {
         self.write_fmt(text)?;
         self.end()
     }
 
-    /// What `write` prints, two columns further in.
+    /// Runs `write` with its lines indented by two more columns.
     pub(super) fn indented<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> T {
         self.indent += 2;
         let result = write(self);
@@ -131,8 +132,9 @@ impl<'x, 'a> Printer<'x, 'a> {
         result
     }
 
-    /// What `write` prints, two columns further in. Where it cannot be read,
-    /// a line says so, and printing goes on behind the structure.
+    /// Runs `write` with its lines indented by two more columns. If it meets an
+    /// unreadable structure, a line shows the error, and printing goes on behind
+    /// the structure.
     pub(super) fn readable(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<(), Stop>,
@@ -144,7 +146,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         })
     }
 
-    /// A line that says what is wrong, behind whatever was begun.
+    /// Writes a line with the error, after ending a line that was begun.
     pub(super) fn error(&mut self, error: &Error) -> fmt::Result {
         if !self.line.text.is_empty() {
             self.end()?;
@@ -152,7 +154,8 @@ impl<'x, 'a> Printer<'x, 'a> {
         self.line(format_args!("error: {error}"))
     }
 
-    /// Says that the line shows the instruction at `bci`, and begins with it.
+    /// Marks the line as that of the instruction at `bci`, and begins it with the
+    /// offset.
     pub(super) fn instruction(&mut self, bci: Bci) -> fmt::Result {
         self.line.instruction = Some(bci);
         let text = bci.to_string();
@@ -165,7 +168,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         self.offset(i64::from(bci))
     }
 
-    /// A bytecode offset.
+    /// Writes a bytecode offset, and notes its range in the line.
     pub(super) fn offset(&mut self, offset: i64) -> fmt::Result {
         // The first text of a line brings its indentation.
         self.write_str("")?;
@@ -176,14 +179,14 @@ impl<'x, 'a> Printer<'x, 'a> {
         Ok(())
     }
 
-    /// `start..end`, both bytecode offsets, the second exclusive.
+    /// Writes a range of bytecode offsets, the end exclusive: `0..12`.
     pub(super) fn range(&mut self, start: Bci, end: u32) -> fmt::Result {
         self.offset(i64::from(start))?;
         self.write_str("..")?;
         self.offset(i64::from(end))
     }
 
-    /// The constant at `index` and what it stands for.
+    /// Writes an index and the value of its constant.
     pub(super) fn constant(&mut self, index: CpIndex) -> fmt::Result {
         if self.indexes == Indexes::Shown {
             write!(self, "#{index} ")?;
@@ -194,7 +197,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         write!(self, "{}", constants::resolved(self.pool(), index))
     }
 
-    /// The constant at `index`, its tag and what it stands for as a comment.
+    /// Writes an index, and as a comment the tag and the value of its constant.
     pub(super) fn operand(&mut self, index: CpIndex) -> fmt::Result {
         if self.indexes == Indexes::Shown {
             write!(self, "#{index}  // ")?;
@@ -205,8 +208,8 @@ impl<'x, 'a> Printer<'x, 'a> {
         write!(self, "{}", constants::resolved(self.pool(), index))
     }
 
-    /// Bytes that nobody here can read: the first of them, and a hash that
-    /// tells whether the others differ.
+    /// Writes the first 64 bytes in hexadecimal and, if there are more, their number
+    /// and a hash of all bytes, by which two such values can be told apart.
     pub(super) fn hex(&mut self, bytes: &[u8]) -> fmt::Result {
         const SHOWN: usize = 64;
         let (shown, rest) = bytes.split_at_checked(SHOWN).unwrap_or((bytes, &[]));

@@ -18,7 +18,7 @@ use loadhook_rewrite::code::types::VerificationType as Ours;
 use loadhook_rewrite::code::{Code, line_table, local_table};
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::opcode::Opcode;
-use loadhook_rewrite::{Bci, ClassFile, CpIndex, Place};
+use loadhook_rewrite::{Bci, ClassFile, CpIndex, Structure};
 use std::mem::{Discriminant, discriminant};
 
 use crate::names::{same, same_text};
@@ -30,7 +30,7 @@ pub(crate) struct Seen {
     pub(crate) frames: usize,
 }
 
-const HERE: Place = Place::In("a second opinion");
+const HERE: Structure = Structure::Named("a second opinion");
 
 /// Compares all that both know of a class.
 pub(crate) fn agree<'a>(ours: &ClassFile<'_>, theirs: &'a cafebabe::ClassFile<'a>) -> Result<Seen> {

@@ -8,7 +8,7 @@ use loadhook_rewrite::code::types::VerificationType;
 use loadhook_rewrite::code::{Code, line_table, local_table};
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::opcode::{Opcode, Operands};
-use loadhook_rewrite::{ClassFile, CpIndex, Place};
+use loadhook_rewrite::{ClassFile, CpIndex, Structure};
 use loadhook_testkit::jdk::Jdk;
 use std::fmt::Write;
 use std::fs;
@@ -222,7 +222,7 @@ fn code(
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for attribute in ours.attributes() {
         let attribute = attribute?;
-        let reader = attribute.reader(Place::In("a second opinion"));
+        let reader = attribute.reader(Structure::Named("a second opinion"));
         match pool.utf8(attribute.name_index)? {
             b"LineNumberTable" => {
                 lines.extend(line_table::entries(reader)?.map(|(pc, line)| format!("{line}: {pc}")))

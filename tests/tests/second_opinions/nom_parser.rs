@@ -16,7 +16,7 @@ use loadhook_rewrite::code::instructions::Instruction;
 use loadhook_rewrite::code::types::VerificationType as Ours;
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::opcode::Opcode;
-use loadhook_rewrite::{ClassFile, CpIndex, Place};
+use loadhook_rewrite::{ClassFile, CpIndex, Structure};
 use std::cell::RefCell;
 
 use crate::names::{Variants, same};
@@ -299,7 +299,7 @@ fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
             let (rest, theirs) = stack_map_table_attribute_parser(attribute.info)
                 .map_err(|_| anyhow!("they do not read the frames"))?;
             ensure!(rest.is_empty(), "they leave {} bytes of frames", rest.len());
-            let reader = attribute.reader(Place::In("a second opinion"));
+            let reader = attribute.reader(Structure::Named("a second opinion"));
             let frames: Vec<_> =
                 Frames::new(pool, reader, FrameFormat::StackMapTable)?.collect::<Result<_, _>>()?;
             same!("frames", frames.len(), theirs.entries.len());
