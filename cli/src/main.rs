@@ -1,12 +1,9 @@
 //! The `loadhook` command line.
 
-mod archive;
+mod agent_path;
 mod attach;
 mod heap;
 mod inspect;
-mod java_options;
-mod launch;
-mod outcome;
 mod output;
 mod report;
 mod rewrite;
@@ -52,7 +49,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::run(&args).map(done),
-        Command::AgentPath => launch::print_agent_path().map(done),
+        Command::AgentPath => agent_path::run().map(done),
         Command::Inspect(args) => inspect::run(&args).map(done),
         Command::Rewrite(args) => rewrite::run(&args),
         Command::Heap(args) => heap::run(&args),

@@ -15,8 +15,8 @@ use rustix::process::geteuid;
 
 use super::memory;
 use super::place::{Place, sees};
+use crate::agent_path::{agent_path, utf8};
 use crate::attach::{Answer, Jvm};
-use crate::launch::{agent_path, utf8};
 use crate::output::say;
 
 /// What the VM says when the agent ran, before what it returned.

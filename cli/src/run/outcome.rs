@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use loadhook_profile::Profile;
 use loadhook_profile::format::{Explain, Format, Options, pprof};
 
+use super::args::RunArgs;
 use crate::output::{PRIVATE, can_grey, columns, move_to, say, write_beside, write_text};
 use crate::report;
-use crate::run::RunArgs;
 
 /// Shows the profiles that were written: one, or several together. `whole` is
 /// where all are wanted in one. What goes wrong with one file is said, and

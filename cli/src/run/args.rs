@@ -1,22 +1,19 @@
-//! `loadhook run`: a program under the agent, and the table at its end.
+//! Arguments of `loadhook run`, and the agent's options that follow from them.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use loadhook_settings::manifest::{self, Writer};
 use loadhook_settings::{
     AgentOptions, AllocationMode, CallTiming, Clock, Conflict, DEFAULT_NODES, MAX_NODES, Pattern,
     PatternError, SnapshotInterval, Timing, parse_clock, patterns_in_file,
 };
 
-use crate::launch::{self, Ended, Launch, utf8};
-use crate::outcome;
-use crate::output::{check_writable, is_same, say};
+use crate::agent_path::utf8;
+use crate::output::say;
 
 /// Values of `--timing` with their help.
 fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
@@ -104,7 +101,7 @@ pub(crate) struct RunArgs {
     /// without %p then holds the profiles of all JVMs together, and each JVM
     /// also writes its own file beside it, x-PID.pb.gz. Missing folders are made.
     #[arg(short, long, value_name = "FILE", default_value = "loadhook-%p.pb.gz")]
-    output: PathBuf,
+    pub(super) output: PathBuf,
 
     /// Also write an HTML page with flame graph, method table and call tree
     #[arg(long, value_name = "FILE")]
@@ -126,14 +123,14 @@ pub(crate) struct RunArgs {
 
     /// The command to run: java and its arguments, or a script that starts it
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
-    command: Vec<OsString>,
+    pub(super) command: Vec<OsString>,
 }
 
 impl RunArgs {
     /// The agent's options, without the files that it writes.
     ///
     /// Patterns are left out if no class is instrumented: none would match.
-    fn agent_options(&self) -> Result<AgentOptions> {
+    pub(super) fn agent_options(&self) -> Result<AgentOptions> {
         let mut options = AgentOptions {
             all: self.all,
             // Adaptive timing is the default unless allocations are recorded.
@@ -172,7 +169,7 @@ impl RunArgs {
     }
 
     /// Says what the options turn off, and which of them have no effect.
-    fn warn(&self, options: &AgentOptions) {
+    pub(super) fn warn(&self, options: &AgentOptions) {
         if options.alloc_drops_timing() {
             say!("loadhook: --alloc turns call timing off; for both, add --timing adaptive");
         }
@@ -228,98 +225,4 @@ impl IncludeFile {
         }
         Ok(IncludeFile::Read(patterns))
     }
-}
-
-/// Where the profiles of a command go.
-struct Target {
-    /// What the agent is told.
-    file: PathBuf,
-    /// Where all are to be found together, if the user named one file for a
-    /// command that may start several JVMs.
-    whole: Option<PathBuf>,
-}
-
-impl Target {
-    fn new(output: &Path, is_java: bool) -> Result<Target> {
-        let file = std::path::absolute(output)?;
-        utf8(&file)?;
-        let name = file.file_name().and_then(|name| name.to_str());
-        let name = name
-            .with_context(|| format!("--output: {}: not the name of a file", output.display()))?;
-        // In folders it stands for itself.
-        if is_java || name.contains("%p") {
-            return Ok(Target { file, whole: None });
-        }
-        // Not at a leading dot, which is no extension's.
-        let dot = name.char_indices().skip(1).find(|(_, char)| *char == '.');
-        let (stem, extension) = name.split_at(dot.map_or(name.len(), |(at, _)| at));
-        Ok(Target {
-            file: file.with_file_name(format!("{stem}-%p{extension}")),
-            whole: Some(file),
-        })
-    }
-}
-
-/// Runs the command; its exit code is ours.
-pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
-    let mut options = args.agent_options()?;
-    let agent = launch::agent_path()?;
-    let target = Target::new(&args.output, launch::is_java(&args.command))?;
-    check_writable(&target.file).context("--output")?;
-    for path in target.whole.iter().chain(&args.html) {
-        check_writable(path)?;
-    }
-    if let Some(html) = &args.html
-        && is_same(html, target.whole.as_ref().unwrap_or(&target.file))
-    {
-        bail!(
-            "{}: the profile and the page cannot be the same file; give -o or --html another name",
-            html.display()
-        );
-    }
-    args.warn(&options);
-    let scratch = tempfile::tempdir()
-        .context("cannot make a temporary folder (set TMPDIR to a folder with room)")?;
-    let manifest = scratch.path().join("profiles");
-    options.file = utf8(&target.file)?.to_owned();
-    options.manifest = Some(utf8(&manifest)?.to_owned());
-    let launch = Launch {
-        command: &args.command,
-        agent: &agent,
-        options: &options.to_string(),
-    };
-    let status = match launch.run()? {
-        Ended::With(status) => status,
-        Ended::NotStarted(status) | Ended::Elsewhere(status) => return Ok(ExitCode::from(status)),
-    };
-    let noted = noted(&manifest);
-    outcome::show(args, &noted.agents, target.whole.as_deref());
-    outcome::name_others(&noted.trackers);
-    Ok(ExitCode::from(status))
-}
-
-/// Profiles of a command.
-#[derive(Default)]
-struct Noted {
-    /// Those of agents.
-    agents: Vec<PathBuf>,
-    /// Those that rewritten archives have written beside them: of the same
-    /// calls, so that nobody adds them up.
-    trackers: Vec<PathBuf>,
-}
-
-/// The profiles that agents have noted, each once.
-fn noted(manifest: &Path) -> Noted {
-    let written = fs::read(manifest).unwrap_or_default();
-    let mut noted = Noted::default();
-    for (writer, profile) in manifest::entries(&written) {
-        let profiles = match writer {
-            Writer::Agent => &mut noted.agents,
-            Writer::RewrittenArchive => &mut noted.trackers,
-        };
-        if !profiles.iter().any(|known| known == profile) {
-            profiles.push(profile.to_owned());
-        }
-    }
-    noted
 }

@@ -2,43 +2,20 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::java_options;
+use super::java_options;
+use crate::agent_path::{AGENT, utf8};
 use crate::output::say;
 use crate::signals::Held;
 
-/// The agent's file name.
-const AGENT: &str = "libloadhook_agent.so";
-
-/// The agent's library: beside this program, or in `../lib`.
-pub(crate) fn agent_path() -> Result<PathBuf> {
-    let program = env::current_exe().context("cannot find the folder of loadhook itself")?;
-    let folder = program.parent().unwrap_or(Path::new("."));
-    let places = [folder.join(AGENT), folder.join("../lib").join(AGENT)];
-    match places.iter().find(|place| place.is_file()) {
-        Some(found) => Ok(found.canonicalize()?),
-        None => bail!(
-            "{AGENT}, the agent, is neither in {} nor in {}: build it (cargo build -p loadhook-agent) or copy it there",
-            folder.display(),
-            folder.join("../lib").display()
-        ),
-    }
-}
-
-/// `loadhook agent-path`.
-pub(crate) fn print_agent_path() -> Result<()> {
-    writeln!(io::stdout(), "{}", agent_path()?.display())?;
-    Ok(())
-}
-
-/// Whether a command is the Java launcher itself, which gets the agent as an
-/// argument. All others may start JVMs, and get it through the environment.
+/// Returns whether a command is the Java launcher itself, which gets the agent as
+/// an argument. Other commands may start JVMs, and get it through the environment.
 pub(crate) fn is_java(command: &[OsString]) -> bool {
     let program = command.first().map(Path::new);
     program.is_some_and(|program| program.file_name().is_some_and(|name| name == "java"))
@@ -124,14 +101,4 @@ impl Launch<'_> {
             None => Ended::With(code),
         })
     }
-}
-
-/// A path as the agent's options can hold it.
-pub(crate) fn utf8(path: &Path) -> Result<&str> {
-    path.to_str().with_context(|| {
-        format!(
-            "{}: the name is not UTF-8; give the file another one",
-            path.display()
-        )
-    })
 }

@@ -1,5 +1,7 @@
 //! `loadhook inspect`: a class as text.
 
+mod class_source;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -8,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use loadhook_rewrite::{ClassFile, symbol, text};
 
-use crate::archive::read_class;
+use self::class_source::read_class;
 use crate::output::{columns, listed};
 use crate::side_by_side::{Pair, write_pair};
 

@@ -1,0 +1,85 @@
+//! `loadhook run`: runs a program under the agent, and shows its profile at the
+//! end.
+
+mod args;
+mod java_options;
+mod launch;
+mod outcome;
+mod target;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use loadhook_settings::manifest::{self, Writer};
+
+pub(crate) use self::args::RunArgs;
+use self::launch::{Ended, Launch};
+use self::target::Target;
+use crate::agent_path::{agent_path, utf8};
+use crate::output::{check_writable, is_same};
+
+/// Runs the command. Its exit code is that of `loadhook run`.
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    let mut options = args.agent_options()?;
+    let agent = agent_path()?;
+    let target = Target::new(&args.output, launch::is_java(&args.command))?;
+    check_writable(&target.file).context("--output")?;
+    for path in target.whole.iter().chain(&args.html) {
+        check_writable(path)?;
+    }
+    if let Some(html) = &args.html
+        && is_same(html, target.whole.as_ref().unwrap_or(&target.file))
+    {
+        bail!(
+            "{}: the profile and the page cannot be the same file; give -o or --html another name",
+            html.display()
+        );
+    }
+    args.warn(&options);
+    let scratch = tempfile::tempdir()
+        .context("cannot make a temporary folder (set TMPDIR to a folder with room)")?;
+    let manifest = scratch.path().join("profiles");
+    options.file = utf8(&target.file)?.to_owned();
+    options.manifest = Some(utf8(&manifest)?.to_owned());
+    let launch = Launch {
+        command: &args.command,
+        agent: &agent,
+        options: &options.to_string(),
+    };
+    let status = match launch.run()? {
+        Ended::With(status) => status,
+        Ended::NotStarted(status) | Ended::Elsewhere(status) => return Ok(ExitCode::from(status)),
+    };
+    let noted = noted(&manifest);
+    outcome::show(args, &noted.agents, target.whole.as_deref());
+    outcome::name_others(&noted.trackers);
+    Ok(ExitCode::from(status))
+}
+
+/// Profiles that the JVMs of a command wrote.
+#[derive(Default)]
+struct Noted {
+    /// Profiles by agents.
+    agents: Vec<PathBuf>,
+    /// Profiles by rewritten archives in the same JVMs. They count the same calls
+    /// as the agents, and are not added to theirs.
+    trackers: Vec<PathBuf>,
+}
+
+/// Reads the manifest; each profile is listed once.
+fn noted(manifest: &Path) -> Noted {
+    let written = fs::read(manifest).unwrap_or_default();
+    let mut noted = Noted::default();
+    for (writer, profile) in manifest::entries(&written) {
+        let profiles = match writer {
+            Writer::Agent => &mut noted.agents,
+            Writer::RewrittenArchive => &mut noted.trackers,
+        };
+        if !profiles.iter().any(|known| known == profile) {
+            profiles.push(profile.to_owned());
+        }
+    }
+    noted
+}
