@@ -17,12 +17,14 @@ pub struct Attribute<'a> {
 
 impl<'a> Attribute<'a> {
     /// A reader of [`Attribute::info`]. Errors name `structure`.
+    #[inline]
     pub fn reader(&self, structure: Structure) -> Reader<'a> {
         Reader::new(self.info, self.offset + 6, structure)
     }
 }
 
 /// Reads the attribute whose first byte lies at `offset` of the class file.
+#[inline]
 pub(crate) fn attribute_at(
     class: &[u8],
     offset: usize,
@@ -53,6 +55,7 @@ pub struct Attributes<'a> {
 
 impl<'a> Attributes<'a> {
     /// The attributes whose `attributes_count` lies at `offset` of the class file.
+    #[inline]
     pub(crate) fn at(class: &'a [u8], offset: usize, structure: Structure) -> Self {
         let rest = class.get(offset..).unwrap_or_default();
         let mut reader = Reader::new(rest, offset, structure);
@@ -61,6 +64,7 @@ impl<'a> Attributes<'a> {
     }
 
     /// The attributes whose `attributes_count` the reader stands at.
+    #[inline]
     pub(crate) fn new(mut reader: Reader<'a>) -> Result<Self> {
         let left = reader.u2()?;
         Ok(Attributes { reader, left })
@@ -72,6 +76,7 @@ impl<'a> Attributes<'a> {
     }
 
     /// Checks that no bytes follow the last attribute.
+    #[inline]
     pub(crate) fn finish(&self) -> Result<()> {
         self.reader.finish()
     }

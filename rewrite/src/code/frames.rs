@@ -157,6 +157,7 @@ pub(super) struct FrameOffsets {
 }
 
 impl FrameOffsets {
+    #[inline]
     pub(super) fn new(format: FrameFormat) -> Self {
         FrameOffsets {
             format,

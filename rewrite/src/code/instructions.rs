@@ -171,6 +171,7 @@ impl<'a> Instruction<'a> {
 
     /// The offset behind its last byte: of the next instruction, or
     /// `code_length`.
+    #[inline]
     pub fn end(&self) -> Bci {
         Bci::from_index(self.bci.index() + self.bytes.len())
     }

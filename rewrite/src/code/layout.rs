@@ -184,6 +184,7 @@ impl Placing<'_> {
 
 /// The index into the code of the next of `calls`; past all code if there is
 /// none.
+#[inline]
 fn index_of_next(calls: &std::slice::Iter<'_, (Bci, Snippet)>) -> usize {
     calls
         .as_slice()
@@ -191,6 +192,7 @@ fn index_of_next(calls: &std::slice::Iter<'_, (Bci, Snippet)>) -> usize {
         .map_or(usize::MAX, |(bci, _)| bci.index())
 }
 
+#[inline]
 fn fault_at(index: usize) -> impl Fn(ErrorKind) -> Fault {
     move |kind| Fault {
         kind,

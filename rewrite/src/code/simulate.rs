@@ -248,10 +248,10 @@ impl<'a> TypeState<'a> {
             Effect::New => self.new_object(instruction.bci, method)?,
             Effect::NewArray => {
                 self.pop(1)?;
-                let Some(name) = primitive_array(instruction.u1(1)) else {
-                    return bad("newarray of no type");
-                };
-                self.push(V::object(None, name), method)?;
+                match primitive_array(instruction.u1(1)) {
+                    Some(name) => self.push(V::object(None, name), method)?,
+                    None => return bad("newarray of no type"),
+                }
             }
             Effect::ANewArray => {
                 self.pop(1)?;

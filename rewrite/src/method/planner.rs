@@ -88,6 +88,7 @@ impl MethodPlanner {
     }
 
     /// The first attribute of this kind.
+    #[inline]
     pub(super) fn table(&self, kind: TableKind) -> Option<LocatedTable> {
         self.tables.iter().copied().find(|table| table.kind == kind)
     }

@@ -102,70 +102,30 @@ impl fmt::Display for Resolved<'_, '_> {
             Ok(constant) => constant,
             Err(error) => return write!(f, "<{}>", error.kind()),
         };
-        match constant {
-            Constant::Utf8(bytes) => short(bytes).fmt(f),
-            Constant::Integer(value) => write!(f, "{value}"),
-            Constant::Long(value) => write!(f, "{value}"),
-            Constant::Float(bits) => match f32::from_bits(bits) {
-                value if value.is_nan() => write!(f, "NaN 0x{bits:08x}"),
-                value => write!(f, "{value:?}"),
-            },
-            Constant::Double(bits) => match f64::from_bits(bits) {
-                value if value.is_nan() => write!(f, "NaN 0x{bits:016x}"),
-                value => write!(f, "{value:?}"),
-            },
-            Constant::Class { name } | Constant::Module { name } | Constant::Package { name } => {
-                self.utf8(name, f)
-            }
-            Constant::String { utf8 } => match self.pool.utf8(utf8) {
+        match indexes(&constant) {
+            Indexes::None => own_value(&constant, f),
+            Indexes::Text(text) => self.utf8(text, f),
+            Indexes::String(text) => match self.pool.utf8(text) {
                 Ok(bytes) => quoted(bytes).fmt(f),
                 Err(error) => write!(f, "<{}>", error.kind()),
             },
-            Constant::Fieldref {
-                class,
-                name_and_type,
-            }
-            | Constant::Methodref {
-                class,
-                name_and_type,
-            }
-            | Constant::InterfaceMethodref {
-                class,
-                name_and_type,
-            } => self.member(class, name_and_type, f),
-            Constant::NameAndType { .. } => self.name_and_type(self.index, f),
-            Constant::MethodHandle { kind, reference } => {
+            Indexes::Member(class, name_and_type) => self.member(class, name_and_type, f),
+            Indexes::NameAndType(..) => self.name_and_type(self.index, f),
+            Indexes::MethodHandle(kind, reference) => {
                 write!(f, "{} ", ReferenceKind(kind))?;
                 match self.pool.get(reference) {
-                    Ok(
-                        Constant::Fieldref {
-                            class,
-                            name_and_type,
-                        }
-                        | Constant::Methodref {
-                            class,
-                            name_and_type,
-                        }
-                        | Constant::InterfaceMethodref {
-                            class,
-                            name_and_type,
-                        },
-                    ) => self.member(class, name_and_type, f),
                     // Other constants are not followed: a method handle could
                     // lead to itself.
-                    Ok(other) => write!(f, "<{} #{reference}>", tag_name(&other)),
+                    Ok(other) => match indexes(&other) {
+                        Indexes::Member(class, name_and_type) => {
+                            self.member(class, name_and_type, f)
+                        }
+                        _ => write!(f, "<{} #{reference}>", tag_name(&other)),
+                    },
                     Err(error) => write!(f, "<{}>", error.kind()),
                 }
             }
-            Constant::MethodType { descriptor } => self.utf8(descriptor, f),
-            Constant::Dynamic {
-                bootstrap_method,
-                name_and_type,
-            }
-            | Constant::InvokeDynamic {
-                bootstrap_method,
-                name_and_type,
-            } => {
+            Indexes::Dynamic(bootstrap_method, name_and_type) => {
                 write!(f, "bootstrap {bootstrap_method} ")?;
                 self.name_and_type(name_and_type, f)
             }
@@ -173,19 +133,54 @@ impl fmt::Display for Resolved<'_, '_> {
     }
 }
 
-/// The content of a constant, with its indexes as numbers. `None` for a constant
-/// that has no index.
-pub(super) fn content(constant: &Constant<'_>) -> Option<String> {
-    Some(match *constant {
+/// Prints the value of a constant that has no index.
+fn own_value(constant: &Constant<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match *constant {
+        Constant::Utf8(bytes) => short(bytes).fmt(f),
+        Constant::Integer(value) => write!(f, "{value}"),
+        Constant::Long(value) => write!(f, "{value}"),
+        Constant::Float(bits) => match f32::from_bits(bits) {
+            value if value.is_nan() => write!(f, "NaN 0x{bits:08x}"),
+            value => write!(f, "{value:?}"),
+        },
+        Constant::Double(bits) => match f64::from_bits(bits) {
+            value if value.is_nan() => write!(f, "NaN 0x{bits:016x}"),
+            value => write!(f, "{value:?}"),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The indexes that a constant holds, into the pool except where stated.
+enum Indexes {
+    /// The constant holds its value itself.
+    None,
+    /// A `CONSTANT_Utf8`.
+    Text(CpIndex),
+    /// The `CONSTANT_Utf8` of a string constant.
+    String(CpIndex),
+    /// Class, and name and type, of a field or method.
+    Member(CpIndex, CpIndex),
+    /// Name and descriptor.
+    NameAndType(CpIndex, CpIndex),
+    /// Reference kind, which is no index, and the field or method.
+    MethodHandle(u8, CpIndex),
+    /// Index into `BootstrapMethods`, and name and type.
+    Dynamic(u16, CpIndex),
+}
+
+fn indexes(constant: &Constant<'_>) -> Indexes {
+    match *constant {
         Constant::Utf8(_)
         | Constant::Integer(_)
         | Constant::Float(_)
         | Constant::Long(_)
-        | Constant::Double(_) => return None,
+        | Constant::Double(_) => Indexes::None,
         Constant::Class { name } | Constant::Module { name } | Constant::Package { name } => {
-            format!("#{name}")
+            Indexes::Text(name)
         }
-        Constant::String { utf8 } => format!("#{utf8}"),
+        Constant::MethodType { descriptor } => Indexes::Text(descriptor),
+        Constant::String { utf8 } => Indexes::String(utf8),
         Constant::Fieldref {
             class,
             name_and_type,
@@ -197,10 +192,9 @@ pub(super) fn content(constant: &Constant<'_>) -> Option<String> {
         | Constant::InterfaceMethodref {
             class,
             name_and_type,
-        } => format!("#{class}.#{name_and_type}"),
-        Constant::NameAndType { name, descriptor } => format!("#{name}:#{descriptor}"),
-        Constant::MethodHandle { kind, reference } => format!("{kind}:#{reference}"),
-        Constant::MethodType { descriptor } => format!("#{descriptor}"),
+        } => Indexes::Member(class, name_and_type),
+        Constant::NameAndType { name, descriptor } => Indexes::NameAndType(name, descriptor),
+        Constant::MethodHandle { kind, reference } => Indexes::MethodHandle(kind, reference),
         Constant::Dynamic {
             bootstrap_method,
             name_and_type,
@@ -208,6 +202,21 @@ pub(super) fn content(constant: &Constant<'_>) -> Option<String> {
         | Constant::InvokeDynamic {
             bootstrap_method,
             name_and_type,
-        } => format!("{bootstrap_method}:#{name_and_type}"),
+        } => Indexes::Dynamic(bootstrap_method, name_and_type),
+    }
+}
+
+/// The content of a constant, with its indexes as numbers. `None` for a constant
+/// that has no index.
+pub(super) fn content(constant: &Constant<'_>) -> Option<String> {
+    Some(match indexes(constant) {
+        Indexes::None => return None,
+        Indexes::Text(text) | Indexes::String(text) => format!("#{text}"),
+        Indexes::Member(class, name_and_type) => format!("#{class}.#{name_and_type}"),
+        Indexes::NameAndType(name, descriptor) => format!("#{name}:#{descriptor}"),
+        Indexes::MethodHandle(kind, reference) => format!("{kind}:#{reference}"),
+        Indexes::Dynamic(bootstrap_method, name_and_type) => {
+            format!("{bootstrap_method}:#{name_and_type}")
+        }
     })
 }

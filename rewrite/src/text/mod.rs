@@ -43,11 +43,11 @@ pub use printer::Line;
 /// # Errors
 /// When writing to `out` fails. An unreadable part of the class is no error.
 pub fn print(class: &ClassFile<'_>, method: Option<&str>, out: &mut impl Write) -> fmt::Result {
-    let mut give = |line: &Line| {
+    let mut output = |line: &Line| {
         out.write_str(&line.text)?;
         out.write_char('\n')
     };
-    Printer::new(class, Indexes::Shown, &mut give).class(method)
+    Printer::new(class, Indexes::Shown, &mut output).class(method)
 }
 
 /// The text of `class` for comparison with that of another class. It has no
@@ -55,12 +55,12 @@ pub fn print(class: &ClassFile<'_>, method: Option<&str>, out: &mut impl Write) 
 /// are marked, since one added instruction changes all offsets behind it.
 pub fn comparable(class: &ClassFile<'_>, method: Option<&str>) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut give = |line: &Line| {
+    let mut output = |line: &Line| {
         lines.push(line.clone());
         Ok(())
     };
-    // `give` takes every line.
-    let _ = Printer::new(class, Indexes::Hidden, &mut give).class(method);
+    // `output` never fails.
+    let _ = Printer::new(class, Indexes::Hidden, &mut output).class(method);
     lines
 }
 

@@ -64,7 +64,7 @@ pub(super) struct Printer<'x, 'a> {
     indent: usize,
     line: Line,
     codes: usize,
-    give: &'x mut dyn FnMut(&Line) -> fmt::Result,
+    output: &'x mut dyn FnMut(&Line) -> fmt::Result,
 }
 
 impl fmt::Write for Printer<'_, '_> {
@@ -82,7 +82,7 @@ impl<'x, 'a> Printer<'x, 'a> {
     pub(super) fn new(
         class: &'x ClassFile<'a>,
         indexes: Indexes,
-        give: &'x mut dyn FnMut(&Line) -> fmt::Result,
+        output: &'x mut dyn FnMut(&Line) -> fmt::Result,
     ) -> Self {
         Printer {
             class,
@@ -90,7 +90,7 @@ impl<'x, 'a> Printer<'x, 'a> {
             indent: 0,
             line: Line::default(),
             codes: 0,
-            give,
+            output,
         }
     }
 
@@ -102,11 +102,11 @@ impl<'x, 'a> Printer<'x, 'a> {
     pub(super) fn end(&mut self) -> fmt::Result {
         let end = self.line.text.trim_end_matches(' ').len();
         self.line.text.truncate(end);
-        let given = (self.give)(&self.line);
+        let written = (self.output)(&self.line);
         self.line.text.clear();
         self.line.offsets.clear();
         self.line.instruction = None;
-        given
+        written
     }
 
     /// Runs `write`, whose lines belong to one `Code` attribute.
