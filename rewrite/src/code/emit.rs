@@ -36,7 +36,7 @@ pub(crate) fn write_code(
             out.extend_from_slice(code.get(copied..bci).unwrap_or_default());
             copied = bci;
         }
-        debug_assert_eq!(out.len() - begin, event.position.from_start() as usize);
+        debug_assert_eq!(out.len() - begin, event.position.offset() as usize);
         copied += match event.kind {
             EventKind::InsertBefore | EventKind::InsertExit | EventKind::InsertAfter => {
                 out.extend_from_slice(snippet_bytes(snippets, event.snippet));
@@ -53,10 +53,7 @@ pub(crate) fn write_code(
         })?;
     }
     out.extend_from_slice(code.get(copied..).unwrap_or_default());
-    debug_assert_eq!(
-        out.len() - begin,
-        relocation.code_end().from_start() as usize
-    );
+    debug_assert_eq!(out.len() - begin, relocation.code_end().offset() as usize);
     Ok(())
 }
 

@@ -191,7 +191,7 @@ impl Splice<'_> {
     /// has outgrown that.
     #[inline]
     fn begin(&mut self, frame_type: u8, at: NewBci) -> Result<(), ErrorKind> {
-        let position = i64::from(at.from_start());
+        let position = i64::from(at.offset());
         let delta = match self.format {
             FrameFormat::StackMapTable => position - self.previous - 1,
             FrameFormat::StackMap => position,

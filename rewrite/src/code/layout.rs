@@ -113,7 +113,7 @@ pub(crate) fn lay_out(
         return Err(fault_at(code.len())(kind).into());
     }
     relocation.place_end(position);
-    if position.from_start() > REACH {
+    if position.offset() > REACH {
         widen(code, relocation)?;
     }
     Ok(())
@@ -153,7 +153,7 @@ impl Placing<'_> {
             Kind::Branch4 => note(events, bci, EventKind::Branch4, 0, *position),
             Kind::Switch => {
                 let old_len = length_at(code, bci).map_err(fault_at(bci))?;
-                let padding = switch_padding(position.from_start());
+                let padding = switch_padding(position.offset());
                 note(events, bci, EventKind::Switch, padding as u16, *position);
                 let new_len = old_len as u32 - switch_padding(bci as u32) + padding;
                 return Ok((old_len, new_len));
@@ -302,7 +302,7 @@ const EXACT_ROUNDS: u32 = 16;
 
 /// Stops the layout of code that has outgrown the limit at `position`.
 fn too_large(position: NewBci) -> Result<(), Refusal> {
-    match position.from_start() {
+    match position.offset() {
         ..=MAX_CODE_LENGTH => Ok(()),
         len => Err(Reason::CodeTooLarge { len }.into()),
     }
@@ -327,7 +327,7 @@ fn move_apart(code: &[u8], relocation: &mut Relocation) {
                 delta += widened_by(code.get(bci).copied().unwrap_or(0));
             }
             EventKind::Switch => {
-                let padding = switch_padding(event.position.from_start()) as u16;
+                let padding = switch_padding(event.position.offset()) as u16;
                 delta += i32::from(padding) - i32::from(event.snippet.len);
                 event.snippet.len = padding;
             }

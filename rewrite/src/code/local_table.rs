@@ -55,7 +55,7 @@ pub(crate) fn relocate_range(
     let end_pc = start_pc.jump(i32::from(length))?;
     let start = relocation.debug_distinct(start_pc)?;
     let end = relocation.debug_distinct(end_pc)?;
-    let new_length = end.from_start().saturating_sub(start.from_start());
+    let new_length = end.offset().saturating_sub(start.offset());
     Ok([start.to_be_bytes(), (new_length as u16).to_be_bytes()])
 }
 

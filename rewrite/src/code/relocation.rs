@@ -32,7 +32,7 @@ impl NewBci {
     /// The distance in bytes from the first byte of the rewritten code. Of the
     /// end of the code it is the length.
     #[inline]
-    pub(crate) fn from_start(self) -> u32 {
+    pub(crate) fn offset(self) -> u32 {
         self.0
     }
 

@@ -181,7 +181,7 @@ impl MethodPlanner {
     /// of which ends with the probe `thrown` and `athrow`.
     fn code_length(&self, thrown: Snippet) -> u32 {
         let block_len = u32::from(thrown.len) + 1;
-        self.relocation.code_end().from_start() + block_len * self.blocks.len() as u32
+        self.relocation.code_end().offset() + block_len * self.blocks.len() as u32
     }
 
     /// `max_stack` of the rewritten code. An added handler begins with the
