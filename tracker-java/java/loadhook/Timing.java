@@ -69,7 +69,7 @@ final class Timing {
         return period;
     }
 
-    /** The duration to book for a timed call, once for each call that it stands for; cut at the limit where ticks measure the rest. */
+    /** The duration to book for each call that a timed one stands for; cut at the limit where ticks measure the rest. */
     static long sample(long nanos, long weight, int began) {
         return weight == 1 || began == 0 || nanos < Ticker.LIMIT || Clock.kind != Clock.WALL ? nanos : Ticker.LIMIT;
     }

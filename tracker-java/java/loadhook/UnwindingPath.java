@@ -123,7 +123,10 @@ class UnwindingPath extends PathState {
         }
     }
 
-    /** Ends all frames above the uppermost unmarked frame of a method, and, if {@code itself}, that frame; none if there is no such frame. */
+    /**
+     * Ends all frames above the uppermost unmarked frame of a method, and, if {@code itself}, that frame too. Does nothing if
+     * the method has no such frame.
+     */
     final void heal(int method, boolean itself) {
         if (beyond != 0) {
             if (itself && --beyond != 0) {

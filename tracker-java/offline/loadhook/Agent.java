@@ -2,7 +2,7 @@ package loadhook;
 
 import java.io.File;
 
-/** The agent that this JVM may have. It writes a profile of its own, which is not to be replaced. */
+/** The agent that this JVM may have. It writes a profile of its own, which must not be replaced. */
 final class Agent {
     /** Its tracker, which the agent defines in the boot loader. */
     private static final String TRACKER = "java.lang.$Loadhook";
@@ -10,12 +10,12 @@ final class Agent {
     private Agent() {
     }
 
-    /** Whether the agent's profile goes to that file. */
+    /** Returns whether the agent's profile goes to that file. */
     static boolean claims(File file) {
         return Boolean.TRUE.equals(call("agentClaims", file));
     }
 
-    /** Tells the agent of a profile that it did not write, so that it is named with its own. */
+    /** Tells the agent of a profile that this tracker wrote, so that the agent names it together with its own. */
     static void written(File file) {
         call("agentNotes", file);
     }
@@ -25,7 +25,7 @@ final class Agent {
             Class<?> tracker = Class.forName(TRACKER, false, null);
             return tracker.getMethod(method, String.class).invoke(null, file.getPath());
         } catch (Exception error) {
-            // No agent, or one of another version.
+            // There is no agent, or it is of another version.
             return null;
         } catch (LinkageError error) {
             return null;

@@ -7,26 +7,26 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The archives that share this tracker. Copies of one in loaders of one class and name share their ids, and of a copy that is
- * gone nothing stays. Where programs give each loader a name of its own, {@code plugin-1}, {@code plugin-2} and on, and many
- * that differ by numbers only are gone, further ones are as one, {@code plugin-#}.
+ * The archives that share this tracker. Copies of an archive in loaders of one class and one name share their ids; a copy that
+ * is gone leaves nothing behind. Some programs give each loader a name of its own, {@code plugin-1}, {@code plugin-2} and so
+ * on. When many loaders whose names differ by numbers only are gone, further ones count as one, {@code plugin-#}.
  */
 final class Archives {
-    /** So many of one pattern are gone before further ones are one. */
+    /** Loaders of one pattern that must be gone before further ones count as one. */
     private static final int MOST_GONE = 256;
-    /** So many in all, and further loaders are as one, whatever they are called. */
+    /** Archives and loaders after which all further loaders count as one, whatever their names. */
     private static final int MOST = 1 << 15;
     private static final String OTHERS = "(other loaders)";
 
-    /** The least base: {@link Part} has a meaning for the numbers below, negated. */
+    /** The least base. {@link Part} gives the smaller numbers, negated, another meaning. */
     private static final int FIRST = 2;
 
     private static final ReferenceQueue<Class<?>> UNLOADED = new ReferenceQueue<Class<?>>();
-    /** By part, those that are there. */
+    /** The archives that are still there, by part. */
     private static final Map<WeakKey<Class<?>>, Symbols> PARTS = new HashMap<WeakKey<Class<?>>, Symbols>();
-    /** By archive and kind of loader, in the order of their bases: the calls of one that is gone are still there. */
+    /** All archives by id and kind of loader, in the order of their bases. Those that are gone stay, because their calls do. */
     private static final Map<String, Symbols> ALL = new LinkedHashMap<String, Symbols>();
-    /** By pattern, how many are gone. */
+    /** By pattern, the number of loaders that are gone. */
     private static final Map<String, Integer> GONE = new HashMap<String, Integer>();
     private static int next = FIRST;
     private static long folded;
@@ -35,9 +35,10 @@ final class Archives {
     }
 
     /**
-     * Where an archive's ids begin, which two threads may ask at once; -1 if there are none left.
+     * Registers an archive; returns its base, the number at which its ids begin, or -1 if there are no ids left. Two threads may
+     * ask for the same archive at once.
      *
-     * @param archive its id and the number of its ids
+     * @param archive the archive's id and the number of its method ids
      */
     static int add(Class<?> part, String archive) {
         WeakKey<Class<?>> key = new WeakKey<Class<?>>(part, UNLOADED);
@@ -45,7 +46,7 @@ final class Archives {
         String name = LoaderName.givenName(part);
         Symbols symbols;
         boolean first;
-        // Nothing foreign is called in here: it could wait for another thread, which waits here.
+        // No foreign code is called in here: it could wait for another thread, which waits here.
         synchronized (ALL) {
             forget();
             symbols = PARTS.get(key);

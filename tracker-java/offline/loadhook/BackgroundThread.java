@@ -4,7 +4,7 @@ import java.lang.reflect.Constructor;
 import java.security.AccessController;
 import java.security.PrivilegedAction;
 
-/** Makes threads of our own, which shall not be in the program's way and keep nothing of it. */
+/** Makes threads of the tracker, which must not be in the program's way and must keep nothing of it. */
 final class BackgroundThread implements PrivilegedAction<Thread> {
     private final Runnable work;
     private final String name;
@@ -14,7 +14,7 @@ final class BackgroundThread implements PrivilegedAction<Thread> {
         this.name = name;
     }
 
-    /** A thread remembers, by their loaders, whose methods are being called when it is made: below this only ours. */
+    /** Makes a thread. A privileged action, so that the thread does not inherit the access context, and so loaders, of callers. */
     static Thread thread(Runnable work, String name) {
         return AccessController.doPrivileged(new BackgroundThread(work, name));
     }
@@ -23,12 +23,12 @@ final class BackgroundThread implements PrivilegedAction<Thread> {
     public Thread run() {
         Thread thread = made();
         thread.setDaemon(true);
-        // Else the loader of whoever runs first would live as long as the thread.
+        // Otherwise the loader of the class that happens to run first would live as long as the thread.
         thread.setContextClassLoader(null);
         return thread;
     }
 
-    /** Without what the current thread bequeaths, from Java 9 on. */
+    /** Makes the thread; from Java 9 on without inheriting thread locals. */
     private Thread made() {
         try {
             Constructor<Thread> constructor = Thread.class.getConstructor(
@@ -40,8 +40,8 @@ final class BackgroundThread implements PrivilegedAction<Thread> {
     }
 
     /**
-     * The JVM's own group, lest the program find our threads in a group that it counts or destroys; null, which is the
-     * current one, where that is forbidden.
+     * The JVM's own thread group, so that the program does not find the thread in a group that it counts or destroys. Null, which
+     * means the current group, if that is forbidden.
      */
     static ThreadGroup group() {
         try {

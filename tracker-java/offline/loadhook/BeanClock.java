@@ -3,7 +3,7 @@ package loadhook;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadMXBean;
 
-/** Processor time as {@code java.management} tells it. Only this class knows that module, which an image may lack. */
+/** Processor time from {@code java.management}. No other class uses that module, which a runtime image may lack. */
 final class BeanClock extends CpuClock {
     private final ThreadMXBean bean = ManagementFactory.getThreadMXBean();
 
@@ -21,7 +21,7 @@ final class BeanClock extends CpuClock {
         try {
             return Math.max(0, bean.getCurrentThreadCpuTime());
         } catch (RuntimeException error) {
-            // On a virtual thread, of which no call is timed.
+            // The thread is virtual; calls of virtual threads are not timed.
             return 0;
         }
     }

@@ -2,15 +2,15 @@ package loadhook;
 
 import java.io.IOException;
 
-/** A message that ends with columns of numbers. They are asked for twice, so that no column need be in memory as bytes. */
+/** A message that ends with columns of numbers. Each number is read twice, so that no column need be in memory as bytes. */
 abstract class ColumnMessage {
-    /** How many rows there are. */
+    /** Number of rows. */
     abstract int rows();
 
-    /** What a field's column has in a row. */
+    /** The number in a row of a field's column. */
     abstract long value(int field, int row);
 
-    /** Writes the columns of the fields {@code first} to {@code last} behind what is in {@code before}. */
+    /** Writes a message: the content of {@code before}, then the columns of the fields {@code first} to {@code last}. */
     final void write(ProtobufWriter out, int field, ProtobufWriter before, int first, int last) throws IOException {
         long[] sizes = new long[last + 1];
         long whole = before.length();

@@ -5,7 +5,7 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 
-/** Tells the user, on the standard error that the JVM got: what the program put in its place is its own. */
+/** Writes messages to the standard error of the process, not to the stream that the program may have put in its place. */
 final class Diagnostics {
     private Diagnostics() {
     }
@@ -13,12 +13,12 @@ final class Diagnostics {
     static void line(String text) {
         String line = "loadhook: " + text.replace('\n', ' ').replace('\r', ' ') + "\n";
         try {
-            // Not closed: it is the process's. One write, so that the line stays one.
+            // Not closed: the descriptor belongs to the process. A single write keeps the line in one piece.
             new FileOutputStream(FileDescriptor.err).write(line.getBytes(StandardCharsets.UTF_8));
         } catch (SecurityException error) {
             System.err.print(line);
         } catch (IOException error) {
-            // There is nobody to tell.
+            // There is no way to report it.
         }
     }
 
@@ -26,7 +26,7 @@ final class Diagnostics {
         try {
             line(what + ": " + reason(error));
         } catch (Throwable another) {
-            // No heap, or no stack; the program goes on.
+            // There is no heap or no stack. The program goes on.
         }
     }
 

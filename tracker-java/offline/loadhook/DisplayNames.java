@@ -3,7 +3,7 @@ package loadhook;
 import java.util.HashMap;
 import java.util.Map;
 
-/** What methods are called on screen: {@code a.B.run}, overloads {@code a.B.run(int)}, of two loaders {@code a.B.run @app}. */
+/** The names of methods on screen: {@code a.B.run}, for overloads {@code a.B.run(int)}, for two loaders {@code a.B.run @app}. */
 final class DisplayNames {
     private static final String LETTERS = "BCDFIJSZ";
     private static final String[] PRIMITIVES = {"byte", "char", "double", "float", "int", "long", "short", "boolean"};
@@ -49,7 +49,7 @@ final class DisplayNames {
         return now;
     }
 
-    /** The parameters of a descriptor in Java's short form; the descriptor itself if it is none. */
+    /** The parameters of a descriptor in Java's short form; the text itself if it is no descriptor. */
     private static String parameters(String descriptor) {
         StringBuilder text = new StringBuilder("(");
         int length = descriptor.length();

@@ -1,8 +1,8 @@
 package loadhook;
 
-/** Writes the profile when the JVM ends. What goes wrong is told and changes nothing for the program. */
+/** Writes the profile when the JVM ends. Errors are reported and change nothing for the program. */
 final class ExitHook implements Runnable {
-    /** What it needs, loaded when it is made: at the end the loader may be closed. */
+    /** The classes that writing needs. They are loaded with this class, because at the JVM's end the loader may be closed. */
     static final Class<?>[] LOADED = {
         Agent.class, ColumnMessage.class, Diagnostics.class, DisplayNames.class, Figures.class, Header.class, HeapCheck.class, Json.class,
         LoaderName.class, Method.class, Methods.class, Pprof.class, Pprof.Gzip.class, ProtobufWriter.class, SelfTimeEstimator.class,
@@ -15,7 +15,7 @@ final class ExitHook implements Runnable {
         target = new ProfileFile(settings.file, settings.append, tracker);
     }
 
-    /** One at a time: the program may ask for a profile, too. */
+    /** Writes one profile at a time: the program may ask for one while the JVM ends. */
     @Override
     public synchronized void run() {
         try {

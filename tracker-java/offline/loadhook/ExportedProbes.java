@@ -3,12 +3,12 @@ package loadhook;
 import java.util.function.IntBinaryOperator;
 import java.util.function.IntConsumer;
 
-/** This tracker's probes for archives that are not linked with it, by types that the JDK has: packages and modules do not matter. */
+/** This tracker's probes for archives that are not linked with it, as types of the JDK, whatever their packages and modules. */
 final class ExportedProbes {
     private ExportedProbes() {
     }
 
-    /** The base, and if that is positive what {@link ForeignProbes} takes. */
+    /** The base, and behind it the probes in the order of {@link ForeignProbes}. */
     static Object[] probes(int base) {
         return new Object[] {base, new Enter(), new Exit(), new Caught(), new Constructed(), new Construct(), new Ended()};
     }
@@ -42,7 +42,7 @@ final class ExportedProbes {
     }
 
     static final class Construct implements IntBinaryOperator {
-        /** {@code keys}: its own in the upper half, the other in the lower, each of 16 bits with its sign. */
+        /** {@code keys} holds the constructor's own key in the upper half and the other in the lower, each of 16 bits, signed. */
         @Override
         public int applyAsInt(int method, int keys) {
             Tracker.construct(method, keys >> 16, (short) keys);

@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * A thread's times as users read them: without the probes' cost, never negative, adding up. The same as {@code figures.rs} of
- * the crate {@code loadhook-profile}, where it is explained, and to the last bit: the order of the sums matters.
+ * A thread's times as users read them: without the cost of probes, never negative, and adding up. The module {@code figures} of
+ * the crate {@code loadhook-profile} explains them and computes the same to the last bit, so the order of additions matters.
  */
 final class Figures {
     final double[] self;
@@ -10,9 +10,9 @@ final class Figures {
 
     final ThreadNodes nodes;
     final int count;
-    /** The outermost recursive node at or above each, or -1. */
+    /** For each node the outermost recursive node at or above it, or -1. */
     final int[] recursion;
-    /** Whether all calls' times are known. */
+    /** For each node, true if the times of all its calls are known. */
     final boolean[] linked;
 
     Figures(ThreadNodes nodes, Header header) {
@@ -34,7 +34,7 @@ final class Figures {
         }
     }
 
-    /** Which part of a node's time, hence about of its calls, was not recursive. */
+    /** The part of a node's time, and so roughly of its calls, that was not recursive. */
     double share(int at) {
         long all = nodes.all(at);
         return all == 0 ? 1 : Math.min((double) nodes.outermost(at) / all, 1);
@@ -64,15 +64,15 @@ final class Figures {
     }
 
     /**
-     * What callers were charged for calls taken out: of the clock's times, in which timed calls stand for others, or {@code real},
-     * of ticks.
+     * Each node's self time without the cost of probes: from the times of calls, in which timed calls stand for others, or, if
+     * {@code real}, from ticks.
      */
     double[] corrected(Header header, double[] back, boolean real) {
         double inside = header.insidePicos / 1000.0;
         double outside = header.outsidePicos / 1000.0;
         double read = header.clockPicos / 1000.0;
         double[] own = new double[count];
-        // By outermost recursive node: what recursive calls added, and the sum of back.
+        // By outermost recursive node: the time that recursive calls added, and the sum of back.
         double[] pool = new double[count];
         double[] weight = new double[count];
         for (int at = 0; at < count; at++) {
@@ -104,9 +104,9 @@ final class Figures {
         return own;
     }
 
-    /** Makes of {@code own} self times that are not negative and add up, and totals. */
+    /** Turns {@code own} into self times that are not negative and add up, and into totals. */
     private void spread(double[] own) {
-        // The sum of own over the subtree; of what node and callees want; and uncorrected.
+        // Sums over the subtree: of own, of the wishes of node and callees, and of uncorrected times.
         double[] below = new double[count];
         double[] wanted = new double[count];
         double[] raw = new double[count];
@@ -126,7 +126,7 @@ final class Figures {
                 raw[parent] += raw[at];
             }
         }
-        // From here on the time that goes to a subtree.
+        // From here on the array holds the time that a subtree is given.
         double[] given = below;
         for (int at = 0; at < count; at++) {
             int parent = nodes.parents[at];

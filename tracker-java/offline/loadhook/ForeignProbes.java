@@ -4,8 +4,8 @@ import java.util.function.IntBinaryOperator;
 import java.util.function.IntConsumer;
 
 /**
- * The probes of a tracker in another package, for an archive that has a tracker in a package of its own and does not use it:
- * {@link Trackers} tells when. Initialised when they are found, so that the JIT takes them for what they are.
+ * The probes of a tracker in another package, for an archive that has a tracker of its own and does not use it, see
+ * {@link SharedTracker}. The class is initialised when the probes are found, so that the JIT treats them as constants.
  */
 public final class ForeignProbes {
     public static final IntConsumer ENTER = (IntConsumer) SharedTracker.probes[1];

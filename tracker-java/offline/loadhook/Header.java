@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** How and when a profile was measured. */
+/** The header of a profile: the way and the time of the measurement. */
 final class Header {
     private static final String[] TIMINGS = {"adaptive", "exact", "count"};
     private static final String[] CLOCKS = {"wall", "cpu"};
@@ -28,7 +28,7 @@ final class Header {
     private final String jvm = property("java.vm.name") + " " + property("java.vm.version");
     private final Map<String, Long> leftAlone = new TreeMap<String, Long>();
 
-    /** Of a HEADER record. */
+    /** Reads a HEADER record, whose first word is the first of the array. */
     Header(long[] words) {
         timing = (int) words[2];
         clock = CLOCKS[(int) words[3]];
@@ -49,7 +49,7 @@ final class Header {
         }
     }
 
-    /** Whether times are of the processor. */
+    /** Returns whether times are processor times. */
     boolean isCpu() {
         return clock.equals(CLOCKS[Clock.CPU]);
     }
@@ -59,7 +59,7 @@ final class Header {
         leftAlone.put(reason, before == null ? methods : before + methods);
     }
 
-    /** Of many loaders of an archive each may say the same. */
+    /** Adds a note once, although the copies of an archive in many loaders may all have it. */
     void note(String note) {
         if (!notes.contains(note)) {
             notes.add(note);
@@ -86,11 +86,11 @@ final class Header {
             message.varint(strings.index(comment));
         }
         out.message(Pprof.COMMENT, message);
-        // Tools take the first mapping for the program. They show what follows the last slash: no argument's.
+        // Tools take the first mapping for the program, and show the part after the last slash. So arguments are left out.
         message.number(1, Pprof.ONLY_MAPPING);
         message.number(5, strings.index(command.trim().split("\\s+")[0]));
         for (int has = 7; has <= 9; has++) {
-            // Functions, file names, line numbers; without, tools look for them.
+            // It has functions, file names and line numbers. Otherwise tools would look for them.
             message.number(has, 1);
         }
         out.message(Pprof.MAPPING, message);
@@ -103,7 +103,7 @@ final class Header {
         out.message(field, message);
     }
 
-    /** What a user of another tool should know, one line each. */
+    /** Lines for users of other tools. */
     private List<String> comments() {
         List<String> comments = new ArrayList<String>();
         String how = timing == Timing.COUNT ? "calls counted, not timed"

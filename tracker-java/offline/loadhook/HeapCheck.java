@@ -1,18 +1,18 @@
 package loadhook;
 
-/** Heap for the writer. Asked, not tried: {@code -XX:+ExitOnOutOfMemoryError} ends the JVM though the error be caught. */
+/** Asks for heap before it is used: with {@code -XX:+ExitOnOutOfMemoryError} even a caught error ends the JVM. */
 final class HeapCheck {
     private static final long RESERVE = 1 << 20;
 
     private HeapCheck() {
     }
 
-    /** At the program's end its garbage may be most of the heap. */
+    /** Throws if so many bytes are not free, after a collection: at the program's end most of the heap may be garbage. */
     static void require(long bytes) {
         if (Budget.free() < bytes + RESERVE) {
             System.gc();
             if (Budget.free() < bytes + RESERVE) {
-                // One that the JVM does not see.
+                // Thrown here, the error does not end the JVM.
                 throw new OutOfMemoryError();
             }
         }

@@ -2,7 +2,7 @@ package loadhook;
 
 import java.util.List;
 
-/** Objects of JSON with numbers and text. */
+/** Writes JSON objects with numbers and text. */
 final class Json {
     private final StringBuilder text = new StringBuilder();
 

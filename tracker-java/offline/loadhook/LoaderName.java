@@ -5,21 +5,21 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * The name of a class loader in profiles: the name that the program gave it, else its class's, and all but the first of a name
- * with an ordinal, {@code a.Loader#2}. No two loaders of a process have one name, whichever tracker they belong to; the
- * copies of an archive in loaders of one class and name have the first one's.
+ * The name of a class loader in profiles: the name that the program gave it, otherwise the name of its class. All but the first
+ * loader of a name have an ordinal, {@code a.Loader#2}. No two loaders of a process have the same name, whichever tracker they
+ * belong to. The copies of an archive in loaders of one class and one name have the name of the first loader.
  */
 final class LoaderName extends WeakKey<ClassLoader> {
     private static final LoaderName BOOTSTRAP = new LoaderName(null, "");
-    /** By themselves, the first ones. */
+    /** All loaders; each is its own key, without a reference to the loader. */
     private static final Map<LoaderName, LoaderName> ALL = new HashMap<LoaderName, LoaderName>();
-    /** {@code StackTraceElement.getClassLoaderName}, from Java 9 on; else null. */
+    /** {@code StackTraceElement.getClassLoaderName}, from Java 9 on; otherwise null. */
     private static final Method NAME = nameOfFrame();
-    /** How many have a name that was agreed on with nobody. */
+    /** Number of loaders whose ordinal was not agreed on with other trackers. */
     private static int alone;
 
     private final String base;
-    /** Null until a profile is written; kept, so that a second one has the same names. */
+    /** Null until a profile is written; kept, so that a second profile has the same names. */
     private String name;
 
     private LoaderName(ClassLoader loader, String base) {
@@ -27,7 +27,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
         this.base = base;
     }
 
-    /** The loader of a class, called so. */
+    /** The name of the loader of a class; {@code base} is used unless the loader is known already. */
     static LoaderName of(Class<?> part, String base) {
         ClassLoader loader = part.getClassLoader();
         if (loader == null) {
@@ -50,8 +50,8 @@ final class LoaderName extends WeakKey<ClassLoader> {
     }
 
     /**
-     * The name that the program gave the loader of a class, of which a method is under way in this thread; empty if there is
-     * none. {@code ClassLoader.getName} may be overridden: the JVM says in stack traces what it was given.
+     * The name that the program gave the loader of a class; empty if there is none. A method of the class must be under way in
+     * this thread, because the name is read from the stack trace: {@code ClassLoader.getName} may be overridden.
      */
     static String givenName(Class<?> part) {
         if (NAME == null || part.getClassLoader() == null) {
@@ -65,7 +65,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
                 }
             }
         } catch (Exception error) {
-            // It is called by its class.
+            // The loader is named by its class.
         }
         return "";
     }
@@ -78,7 +78,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
         }
     }
 
-    /** For the one thread that writes a profile. */
+    /** The name. Called only by the thread that writes a profile. */
     String name() {
         if (name == null) {
             name = this == BOOTSTRAP ? "" : common();
@@ -93,7 +93,7 @@ final class LoaderName extends WeakKey<ClassLoader> {
         return name;
     }
 
-    /** The name of a loader that each process has; null of another one, or where it is forbidden to ask. */
+    /** The name of a loader that every process has; null for other loaders, or if asking is forbidden. */
     private String common() {
         try {
             ClassLoader app = ClassLoader.getSystemClassLoader();

@@ -1,6 +1,6 @@
 package loadhook;
 
-/** A method as a profile names it. */
+/** The names of a method in a profile. */
 final class Method {
     final String loader;
     final String className;
@@ -10,7 +10,7 @@ final class Method {
     final String file;
     /** -1 if unknown. */
     final int line;
-    /** How many loaders had a copy of its class. */
+    /** Number of loaders that had a copy of the method's class. */
     final int loaders;
 
     Method(String loader, String className, String name, String descriptor, String file, int line, int loaders) {
@@ -28,7 +28,7 @@ final class Method {
         return new Method("", "(tree full)", "", "", null, -1, 1);
     }
 
-    /** Stands for a method whose archive does not name it. */
+    /** Stands for a method that its archive does not name. */
     static Method unknown(int id) {
         return new Method("", "(unknown)", "method" + id, "", null, -1, 1);
     }

@@ -3,19 +3,19 @@ package loadhook;
 import java.io.IOException;
 import java.util.Arrays;
 
-/** The methods that were called, in the order in which the trees have them. */
+/** The methods that were called, in the order in which the trees first name them. */
 final class Methods extends ColumnMessage {
     private final StringTable strings;
     private Method[] methods = new Method[64];
     private int count;
-    /** By id and 1, since the overflow is -1: the index and 1, or 0. */
+    /** At id + 1, since the overflow's id is -1: the index + 1, or 0 if the method was not called. */
     private int[] indexes = new int[64];
 
     Methods(StringTable strings) {
         this.strings = strings;
     }
 
-    /** The index of the method with this id, which is given one if it has none. */
+    /** The index of the method with this id; a method gets its index here. */
     int index(int id) {
         int at = id + 1;
         if (at >= indexes.length) {
@@ -36,12 +36,12 @@ final class Methods extends ColumnMessage {
         return id + 1 < indexes.length && indexes[id + 1] != 0;
     }
 
-    /** Names one that was called. */
+    /** Sets the name of a method that was called. */
     void name(int id, Method method) {
         methods[indexes[id + 1] - 1] = method;
     }
 
-    /** Functions, locations and our own columns; ids are indexes + 1. */
+    /** Writes functions, locations and Loadhook's own columns. Ids in the file are indexes + 1. */
     void write(ProtobufWriter out) throws IOException {
         ProtobufWriter message = new ProtobufWriter();
         ProtobufWriter line = new ProtobufWriter();

@@ -2,7 +2,7 @@ package loadhook;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** Without an agent the JDK is not instrumented, so that its methods can be called anywhere. */
+/** Pauses by methods of the JDK, which is not instrumented in a JVM without an agent. */
 final class ParkingBackoff extends Backoff {
     @Override
     void pause(int before) {
@@ -10,7 +10,7 @@ final class ParkingBackoff extends Backoff {
             Thread.yield();
         } else {
             LockSupport.parkNanos(1000000);
-            // The program may wait for what this has used up.
+            // The park may have used up a permit that the program waits for.
             LockSupport.unpark(Thread.currentThread());
         }
     }

@@ -4,29 +4,30 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 
 /**
- * What the probes of an archive call that was rewritten offline. Each archive has a copy under a name of its own, with its id
- * and the number of its method ids in place of {@code loadhook:archive}.
+ * The class that the probes of an archive call after it was rewritten offline. Each archive has a copy under a name of its own, in
+ * which the archive's id and the number of its method ids replace {@code loadhook:archive}.
  *
- * An archive's ids count from 0; the tracker's are these and a base. A static initialiser would let the JIT fold that, and there
- * is none: where the stack is about to end the JVM cannot run one, and the class, and the program, would be broken for good. For
- * the same reason nothing is called before it is sure that there is stack for all of it, or classes of the JDK might break.
+ * An archive's ids count from 0. The tracker's ids are these plus a base. A static initialiser would let the JIT fold the base,
+ * but there is none on purpose: when the stack is about to end, the JVM cannot run it, and the class, and so the program, would
+ * be broken for good. For the same reason nothing is called before there is stack enough for all of it; otherwise classes
+ * of the JDK might break.
  */
 public final class Part {
-    /** A base if nothing is counted. */
+    /** The base if nothing is counted. */
     private static final int OFF = -1;
 
-    /** What the start of a tracker takes of the stack, and as much again, is less than so many frames of {@link #descend}. */
+    /** Frames of {@link #descend} that take more than twice the stack that the start of a tracker needs. */
     private static final int FRAMES = 200;
 
     private static final String TOLD = "loadhook archives are not counted";
 
-    /** 0 until the tracker is asked. Less than {@link #OFF}, and negated, if the tracker is one of another package. */
+    /** The base; 0 until the tracker is asked; negated, and less than {@link #OFF}, if the tracker is in another package. */
     private static volatile int base;
 
     private Part() {
     }
 
-    /** See {@link Tracker#enter}; likewise the others. */
+    /** See {@link Tracker#enter}; the other probes correspond likewise. */
     public static void enter(int method) {
         int base = Part.base;
         if (base > 0) {
@@ -36,7 +37,7 @@ public final class Part {
         }
     }
 
-    /** Only here: whatever a method's other probes are, its entry comes before. */
+    /** Asks for the base if it is unknown. Only entry probes do so: a method's entry comes before its other probes. */
     private static void enterElsewhere(int method) {
         int base = found();
         if (base > 0) {
@@ -91,7 +92,7 @@ public final class Part {
         }
     }
 
-    /** The base, asked for now if it is not known and there is stack enough; else a later probe asks. */
+    /** The base. If it is unknown it is asked for, provided that there is stack enough; otherwise a later probe asks. */
     private static int found() {
         int found = base;
         if (found == 0 && hasStack()) {
@@ -107,24 +108,24 @@ public final class Part {
         try {
             return Parts.register(Part.class, archive, Parts.VERSION);
         } catch (Throwable error) {
-            // Of a missing tracker, or an older or newer one. It is no fault of the program's.
+            // The tracker is missing, or older or newer. That is not the program's fault.
             tell(error);
             return OFF;
         }
     }
 
-    /** There may be no tracker that could tell it. Once in a process, which may have hundreds of archives. */
+    /** Reports the error, since there may be no tracker to do so; once in a process, which may have hundreds of archives. */
     private static void tell(Throwable error) {
         try {
             if (System.getProperty(TOLD) == null) {
                 System.setProperty(TOLD, "told");
                 String line = "loadhook: archives are not counted, their tracker is missing or of another version: " + error
                         + "; on a module path, java may need --add-modules loadhook.tracker\n";
-                // Not closed: it is the process's.
+                // Not closed: the descriptor belongs to the process.
                 new FileOutputStream(FileDescriptor.err).write(line.getBytes("UTF-8"));
             }
         } catch (Throwable another) {
-            // There is nobody to tell.
+            // There is no way to report it.
         }
     }
 
@@ -139,7 +140,7 @@ public final class Part {
         }
     }
 
-    /** So many frames of 300 to 600 bytes, whether compiled or not. */
+    /** Recurses through so many frames of 300 to 600 bytes each, compiled or not. */
     private static int descend(int frames,
             int a0, int a1, int a2, int a3, int a4, int a5, int a6, int a7, int a8, int a9, int a10, int a11, int a12,
             int a13, int a14, int a15, int a16, int a17, int a18, int a19, int a20, int a21, int a22, int a23, int a24,

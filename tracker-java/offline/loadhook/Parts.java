@@ -2,11 +2,11 @@ package loadhook;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** The tracker's entry point for the parts of archives. The first part starts the tracker. */
+/** The entry point of the tracker for the parts of archives. The first part starts the tracker. */
 public final class Parts {
     /**
-     * Of what parts call here and of the probes. The compiler copies it into parts, which so tell the one they were made for: in
-     * one loader there may be archives of several versions of Loadhook.
+     * Version of the methods that parts call here, and of the probes. The compiler copies the constant into the part, so a part
+     * passes the version that it was made for: one loader may have archives of several versions of Loadhook.
      */
     public static final int VERSION = 1;
 
@@ -14,16 +14,16 @@ public final class Parts {
     private static final int STARTING = 1;
     private static final int RUNNING = 2;
     private static final int OFF = 3;
-    /** Its archive uses a tracker of another package. */
+    /** The state of a tracker whose archive uses a tracker of another package. */
     private static final int ELSEWHERE = 4;
 
-    /** How long a thread waits for another one that starts the tracker, in nanoseconds. */
+    /** The time that a thread waits for another one to start the tracker, in nanoseconds. */
     private static final long PATIENCE = 1000000000;
 
     private static final Object LOCK = new Object();
     private static volatile int state;
     private static volatile Thread starter;
-    /** What parts get in that state. */
+    /** The result of {@link #register} in the state {@link #ELSEWHERE}. */
     private static int elsewhere;
     private static ExitHook exit;
 
@@ -31,21 +31,21 @@ public final class Parts {
     }
 
     /**
-     * The number to add to an archive's ids; negated, if it is another tracker's that it is to use; -1 if it is not to count;
-     * 0 if it has to ask later.
+     * Registers a part; returns the base, the number to add to the ids of its archive. The base is negated if the part must use
+     * another tracker. The result is -1 if the archive must not count, and 0 if the part must ask later.
      *
-     * @param archive its id and the number of its ids
-     * @param version the one that the part was made for
+     * @param archive the archive's id and the number of its method ids
+     * @param version the version that the part was made for
      */
     public static int register(Class<?> part, String archive, int version) {
         if (version != VERSION) {
             throw new IllegalArgumentException("version " + VERSION + " found, not " + version);
         }
         boolean first;
-        // Nothing foreign is called in here: it could wait for another thread, which waits here.
+        // No foreign code is called in here: it could wait for another thread, which waits here.
         synchronized (LOCK) {
             if (starter == Thread.currentThread()) {
-                // A probe in what is called from here.
+                // This is a probe in code that starting the tracker calls.
                 return 0;
             }
             first = state == NONE;
@@ -72,8 +72,8 @@ public final class Parts {
     }
 
     /**
-     * As {@link #register} for a part that is not linked with this tracker: its base, and if that is positive the probes to
-     * call. Null if it is of another version.
+     * The same as {@link #register} for a part that is not linked with this tracker: returns the base and, if that is positive,
+     * the probes to call. Null if the part is of another version.
      */
     public static Object[] join(Class<?> part, String archive, int version) {
         return version == VERSION ? ExportedProbes.probes(register(part, archive, version)) : null;
@@ -89,7 +89,7 @@ public final class Parts {
         }
     }
 
-    /** What is called from here may be instrumented; it is not the program that calls it. */
+    /** Starts the tracker. Code that is called from here may be instrumented, but its calls are not the program's. */
     private static void start(Class<?> part, String archive) {
         Path own = null;
         try {
@@ -136,7 +136,10 @@ public final class Parts {
         }
     }
 
-    /** What is counted before the tracker is set up may be of another mode, so others wait. But that one may need them. */
+    /**
+     * Waits for the thread that starts the tracker: calls counted before that would be counted in the wrong mode. The wait is
+     * limited, because the starting thread may need the waiting one.
+     */
     private static void await() {
         long end = System.nanoTime() + PATIENCE;
         while (state == STARTING && starter != Thread.currentThread() && System.nanoTime() - end < 0) {
@@ -144,7 +147,7 @@ public final class Parts {
         }
     }
 
-    /** The processor clock, if the JVM has one for us. */
+    /** The clock of processor time, if the JVM has one; otherwise the wall clock. */
     private static int cpu() {
         try {
             Clock.cpu = new BeanClock();
@@ -157,7 +160,7 @@ public final class Parts {
         return Clock.WALL;
     }
 
-    /** Without ticks estimates are coarser, no more. */
+    /** Starts the ticks. Without them estimates are coarser, nothing worse. */
     private static void tick(boolean alone) {
         try {
             TickerThread.start(alone);

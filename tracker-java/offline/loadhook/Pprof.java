@@ -6,8 +6,8 @@ import java.util.zip.Deflater;
 import java.util.zip.GZIPOutputStream;
 
 /**
- * Writes a snapshot as gzipped pprof, with the fields that the crate {@code loadhook-profile} writes and explains. One thread
- * after the other goes through the heap; what is known only behind them, as names, follows them.
+ * Writes a snapshot as gzipped pprof, with the fields that the crate {@code loadhook-profile} writes and explains. Only one
+ * thread's nodes are in memory at a time. Names, which are known only after the threads, follow them in the file.
  */
 final class Pprof {
     // Fields of Profile in profile.proto, and our own.
@@ -29,7 +29,7 @@ final class Pprof {
 
     static final int ONLY_MAPPING = 1;
 
-    /** About what the names of a method take, and where they lead to them. */
+    /** Heap for the names of a method and the tables that lead to them, roughly. */
     private static final int METHOD_BYTES = 600;
 
     // Lengths of the tracker's records.
@@ -59,7 +59,7 @@ final class Pprof {
         }
     }
 
-    /** Writes what was counted so far. {@code note} is for the user, or null; {@code process} is where. */
+    /** Writes a profile of the counts so far, with a note for the user, or null, and the name of the process. */
     static void write(OutputStream file, String note, String process) throws IOException {
         Gzip gzip = new Gzip(file);
         ProtobufWriter out = new ProtobufWriter(gzip);
@@ -98,7 +98,7 @@ final class Pprof {
                 records(words, end);
             }
         } finally {
-            // Until it is read to its end, threads that end wait.
+            // Threads that end wait until the snapshot is read to its end.
             while (Tracker.snapshot(words) != 0) {
             }
         }
@@ -140,7 +140,7 @@ final class Pprof {
         }
     }
 
-    /** One sample a node. */
+    /** Writes one sample for each node. */
     private void samples(Figures figures) throws IOException {
         double[] below = figures.below();
         int thread = strings.index("thread");
@@ -167,7 +167,7 @@ final class Pprof {
                 inner.number(3, nodes.id);
                 sample.message(3, inner);
             }
-            // What the self times below do not add up to, which recursion alone causes.
+            // The total, if it is not the sum of the self times at and below the node. Only recursion causes that.
             if (figures.total[at] > below[at] + 1) {
                 inner.number(1, total);
                 inner.number(3, Math.round(figures.total[at]));

@@ -11,24 +11,24 @@ import java.nio.file.LinkOption;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.PosixFilePermissions;
 
-/** Where the profile goes. A file is there whole or not at all, and only its owner may read it. */
+/** The file of the profile. It is written whole or not at all, and only its owner may read it. */
 final class ProfileFile {
     private static final String EXTENSION = ".pb.gz";
-    /** Of a POSIX mode: the kind of file, and a character device. */
+    /** The bits of a POSIX mode that hold the kind of file, and their value for a character device. */
     private static final int KIND = 0xF000;
     private static final int DEVICE = 0x2000;
 
     private final String file;
     private final boolean append;
     private final String process = ThisProcess.name();
-    /** Which tracker of this process this one is. */
+    /** The number of this tracker in the process. */
     private final int tracker;
 
-    /** {@code append}: no profile of an earlier run is replaced. */
+    /** With {@code append} no profile of an earlier run is replaced. */
     ProfileFile(String file, boolean append, int tracker) {
-        // Now: a program can change what it is relative to.
+        // Made absolute now: a program can change the folder that the path is relative to.
         File whole = new File(file).getAbsoluteFile();
-        // Not in the folder's: that is there, or not.
+        // %p is replaced in the name only, not in the folder: the folder exists, or it does not.
         String name = whole.getName();
         name = name.contains("%p") ? name.replace("%p", ThisProcess.id()) : name;
         this.file = new File(whole.getParentFile(), name).getPath();
@@ -50,7 +50,7 @@ final class ProfileFile {
             try (FileOutputStream to = new FileOutputStream(beside); OutputStream out = new BufferedOutputStream(to)) {
                 Pprof.write(out, note, process);
                 out.flush();
-                // Else a crash of the machine may leave a name without its bytes.
+                // Without this a crash of the machine may leave a name without its bytes.
                 to.getFD().sync();
             }
             if (append) {
@@ -64,7 +64,7 @@ final class ProfileFile {
         }
     }
 
-    /** The same for all of them, so that merged profiles have it once; null for a single one. */
+    /** A note on several trackers, the same for each so that merged profiles have it once; null for a single tracker. */
     private static String note(int trackers) {
         int counting = Math.min(trackers, ThisProcess.MOST_TRACKERS);
         String others = trackers == counting ? "" : ", and the archives of " + (trackers - counting) + " more are not counted";
@@ -72,7 +72,7 @@ final class ProfileFile {
                 : counting + " trackers in this process, each with a profile" + others + ": a path ends where another one's code begins";
     }
 
-    /** The number in this tracker's file. All trackers of the process leave out the one that the agent writes. */
+    /** The number in the name of this tracker's file. All trackers of the process leave out the file that the agent writes. */
     private int number() {
         int before = Math.max(tracker, 1);
         for (int number = 1;; number++) {
@@ -82,7 +82,7 @@ final class ProfileFile {
         }
     }
 
-    /** The file of this number; behind a link, so that a link stays one. */
+    /** The file of this number. A link is followed, so that it stays a link. */
     private File place(int number) throws IOException {
         File file = new File(numbered(number));
         return file.exists() ? file.toPath().toRealPath().toFile() : file;
@@ -99,7 +99,7 @@ final class ProfileFile {
         return file.substring(0, end) + "." + number + file.substring(end);
     }
 
-    /** Only the owner's. Nothing is followed and nothing shared that lies there. */
+    /** Creates a file that only the owner can read. An existing file or link of the name is deleted, not followed. */
     private static void create(File file) throws IOException {
         Files.deleteIfExists(file.toPath());
         try {
@@ -113,7 +113,7 @@ final class ProfileFile {
         Files.move(from.toPath(), to.toPath(), StandardCopyOption.REPLACE_EXISTING, StandardCopyOption.ATOMIC_MOVE);
     }
 
-    /** Gives the profile the first name that is free: another process may be looking for one, too. */
+    /** Gives the profile the first name that is free. Other processes may be looking for a name at the same time. */
     private File add(File from, int first) throws IOException {
         for (int number = first;; number++) {
             File to = new File(numbered(number));
@@ -128,7 +128,7 @@ final class ProfileFile {
             } catch (UnsupportedOperationException error) {
                 // A file system without hard links.
             } catch (IOException error) {
-                // Likewise; else this fails, too.
+                // Likewise. If the cause is another one, the move below fails, too.
             }
             if (!to.exists()) {
                 Files.move(from.toPath(), to.toPath());
@@ -137,7 +137,7 @@ final class ProfileFile {
         }
     }
 
-    /** {@code /dev/null} and its like: written to, never replaced. Opening a pipe would wait for its reader. */
+    /** Writes to {@code /dev/null} and the like without replacing it. A pipe is refused: opening it would wait for its reader. */
     private void device(File place, String note) throws IOException {
         if (place.isDirectory()) {
             throw new IOException("is a directory");

@@ -3,7 +3,7 @@ package loadhook;
 import java.io.IOException;
 import java.io.OutputStream;
 
-/** As much of the protobuf wire format as pprof needs: a buffer that goes to a stream, if it has one, when it is full. */
+/** Writes the part of the protobuf wire format that pprof needs, into a buffer. A full buffer goes to its stream, if any. */
 final class ProtobufWriter {
     private static final int PIECE = 1 << 16;
 
@@ -11,7 +11,7 @@ final class ProtobufWriter {
     private byte[] bytes;
     private int length;
 
-    /** Of a message that is to be a field of another one. */
+    /** Makes a writer of a message that will be a field of another one. */
     ProtobufWriter() {
         this(null, 256);
     }
@@ -39,12 +39,12 @@ final class ProtobufWriter {
         bytes[length++] = (byte) rest;
     }
 
-    /** How many bytes a number takes. */
+    /** Number of bytes of a varint. */
     static int size(long value) {
         return value == 0 ? 1 : (70 - Long.numberOfLeadingZeros(value)) / 7;
     }
 
-    /** A number; 0 is the default and not written. */
+    /** Writes a number; 0 is the default and is not written. */
     void number(int field, long value) throws IOException {
         if (value != 0) {
             varint(field << 3);
@@ -52,7 +52,7 @@ final class ProtobufWriter {
         }
     }
 
-    /** The beginning of text or a message; so many bytes follow. */
+    /** Writes the beginning of text or a message of {@code length} bytes. */
     void begin(int field, long length) throws IOException {
         varint(field << 3 | 2);
         varint(length);
@@ -67,13 +67,13 @@ final class ProtobufWriter {
         append(text, text.length);
     }
 
-    /** A message, which is empty then. */
+    /** Writes a message as a field, and empties the message. */
     void message(int field, ProtobufWriter message) throws IOException {
         begin(field, message.length);
         append(message);
     }
 
-    /** What is in a message, which is empty then. */
+    /** Writes the content of a message, and empties the message. */
     void append(ProtobufWriter message) throws IOException {
         append(message.bytes, message.length);
         message.length = 0;

@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Self times of the smallest error, of calls' times and of ticks: the same as {@code figures/ticks.rs} of the crate
- * {@code loadhook-profile}, which explains it and its names, to the last bit.
+ * Combines the times of calls and ticks to the self times with the smallest error. {@code figures/ticks.rs} of the crate
+ * {@code loadhook-profile} explains the method and its names, and computes the same to the last bit.
  */
 final class SelfTimeEstimator {
     private static final int ROUNDS = 4;
@@ -11,10 +11,10 @@ final class SelfTimeEstimator {
     private final ThreadNodes nodes;
     private final int count;
     private final boolean[] linked;
-    /** The caller whose rest holds the node's error, or -1. */
+    /** For each node the caller whose rest holds the node's error, or -1. */
     private final int[] callers;
     private final double tick;
-    /** Whether samples that contradict the ticks are less certain than they say. */
+    /** True if samples that contradict the ticks are less certain than they claim. */
     private final boolean wide;
     private double[] ticked;
     private final double[] weight;
@@ -147,7 +147,7 @@ final class SelfTimeEstimator {
         // By outermost recursive node: variance and time of its recursive calls.
         double[] uncertain = new double[count];
         double[] recursive = new double[count];
-        // Time of recursive calls that crosses the edge upwards.
+        // Time of recursive calls that crosses the edge to the caller.
         double[] upwards = new double[count];
         for (int at = count - 1; at >= 0; at--) {
             double share = figures.share(at);

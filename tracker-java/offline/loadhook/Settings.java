@@ -8,8 +8,8 @@ import java.util.Locale;
 import java.util.Properties;
 
 /**
- * What the user wants: {@code loadhook.properties} in the archive, then the environment, then {@code -Dloadhook.…}; later
- * ones win. A fault is told, and the program runs as without that setting.
+ * The user's settings, from {@code loadhook.properties} in the archive, from the environment, and from {@code -Dloadhook.…};
+ * later sources win. A wrong setting is reported, and the program runs as if it were absent.
  */
 final class Settings {
     private static final String[] WORDS = {"file", "timing", "clock", "max-nodes", "dump-on-exit", "append"};
@@ -17,7 +17,7 @@ final class Settings {
     private static final int MOST_NODES = 100000000;
 
     private final String[] values = new String[WORDS.length];
-    /** As the user wrote them, for {@link #told}. */
+    /** The settings as the user wrote them, for messages. */
     private final String[] written = new String[WORDS.length];
 
     final String file;
@@ -69,19 +69,19 @@ final class Settings {
         }
     }
 
-    /** A named module asks in itself only; its loader knows the class path, too. */
+    /** A named module looks only into itself for a resource; its loader looks on the class path, too. */
     private static InputStream open(Class<?> part) {
         InputStream own = part.getResourceAsStream("/" + FILE);
         ClassLoader loader = part.getClassLoader();
         return own != null || loader == null ? own : loader.getResourceAsStream(FILE);
     }
 
-    /** Others may have variables of such names, so unknown ones are no faults. */
+    /** Reads the environment. Unknown variables are no errors, because other programs may use such names. */
     private void environment() {
         for (int word = 0; word < WORDS.length; word++) {
             String name = "LOADHOOK_" + WORDS[word].toUpperCase(Locale.ROOT).replace('-', '_');
             String value = System.getenv(name);
-            // That is how a shell takes a variable back for one command.
+            // A shell can set a variable to nothing for one command, but not remove it.
             if (value != null && !value.isEmpty()) {
                 set(word, value, name);
             }
@@ -111,7 +111,7 @@ final class Settings {
         written[word] = source + "=" + value;
     }
 
-    /** Which of some words a setting is; the first is the default. */
+    /** Index of the setting among some words; the first word is the default. */
     private int choice(int word, String expected, String... words) {
         String value = values[word];
         for (int at = 0; at < words.length; at++) {
@@ -135,7 +135,7 @@ final class Settings {
                 return nodes;
             }
         } catch (NumberFormatException error) {
-            // Told below.
+            // Reported below.
         }
         told(word, "a number from 1 to " + MOST_NODES, "1000000");
         return 1000000;

@@ -10,20 +10,20 @@ import java.net.URLConnection;
 import java.nio.charset.StandardCharsets;
 
 /**
- * Finds the tracker that all archives of a class loader share, whatever package each has one in: the one in {@code loadhook} if
- * the loader knows it, else the first that a resource names.
+ * Finds the tracker that all archives of a class loader share, although each may bring its own in a package of its own: the one
+ * in {@code loadhook} if the loader finds it, otherwise the first that a resource names.
  */
 final class SharedTracker {
-    /** The name of {@link Parts} where nobody renamed it. */
+    /** The name of {@link Parts} in a tracker that was not renamed. */
     private static final String USUAL = "loadhook.Parts";
 
-    /** In each archive that has a tracker in another package: that package. */
+    /** The resource that names the package of a tracker that was renamed. */
     private static final String RESOURCE = "META-INF/loadhook/tracker";
 
-    /** No base: the tracker to use is this one. */
+    /** Stands for a base: the tracker to use is this one. */
     static final int OWN = -1;
 
-    /** What {@link ForeignProbes} is made of, before it is initialised. */
+    /** The probes of the shared tracker, set before {@link ForeignProbes} is initialised with them. */
     static Object[] probes;
 
     private static Class<?> elsewhere;
@@ -31,7 +31,7 @@ final class SharedTracker {
     private SharedTracker() {
     }
 
-    /** The base that the shared tracker gives a part, 0 if it has to ask later; {@link #OWN} also where none understands. */
+    /** The base that the shared tracker gives a part; 0 if the part has to ask later; {@link #OWN} if there is no other tracker. */
     static int join(Class<?> part, String archive) {
         ClassLoader loader = SharedTracker.class.getClassLoader();
         String own = Parts.class.getName();
@@ -53,7 +53,7 @@ final class SharedTracker {
             }
             return base < 0 ? OWN : base;
         } catch (Throwable error) {
-            // Of a version without this method, or not to be reached: each has its own tracker, then.
+            // The other tracker is of a version without this method, or cannot be reached. Each archive then has its own.
             return OWN;
         }
     }
@@ -78,7 +78,7 @@ final class SharedTracker {
 
     private static String content(URL resource) throws IOException {
         URLConnection connection = resource.openConnection();
-        // Else the archive stays open, and its loader's owner cannot replace it.
+        // With caches the archive would stay open, and the owner of its loader could not replace it.
         connection.setUseCaches(false);
         try (InputStream in = connection.getInputStream();
                 BufferedReader reader = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {

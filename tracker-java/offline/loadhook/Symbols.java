@@ -12,8 +12,8 @@ import java.nio.charset.StandardCharsets;
 import java.security.CodeSource;
 
 /**
- * What an archive calls its methods: a resource beside its part, which is read when a profile is written. The part may be gone by
- * then, and its loader, which nothing here keeps.
+ * The names of an archive's methods. They are in a resource beside the archive's part, which is read when a profile is written.
+ * The part and its loader may be gone by then: nothing here keeps them.
  */
 final class Symbols {
     private static final String FIRST_LINE = "loadhook symbols 1";
@@ -22,14 +22,14 @@ final class Symbols {
     private final String archive;
     final int base;
     private final int ids;
-    /** Null if it stands for several names of loaders, or was counted among those that are gone. */
+    /** Null if this stands for several loaders' names, or was counted among those that are gone. */
     private String pattern;
-    /** The last copy's. */
+    /** The part of the last copy of the archive. */
     private volatile WeakReference<Class<?>> part;
-    /** Copies in all, and those that are there. */
+    /** Number of copies so far, and of those that are still there. */
     private volatile int loaders;
     private int alive;
-    /** A URL of the archive; null if nobody tells. */
+    /** URL of the archive; null if unknown. */
     private volatile String place;
 
     Symbols(LoaderName loader, String archive, int base, int ids, String pattern) {
@@ -40,28 +40,28 @@ final class Symbols {
         this.pattern = pattern;
     }
 
-    /** A copy more, whose part this is; whether it is the first. For who has the lock of {@link Archives}. */
+    /** Adds a copy with this part; returns whether it is the first. The caller holds the lock of {@link Archives}. */
     boolean add(WeakReference<Class<?>> part) {
         this.part = part;
         alive++;
         return ++loaders == 1;
     }
 
-    /** A copy less; the pattern if that was the last one, once. Likewise. */
+    /** Removes a copy. If it was the last one, returns the pattern, but only once. The caller holds the same lock. */
     String forget() {
         String of = --alive == 0 ? pattern : null;
         pattern = alive == 0 ? null : pattern;
         return of;
     }
 
-    /** Remembers what is to be known when all parts are gone. */
+    /** Remembers the URL of the archive, for the time when all parts are gone. */
     void locate(Class<?> part) {
         try {
             CodeSource source = part.getProtectionDomain().getCodeSource();
             URL url = source == null ? null : source.getLocation();
             place = url == null ? null : url.toString();
         } catch (RuntimeException error) {
-            // A security manager's: as long as there is a part it is asked.
+            // A security manager forbids it. As long as there is a part, the part is asked.
         }
     }
 
@@ -69,7 +69,7 @@ final class Symbols {
     void read(Methods methods, Header header) {
         Class<?> part = this.part.get();
         if (part != null) {
-            // Another thread may be about to.
+            // The thread that registers the part may not have done so yet.
             locate(part);
         }
         String loader = this.loader.name();
@@ -113,7 +113,7 @@ final class Symbols {
         if (in != null) {
             return in;
         }
-        // A loader that is gone or closed finds nothing any more; the file may still be there.
+        // A loader that is gone or closed finds nothing any more, but the file may still be there.
         String place = this.place;
         if (place == null) {
             throw new FileNotFoundException(name);
@@ -123,7 +123,7 @@ final class Symbols {
         return file.getInputStream();
     }
 
-    /** A field without its escapes. */
+    /** A field with its escapes resolved. */
     private static String plain(String field) {
         if (field.indexOf('\\') < 0) {
             return field;

@@ -4,13 +4,13 @@ import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 
-/** The process, and what several trackers in it have to agree on. */
+/** Facts of the process on which the trackers in it must agree. */
 final class ThisProcess {
-    /** The same object for all of them, whoever loaded them, and so is the property of this name. */
+    /** An interned string is the same object for all trackers, whichever loader has them. Also the name of a property. */
     private static final String TRACKERS = "loadhook trackers of this process";
     /**
-     * So many trackers count. Each one's hook keeps it, and with it its class loader, as long as the JVM runs: a host that loads
-     * an archive with a tracker over and over is not to run out of memory for it.
+     * Most trackers that count. A tracker's exit hook keeps the tracker and its class loader as long as the JVM runs. Without
+     * a limit, a host that loads an archive with a tracker over and over would run out of memory.
      */
     static final int MOST_TRACKERS = 16;
 
@@ -19,7 +19,7 @@ final class ThisProcess {
     private ThisProcess() {
     }
 
-    /** Its id; 0 if nobody tells. */
+    /** The process id; 0 if it is unknown. */
     static String id() {
         try {
             // Java 9 on.
@@ -47,7 +47,7 @@ final class ThisProcess {
         }
     }
 
-    /** What no other process is called, here or elsewhere; empty where a security manager forbids to agree on it. */
+    /** A name that no other process has, here or elsewhere; empty if a security manager forbids to share it. */
     static String name() {
         synchronized (TRACKERS) {
             try {
@@ -63,20 +63,20 @@ final class ThisProcess {
         }
     }
 
-    /** How many trackers there are so far, those that do not count among them; 0 if nobody knows. */
+    /** Number of trackers so far, including those that do not count; 0 if it is unknown. */
     static int trackers() {
         return count(TRACKERS);
     }
 
     /**
-     * A number for one more tracker, from 1 on, which is not to count if that is above {@link #MOST_TRACKERS}; 0 where a security
-     * manager forbids to agree on it.
+     * The number of one more tracker, from 1 on. A tracker with a number above {@link #MOST_TRACKERS} must not count. 0 if a
+     * security manager forbids to share the number.
      */
     static int nextTracker() {
         return next(TRACKERS);
     }
 
-    /** A number for one more loader of this name, likewise. */
+    /** The number of one more loader of this name, from 1 on; 0 if a security manager forbids to share it. */
     static int nextLoader(String name) {
         return next("loadhook loaders " + name);
     }

@@ -3,9 +3,9 @@ package loadhook;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
-/** One thread of a snapshot, with its nodes. */
+/** The nodes of one thread of a snapshot, as columns. */
 final class ThreadNodes extends ColumnMessage {
-    /** So much the figures of a node take, too. */
+    /** Heap for a node and its figures, roughly. */
     private static final int BYTES = 300;
     private static final int TIMES = 7;
 
@@ -13,14 +13,14 @@ final class ThreadNodes extends ColumnMessage {
     long id;
     int kind;
     int count;
-    /** -1 is none. */
+    /** The parents' indexes; -1 for roots. */
     int[] parents = new int[64];
     int[] methods = new int[64];
     long[] calls = new long[64];
-    /** For each node what {@link #timed} to {@link #tickVariance} tell. */
+    /** For each node the values of {@link #timed} to {@link #tickVariance}. */
     private long[] times = new long[64 * TIMES];
 
-    /** Takes a THREAD record; where the next one begins. */
+    /** Reads a THREAD record; returns the index of the next record. */
     int begin(long[] words, int at) {
         id = words[at + 1];
         kind = (int) words[at + 2];
@@ -33,7 +33,7 @@ final class ThreadNodes extends ColumnMessage {
         return at + 4 + (utf8.length + 7) / 8;
     }
 
-    /** Takes a NODE record. */
+    /** Reads a NODE record. */
     void add(long[] words, int at, Methods methods) {
         if (count == parents.length) {
             HeapCheck.require((long) BYTES * 2 * count);

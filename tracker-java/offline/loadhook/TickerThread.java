@@ -4,9 +4,9 @@ import java.util.Arrays;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The thread that ticks, see {@link Ticker}, for all trackers of the process: each by itself would take a percent of a processor.
- * Trackers do not know each other's classes. So a further one finds the thread by its name and this by what handles the
- * thread's exceptions, of which there are none.
+ * The thread that ticks, see {@link Ticker}, for all trackers of the process. A thread for each tracker would take a percent of a
+ * processor each. Trackers do not know each other's classes. So a further tracker finds the thread by its name, and this object
+ * as the handler of the thread's exceptions, of which there are none.
  */
 public final class TickerThread implements Runnable, Thread.UncaughtExceptionHandler {
     private static final String NAME = "loadhook-ticker";
@@ -17,7 +17,7 @@ public final class TickerThread implements Runnable, Thread.UncaughtExceptionHan
     private TickerThread() {
     }
 
-    /** Starts ticks for this tracker; {@code alone}: there is no other one. */
+    /** Starts ticks for this tracker; {@code alone} says that it is the only one so far. */
     static void start(boolean alone) {
         if (alone || !join()) {
             TickerThread ticks = new TickerThread();
@@ -40,19 +40,19 @@ public final class TickerThread implements Runnable, Thread.UncaughtExceptionHan
                 }
             }
         } catch (Exception error) {
-            // Forbidden, or of another version: there is one more thread, then.
+            // Forbidden, or the other tracker is of another version. There is one more thread, then.
         }
         return false;
     }
 
-    /** One more tracker's. */
+    /** Adds the ticker of one more tracker. */
     public synchronized void add(Runnable ticker) {
         Runnable[] more = Arrays.copyOf(tickers, tickers.length + 1);
         more[tickers.length] = ticker;
         tickers = more;
     }
 
-    /** At distances by chance, lest they agree with a timer of the program's. */
+    /** Ticks at random distances, so that ticks do not agree with a timer of the program. */
     @Override
     public void run() {
         while (true) {

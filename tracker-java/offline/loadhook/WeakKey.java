@@ -4,8 +4,8 @@ import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 
 /**
- * A key for an object, which it does not keep. Of keys that differ by their hashes nobody asks for the object: that would
- * keep it for a collection that is under way.
+ * A key for an object that does not keep the object alive. Keys with different hashes are compared without reading the object,
+ * because that would keep it alive in a collection that is under way.
  */
 class WeakKey<T> extends WeakReference<T> {
     private final int hash;
@@ -20,7 +20,7 @@ class WeakKey<T> extends WeakReference<T> {
         return hash;
     }
 
-    /** Of two that are gone nobody knows. */
+    /** Keys are equal if they are the same, or if their objects are alive and the same. */
     @Override
     public final boolean equals(Object other) {
         if (this == other || !(other instanceof WeakKey)) {

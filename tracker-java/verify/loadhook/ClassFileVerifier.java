@@ -79,12 +79,12 @@ public final class ClassFileVerifier {
         });
     }
 
-    /** Whether the verifier can judge a class: below version 50 it cannot. */
+    /** Returns whether the verifier can judge a class; it cannot below version 50. */
     public static boolean judges(byte[] bytes) {
         return bytes.length > 8 && ((bytes[6] & 0xff) << 8 | bytes[7] & 0xff) >= JUDGED_FROM;
     }
 
-    /** What the verifier says against the class: nothing when it is valid. */
+    /** The verifier's messages; none if the class is valid. */
     public List<String> verify(byte[] bytes) {
         List<String> messages = new ArrayList<>();
         try {

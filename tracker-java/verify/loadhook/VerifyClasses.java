@@ -21,10 +21,10 @@ import java.util.regex.Pattern;
  * classes were judged, and how many were not since they are below version 50.
  */
 public final class VerifyClasses implements Runnable {
-    /** More would only repeat: one fault is seen in every instruction behind it. */
+    /** Messages for each class. More would only repeat: a fault shows in every instruction behind it. */
     private static final int MESSAGES = 4;
 
-    /** The same fault is elsewhere in rewritten code, and behind more constants. */
+    /** The parts of a message that differ for the same fault in rewritten code: offsets, and indexes of constants. */
     private static final Pattern PLACE = Pattern.compile("[0-9]+|\n.*", Pattern.DOTALL);
 
     private final DataInputStream in;
@@ -113,7 +113,7 @@ public final class VerifyClasses implements Runnable {
         return bytes;
     }
 
-    /** What is wrong with the rewritten class and was not before. */
+    /** The faults of the rewritten class that its original did not have. */
     private List<String> faults(byte[] before, byte[] after) {
         List<String> faults = new ArrayList<>(verifier.verify(after));
         if (faults.isEmpty() || before.length == 0) {
