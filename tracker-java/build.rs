@@ -10,17 +10,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What stands for classes of the JDK in the sources.
+/// Classes that stand for classes of the JDK in the sources.
 const STAND_INS: [(&str, &str); 2] = [
     ("loadhook/JavaThread", "java/lang/Thread"),
     ("loadhook/JavaUnsafe", "sun/misc/Unsafe"),
 ];
 
-/// Annotations and constants, of which nothing needs the class.
+/// Annotations and constants, whose classes nothing needs at run time.
 const LEFT_OUT: [&str; 3] = ["loadhook/Guarded", "loadhook/OutOfLine", "loadhook/Version"];
 
-/// The sources of the tracker, of what runs it where there is no agent, and of
-/// the program that judges rewritten classes.
+/// The sources of the tracker, of the classes that run it without an agent, and of the program that verifies rewritten
+/// classes.
 const TRACKER: &str = "java/loadhook";
 const OFFLINE: &str = "offline/loadhook";
 const VERIFY: &str = "verify/loadhook";
@@ -39,7 +39,7 @@ fn main() {
 
 fn build(out: &Path) -> Result<(), String> {
     let classes = out.join("classes");
-    // What an earlier build left would be embedded too.
+    // Files of an earlier build would be embedded too.
     let _ = fs::remove_dir_all(&classes);
     fs::create_dir_all(&classes)
         .map_err(|error| format!("cannot create {}: {error}", classes.display()))?;
@@ -54,7 +54,7 @@ fn build(out: &Path) -> Result<(), String> {
     });
     let is_of = |class: &Vec<u8>, folder: &str| {
         let name = rename::names(class).0;
-        // A nested class is its outer one's source file's.
+        // A nested class is in the source file of its outermost class.
         let outer = name.split('$').next().unwrap_or(name);
         let source = outer.replacen("loadhook", folder, 1) + ".java";
         Path::new(&source).is_file()
@@ -146,7 +146,7 @@ fn javac() -> Option<PathBuf> {
         .find(|javac| javac.is_file())
 }
 
-/// What is in a folder, sorted.
+/// The paths of a folder's entries, sorted.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = fs::read_dir(folder)
         .map_err(|error| format!("cannot read {}: {error}", folder.display()))?;

@@ -1,10 +1,10 @@
-//! What the probes add to a call, in nanoseconds, on JDK 17 and 25.
+//! The time that the probes add to a call, in nanoseconds, on JDK 17 and 25.
 //!
 //!     cargo bench -p loadhook-tracker
 //!
 //! Plain and instrumented JVMs take turns, so that a machine that slows down slows all; the best of each counts.
-//! `same` calls one tiny method again and again, `alternating` two by turns, `fib` recurs; `two threads` is what
-//! a call costs while another thread does the same, over what it costs alone, relative to the plain program.
+//! `same` calls one tiny method again and again, `alternating` two by turns, `fib` recurs. `two threads` is the time of
+//! a call while another thread does the same, divided by its time alone, relative to the plain program.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

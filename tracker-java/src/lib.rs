@@ -1,7 +1,8 @@
 //! The tracker: the Java classes that the probes of an instrumented program call.
 //!
-//! The sources are in `java/loadhook`; build.rs compiles them for Java 8. `docs/dev/tracker.md` says what the classes
-//! do and what their snapshots contain. An agent defines them in the boot loader under names in `java.lang`:
+//! The sources are in `java/loadhook`; build.rs compiles them for Java 8. `README.md` lists the folders and the classes,
+//! `docs/dev/tracker.md` tells how they count and time, and what snapshots contain. An agent defines them in the boot
+//! loader under names in `java.lang`:
 //!
 //! ```
 //! let boot = |name: &str| {
@@ -22,15 +23,15 @@ pub use rename::{names, renamed};
 /// Internal names and bytes of the tracker's classes, superclasses first.
 pub const CLASSES: &[(&str, &[u8])] = CLASSES_HERE;
 
-/// What a program needs besides where no agent is: names and bytes, superclasses first.
+/// The classes that a program without an agent needs besides: names and bytes, superclasses first.
 ///
 /// `loadhook/Part` is a template. The probes of each rewritten archive call a copy of it under a name of its own, in
 /// which the archive's id and the number of its method ids, `0123456789abcdef 42`, stand for [`ARCHIVE`]; see
 /// `docs/dev/jars.md`. An agent must not define these classes.
 pub const OFFLINE_CLASSES: &[(&str, &[u8])] = OFFLINE_CLASSES_HERE;
 
-/// A program of its own, `loadhook.VerifyClasses`: it runs on JDK 24 and later and asks `java.lang.classfile` about
-/// rewritten classes. Its source says what it reads and prints. Names and bytes, superclasses first.
+/// A program of its own, `loadhook.VerifyClasses`, which has `java.lang.classfile` verify rewritten classes. It runs on
+/// JDK 24 and later; its source says what it reads and prints. Names and bytes, superclasses first.
 pub const VERIFY_CLASSES: &[(&str, &[u8])] = VERIFY_CLASSES_HERE;
 
 /// The template of [`OFFLINE_CLASSES`].

@@ -1,10 +1,10 @@
 //! Renames classes inside a class file. build.rs uses it too.
 
-/// A class file in which the classes that `rename` knows have other names.
+/// Returns a class file in which classes have the names that `rename` gives them.
 ///
-/// Constants of the pool that are such an internal name, or a descriptor that contains one, are replaced; all
-/// else is copied. That is enough for the tracker's own classes, which have no signatures of generic types with
-/// nested classes, and no strings that look like their names.
+/// Constants of the pool that are the internal name of such a class, or a descriptor that contains one, are replaced;
+/// everything else is copied. That is enough for the tracker's own classes: they have no signatures of generic types with
+/// nested classes, and no strings that look like class names.
 ///
 /// # Panics
 ///
@@ -53,7 +53,7 @@ pub fn names(class: &[u8]) -> (&str, &str) {
 
 const UTF8: u8 = 1;
 
-/// A constant of the pool: its number, and where its tag and its end lie.
+/// A constant of the pool: its number, and the offsets of its tag and its end.
 #[derive(Clone, Copy)]
 struct Entry {
     number: u16,
@@ -103,7 +103,7 @@ fn u2(class: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([class[at], class[at + 1]])
 }
 
-/// A name or descriptor with its class names replaced, `None` if it has none to replace.
+/// A name or descriptor with its class names replaced; `None` if there is none to replace.
 fn replaced(text: &str, rename: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     if let Some(name) = rename(text) {
         return Some(name);

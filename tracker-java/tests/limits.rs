@@ -47,7 +47,7 @@ fn the_overflow_keeps_counts_right() -> Result<()> {
     Ok(())
 }
 
-/// A tree of more than half the limit is merged whole when its thread ends.
+/// A tree with more than half the nodes of the limit is merged completely when its thread ends.
 #[test]
 fn ended_threads_keep_their_trees() -> Result<()> {
     let program = Program::new("Wide")?;
@@ -72,7 +72,7 @@ fn a_nearly_full_heap() -> Result<()> {
         for collector in ["-XX:+UseSerialGC", "-XX:+UseParallelGC", "-XX:+UseG1GC"] {
             let jvm = ["-Xmx24m", "-XX:+ExitOnOutOfMemoryError", collector];
             let least = least_for_plain(&plain, jdk, &jvm)?;
-            // G1 ends either program or neither within two of its regions, by chance.
+            // Within two regions of G1's limit, either program may run out of heap or neither, by chance.
             let some = if collector.ends_with("G1GC") {
                 2000
             } else {
@@ -94,7 +94,7 @@ fn a_nearly_full_heap() -> Result<()> {
     Ok(())
 }
 
-/// The kilobytes that the program must be left without probes, or it ends by itself.
+/// Finds how many kilobytes of heap the program needs without probes; with less it runs out of heap by itself.
 fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
     for free in (1..20).rev().map(|step| 200 * step) {
         let free_option = format!("-Dfree={free}");
@@ -106,7 +106,7 @@ fn least_for_plain(plain: &Program, jdk: u32, jvm: &[&str]) -> Result<u32> {
     Ok(200)
 }
 
-/// Counts are exact wherever the thread is stopped that a snapshot reads.
+/// Counts are exact wherever a thread is stopped while a snapshot reads its tree.
 #[test]
 fn counts_are_whole_in_the_midst_of_a_grant() -> Result<()> {
     let program = Program::new("Nothing")?.with("loadhook/Torn.java")?;

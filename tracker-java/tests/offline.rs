@@ -155,13 +155,13 @@ fn other_tools_see_the_same() -> Result<()> {
             ensure!(timing != "count" || totals == 0, "{totals}");
             totals_seen += totals;
             if clock == "cpu" {
-                // The keeper waits all the time, which takes none of the processor's.
+                // One thread waits all the time, and waiting takes no processor time.
                 let wall = profile.header.duration_ns as i64;
                 ensure!(sum < 2 * wall, "{sum} of {wall} ns");
             }
         }
     }
-    // Sums are entered from expressions that they called. In one run the probes' cost may hide it.
+    // Some totals are not sums of self times, because of recursion. In a single run the cost of probes may hide that.
     ensure!(totals_seen > 0);
     Ok(())
 }
@@ -177,7 +177,7 @@ impl Chance {
         self.0 % limit
     }
 
-    /// Times that contradict each other as those of a sample do, and worse.
+    /// A node with times that contradict each other, as sampled times do and worse.
     fn node(&mut self, at: u64) -> Node {
         let parent = (at > 0 && self.below(8) > 0).then(|| self.below(at) as u32);
         let calls = 1 + self.below(1 << 20);
@@ -203,7 +203,7 @@ impl Chance {
     }
 }
 
-/// Figures in Java are those in Rust, to the last bit, for trees that no program makes, too.
+/// Figures in Java equal those in Rust to the last bit, even for trees that no program makes.
 #[test]
 fn figures_are_the_same() -> Result<()> {
     let program = support::Program::new("Nothing")?;

@@ -1,4 +1,4 @@
-//! Where the profile of a rewritten archive goes, and what of it can be set.
+//! The file of a rewritten archive's profile, and its settings.
 
 mod support;
 
@@ -91,7 +91,7 @@ fn later_settings_win() -> Result<()> {
     Ok(())
 }
 
-/// As with the agent: a folder is called what it is called.
+/// `%p` is replaced in the name of the file only, as the agent does; the name of a folder stays as it is.
 #[test]
 fn the_process_id_goes_into_the_name_only() -> Result<()> {
     let archive = work(&[])?;
@@ -140,7 +140,7 @@ fn bad_values_are_told_and_ignored() -> Result<()> {
         ensure!(run.told == expected, "{:#?}", run.told);
         check_work(&run.profile("loadhook-%p.pb.gz")?, 1)?;
     }
-    // Not even a file of properties.
+    // Without any file of properties.
     fs::write(&properties, "timing=\\u12\n")?;
     let run = Run::new(17, &[], folder.path(), &["Work"])?;
     ensure!(
@@ -171,7 +171,7 @@ fn what_cannot_be_written_leaves_the_old_file() -> Result<()> {
             );
             ensure!(run.files()?.is_empty());
         }
-        // No file may grow beyond a block, as on a full disk.
+        // No file may grow beyond a block: the same error as on a full disk.
         let limited = tempfile::tempdir()?;
         fs::write(limited.path().join("x.pb.gz"), "the old one")?;
         let mut command = Command::new("sh");

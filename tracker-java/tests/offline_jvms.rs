@@ -1,4 +1,4 @@
-//! Rewritten archives among loaders, threads and JVMs that are not as usual.
+//! Rewritten archives with unusual class loaders, threads and JVMs.
 
 mod support;
 
@@ -50,7 +50,7 @@ fn a_tracker_a_loader() -> Result<()> {
         let class = "java.net.URLClassLoader";
         let expected = [class.to_owned(), format!("{class}#2"), format!("{class}#3")];
         ensure!(loaders.iter().eq(&expected), "{loaders:?}");
-        // Together they are the profile of one process.
+        // Merged, they are the profile of one process.
         let merged = loadhook_profile::merge(&profiles)?;
         check_work(&merged, 3)?;
         ensure!(merged.header.notes.len() == 1, "{:?}", merged.header.notes);
@@ -63,7 +63,7 @@ fn a_tracker_a_loader() -> Result<()> {
     Ok(())
 }
 
-/// All that a profile takes is loaded at the start: a loader may be closed at the end.
+/// All classes that writing a profile needs are loaded at the start, because the loader may be closed at the end.
 #[test]
 fn classes_are_loaded_early() -> Result<()> {
     let folder = work(&[])?;
@@ -80,11 +80,11 @@ fn classes_are_loaded_early() -> Result<()> {
                 !run.stdout.contains(&line)
             })
             .collect();
-        // For archives with trackers of their own.
+        // Only archives with trackers of their own need these.
         missing.retain(|name| {
             !name.starts_with("loadhook/ExportedProbes") && *name != "loadhook/ForeignProbes"
         });
-        // The template is there under another name; threads have final ids from JDK 19 on.
+        // The template has another name in the archive. From JDK 19 on Memory is not needed for the ids of threads.
         let expected = match jdk {
             17 => &["loadhook/Part"][..],
             _ => &["loadhook/Memory", "loadhook/Part"],
@@ -95,7 +95,7 @@ fn classes_are_loaded_early() -> Result<()> {
     Ok(())
 }
 
-/// One archive in loaders below the one that has the tracker: its ids are there once for each class of loader.
+/// An archive in several loaders below the tracker's loader has its ids once for each class of loader.
 #[test]
 fn a_tracker_above_two_loaders() -> Result<()> {
     let above = tempfile::tempdir()?;
@@ -147,7 +147,7 @@ fn a_tracker_above_two_loaders() -> Result<()> {
             ensure!(found == 4000 * u64::from(copies), "{loader} {found}");
             ensure!(profile.methods[outer].loaders == copies, "{loader}");
         }
-        // Names with their loaders, too.
+        // The names of methods include their loaders.
         check_public(&run.bytes("loadhook-%p.pb.gz")?)?;
     }
     Ok(())
@@ -254,7 +254,7 @@ fn a_program_asks_for_its_profile() -> Result<()> {
     Ok(())
 }
 
-/// What is written while threads run on is whole, and no call that ended before is missing.
+/// A profile that is written while threads run is complete: no call that ended before is missing.
 #[test]
 fn threads_run_on_at_the_end() -> Result<()> {
     let folder = work(&["PlainBusy"])?;
@@ -279,7 +279,7 @@ fn threads_run_on_at_the_end() -> Result<()> {
     Ok(())
 }
 
-/// An archive of one of the other tests' programs, with its tracker.
+/// A program of another test as an archive with a tracker.
 fn other(name: &str) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     offline::tracker(folder.path(), offline::PACKAGE)?;
@@ -293,7 +293,7 @@ fn other(name: &str) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// The part's calls are one more place where the stack may end.
+/// The stack may end in the calls of the part, too.
 #[test]
 fn caught_stack_overflows() -> Result<()> {
     let folder = other("StackOverflow")?;
@@ -324,7 +324,7 @@ fn caught_stack_overflows() -> Result<()> {
     Ok(())
 }
 
-/// Of virtual threads the JVM tells no processor time.
+/// The JVM does not know the processor time of virtual threads.
 #[test]
 fn virtual_threads() -> Result<()> {
     let folder = other("Virtual")?;
@@ -350,7 +350,7 @@ fn virtual_threads() -> Result<()> {
     Ok(())
 }
 
-/// Where even the tracker's own needs are missing.
+/// In a JVM with nothing but `java.base` the CPU clock is missing; the tracker says so and uses the wall clock.
 #[test]
 fn a_jvm_without_modules() -> Result<()> {
     let folder = work(&[])?;
@@ -387,7 +387,7 @@ fn a_security_manager_forbids_all() -> Result<()> {
     Ok(())
 }
 
-/// A missing class of the tracker, or damaged symbols: the program runs, and what can be told is.
+/// With a class of the tracker missing, or damaged symbols, the program runs, and the fault is reported if possible.
 #[test]
 fn a_damaged_archive() -> Result<()> {
     for jdk in JDKS {
@@ -438,10 +438,10 @@ fn a_damaged_archive() -> Result<()> {
     Ok(())
 }
 
-/// The JVM that ends at the first failed allocation does not end for our sake.
+/// A JVM that ends at the first failed allocation does not end because of the tracker.
 #[test]
 fn a_full_heap() -> Result<()> {
-    // Orders of one to five of twelve methods.
+    // Sequences of one to five of twelve methods.
     let nodes = 12 + 132 + 1320 + 11_880 + 95_040;
     let folder = work(&["Many", "PlainFull"])?;
     for jdk in JDKS {
@@ -456,7 +456,7 @@ fn a_full_heap() -> Result<()> {
             let arguments = ["PlainFull", &megabytes.to_string()];
             let run = Run::new(jdk, &jvm, folder.path(), &arguments)?;
             if run.code != Some(0) {
-                // The program's own need.
+                // The heap that the program itself needs.
                 ensure!(!run.stdout.contains("full"), "{megabytes}: {}", run.stderr);
             } else if run.files()?.is_empty() {
                 full += 1;

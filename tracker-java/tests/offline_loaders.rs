@@ -1,4 +1,4 @@
-//! Class loaders come and go, and nothing of the tracker's keeps them.
+//! The tracker keeps no class loader alive.
 
 mod support;
 
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const JDKS: [u32; 2] = [17, 25];
 
-/// A folder with `PlainRounds` and a jar, `alpha.jar`, with `Alpha`, `Beta` and, if wanted, a tracker. Else that is in the folder.
+/// Makes a folder with `PlainRounds` and `alpha.jar`, which holds `Alpha` and `Beta`. The tracker is in the jar or in the folder.
 fn rounds(embedded: bool) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     let archive = tempfile::tempdir()?;
@@ -31,7 +31,7 @@ fn rounds(embedded: bool) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// Loaders below the tracker's: each is collected, and the calls of all are told by their names, once.
+/// Loaders below the tracker's loader are collected, and the profile names the methods of all of them once.
 #[test]
 fn loaders_below_the_tracker_can_go() -> Result<()> {
     let folder = rounds(false)?;
@@ -63,7 +63,7 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
             "{jdk}: {loaders:?}"
         );
     }
-    // Where the archive is gone, too, one note tells it for all of them.
+    // If the archive is gone, too, there is a single note for all loaders.
     let text = fs::read_to_string(support::java("offline/PlainRounds.java"))?;
     let gone = "new File(args[0]).delete();\n        local.remove();";
     let source = folder.path().join("PlainRounds.java");
@@ -87,7 +87,7 @@ fn loaders_below_the_tracker_can_go() -> Result<()> {
     Ok(())
 }
 
-/// Loaders with names of their own: where some hundred are gone the further ones are one, so that rows and ids have a bound.
+/// After some hundred loaders with names of their own are gone, further ones count as one, which bounds rows and ids.
 #[test]
 fn names_that_come_and_go_are_one() -> Result<()> {
     let folder = rounds(false)?;
@@ -121,7 +121,7 @@ fn names_that_come_and_go_are_one() -> Result<()> {
     Ok(())
 }
 
-/// A tracker keeps its loader: only so many do, the others' loaders go, and the host lives.
+/// A tracker keeps its loader alive. Only a limited number of trackers count, so that the host does not run out of memory.
 #[test]
 fn loaders_with_trackers_are_few() -> Result<()> {
     let folder = rounds(true)?;

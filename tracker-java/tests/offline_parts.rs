@@ -1,4 +1,4 @@
-//! How the archives of a program find the tracker that counts for them.
+//! The archives of a program find one tracker that counts for all of them.
 
 mod support;
 
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const JDKS: [u32; 2] = [17, 25];
 
-/// `Alpha` and `Beta`, which call each other, in archives of their own, each with a tracker in one of the packages.
+/// Makes two archives, `Alpha` and `Beta`, whose methods call each other, each with a tracker in one of the packages.
 fn two(packages: [&str; 2]) -> Result<[TempDir; 2]> {
     let sources = ["Alpha", "Beta"].map(|name| support::java(&format!("offline/{name}.java")));
     let folders = [tempfile::tempdir()?, tempfile::tempdir()?];
@@ -51,7 +51,7 @@ fn check_edges(profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// Whichever packages their trackers are in, and whichever comes first.
+/// One tracker counts for both archives, whichever packages their trackers are in and whichever comes first.
 #[test]
 fn archives_of_a_loader_share_a_tracker() -> Result<()> {
     for packages in [
@@ -73,7 +73,7 @@ fn archives_of_a_loader_share_a_tracker() -> Result<()> {
     Ok(())
 }
 
-/// The constructors' probes take their keys along.
+/// The probes of constructors pass their keys to the other tracker.
 #[test]
 fn constructors_of_an_archive_with_another_tracker() -> Result<()> {
     let usual = tempfile::tempdir()?;
@@ -120,7 +120,7 @@ fn constructors_of_an_archive_with_another_tracker() -> Result<()> {
     Ok(())
 }
 
-/// A key has a sign, which it keeps on its way to the other tracker: what failed constructors leave on the path is known.
+/// A key keeps its sign on the way to the other tracker, so that failed constructors leave the path.
 #[test]
 fn keys_of_an_archive_with_another_tracker() -> Result<()> {
     let usual = tempfile::tempdir()?;
@@ -149,11 +149,11 @@ fn keys_of_an_archive_with_another_tracker() -> Result<()> {
     Ok(())
 }
 
-/// Makes the tracker in a folder one of another version.
+/// Changes the version of the tracker in a folder.
 fn age(folder: &Path) -> Result<()> {
     let file = folder.join("loadhook/Parts.class");
     let mut class = fs::read(&file)?;
-    // iload_2, iconst_1, if_icmp…: a version that is asked for, and ours.
+    // iload_2, iconst_1, if_icmp…: compares the version that is asked for with the tracker's.
     let mut places = 0;
     for at in 0..class.len() - 2 {
         if class[at..at + 2] == [0x1c, 0x04] && matches!(class[at + 2], 0x9f | 0xa0) {
@@ -165,7 +165,7 @@ fn age(folder: &Path) -> Result<()> {
     Ok(fs::write(file, class)?)
 }
 
-/// What is no tracker of ours is not called: told once, and the program does what it does.
+/// A class that is no tracker of Loadhook is not called. This is reported once, and the program runs as usual.
 #[test]
 fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
     let folders = two([offline::PACKAGE, offline::PACKAGE])?;
@@ -184,7 +184,7 @@ fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
         };
         ensure!(told.contains("of another version"), "{told}");
     }
-    // Of a version in which what parts call was not there.
+    // A version without the methods that parts call.
     for folder in &folders {
         let none =
             "public final class Parts { public static int register(Class<?> part) { return 1; } }";
@@ -201,7 +201,7 @@ fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
         );
         ensure!(run.told.len() == 1, "{}", run.stderr);
     }
-    // An archive with a tracker of its own uses that.
+    // The other archive has a tracker of its own and uses that.
     let folders = two([offline::PACKAGE, "loadhook/ab"])?;
     age(folders[0].path())?;
     let path = class_path(&folders, false);
@@ -214,7 +214,7 @@ fn a_tracker_of_another_version_is_left_alone() -> Result<()> {
     Ok(())
 }
 
-/// A part that starts there, or classes that it is the first to use, would be broken for the rest of the run.
+/// Near the end of the stack a part does not start: it, or classes that it uses first, would be broken for the rest of the run.
 #[test]
 fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -230,7 +230,7 @@ fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
         let mut counted = 0;
         for at in [0, 1, 10, 40, 100, 200, 300, 450, 1000, 4000] {
             for jvm in ["-Xint", "-Xcomp"] {
-                // What recurs; all methods would take seconds.
+                // Only the recursive methods; all of them would take seconds.
                 let only = "-XX:CompileCommand=compileonly,*::d*";
                 let jvm = [jvm, "-XX:CompileCommand=quiet", only];
                 let arguments = ["PlainEdge", &at.to_string()];
@@ -252,7 +252,7 @@ fn the_first_probe_near_the_end_of_a_stack() -> Result<()> {
     Ok(())
 }
 
-/// What hangs on a thread is not to live as long as its calls are told.
+/// Objects that a thread refers to do not live as long as the counts of its calls.
 #[test]
 fn ended_threads_can_go() -> Result<()> {
     let folder = offline::work(&["PlainWeak"])?;

@@ -40,15 +40,14 @@ fn up_to_64_threads_that_lie() -> Result<()> {
     Ok(())
 }
 
-/// How many virtual threads follow one another; ten million take a minute.
+/// Number of virtual threads that run one after the other; ten million would take a minute.
 const SEQUENCE: u32 = 1_000_000;
 
 #[test]
 fn virtual_threads() -> Result<()> {
     let program = Program::new("Virtual")?;
     let plain = Program::compiled("java/Virtual.java")?;
-    // Interpreted: what a parked thread keeps of its stack depends on which
-    // of its frames happened to be compiled by then.
+    // Interpreted, because the heap that a parked thread's stack takes depends on which of its frames are compiled.
     let interpreted = ["-Xmx1g", "-Xint", "-Dsequence=1"];
     let mut java = Jdk::find(25)?.java();
     java.args(interpreted)
@@ -78,7 +77,8 @@ fn virtual_threads() -> Result<()> {
     Ok(())
 }
 
-/// Nobody tells of threads' ends here. Those for which there was no room are lost, and told; later ones find it.
+/// Nobody reports the ends of threads here. Calls of threads without room for a path are lost and counted as such; later
+/// threads find room.
 #[test]
 fn virtual_threads_find_the_room_of_those_before() -> Result<()> {
     let program = Program::new("Wave")?;

@@ -10,7 +10,7 @@ public class Constructors {
         behind();
     }
 
-    /** Its end heals the path, on which the last of the failed constructors stays till then. */
+    /** Its end heals the path; until then the last failed constructor stays on the path. */
     static void plain() {
         Plain.run(100);
     }
@@ -79,7 +79,7 @@ public class Constructors {
     static class Fine extends Base {
     }
 
-    /** Not instrumented: nobody tells that the constructor has ended. */
+    /** Not instrumented, so that no probe reports the end of the constructor. */
     static class Plain {
         static int caught;
 

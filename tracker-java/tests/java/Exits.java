@@ -48,7 +48,7 @@ public class Exits {
         }
     }
 
-    /** An exception from below leaves it. */
+    /** An exception of a callee leaves the method. */
     static void passing() {
         throwing();
         leaf();

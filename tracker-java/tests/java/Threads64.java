@@ -11,7 +11,7 @@ public class Threads64 {
             Thread[] all = new Thread[threads];
             KEPT[threads] = all;
             for (int i = 0; i < threads; i++) {
-                // One in four bears the name of its neighbours.
+                // One thread in four has the name of its neighbours.
                 String name = i % 4 == 0 ? "same" : "worker-" + threads + "-" + i;
                 all[i] = new Odd(name, start, i);
                 all[i].start();
@@ -41,7 +41,7 @@ public class Threads64 {
     static void inner() {
     }
 
-    /** A thread that lies about all it can. */
+    /** A thread that overrides all methods that it can, with wrong results. */
     static class Odd extends Thread {
         private final CountDownLatch start;
         private final int number;

@@ -124,7 +124,7 @@ public class Wide {
     static class PlainHog {
         private static byte[][] hog = new byte[100000][];
 
-        /** Leaves so many kilobytes of the heap. */
+        /** Fills the heap but for a given number of kilobytes. */
         static void fill(int kilobytes) {
             if (kilobytes == 0) {
                 return;

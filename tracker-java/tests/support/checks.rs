@@ -1,4 +1,4 @@
-//! What profiles of rewritten archives must say.
+//! Checks of the profiles of rewritten archives.
 
 use std::io::Read;
 
@@ -13,7 +13,7 @@ pub mod schema;
 
 pub const JDKS: [u32; 2] = [17, 25];
 
-/// How often `Work.main` calls each method of its recursion.
+/// Number of calls of each method of the recursion in `Work.main`.
 #[derive(Default)]
 struct Recursion {
     expression: u64,
@@ -45,7 +45,7 @@ impl Recursion {
     }
 }
 
-/// What is always counted when `Work.main` has run.
+/// Checks the counts that every complete run of `Work.main` has.
 pub fn check_work(profile: &Profile, mains: u64) -> Result<()> {
     let recursion = Recursion::of_main();
     let edges = [
@@ -75,21 +75,21 @@ pub fn check_work(profile: &Profile, mains: u64) -> Result<()> {
     Ok(())
 }
 
-/// Calls of the methods of a name.
+/// Number of calls of the methods with a name.
 pub fn total(profile: &Profile, name: &str) -> u64 {
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
     let named = nodes.filter(|node| &*profile.methods[node.method as usize].name == name);
     named.map(|node| node.calls).sum()
 }
 
-/// What another tool sees in a profile.
+/// The samples and functions that another tool reads in a profile.
 pub fn public(file: &[u8]) -> Result<schema::Profile> {
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(file).read_to_end(&mut bytes)?;
     Ok(schema::Profile::decode(&bytes))
 }
 
-/// The file says to other tools what ours says of our own fields.
+/// Checks that the fields for other tools agree with Loadhook's own fields.
 pub fn check_public(file: &[u8]) -> Result<schema::Profile> {
     let profile = pprof::read(file)?;
     let mut again = Vec::new();

@@ -22,7 +22,7 @@ pub const ADAPTIVE: &str = "0";
 pub const EXACT: &str = "1";
 pub const COUNT: &str = "2";
 
-/// A compiled program, its classes instrumented but those named `Plain…`, beside the tracker.
+/// A compiled program in a folder with the tracker. All classes are instrumented but those named `Plain…`.
 pub struct Program {
     folder: TempDir,
     name: String,
@@ -49,7 +49,7 @@ impl Selector for Names {
 }
 
 impl Program {
-    /// The classes of a source as they are.
+    /// Compiles a source without instrumenting its classes.
     pub fn compiled(file: &str) -> Result<TempDir> {
         let folder = tempfile::tempdir()?;
         compile(folder.path(), &[java(&format!("../{file}"))])?;
@@ -63,7 +63,7 @@ impl Program {
         Ok(program)
     }
 
-    /// The same without probes.
+    /// Compiles the same without instrumenting it.
     pub fn plain(name: &str) -> Result<Program> {
         let folder = tempfile::tempdir()?;
         for (class, bytes) in loadhook_tracker::CLASSES {
@@ -83,12 +83,12 @@ impl Program {
         })
     }
 
-    /// Where its classes are.
+    /// The folder of the classes.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Replaces or adds a class of the tracker's package, not instrumented.
+    /// Replaces or adds a class in the tracker's package, without probes.
     pub fn with(self, file: &str) -> Result<Program> {
         compile(self.folder.path(), &[java(file)])?;
         Ok(self)
@@ -191,7 +191,7 @@ pub fn compile(folder: &Path, sources: &[PathBuf]) -> Result<()> {
     process::output(&mut javac).map(drop)
 }
 
-/// What a program printed as `expect name count` lines.
+/// The counts that a program printed as lines `expect name count`.
 pub fn expectations(output: &str) -> BTreeMap<String, u64> {
     let lines = output
         .lines()

@@ -1,4 +1,4 @@
-//! Archives rewritten as for a program without agent, and runs of such programs.
+//! Rewrites archives for a JVM without an agent, and runs them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -17,10 +17,10 @@ use tempfile::TempDir;
 
 use super::{compile, java};
 
-/// The tracker's package where nobody renames it.
+/// The package of a tracker that is not renamed.
 pub const PACKAGE: &str = "loadhook";
 
-/// Gives the methods of an archive ids from 0 on and writes their symbols.
+/// Gives the methods of an archive ids from 0 on, and writes their symbols.
 #[derive(Default)]
 struct Symbols {
     text: String,
@@ -41,7 +41,7 @@ impl Selector for Symbols {
     }
 }
 
-/// A first line for the method of this id; every third has none.
+/// The first line of the method with this id; every third method has none.
 pub fn line(id: u32) -> String {
     match id % 3 {
         0 => String::new(),
@@ -129,7 +129,7 @@ fn write(file: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// `Work`, and what else is named, rewritten as one archive that carries the tracker.
+/// Rewrites `Work` and the other sources as one archive with the tracker.
 pub fn work(others: &[&str]) -> Result<TempDir> {
     let folder = tempfile::tempdir()?;
     tracker(folder.path(), PACKAGE)?;
@@ -138,11 +138,11 @@ pub fn work(others: &[&str]) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// A run in a folder of its own, in which its profiles are.
+/// A finished run in a folder of its own, with its profiles in the folder.
 pub struct Run {
     pub folder: TempDir,
     pub stdout: String,
-    /// What we told: the lines that begin as ours do.
+    /// The lines of standard error that begin with `loadhook:`.
     pub told: Vec<String>,
     pub stderr: String,
     pub code: Option<i32>,
@@ -226,7 +226,7 @@ impl Run {
         pprof::read(&bytes).with_context(|| format!("{name} of {} bytes", bytes.len()))
     }
 
-    /// The only profile, under its default name; the run must have told nothing.
+    /// The only profile, under its default name. The run must have printed no message.
     pub fn only(&self) -> Result<Profile> {
         ensure!(self.told.is_empty(), "{}", self.stderr);
         ensure!(

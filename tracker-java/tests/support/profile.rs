@@ -1,4 +1,4 @@
-//! A snapshot, read from what `loadhook.Run` prints.
+//! Reads the snapshot that `loadhook.Run` prints.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// Of the main thread's path, before the snapshot.
+    /// The depth of the main thread's path before the snapshot.
     pub depth: usize,
     pub header: Vec<i64>,
     pub threads: Vec<Thread>,
@@ -109,7 +109,7 @@ impl Profile {
             .sum()
     }
 
-    /// All calls, those without a node too.
+    /// Number of all calls, including those without a node.
     pub fn all_calls(&self) -> i64 {
         self.threads
             .iter()
@@ -118,7 +118,7 @@ impl Profile {
             .sum()
     }
 
-    /// What must be true of the times of any run: what is estimated, within three standard errors.
+    /// Checks rules that the times of every run obey; estimates may be off by three standard errors.
     pub fn check_times(&self) -> Result<()> {
         let wall = self.header[5] as f64;
         for thread in &self.threads {

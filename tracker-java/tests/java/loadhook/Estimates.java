@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Estimates by many seeds of calls whose true time is known: clock and ticks are the test's. Prints for each workload and
- * way to tick the true time, the mean of the estimates, the standard error of that mean, the mean of the variances that
+ * Estimates the time of calls whose true time is known, with many seeds; the test drives clock and ticks. Prints for each
+ * workload and way to tick the true time, the mean of the estimates, the standard error of that mean, the mean of the variances that
  * the tracker states, the variance of the estimates, the share of calls that were timed, and the share of estimates
  * within three of their own standard errors.
  */
@@ -16,7 +16,7 @@ public final class Estimates {
     private Path path;
     private Path truths;
     private final int ticking;
-    /** What a workload draws is the same for all seeds. */
+    /** The workload's random numbers, the same for all seeds. */
     private long draws = 88172645463325252L;
     private long tickDraws;
     private long nextTick;
@@ -59,7 +59,7 @@ public final class Estimates {
             Estimates run = new Estimates(seed * 0x9E3779B97F4A7C15L, ticking);
             run.work(workload);
             TreeReader reader = new TreeReader(run.path);
-            // The last node: what the workload is about.
+            // The last node is the one that the workload is about.
             int node = reader.end - Tree.STRIDE;
             int which = workload == 7 ? Tree.OUTERMOST : Tree.ALL;
             double estimate = reader.value(node, which);
@@ -106,7 +106,7 @@ public final class Estimates {
         exit(1);
     }
 
-    /** Method 2 ends unseen by an exception that 1 catches. */
+    /** Method 2 ends without an exit probe, by an exception that method 1 catches. */
     private void fail(long nanos) {
         enter(1);
         pass(20);
@@ -148,7 +148,7 @@ public final class Estimates {
         truths.exit(method);
     }
 
-    /** Lets time pass, and whoever ticks. */
+    /** Lets time pass, with its ticks. */
     private void pass(long nanos) {
         long end = Clock.time + nanos;
         while (ticking != NO_TICKS && nextTick <= end) {
@@ -161,7 +161,7 @@ public final class Estimates {
 
     private long distance() {
         long distance = 500000 + drawTick() % 1000000;
-        // Late by up to some time slices of others.
+        // Late by up to a few time slices of other processes.
         return ticking == LATE_TICKS && drawTick() % 5 == 0 ? distance + drawTick() % 12000000 : distance;
     }
 
@@ -170,7 +170,7 @@ public final class Estimates {
         return tickDraws >>> 20;
     }
 
-    /** The sum of self times is what was called from outside. */
+    /** Checks that self times add up to the time of the calls from outside. */
     private void addsUp() {
         long self = 0;
         for (int node = Tree.STRIDE; node < path.end; node += Tree.STRIDE) {

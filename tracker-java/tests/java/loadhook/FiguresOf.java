@@ -8,7 +8,7 @@ public final class FiguresOf {
     private FiguresOf() {
     }
 
-    /** A line of nine words, those of a header behind its version, begins a tree; its other lines have those of a node. */
+    /** A tree begins with a line of nine words, those of a header record behind the version. Each other line is a node. */
     public static void main(String[] args) throws Exception {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         StringBuilder out = new StringBuilder();

@@ -21,10 +21,10 @@ public final class Heal {
         thread.start();
         thread.join();
         is(true, constructed[0], "constructed");
-        // Exits that nobody waits for.
+        // Exits without a matching frame.
         Tracker.exit(5);
         Tracker.caught(5);
-        // A stack of stale frames is found out by the real one being shallower, and one frame of each stays.
+        // Stale frames are noticed because the real stack is shallower; one frame of each node stays.
         Tracker.enter(0);
         for (int i = 0; i < 100000; i++) {
             Tracker.enter(6);
@@ -49,19 +49,19 @@ public final class Heal {
         Tracker.enter(1);
         Tracker.enter(2);
         Tracker.enter(3);
-        // 3 and 2 ended unseen.
+        // 3 and 2 ended without exit probes.
         Tracker.exit(1);
         depth(1);
         Tracker.enter(1);
         Tracker.enter(2);
-        // 2 ended unseen.
+        // 2 ended without an exit probe.
         Tracker.caught(1);
         depth(2);
         Tracker.enter(4);
         Tracker.exit(4);
         Tracker.exit(9);
         depth(2);
-        // The nearest one of a recursion.
+        // The nearest frame of a recursion.
         Tracker.enter(1);
         Tracker.enter(2);
         Tracker.exit(1);
@@ -91,20 +91,20 @@ public final class Heal {
         Tracker.enter(90);
         Tracker.ended(90, 81);
         depth(1);
-        // Not the one that it called: something between has caught the exception.
+        // Another constructor than the one called: a method between has caught the exception.
         Tracker.enter(10);
         Tracker.construct(10, 1, 2);
         Tracker.enter(12);
         Tracker.ended(12, 3);
         depth(2);
-        // It returns, and what is called then is another object's.
+        // The call returns, and the next constructor is for another object.
         Tracker.enter(11);
         Tracker.ended(11, 0);
         Tracker.constructed(10);
         Tracker.enter(11);
         Tracker.ended(11, 2);
         depth(2);
-        // Its like has ended in the call, and it catches the exception.
+        // Another call of the same constructor has ended within, and this one catches the exception.
         Tracker.enter(10);
         Tracker.construct(10, 1, 2);
         depth(3);
@@ -114,7 +114,7 @@ public final class Heal {
         Tracker.construct(10, 1, 2);
         Tracker.ended(10, 1);
         depth(1);
-        // What has ended above it goes when it says that the call returned.
+        // Frames above it that have ended go when it reports that the call returned.
         Tracker.enter(10);
         Tracker.construct(10, 1, 2);
         Tracker.enter(13);

@@ -10,7 +10,7 @@ public final class Run {
     private Run() {
     }
 
-    /** Here nobody else has one, and without naps nobody waits for a thread that has no processor. */
+    /** Pauses threads that wait for the lock, which the agent does otherwise. Without pauses they would give up too early. */
     private static final class Yield extends Backoff {
         @Override
         void pause(int before) {

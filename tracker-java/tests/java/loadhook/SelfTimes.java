@@ -1,8 +1,8 @@
 package loadhook;
 
 /**
- * Runs workloads whose self times are known by many seeds; clock and ticks are the test's. Prints for each seed the nodes of
- * the tree as a snapshot has them, and behind each the true self time.
+ * Runs workloads whose self times are known, with many seeds; the test drives clock and ticks. Prints for each seed the nodes
+ * of the tree as a snapshot has them, and behind each node its true self time.
  */
 public final class SelfTimes {
     private static final int SEEDS = 200;
@@ -12,7 +12,7 @@ public final class SelfTimes {
 
     private final Path path;
     private final Path truths;
-    /** What a workload draws is the same for all seeds. */
+    /** The workload's random numbers, the same for all seeds. */
     private long draws = 88172645463325252L;
     private long tickDraws;
     private long nextTick;
@@ -71,7 +71,7 @@ public final class SelfTimes {
             if (workload == 0) {
                 many(2000, 3);
             } else if (workload == 1) {
-                // Nearly nothing in itself: all is in what it calls.
+                // The driver's own time is next to nothing; its callees take it all.
                 many(2000, 40);
                 enter(5);
                 pass(200000);

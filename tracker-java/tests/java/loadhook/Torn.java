@@ -1,6 +1,6 @@
 package loadhook;
 
-/** Reads trees as they are while a thread is stopped in the midst of a grant: the words seen in any order. */
+/** Reads trees while a thread is stopped in the midst of a grant, with its words written in any order. */
 public final class Torn {
     private static final int CALLS = 100000;
 

@@ -1,4 +1,4 @@
-/** Of one archive; Beta is of another one. */
+/** A class of one archive; Beta is in another one. */
 public class Alpha {
     public static void main(String[] args) {
         for (int n = 0; n < 10; n++) {
@@ -12,7 +12,7 @@ public class Alpha {
         Beta.two();
     }
 
-    /** For a name with its parameters. */
+    /** An overload, so that names have their parameters. */
     void one(int a, int[][] b, String c, double d, Object... e) {
     }
 

@@ -1,4 +1,4 @@
-/** What PlainEdge calls; nothing of it is met before. */
+/** Called by PlainEdge: its probe is the first one of the archive. */
 public class Edge {
     static int calls;
 

@@ -1,4 +1,4 @@
-/** Constructors that throw, for which keys of both signs stand: those of A, B and E are positive, of D, F and H negative. */
+/** Constructors that throw. Their keys have both signs: those of A, B and E are positive, those of D, F and H negative. */
 public class Keys {
     static int behind;
 

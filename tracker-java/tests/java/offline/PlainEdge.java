@@ -10,15 +10,15 @@ import java.util.Properties;
 import java.util.concurrent.locks.LockSupport;
 import java.util.zip.GZIPOutputStream;
 
-/** Meets its first probe so many frames from the end of its stack, and goes on. */
+/** Runs its first probe at a given number of frames from the end of its stack, and goes on. */
 public class PlainEdge {
     static int at;
-    /** How far the stack's end is, on the way back from there. */
+    /** Frames from here to the end of the stack, counted on the way back from there. */
     static int frames;
 
     public static void main(String[] args) throws Exception {
         at = Integer.parseInt(args[0]);
-        // So that nothing is missing down there but what the probe needs.
+        // Loads all classes first, so that down there only those that the probe needs are missing.
         Class.forName("Edge");
         Class.forName("edge.Named");
         down();
@@ -43,12 +43,12 @@ public class PlainEdge {
             try {
                 Edge.touch();
             } catch (StackOverflowError error) {
-                // As the end is near.
+                // Expected: the end of the stack is near.
             }
         }
     }
 
-    /** What a tracker may have touched before the program did, and broken. */
+    /** Uses classes that a tracker may have initialised before the program, and broken. */
     private static void library() throws Exception {
         new Properties().load(new InputStreamReader(new ByteArrayInputStream("a=b".getBytes()), StandardCharsets.UTF_8));
         new GZIPOutputStream(new ByteArrayOutputStream()).finish();

@@ -4,7 +4,7 @@ public class PlainFull {
 
     public static void main(String[] args) {
         below(0, 5);
-        // Objects, not one array: so they fill what is there, whatever the regions.
+        // Objects fill the heap, whatever its regions are; one array would not.
         int megabytes = Integer.parseInt(args[0]);
         kept = new Object[megabytes];
         for (int n = 0; n < megabytes; n++) {

@@ -1,4 +1,4 @@
-/** Makes objects whose constructors throw, and nobody tells where that ends. */
+/** Makes objects whose constructors throw, in a class without probes. */
 public class PlainKeys {
     public static void main(String[] args) {
         for (int n = 0; n < 40; n++) {

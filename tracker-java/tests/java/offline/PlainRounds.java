@@ -5,12 +5,12 @@ import java.net.URL;
 import java.net.URLClassLoader;
 
 /**
- * Runs Alpha in so many loaders of its own, one after the other, and tells how many of them are left and have ticks. They have
- * names if a third argument begins them.
+ * Runs Alpha in a given number of class loaders, one after the other, and prints how many loaders are left and have ticks. The
+ * loaders have names if there is a third argument, with which the names begin.
  */
 public class PlainRounds {
     public static void main(String[] args) throws Exception {
-        // Of a thread's children, too: who makes threads in Alpha shall not keep this.
+        // Inherited by threads that are made in Alpha; they must not keep this loader.
         InheritableThreadLocal<Object> local = new InheritableThreadLocal<Object>();
         URL[] urls = {new File(args[0]).toURI().toURL()};
         WeakReference<?>[] loaders = new WeakReference<?>[Integer.parseInt(args[1])];

@@ -2,7 +2,7 @@ import java.lang.ref.WeakReference;
 import java.net.URL;
 import java.net.URLClassLoader;
 
-/** Threads end that have a class loader each, and nothing but they has it. */
+/** Runs threads that each have a class loader to which nothing else refers. */
 public class PlainWeak {
     public static void main(String[] args) throws Exception {
         WeakReference<?>[] loaders = new WeakReference<?>[20];

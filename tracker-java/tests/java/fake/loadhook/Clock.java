@@ -1,6 +1,6 @@
 package loadhook;
 
-/** In place of the real clock: time passes where a test says so, and while the clock is read, halfway before the reading. */
+/** Replaces the real clock. Time passes when a test says so, and while the clock is read: half of that before the reading. */
 final class Clock {
     static final int WALL = 0;
     static final int CPU = 1;
