@@ -1,4 +1,4 @@
-//! Self times of the adaptive mode are unbiased, their errors small, and stated honestly.
+//! Self times of adaptive timing are unbiased, their errors small, and their stated errors true.
 
 mod support;
 
@@ -27,7 +27,7 @@ struct Method {
     seeds: f64,
     sum: f64,
     squares: f64,
-    /// The same of what calls' times alone leave.
+    /// The same for self times without ticks.
     rest_squares: f64,
     stated: f64,
     covered: f64,
@@ -46,7 +46,7 @@ fn by_the_clock_of_processor_time() -> Result<()> {
 /// A thread that waits and works in short turns is on top of its waits when most ticks come. Its processor time is not
 /// charged to the waits.
 #[test]
-fn of_a_thread_that_waits_and_works_in_short_turns() -> Result<()> {
+fn threads_that_wait_and_work_in_short_turns() -> Result<()> {
     let methods = measured(Clock::Cpu, "waiting")?;
     print(&methods);
     let whole: f64 = methods.values().map(|method| method.truth).sum();
@@ -66,7 +66,7 @@ fn of_a_thread_that_waits_and_works_in_short_turns() -> Result<()> {
     Ok(())
 }
 
-/// What `SelfTimes.java` prints for an argument, by workload and method.
+/// Runs `SelfTimes.java` with an argument, and compares self times with the true ones, by workload and method.
 fn measured(clock: Clock, argument: &str) -> Result<BTreeMap<(usize, u32), Method>> {
     let program = Program::plain("Nothing")?
         .with("fake/loadhook/Clock.java")?
@@ -96,7 +96,7 @@ fn measured(clock: Clock, argument: &str) -> Result<BTreeMap<(usize, u32), Metho
             method.rest_squares += (rest[at].self_ns - truths[at]).powi(2);
             let variance = found.self_variance + found.once_variance;
             method.stated += variance;
-            // A tenth of a tick is none.
+            // An error below a tenth of a tick does not matter.
             let stated = (2.0 * variance.sqrt()).max(1e5);
             method.covered += f64::from(error.abs() <= stated);
         }
@@ -144,27 +144,27 @@ fn check(clock: Clock) -> Result<()> {
         let bias = method.sum / method.seeds;
         let error = (method.squares / method.seeds).sqrt();
         let rest = (method.rest_squares / method.seeds).sqrt();
-        // No time is below 0, which moves what is left of an estimate near 0.
+        // Times are never negative, which biases estimates near 0.
         let most = 3.0 * error / method.seeds.sqrt() + 0.01 * wholes[*workload];
         ensure!(bias.abs() <= most, "{name}: bias {bias}");
         ensure!(
             error <= rest + TICK,
             "{name}: {error}, of the rest alone {rest}"
         );
-        // As 0.95 may come out of so many seeds; of all together it is at least that.
+        // With so many seeds a method's share may be this far below 0.95; that of all together must not.
         let margin = 2.0 * (0.05 * 0.95 / method.seeds).sqrt();
         ensure!(
             method.covered >= (0.95 - margin) * method.seeds,
             "{name}: {} covered",
             method.covered
         );
-        // What no tick met is told to have the error of somewhat more than one.
+        // The stated error of a method that no tick met is that of somewhat more than one tick.
         let stated = (method.stated / method.seeds).sqrt();
         ensure!(
             stated <= 4.0 * error + 2.0 * TICK,
             "{name}: {error}, {stated} stated"
         );
-        // Timed at every call, with nothing of its own: it has none of its callees' errors.
+        // The driver is timed at every call and has no time of its own: ticks keep its callees' errors out.
         let is_driver = *number == 1;
         ensure!(
             !is_driver || error < rest / 5.0 && error < TICK,

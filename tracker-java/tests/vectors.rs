@@ -177,9 +177,7 @@ struct Archive {
 }
 
 impl Archive {
-    /// Lines that [`offline/src/symbols.rs`] of the workspace writes.
-    ///
-    /// [`offline/src/symbols.rs`]: https://docs.rs/loadhook-offline
+    /// The lines of the archive's symbols, as `offline/src/symbols.rs` writes them.
     fn lines(&self) -> String {
         let mut out = String::new();
         for (name, file, methods) in &self.classes {
@@ -298,7 +296,7 @@ impl Snapshot {
     }
 }
 
-/// What Rust makes of a snapshot: the bits of each node's self and total time and of their variances, and the pprof file.
+/// Rust's result for a snapshot: the bits of each node's self and total time and of their variances, and the pprof file.
 fn expected(profile: &Profile) -> Result<String> {
     let mut out = String::new();
     for thread in &profile.threads {

@@ -42,7 +42,7 @@ final class EndedThreads {
             merge.sum.adopt(path);
         } else {
             merge.run();
-            // Of the limit, the nodes that the sum made stay taken.
+            // The nodes that the sum has made stay taken from the limit.
             Budget.giveBack(path.taken() - merge.made());
         }
         long cpu = CpuTime.sum(merge.sum.cpu, path.cpuSpent);
