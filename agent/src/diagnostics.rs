@@ -1,25 +1,27 @@
-//! What the agent has to say goes to standard error, a line each, and each
-//! thing once: nobody's log is to fill up because of us.
+//! Messages of the agent on standard error, a line each. Each message is printed once, so that the agent does not fill
+//! the program's log.
 
 use std::collections::HashSet;
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
-static SAID: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+use crate::locks::lock;
 
-/// More different messages than this are not worth anyone's time.
+static PRINTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+
+/// Different messages that [`once`] prints; further ones are dropped.
 const MOST: usize = 20;
 
-/// Says something once in the life of the VM.
+/// Prints a message unless it was printed before.
 pub(crate) fn once(message: &str) {
-    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
-    let said = said.get_or_insert_default();
-    if said.len() < MOST && said.insert(message.to_owned()) {
+    let mut printed = lock(&PRINTED);
+    let printed = printed.get_or_insert_default();
+    if printed.len() < MOST && printed.insert(message.to_owned()) {
         line(message);
     }
 }
 
-/// Says something.
+/// Prints a message.
 pub(crate) fn line(message: &str) {
     // A closed standard error is no reason to stop.
     let _ = writeln!(std::io::stderr().lock(), "loadhook: {message}");

@@ -1,158 +1,40 @@
-//! What the agent does at each event of the VM's life.
+//! Handlers of JVM TI events.
 
 use std::cell::Cell;
-use std::io::Write;
-use std::sync::OnceLock;
-use std::time::{Instant, SystemTime};
+use std::time::Duration;
 
-use loadhook_settings::{AgentOptions, Clock, OptionsError, Timing};
+use loadhook_settings::Timing;
 
-use crate::agent::{Agent, Tracker};
-use crate::allocations::{Event, Samples};
-use crate::instrument::hidden_classes::{self, Hidden};
-use crate::instrument::hook::Hook;
-use crate::instrument::loaders::Loaders;
-use crate::instrument::retransform;
-use crate::jvm::jni::{Jni, Reference, Thrown};
-use crate::jvm::jvmti::{self, Jvmti, VmBuffer};
-use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability, event};
-use crate::options::Options;
-use crate::snapshot::assembly;
-use crate::snapshot::periodic::{self, Turns};
-use crate::snapshot::{file, manifest};
+use crate::agent::Agent;
+use crate::allocations::{AllocationEvent, Samples};
+use crate::instrument::{hidden_classes, retransform};
+use crate::jvm::jni::{Jni, JniError};
+use crate::jvm::jvmti::VmBuffer;
+use crate::jvm::reference::Local;
+use crate::jvm::sys::event;
+use crate::snapshot::periodic;
+use crate::tracker::client::TrackerClient;
 use crate::{diagnostics, tracker};
 
-const NOT_OF_THE_VM: &str = "allocations that the JVM makes itself are not counted";
+pub(crate) const JVM_OBJECTS_NOT_COUNTED: &str =
+    "allocations that the JVM makes itself are not counted";
 
 thread_local! {
-    /// Whether this thread is the one that the JVM began in.
+    /// True in the thread that runs `main`.
     static IS_MAIN: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Why there is no agent.
-pub(crate) enum Refusal {
-    /// The options are wrong: this stops the VM before `main`, the only case
-    /// in which we stop one.
-    Options(String),
-    /// The VM lacks something: the program runs without us.
-    Vm(String),
-}
-
-/// `Agent_OnLoad`: options and capabilities.
-pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, Refusal> {
-    let settings = match text.parse::<AgentOptions>() {
-        Err(OptionsError::Help) => print_help(),
-        read => read.map_err(|error| Refusal::Options(error.to_string()))?,
-    };
-    let options = Options::resolve(settings, std::process::id()).map_err(Refusal::Options)?;
-    if options.settings.alloc_drops_timing() && !options.settings.quiet {
-        diagnostics::line("alloc= turns call timing off; for both, add timing=adaptive");
-    }
-    if options.rewrites() {
-        let needed = [
-            capability::CAN_GENERATE_ALL_CLASS_HOOK_EVENTS,
-            capability::CAN_RETRANSFORM_CLASSES,
-            capability::CAN_RETRANSFORM_ANY_CLASS,
-        ];
-        jvmti
-            .add_capabilities(Capabilities::of(&needed))
-            .map_err(|error| {
-                Refusal::Vm(format!("this JVM cannot retransform classes ({error})"))
-            })?;
-    }
-    if options.rewrites() {
-        // Without them a note names the hidden classes.
-        let bind = [capability::CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS];
-        let _ = jvmti.add_capabilities(Capabilities::of(&bind));
-    }
-    if options.settings.clock == Clock::Cpu {
-        let cpu_time = [capability::CAN_GET_CURRENT_THREAD_CPU_TIME];
-        jvmti
-            .add_capabilities(Capabilities::of(&cpu_time))
-            .map_err(|error| {
-                Refusal::Options(format!(
-                    "clock=cpu: this JVM has no CPU clock for threads ({error}); use clock=wall"
-                ))
-            })?;
-    }
-    // Without it nobody knows which threads only waited.
-    let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_GET_THREAD_CPU_TIME]));
-    // From JDK 21 on; before, there are no virtual threads.
-    let _ = jvmti.add_capabilities(Capabilities::of(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]));
-    let samples = match options
-        .settings
-        .alloc
-        .map(|mode| Samples::prepare(jvmti, mode, &options))
-    {
-        None => None,
-        Some(Ok(samples)) => Some(samples),
-        Some(Err(error)) if options.counts_allocations() => {
-            diagnostics::line(&format!("{NOT_OF_THE_VM}: {error}"));
-            None
-        }
-        Some(Err(error)) => {
-            let message = format!("allocations are not sampled: {}", why_not(error));
-            if !options.rewrites() {
-                return Err(Refusal::Vm(message));
-            }
-            diagnostics::line(&message);
-            None
-        }
-    };
-    if let Some(manifest) = &options.manifest {
-        manifest::check(manifest, options.settings.quiet);
-    }
-    if let Err(error) = file::check(&options.file) {
-        diagnostics::line(&format!(
-            "{}: {error}; the program runs, and writing the profile is tried again when it ends",
-            options.file.display()
-        ));
-    }
-    Ok(Agent {
-        jvmti,
-        hook: Hook::new(options),
-        loaders: Loaders::default(),
-        hidden: Hidden::default(),
-        samples,
-        tracker: OnceLock::new(),
-        turns: Turns::default(),
-        began: (SystemTime::now(), Instant::now()),
-        noted: OnceLock::new(),
-        others: Default::default(),
-        virtual_threads: false.into(),
-    })
-}
-
-/// Prints the options and ends the process, as the JDK's own agents do: a refusal would have the VM add
-/// that its initialization failed.
-fn print_help() -> ! {
-    // A closed standard output is no reason for another end.
-    let _ = std::io::stdout()
-        .lock()
-        .write_all(loadhook_settings::HELP.as_bytes());
-    std::process::exit(0)
-}
-
-fn why_not(error: jvmti::Error) -> String {
-    match error {
-        jvmti::Error(JVMTI_ERROR_NOT_AVAILABLE) => {
-            format!("another agent already samples them, and a JVM allows only one ({error})")
-        }
-        error => format!("this JVM does not support it ({error})"),
-    }
-}
-
-/// `VMStart`: the tracker becomes a class of `java.base`.
+/// Handles `VMStart`: defines the tracker's classes in `java.base`.
 pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
-    let defined = jni.framed(|| {
-        let mut tracker = Err(Thrown::default());
+    let defined = jni.framed(|jni| {
+        let mut tracker = Err(JniError::Refused);
         for (name, bytes) in tracker::classes() {
             let class = jni.define_boot_class(&name, &bytes)?;
             if name == tracker::NAME {
-                tracker = jni.global(class);
+                tracker = Ok(class);
             }
         }
-        Tracker::find(jni, tracker?)
+        TrackerClient::find(jni, tracker?)
     });
     match defined {
         Some(Ok(tracker)) => drop(agent.tracker.set(tracker)),
@@ -162,16 +44,17 @@ pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
     }
 }
 
-/// `VMInit`: the hook is enabled, and the classes loaded so far go through
-/// it. Not earlier: an agent with the hook enabled at start makes the VM give
-/// up its archive of classes.
+/// Handles `VMInit`: configures the tracker, enables the events, and instruments the classes loaded so far.
+///
+/// The class file hook is not enabled earlier, because an agent with an early hook makes the JVM give up its class data
+/// archive.
 pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
     let Some(tracker) = agent.tracker.get() else {
         return;
     };
     IS_MAIN.set(true);
-    tracker.heap.keep(jni);
-    let options = agent.hook.options();
+    tracker.reserve.keep(jni);
+    let options = agent.options();
     let configured = tracker.configure(
         jni,
         options.timing.unwrap_or(Timing::Count) as i32,
@@ -188,19 +71,43 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         tracker.sizes.measure_arrays(agent.jvmti, jni);
     }
     let vm_info = agent.jvmti.system_property("java.vm.info");
-    agent.hook.set_owner(tracker::owner(
+    agent.instrumentation.hook.set_owner(tracker::owner(
         vm_info.as_deref().unwrap_or_default(),
         options.settings.clock,
     ));
-    agent.loaders.find(jni);
-    if options.settings.snapshot_every.is_some() {
-        // Before anything has probes: its constructor is no call of the program's.
-        periodic::start(agent, jni);
+    agent.instrumentation.loaders.find(jni);
+    if let Some(interval) = options.settings.snapshot_every {
+        // Started before any class has probes: the constructor of the thread is no call of the program.
+        start_snapshots(agent, jni, interval.duration());
     }
-    // Before anything has probes, and after the tracker's own classes.
-    let ends = agent.jvmti.notify(event::THREAD_END, true);
-    let in_threads = tracker.heap.collects_in_threads;
-    let begin = |samples: &Samples| ends.and_then(|()| samples.begin(agent.jvmti, jni, in_threads));
+    begin_instrumenting(agent, jni, tracker);
+}
+
+fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {
+    let take = move |jni: Jni<'_>| {
+        let Some(sources) = agent.sources() else {
+            return;
+        };
+        if agent.options().rewrites() && !sources.tracker.reserve.can_spare_snapshot(jni) {
+            diagnostics::once("a snapshot is skipped: the heap is nearly full");
+        } else if let Err(error) = agent.writer.write_snapshot(&sources, jni) {
+            diagnostics::once(&format!(
+                "a snapshot failed, and is tried again later: {error}"
+            ));
+        }
+    };
+    periodic::start(agent.jvmti, jni, &agent.gate, interval, take);
+}
+
+/// Enables the events of samples and classes, in an order that keeps the agent's own work out of the profile.
+fn begin_instrumenting(agent: &'static Agent, jni: Jni<'_>, tracker: &TrackerClient) {
+    let options = agent.options();
+    // After the tracker's classes were defined, and before any class has probes.
+    let thread_ends = agent.jvmti.notify(event::THREAD_END, true);
+    let has_concurrent_collector = tracker.reserve.has_concurrent_collector;
+    let begin = |samples: &Samples| {
+        thread_ends.and_then(|()| samples.begin(agent.jvmti, jni, has_concurrent_collector))
+    };
     if let Some(samples) = &agent.samples
         && !options.counts_allocations()
         && let Err(error) = begin(samples)
@@ -216,81 +123,85 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         ));
         return;
     }
-    // Without this event, the VM has no virtual threads.
+    // A JVM without this event has no virtual threads.
     let _ = agent.jvmti.notify(event::VIRTUAL_THREAD_END, true);
-    agent.hidden.begin(agent.jvmti, jni, tracker);
-    retransform::loaded_classes(agent, jni);
-    // Of a class that is loaded it is known only now whether it is instrumented,
-    // and whose a frame is, is asked once.
+    agent
+        .hidden_classes
+        .begin(agent.jvmti, jni, || tracker.bind_definer(jni));
+    retransform::loaded_classes(&agent.instrumentation, &agent.hidden_classes, jni);
+    // Starts after retransformation: whether a frame belongs to an instrumented class is asked once and kept.
     if let Some(samples) = &agent.samples
         && options.counts_allocations()
         && let Err(error) = begin(samples)
     {
-        diagnostics::once(&format!("{NOT_OF_THE_VM}: {error}"));
+        diagnostics::once(&format!("{JVM_OBJECTS_NOT_COUNTED}: {error}"));
     }
 }
 
-/// `ClassFileLoadHook`.
+/// Handles `ClassFileLoadHook`.
 pub(crate) fn class_file_load(
     agent: &'static Agent,
     jni: Jni<'_>,
-    loader: Reference,
+    loader: Local<'_>,
     name: &[u8],
     bytes: &[u8],
 ) -> Option<VmBuffer> {
-    let options = agent.hook.options();
-    if !name.is_empty() && !options.filter.class_name(name) {
+    if !name.is_empty() && !agent.options().filter.class_name(name) {
         return None;
     }
-    let origin = agent.loaders.origin(agent.jvmti, jni, loader, name);
-    agent.forget_unloaded(jni);
+    let origin = agent.instrumentation.origin(jni, loader, name);
+    agent.instrumentation.forget_unloaded(jni);
     let allocate = |len| agent.jvmti.allocate(len);
-    agent.hook.instrument(origin, bytes, allocate)
+    agent
+        .instrumentation
+        .hook
+        .instrument(origin, bytes, allocate)
 }
 
-/// `ThreadEnd` and `VirtualThreadEnd`.
-pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Reference) {
+/// Handles `VirtualThreadEnd`.
+pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
     if let Some(tracker) = agent.tracker.get() {
         tracker.thread_ends(jni, thread);
     }
 }
 
-/// `ThreadEnd`: of virtual threads there are no samples by thread.
-pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Reference) {
+/// Handles `ThreadEnd`. Only platform threads have samples of their own.
+pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
     thread_end(agent, jni, thread);
+    let reserve = agent.tracker.get().map(|tracker| &tracker.reserve);
     if let Some(samples) = &agent.samples {
-        samples.thread_ends(agent, jni, thread);
+        samples.thread_ends(agent.jvmti, jni, reserve, thread);
     }
-    if let Some(tracker) = agent.tracker.get()
+    if let Some(reserve) = reserve
         && IS_MAIN.take()
     {
-        tracker.heap.main_ends(jni);
+        reserve.main_thread_ends(jni);
     }
 }
 
-/// `SampledObjectAlloc` and `VMObjectAlloc`.
-pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: Event) {
+/// Handles `SampledObjectAlloc` and `VMObjectAlloc`.
+pub(crate) fn object_alloc(agent: &'static Agent, jni: Jni<'_>, event: AllocationEvent<'_>) {
     if let Some(samples) = &agent.samples
-        && !hidden_classes::allocates()
+        && !hidden_classes::is_allocating()
     {
-        samples.take(agent, jni, event);
+        samples.record(&agent.instrumentation, jni, event);
     }
 }
 
-/// `GarbageCollectionFinish`.
+/// Handles `GarbageCollectionFinish`.
 pub(crate) fn garbage_collection_finish(agent: &'static Agent) {
     if let Some(samples) = &agent.samples {
         samples.collection_ends();
     }
 }
 
-/// `VMDeath`: the profile is written. Threads may still run.
+/// Handles `VMDeath`: writes the profile. Threads may still run.
 pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
-    let Some(tracker) = agent.tracker.get() else {
+    let Some(sources) = agent.sources() else {
         return;
     };
-    if agent.turns.last() {
-        assembly::write_profile(agent, jni, tracker);
+    if agent.gate.close() {
+        agent.writer.write_last(&sources, jni);
     } else {
         diagnostics::line("no profile at the end: a snapshot that had begun does not finish");
     }

@@ -10,6 +10,8 @@ mod events;
 mod heap_dump;
 mod instrument;
 pub mod jvm;
+mod load;
+mod locks;
 mod options;
 mod snapshot;
 mod tracker;

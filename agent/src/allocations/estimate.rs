@@ -1,8 +1,8 @@
-//! What a sample stands for.
+//! Estimates of the objects and bytes that samples stand for.
 
 use loadhook_profile::Amount;
 
-/// Objects and bytes that samples stand for, with their variances.
+/// The number of objects and bytes that samples stand for, with their variances.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Estimate {
     pub(super) objects: f64,
@@ -12,7 +12,7 @@ pub(super) struct Estimate {
 }
 
 impl Estimate {
-    /// Objects that were all seen.
+    /// An exact number, if all objects were seen.
     pub(super) fn exactly(objects: u64, bytes: u64) -> Self {
         Estimate {
             objects: objects as f64,
@@ -21,10 +21,11 @@ impl Estimate {
         }
     }
 
-    /// One sampled object of `size` bytes. The VM draws the distance to the
-    /// next sample from an exponential distribution of mean `interval`, so the
-    /// object was sampled with the probability 1 − exp(−size/interval) and
-    /// stands for the inverse of that (Horvitz and Thompson).
+    /// The estimate from one sampled object of `size` bytes.
+    ///
+    /// The JVM draws the distance to the next sample from an exponential distribution of mean `interval`. So an object
+    /// is sampled with the probability 1 − exp(−size/interval), and a sampled object stands for the inverse of that
+    /// (the estimator of Horvitz and Thompson).
     pub(super) fn of(size: u64, interval: i32) -> Self {
         let size = size as f64;
         let probability = -(-size / f64::from(interval)).exp_m1();
@@ -38,11 +39,11 @@ impl Estimate {
         }
     }
 
-    /// The same where the VM's distance to this sample began behind a sampled
-    /// object of `previous` bytes and JDK 11 drew it: it takes that object's
-    /// size from the distance only if the distance is greater, which makes the
-    /// next sample come too soon. The factor makes up for that, exactly if all
-    /// objects from there on have this size.
+    /// The estimate on JDK 11 from one sampled object of `size` bytes, after a sampled object of `previous` bytes.
+    ///
+    /// JDK 11 subtracts the size of the previous object from the distance only if the distance is greater, so that the
+    /// next sample comes too soon. A factor corrects this. It is exact if all objects since the previous sample have
+    /// the same size.
     pub(super) fn following(previous: u64, size: u64, interval: i32) -> Self {
         let interval_bytes = f64::from(interval);
         let beyond = (-(previous as f64) / interval_bytes).exp();
@@ -84,7 +85,7 @@ impl Estimate {
 mod tests {
     use super::*;
 
-    /// Numbers that are the same in every run of the tests.
+    /// Random distances, the same in every run of the tests.
     fn distances(interval: i32) -> impl FnMut() -> f64 {
         let mut random = 0x9E37_79B9_7F4A_7C15_u64;
         move || {
@@ -100,8 +101,7 @@ mod tests {
     const OBJECTS: u32 = 500;
     const RUNS: u32 = 400;
 
-    /// The errors of estimates of objects of one size in a row, and the
-    /// variances that they state, both as means over many runs.
+    /// Means over many runs for objects of one size: the error, the squared error, and the stated variance.
     fn errors(size: u64, mut run: impl FnMut() -> Estimate) -> (f64, f64, f64) {
         let (mut sum, mut squares, mut variance) = (0.0, 0.0, 0.0);
         for _ in 0..RUNS {
@@ -142,7 +142,7 @@ mod tests {
         }
     }
 
-    /// As JDK 11 draws distances.
+    /// Draws distances as JDK 11 does.
     #[test]
     fn samples_that_come_too_soon_count_less() {
         let mut distance = distances(INTERVAL);

@@ -1,46 +1,46 @@
-//! All objects that are alive, as the model of a heap has them: their ids are
-//! their tags, and the arenas are ages. What was made between two collections
-//! is in one arena, so that the model's sums tell what each age has.
+//! All objects of the heap, followed until they are dead, in the model of a heap that profiles use.
+//!
+//! The ids of the model are the tags of the objects. Its arenas are ages: objects that were made between the same two
+//! collections are in one arena, so that the sums of the model tell how much of each age is alive.
 
 use loadhook_profile::gc_events::{ArenaId, ClassId, Event, Heap, ObjectId, Place, SiteId};
 
 use super::estimate::Estimate;
-use super::live_objects::Record;
+use super::owners::Site;
+use super::sampled_objects::LiveRecord;
 use super::stacks::Numbers;
-use super::threads::Site;
 
-/// How much is kept.
+/// Limits of the tables.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// Objects alive at a time.
+pub(super) struct ObjectLimits {
+    /// Number of objects.
     pub(super) objects: usize,
-    /// Threads and their places, together.
+    /// Number of pairs of a thread and a node of its calls.
     pub(super) sites: usize,
 }
 
-impl Limits {
-    /// Some 300 MB, and more of the VM's for the tags. The objects are as
-    /// many as fill tables of 2^23 entries.
-    pub(super) const DEFAULT: Limits = Limits {
+impl ObjectLimits {
+    /// Some 300 MB, and more in the JVM for the tags. So many objects fill hash tables of 2^23 entries.
+    pub(super) const DEFAULT: ObjectLimits = ObjectLimits {
         objects: 7 << 20,
         sites: 1 << 19,
     };
 }
 
-/// The objects that are alive.
+/// The objects that are not known to be dead.
 #[derive(Debug)]
-pub(super) struct Objects {
-    limits: Limits,
+pub(super) struct ExactObjects {
+    limits: ObjectLimits,
     heap: Heap,
-    /// What the model's sites are: a thread, and a node of its calls.
+    /// The sites of the model: the number of an owner, and a node of its calls.
     sites: Numbers<(u32, Option<u32>)>,
-    /// No tag is used again.
+    /// The last tag. No tag is reused.
     tag: u64,
 }
 
-impl Objects {
-    pub(super) fn new(limits: Limits) -> Self {
-        Objects {
+impl ExactObjects {
+    pub(super) fn new(limits: ObjectLimits) -> Self {
+        ExactObjects {
             limits,
             heap: Heap::of_the_living(),
             sites: Numbers::default(),
@@ -48,12 +48,12 @@ impl Objects {
         }
     }
 
-    /// The tag of an object; none if there is no room.
-    pub(super) fn put(&mut self, record: Record) -> Option<i64> {
+    /// Adds an object and returns its tag; `None` if there is no room.
+    pub(super) fn put(&mut self, record: LiveRecord) -> Option<i64> {
         if self.heap.objects() >= self.limits.objects {
             return None;
         }
-        let site = (record.thread, record.site.node);
+        let site = (record.owner, record.site.node);
         let place = Place {
             arena: ArenaId(record.born.cast_signed()),
             class: ClassId(record.site.type_number),
@@ -77,7 +77,7 @@ impl Objects {
         self.heap.objects()
     }
 
-    /// How many there is room for.
+    /// The number of objects that there is room for.
     pub(super) fn most(&self) -> usize {
         self.limits.objects
     }
@@ -86,7 +86,7 @@ impl Objects {
         self.heap.ids().map(|ObjectId(tag)| tag.cast_signed())
     }
 
-    /// The object of this tag is gone; the thread that made it.
+    /// Removes the object of this tag, which is dead, and returns its owner.
     pub(super) fn take(&mut self, tag: i64) -> Option<u32> {
         let object = ObjectId(tag.cast_unsigned());
         let Place { arena, site, .. } = self.heap.place(object)?;
@@ -94,17 +94,17 @@ impl Objects {
         if self.heap.objects_in(arena) == Some(0) {
             self.heap.apply(Event::DeleteArena { arena }).ok()?;
         }
-        let (thread, _) = self.sites.all().get(site.0 as usize)?;
-        Some(*thread)
+        let (owner, _) = self.sites.all().get(site.0 as usize)?;
+        Some(*owner)
     }
 
-    /// What is alive, by thread, site and age.
-    pub(super) fn all(&self) -> Vec<Record> {
+    /// The live objects, summed by owner, site and age.
+    pub(super) fn all(&self) -> Vec<LiveRecord> {
         let sums = self.heap.amounts_by(|place| place);
         let records = sums.into_iter().filter_map(|(place, sums)| {
-            let (thread, node) = *self.sites.all().get(place.site.0 as usize)?;
-            Some(Record {
-                thread,
+            let (owner, node) = *self.sites.all().get(place.site.0 as usize)?;
+            Some(LiveRecord {
+                owner,
                 site: Site {
                     node,
                     type_number: place.class.0,
@@ -121,9 +121,9 @@ impl Objects {
 mod tests {
     use super::*;
 
-    fn record(thread: u32, type_number: u32, born: u32, size: u64) -> Record {
-        Record {
-            thread,
+    fn record(owner: u32, type_number: u32, born: u32, size: u64) -> LiveRecord {
+        LiveRecord {
+            owner,
             site: Site {
                 node: Some(9),
                 type_number,
@@ -134,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_alive_is_summed_by_age() {
-        let mut objects = Objects::new(Limits::DEFAULT);
+    fn live_objects_are_summed_by_age() {
+        let mut objects = ExactObjects::new(ObjectLimits::DEFAULT);
         let mut put = |record| objects.put(record).expect("there is room");
         let tags: Vec<i64> = [16, 24, 32, 40]
             .map(|size| put(record(1, 2, 3, size)))
@@ -146,9 +146,9 @@ mod tests {
         for wrong in [tags[1], 0, -1, 99, i64::MIN, i64::MAX] {
             assert_eq!(objects.take(wrong), None, "{wrong}");
         }
-        let sums = |objects: &Objects| {
+        let sums = |objects: &ExactObjects| {
             let all = objects.all().into_iter();
-            all.map(|r| (r.thread, r.born, r.estimate.objects, r.estimate.bytes))
+            all.map(|r| (r.owner, r.born, r.estimate.objects, r.estimate.bytes))
                 .collect::<Vec<_>>()
         };
         assert_eq!(
@@ -161,10 +161,9 @@ mod tests {
         assert_eq!(sums(&objects).len(), 2, "nothing is left of that age");
     }
 
-    /// Whatever comes and goes, as much is kept as is alive.
     #[test]
-    fn the_dead_take_no_room() {
-        let mut objects = Objects::new(Limits {
+    fn dead_objects_take_no_room() {
+        let mut objects = ExactObjects::new(ObjectLimits {
             objects: 2,
             sites: 2,
         });

@@ -1,77 +1,73 @@
-//! Looking which of the followed objects are alive.
+//! Liveness scans: which of the followed objects are still in the heap.
 
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{OWN, Own, Samples, State};
-use crate::agent::Agent;
+use super::sample_tables::SampleTables;
+use super::samples::{Samples, THREAD_STATE, ThreadState};
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
+use crate::locks::try_lock;
+use crate::tracker::heap_reserve::HeapReserve;
 
-/// So many followed objects are looked through for those that are gone; later
-/// twice as many as were left.
-const FIRST_CROWD: usize = 1 << 19;
-
-/// The longest wait for another thread that looks: a debugger may have
-/// suspended it.
-const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// The longest wait for a scan of another thread, which a debugger may have suspended.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 impl Samples {
-    pub(super) fn collects_at_once(&self) -> bool {
-        self.collects_at_once.get() == Some(&true)
-    }
-
-    pub(super) fn mark(&self, jni: Jni<'_>, now: u32) {
-        if let Some(object) = self.object.get() {
-            let own = OWN.get();
-            OWN.set(Own {
-                is_marking: true,
-                ..own
+    /// Makes a sentinel at the time `now`.
+    pub(super) fn make_sentinel(&self, jni: Jni<'_>, now: u32) {
+        if let Some(class) = self.object_class.get() {
+            let state = THREAD_STATE.get();
+            THREAD_STATE.set(ThreadState {
+                is_making_sentinel: true,
+                ..state
             });
-            self.marks.make(jni, *object, now);
-            OWN.set(own);
+            self.sentinels.make(jni, *class, now);
+            THREAD_STATE.set(state);
         }
     }
 
-    /// Has a collector with threads of its own tell the dead from the living,
-    /// as long as it can.
-    pub(super) fn collect_marked(&self, jvmti: Jvmti, jni: Jni<'_>) {
-        // What is younger than this mark nobody knows of.
+    /// Runs a collection behind a sentinel, for a collector that does not collect in one stop. It must not be called
+    /// after the collector's threads have ended.
+    pub(super) fn collect_behind_sentinel(&self, jvmti: Jvmti, jni: Jni<'_>) {
+        // The liveness of objects that are younger than this sentinel stays unknown.
         let now = self.collections.fetch_add(1, Ordering::Relaxed) + 1;
-        self.marked.fetch_max(now, Ordering::Relaxed);
-        self.mark(jni, now);
+        self.last_sentinel.fetch_max(now, Ordering::Relaxed);
+        self.make_sentinel(jni, now);
         let _ = jvmti.collect_garbage();
     }
 
-    /// The same where the VM is about to end. A heap that is full but for garbage
-    /// has room for the mark behind a collection; in one that is full without,
-    /// the program would end by an error of ours.
-    pub(super) fn collect_last(&self, agent: &Agent, jni: Jni<'_>) {
-        let tracker = agent.tracker.get();
-        let has_room = || tracker.is_some_and(|tracker| tracker.heap.can_spare(jni));
+    /// Runs a collection behind a sentinel when the JVM is about to end.
+    ///
+    /// In a heap that is full of garbage, a first collection makes room for the sentinel. In a heap that is full of
+    /// live objects no sentinel is made, since the program would end with an error that the agent caused.
+    pub(super) fn collect_at_exit(
+        &self,
+        jvmti: Jvmti,
+        jni: Jni<'_>,
+        reserve: Option<&HeapReserve>,
+    ) {
+        let has_room = || reserve.is_some_and(|reserve| reserve.can_spare_snapshot(jni));
         if !has_room() {
-            let _ = agent.jvmti.collect_garbage();
+            let _ = jvmti.collect_garbage();
         }
         if has_room() {
-            self.collect_marked(agent.jvmti, jni);
+            self.collect_behind_sentinel(jvmti, jni);
         }
     }
 
-    /// Forgets the objects that the heap no longer has.
+    /// Removes the followed objects that are not in the heap any more. Returns whether the heap walk succeeded.
     ///
-    /// `ObjectFree` would tell, but from JDK 17 on the VM posts it from a thread
-    /// that a collection stops in the midst, and waits for that thread at its
-    /// end, and whenever the event is enabled, in a way that no collection can
-    /// stop: then all wait for each other, for ever.
-    ///
-    /// Whether the VM has shown what it has.
-    pub(super) fn look(&self, jvmti: Jvmti, _alone: &MutexGuard<'_, ()>) -> bool {
+    /// The event `ObjectFree` is not used. From JDK 17 on, the JVM posts it from a thread that a collection stops in the
+    /// midst. At its end, and whenever the event is enabled, the JVM waits for that thread in a way that no collection
+    /// can stop. Then all of them wait for each other for ever.
+    pub(super) fn scan(&self, jvmti: Jvmti, _scanning: &MutexGuard<'_, ()>) -> bool {
         let now = self.collections.load(Ordering::Relaxed);
         let (mut gone, mut unfinished) = {
-            let state = self.lock();
-            (state.followed.tags(), state.unfinished.clone())
+            let tables = self.lock();
+            (tables.followed.tags(), tables.unfinished.clone())
         };
         let Ok(mut living) = jvmti.tags() else {
             return false;
@@ -84,118 +80,34 @@ impl Samples {
                 .or_else(|_| unfinished.binary_search(tag))
         };
         gone.retain(|tag| is_there(tag).is_err());
-        let mut state = self.lock();
-        let State {
+        let mut tables = self.lock();
+        let SampleTables {
             followed,
             owners,
-            crowd,
+            schedule,
             ..
-        } = &mut *state;
+        } = &mut *tables;
         for tag in gone {
-            if let Some(thread) = followed.take(tag) {
-                owners.release(thread);
+            if let Some(owner) = followed.take(tag) {
+                owners.release(owner);
             }
         }
-        crowd.was_looked_at(followed.len(), followed.most(), now);
+        schedule.scanned(followed.len(), followed.most(), now);
         true
     }
 
-    /// The right to look, unless another thread does.
-    pub(super) fn alone(&self) -> Option<MutexGuard<'_, ()>> {
-        match self.looking.try_lock() {
-            Ok(alone) => Some(alone),
-            Err(TryLockError::Poisoned(alone)) => Some(alone.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// Looks, and waits for another that does, but not for ever, nor where it
-    /// does not go on; whether it did.
-    pub(super) fn look_in_time(&self, jvmti: Jvmti, goes_on: impl Fn() -> bool) -> bool {
-        let end = Instant::now() + LONGEST_LOOK;
+    /// Scans, and waits for a scan of another thread, as long as `goes_on` and not for ever. Returns whether the scan
+    /// succeeded.
+    pub(super) fn scan_in_time(&self, jvmti: Jvmti, goes_on: impl Fn() -> bool) -> bool {
+        let end = Instant::now() + LONGEST_WAIT;
         loop {
-            if let Some(alone) = self.alone() {
-                return self.look(jvmti, &alone);
+            if let Some(scanning) = try_lock(&self.scanning) {
+                return self.scan(jvmti, &scanning);
             }
             if Instant::now() >= end || !goes_on() {
                 return false;
             }
             thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    /// `GarbageCollectionFinish`: the program stands still.
-    pub(crate) fn collection_ends(&self) {
-        self.collections.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// When so much is followed that it is worth looking what is gone.
-#[derive(Debug)]
-pub(super) struct Crowd {
-    /// As many objects are a crowd.
-    objects: usize,
-    /// The collections after which it is.
-    collections: u32,
-    /// Collections between a look that found little gone and the next.
-    rest: u32,
-}
-
-impl Default for Crowd {
-    fn default() -> Self {
-        Crowd {
-            objects: FIRST_CROWD,
-            collections: 1,
-            rest: 1,
-        }
-    }
-}
-
-impl Crowd {
-    pub(super) fn is_worth_a_look(&self, followed: usize, collections: u32) -> bool {
-        followed >= self.objects && collections >= self.collections
-    }
-
-    /// After `now` collections so many were left, of `most` that there is room
-    /// for. Where most of them are alive the next look finds little: looks get
-    /// rarer, so that all together take a part of the time of the collections.
-    fn was_looked_at(&mut self, left: usize, most: usize, now: u32) {
-        let twice = FIRST_CROWD.max(2 * left);
-        self.objects = twice.min(most);
-        self.rest = match twice > most {
-            true => self.rest.saturating_mul(2),
-            false => 1,
-        };
-        self.collections = now.saturating_add(self.rest);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn looks_get_rarer_where_most_are_alive() {
-        let most = 7 << 20;
-        let mut crowd = Crowd::default();
-        assert!(
-            !crowd.is_worth_a_look(FIRST_CROWD, 0),
-            "nothing is gone before a collection"
-        );
-        assert!(crowd.is_worth_a_look(FIRST_CROWD, 1));
-        // All that there is room for is a crowd, however many are alive.
-        for (left, rest) in [
-            (4 << 20, 2),
-            (6 << 20, 4),
-            (most, 8),
-            (3 << 20, 1),
-            (most, 2),
-        ] {
-            crowd.was_looked_at(left, most, 100);
-            let followed = (2 * left).min(most);
-            assert!(!crowd.is_worth_a_look(followed, 99 + rest), "{left}");
-            assert!(crowd.is_worth_a_look(followed, 100 + rest), "{left}");
-            assert!(!crowd.is_worth_a_look(followed - 1, u32::MAX), "{left}");
         }
     }
 }

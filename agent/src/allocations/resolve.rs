@@ -1,64 +1,53 @@
-//! What the VM says of methods and classes, asked while these are in use.
+//! Methods, lines and classes of stack frames, asked from the JVM while they are in use.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use loadhook_rewrite::symbol::{java_name, text};
 
-use super::stacks::Symbol;
-use crate::agent::Agent;
-use crate::instrument::hidden_classes::without_address;
-use crate::instrument::weak_values::Mortal;
-use crate::jvm::jni::{Jni, Reference};
+use super::stacks::{ResolvedFrame, Symbol};
+use crate::instrument::hidden_names::without_address;
+use crate::instrument::instrumentation::Instrumentation;
+use crate::instrument::weak_values::{JvmObjects, WeakValues};
+use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{Jvmti, StackFrame};
+use crate::jvm::reference::Local;
 
-/// A frame of code: the method, the line, and whose.
-pub(super) struct Found {
-    pub(super) symbol: Symbol,
-    pub(super) line: Option<u32>,
-    /// The number of the method's loader or, of copies that share their ids, of the
-    /// first one's.
-    pub(super) loader: u32,
-    /// The number of its class; `None` if that stays as long as the VM.
-    pub(super) class: Option<u32>,
-}
-
-/// The method and line of a frame that is on the calling thread's stack.
+/// Resolves a frame that is on the stack of the calling thread.
 pub(super) fn frame(
-    agent: &Agent,
+    instrumentation: &Instrumentation,
     jni: Jni<'_>,
     frame: StackFrame,
-    classes: &Unloadable,
-) -> Option<Found> {
-    let jvmti = agent.jvmti;
-    let found = jni.framed(|| {
-        let class = jvmti.declaring_class(frame.method).ok()?;
+    classes: &UnloadableClasses,
+) -> Option<ResolvedFrame> {
+    let jvmti = instrumentation.jvmti;
+    let resolved = jni.framed(|jni| {
+        let class = jvmti.declaring_class(jni, frame.method).ok()?;
         let signature = jvmti.class_signature(class).ok()?;
         let (name, descriptor) = jvmti.method_name(frame.method).ok()?;
-        let loader = jvmti.class_loader(class).ok()?;
-        // Native methods and those compiled without have none.
+        let loader = jvmti.class_loader(jni, class).ok()?;
+        // Native methods and methods that were compiled without line numbers have none.
         let lines = jvmti.line_numbers(frame.method).unwrap_or_default();
-        let loader = agent.loaders.loader(jvmti, jni, loader);
+        let own_loader = instrumentation.loaders.loader(jvmti, jni, loader);
         let internal = signature.strip_prefix(b"L");
         let internal = internal.and_then(|name| name.strip_suffix(b";"));
         let known = internal.and_then(|name| {
-            let name = without_address(name);
-            agent.hook.registry.known(loader.number, name)
+            let registry = &instrumentation.hook.registry;
+            registry.known(own_loader.number, without_address(name))
         });
         let is_hidden = internal.is_some_and(|name| without_address(name) != name);
-        let number = match loader.stays() && !is_hidden {
-            true => None,
-            false => Some(classes.number(jvmti, jni, class)),
-        };
+        let is_unloadable = is_hidden || !own_loader.stays();
+        let number = is_unloadable.then(|| classes.number(jvmti, jni, class));
         let is_chosen = known.is_some();
-        let (loader, class_name) = known.unwrap_or_else(|| (loader, type_name(&signature).into()));
+        let (loader, class_name) =
+            known.unwrap_or_else(|| (own_loader, type_name(&signature).into()));
         let symbol = Symbol {
             kind: loader.kind,
-            // Copies that share their ids are known by their first loader, others by
-            // where their lines are.
-            code: match is_chosen {
-                true => loader.number.into(),
-                false => hash(&lines),
+            // Copies that share ids are known by the loader of the first copy, other classes by their line numbers.
+            code: if is_chosen {
+                loader.number.into()
+            } else {
+                hash(&lines)
             },
             is_chosen,
             class: class_name,
@@ -70,14 +59,14 @@ pub(super) fn frame(
                 .map(|file| text(&file).into()),
             line: line_at(&lines, 0),
         };
-        Some(Found {
+        Some(ResolvedFrame {
             symbol,
             line: line_at(&lines, frame.location),
             loader: loader.number,
             class: number,
         })
     });
-    found.flatten()
+    resolved.flatten()
 }
 
 fn hash(lines: &[(i64, i32)]) -> u64 {
@@ -86,33 +75,36 @@ fn hash(lines: &[(i64, i32)]) -> u64 {
     hasher.finish()
 }
 
-/// Classes that may be unloaded, by number.
+/// Classes that may be unloaded, and their numbers.
 #[derive(Default)]
-pub(super) struct Unloadable {
-    all: Mortal<u32>,
+pub(super) struct UnloadableClasses {
+    all: WeakValues<u32>,
     next: AtomicU32,
 }
 
-impl Unloadable {
-    fn number(&self, jvmti: Jvmti, jni: Jni<'_>, class: Reference) -> u32 {
+impl UnloadableClasses {
+    fn number(&self, jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> u32 {
         let next = || self.next.fetch_add(1, Ordering::Relaxed);
-        self.all.get_or_make(jvmti, jni, class, next)
+        // A number that is discarded is never used.
+        let discard = |_| ();
+        self.all
+            .get_or_make(&JvmObjects { jvmti, jni }, class, next, discard)
     }
 
-    /// The numbers of those that are gone, each once, as far as they are looked for.
-    pub(super) fn gone(&self, jni: Jni<'_>) -> Vec<u32> {
-        self.all.gone(jni)
+    /// Forgets classes that are gone and returns their numbers. Most calls return none at once.
+    pub(super) fn take_gone(&self, jvmti: Jvmti, jni: Jni<'_>) -> Vec<u32> {
+        self.all.take_gone(&JvmObjects { jvmti, jni })
     }
 }
 
-/// The line of the code at `location`: the last that begins there or before.
+/// The line of the code at `location`, which is the last line that begins there or before.
 fn line_at(lines: &[(i64, i32)], location: i64) -> Option<u32> {
     let before = lines.iter().filter(|(start, _)| *start <= location);
     let (_, line) = before.max_by_key(|(start, _)| *start)?;
     u32::try_from(*line).ok()
 }
 
-/// A type as Java writes it, from its descriptor: `int[][]`.
+/// The name of a type as Java writes it, as `int[][]`, from its descriptor.
 pub(super) fn type_name(descriptor: &[u8]) -> String {
     let dimensions = descriptor.iter().take_while(|byte| **byte == b'[').count();
     let element = match &descriptor[dimensions..] {

@@ -1,37 +1,36 @@
-//! Stacks by number: a tree of places, callers before their callees.
+//! Stacks as nodes of a tree: each node is a call, and its parent is the caller.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use super::resolve::Found;
 use crate::jvm::jvmti::StackFrame;
 
-/// How much is kept; beyond that samples are told apart less.
+/// Limits of the tables. Samples beyond them lose their callers or their methods.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
-    /// Nodes of the tree of calls.
+pub(super) struct StackLimits {
+    /// Number of nodes.
     pub(super) nodes: usize,
-    /// Places in methods, types, sites of all threads: each.
+    /// Number of frames with a known method, of types, and of sites of all threads: each.
     pub(super) others: usize,
 }
 
-impl Limits {
-    /// Some 100 MB of native memory, all together.
-    pub(super) const DEFAULT: Limits = Limits {
+impl StackLimits {
+    /// The tables take some 100 MB of native memory together.
+    pub(super) const DEFAULT: StackLimits = StackLimits {
         nodes: 1 << 20,
         others: 1 << 19,
     };
 }
 
-/// A method as profiles name it. Those of copies of a class are one.
+/// A method as profiles name it. Copies of a class share the symbols of their methods.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Symbol {
-    /// The number of the kind of its class's loader.
+    /// The number of the kind of the class's loader.
     pub(super) kind: u32,
-    /// Differs where classes of one kind of loader and one name do.
+    /// A number that differs between classes of the same name and kind of loader that are no copies.
     pub(super) code: u64,
-    /// Whether the class is to be instrumented.
+    /// True if the class is chosen for instrumentation.
     pub(super) is_chosen: bool,
     pub(super) class: Arc<str>,
     pub(super) name: Arc<str>,
@@ -41,6 +40,7 @@ pub(super) struct Symbol {
 }
 
 impl Symbol {
+    /// A symbol that stands for several methods.
     fn artificial(class: &str) -> Self {
         Symbol {
             kind: 0,
@@ -55,41 +55,54 @@ impl Symbol {
     }
 }
 
-/// The loaders of a method's copies.
+/// A stack frame whose method is known.
+pub(super) struct ResolvedFrame {
+    pub(super) symbol: Symbol,
+    pub(super) line: Option<u32>,
+    /// The number of the loader of the method's class. If copies of the class share ids, that of the first copy.
+    pub(super) loader: u32,
+    /// The number of the class; `None` if the class is never unloaded.
+    pub(super) class: Option<u32>,
+}
+
+/// The loaders of the copies of a method.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Copies {
-    /// The number of the first.
+pub(super) struct CopyLoaders {
+    /// The number of the first loader.
     pub(super) first: u32,
+    /// The number of loaders.
     pub(super) loaders: u32,
 }
 
 /// A line of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct SourceLine {
     /// Index into [`Stacks::symbols`].
     pub(super) symbol: u32,
     pub(super) line: Option<u32>,
 }
 
-/// Stands for the callers beyond the depth that is looked at.
-const DEEPER: Place = Place {
+/// Stands for callers beyond the depth that is recorded.
+const DEEPER: SourceLine = SourceLine {
     symbol: 0,
     line: None,
 };
-/// Stands for places there is no room for.
-const OTHERS: Place = Place {
+/// Stands for methods that the table has no room for.
+const OTHERS: SourceLine = SourceLine {
     symbol: 1,
     line: None,
 };
 
-/// A call, or the line that allocates.
+/// A call or, for a leaf, an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Node {
+    /// Index of the caller's node.
     pub(super) parent: Option<u32>,
-    pub(super) place: Place,
+    /// The line that calls or allocates.
+    pub(super) at: SourceLine,
 }
 
-/// Values by number, each once.
+/// Different values, numbered from 0.
 #[derive(Clone, Debug)]
 pub(super) struct Numbers<T> {
     numbers: HashMap<T, u32>,
@@ -106,7 +119,7 @@ impl<T> Default for Numbers<T> {
 }
 
 impl<T: Clone + Eq + Hash> Numbers<T> {
-    /// The number of a value, a new one if there are fewer than `most`.
+    /// The number of a value. A new value gets a number if there are fewer than `most`.
     pub(super) fn number(&mut self, value: T, most: usize) -> Option<u32> {
         if let Some(number) = self.numbers.get(&value) {
             return Some(*number);
@@ -125,33 +138,33 @@ impl<T: Clone + Eq + Hash> Numbers<T> {
     }
 }
 
-/// The entry of a symbol that is no method.
-const ARTIFICIAL: Copies = Copies {
+/// The loaders of a symbol that stands for several methods.
+const ARTIFICIAL: CopyLoaders = CopyLoaders {
     first: 0,
     loaders: 1,
 };
 
 /// The stacks seen so far.
 pub(super) struct Stacks {
-    limits: Limits,
+    limits: StackLimits,
     symbols: Numbers<Symbol>,
     /// By symbol.
-    copies: Vec<Copies>,
-    places: HashMap<StackFrame, Place>,
-    /// The frames in [`Stacks::places`] of classes that may be unloaded, by the
+    copies: Vec<CopyLoaders>,
+    lines: HashMap<StackFrame, SourceLine>,
+    /// The frames in [`Stacks::lines`] of classes that may be unloaded, by the
     /// number of the class.
     unloadable: HashMap<u32, Vec<StackFrame>>,
     nodes: Numbers<Node>,
-    /// Samples whose outermost callers were not looked at.
+    /// Number of samples whose stacks were deeper than the recorded frames.
     pub(super) cut: u64,
-    /// Samples that lack their callers, since there is no room for these.
+    /// Number of samples without callers, since there was no room for them.
     pub(super) without_callers: u64,
-    /// Samples with frames that stand for places there is no room for.
+    /// Number of samples with frames of methods that there was no room for.
     pub(super) unnamed: u64,
 }
 
 impl Stacks {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: StackLimits) -> Self {
         let mut symbols = Numbers::default();
         for name in ["(deeper)", "(other methods)"] {
             symbols.number(Symbol::artificial(name), 2);
@@ -160,7 +173,7 @@ impl Stacks {
             limits,
             copies: vec![ARTIFICIAL; symbols.all().len()],
             symbols,
-            places: HashMap::new(),
+            lines: HashMap::new(),
             unloadable: HashMap::new(),
             nodes: Numbers::default(),
             cut: 0,
@@ -169,7 +182,7 @@ impl Stacks {
         }
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> StackLimits {
         self.limits
     }
 
@@ -177,8 +190,8 @@ impl Stacks {
         self.symbols.all()
     }
 
-    /// By symbol.
-    pub(super) fn copies(&self) -> &[Copies] {
+    /// The loaders of the copies of methods, by symbol.
+    pub(super) fn copies(&self) -> &[CopyLoaders] {
         &self.copies
     }
 
@@ -189,9 +202,9 @@ impl Stacks {
     /// The frames that are not known yet, each once.
     pub(super) fn unknown(&self, frames: &[StackFrame]) -> Vec<StackFrame> {
         let mut unknown = Vec::new();
-        if self.places.len() < self.limits.others {
+        if self.lines.len() < self.limits.others {
             for frame in frames {
-                if !self.places.contains_key(frame) && !unknown.contains(frame) {
+                if !self.lines.contains_key(frame) && !unknown.contains(frame) {
                     unknown.push(*frame);
                 }
             }
@@ -199,117 +212,116 @@ impl Stacks {
         unknown
     }
 
-    /// Names a frame.
-    pub(super) fn define(&mut self, frame: StackFrame, found: Found) {
+    /// Defines the method of a frame.
+    pub(super) fn define(&mut self, frame: StackFrame, resolved: ResolvedFrame) {
         let most = self.limits.others;
-        if self.places.len() >= most || self.places.contains_key(&frame) {
+        if self.lines.len() >= most || self.lines.contains_key(&frame) {
             return;
         }
-        let Some(symbol) = self.symbols.number(found.symbol, most) else {
+        let Some(symbol) = self.symbols.number(resolved.symbol, most) else {
             return;
         };
         if symbol as usize == self.copies.len() {
-            self.copies.push(Copies {
-                first: found.loader,
-                loaders: u32::from(found.class.is_none()),
+            self.copies.push(CopyLoaders {
+                first: resolved.loader,
+                loaders: u32::from(resolved.class.is_none()),
             });
         }
-        if let Some(class) = found.class {
+        if let Some(class) = resolved.class {
             let frames = self.unloadable.entry(class).or_default();
             let is_it =
-                |known: &StackFrame| self.places.get(known).is_some_and(|p| p.symbol == symbol);
+                |known: &StackFrame| self.lines.get(known).is_some_and(|p| p.symbol == symbol);
             let is_new = !frames.iter().any(is_it);
             frames.push(frame);
             if let Some(copies) = self.copies.get_mut(symbol as usize) {
                 copies.loaders += u32::from(is_new);
             }
         }
-        let line = found.line;
-        self.places.insert(frame, Place { symbol, line });
+        let line = resolved.line;
+        self.lines.insert(frame, SourceLine { symbol, line });
     }
 
-    /// A class is unloaded: nobody meets its frames any more.
+    /// Forgets the frames of a class that is unloaded.
     pub(super) fn forget(&mut self, class: u32) {
         for frame in self.unloadable.remove(&class).unwrap_or_default() {
-            self.places.remove(&frame);
+            self.lines.remove(&frame);
         }
     }
 
-    /// The node of a stack, innermost frame first; `deeper` if it has further
-    /// callers. None without frames.
-    pub(super) fn node(&mut self, frames: &[StackFrame], deeper: bool) -> Option<u32> {
-        self.cut += u64::from(deeper);
-        let leaf = self.place(frames.first()?);
-        let top = deeper.then_some(DEEPER);
-        let callers = frames.iter().rev().map(|frame| self.place(frame));
-        let path: Vec<Place> = top.into_iter().chain(callers).collect();
+    /// The node of a stack, innermost frame first; `None` without frames. `is_deeper` tells that it has further callers.
+    pub(super) fn node(&mut self, frames: &[StackFrame], is_deeper: bool) -> Option<u32> {
+        self.cut += u64::from(is_deeper);
+        let leaf = self.line(frames.first()?);
+        let top = is_deeper.then_some(DEEPER);
+        let callers = frames.iter().rev().map(|frame| self.line(frame));
+        let path: Vec<SourceLine> = top.into_iter().chain(callers).collect();
         self.node_at(&path, leaf)
     }
 
-    /// Whether the class of one of these frames is chosen, or may be.
+    /// Returns whether the class of one of these frames is chosen for instrumentation, or may be.
     pub(super) fn has_chosen(&self, frames: &[StackFrame]) -> bool {
         self.chosen(frames).next().is_some()
     }
 
-    /// Those of these frames whose class is chosen. Of one there is no room for
-    /// nobody knows: it may be.
-    fn chosen(&self, frames: &[StackFrame]) -> impl Iterator<Item = Place> {
-        let places = frames.iter().map(|frame| self.place(frame));
+    /// The frames whose class is chosen. A frame that there was no room for may belong to such a class, so it is among
+    /// them.
+    fn chosen(&self, frames: &[StackFrame]) -> impl Iterator<Item = SourceLine> {
+        let lines = frames.iter().map(|frame| self.line(frame));
         let symbols = self.symbols.all();
-        places.filter(|place| *place == OTHERS || symbols[place.symbol as usize].is_chosen)
+        lines.filter(|line| *line == OTHERS || symbols[line.symbol as usize].is_chosen)
     }
 
-    fn place(&self, frame: &StackFrame) -> Place {
-        self.places.get(frame).copied().unwrap_or(OTHERS)
+    fn line(&self, frame: &StackFrame) -> SourceLine {
+        self.lines.get(frame).copied().unwrap_or(OTHERS)
     }
 
-    /// The node of the innermost of these frames whose class is chosen, and of
-    /// its `callers` that are so too: the methods, each once. `deeper` if there
-    /// are further callers, of whom nobody knows. None without such a frame.
+    /// The node of the innermost frame whose class is chosen. If `with_callers`, its callers in the tree are the methods
+    /// of the other frames whose class is chosen, each once.
+    ///
+    /// `None` without such a frame, unless `is_deeper` tells that there are further frames, of which nothing is known.
     pub(super) fn node_of_chosen(
         &mut self,
         frames: &[StackFrame],
-        deeper: bool,
-        callers: bool,
+        is_deeper: bool,
+        with_callers: bool,
     ) -> Option<u32> {
-        let chosen: Vec<Place> = self.chosen(frames).collect();
+        let chosen: Vec<SourceLine> = self.chosen(frames).collect();
         let (leaf, outer) = match chosen.split_first() {
             Some((leaf, outer)) => (*leaf, outer),
-            None if deeper => (DEEPER, &[][..]),
+            None if is_deeper => (DEEPER, &[][..]),
             None => return None,
         };
-        let is_cut = deeper && (callers || leaf == DEEPER);
+        let is_cut = is_deeper && (with_callers || leaf == DEEPER);
         self.cut += u64::from(is_cut);
         let top = is_cut.then_some(DEEPER);
-        let outer = outer.iter().rev().filter(|_| callers);
-        let outer = outer.map(|place| Place {
+        let outer = outer.iter().rev().filter(|_| with_callers);
+        let callers = outer.map(|line| SourceLine {
             line: None,
-            ..*place
+            ..*line
         });
-        let mut path: Vec<Place> = Vec::new();
-        for place in top.into_iter().chain(outer).chain([leaf]) {
-            // As the tracker folds recursion.
-            if let Some(at) = path.iter().position(|known| known.symbol == place.symbol) {
+        let mut path: Vec<SourceLine> = Vec::new();
+        for line in top.into_iter().chain(callers).chain([leaf]) {
+            // The tracker folds recursion in the same way.
+            if let Some(at) = path.iter().position(|known| known.symbol == line.symbol) {
                 path.truncate(at);
             }
-            path.push(place);
+            path.push(line);
         }
         self.node_at(&path, leaf)
     }
 
-    /// The node at the end of a path, that of the leaf alone if there is no
-    /// room.
-    fn node_at(&mut self, path: &[Place], leaf: Place) -> Option<u32> {
+    /// The node at the end of a path; the node of the leaf without callers if there is no room.
+    fn node_at(&mut self, path: &[SourceLine], leaf: SourceLine) -> Option<u32> {
         self.unnamed += u64::from(path.contains(&OTHERS));
         let mut parent = None;
-        for &place in path {
-            parent = self.nodes.number(Node { parent, place }, self.limits.nodes);
+        for &at in path {
+            parent = self.nodes.number(Node { parent, at }, self.limits.nodes);
             if parent.is_none() {
                 self.without_callers += 1;
-                // There are no more of these than places.
+                // There are no more such nodes than lines.
                 let alone = Node {
                     parent: None,
-                    place: leaf,
+                    at: leaf,
                 };
                 return self.nodes.number(alone, usize::MAX);
             }
@@ -331,16 +343,16 @@ mod tests {
     }
 
     fn stacks(nodes: usize, others: usize) -> Stacks {
-        let mut stacks = Stacks::new(Limits { nodes, others });
+        let mut stacks = Stacks::new(StackLimits { nodes, others });
         for method in 1..10 {
             let symbol = Symbol::artificial(&format!("m{method}"));
-            stacks.define(frame(method), found(symbol, Some(method as u32)));
+            stacks.define(frame(method), resolved(symbol, Some(method as u32)));
         }
         stacks
     }
 
-    fn found(symbol: Symbol, line: Option<u32>) -> Found {
-        Found {
+    fn resolved(symbol: Symbol, line: Option<u32>) -> ResolvedFrame {
+        ResolvedFrame {
             symbol,
             line,
             loader: 0,
@@ -353,11 +365,7 @@ mod tests {
         let mut path = Vec::new();
         let mut at = node;
         while let Some(node) = at.map(|at| stacks.nodes()[at as usize]) {
-            path.push(
-                stacks.symbols()[node.place.symbol as usize]
-                    .class
-                    .to_string(),
-            );
+            path.push(stacks.symbols()[node.at.symbol as usize].class.to_string());
             at = node.parent;
         }
         path.reverse();
@@ -397,18 +405,18 @@ mod tests {
                 is_chosen: true,
                 ..Symbol::artificial(&format!("c{method}"))
             };
-            stacks.define(frame(method), found(symbol, Some(method as u32)));
+            stacks.define(frame(method), resolved(symbol, Some(method as u32)));
         }
         let frames = [1, 12, 2, 11, 3, 13, 12, 11, 4].map(frame);
         let deep = stacks.node_of_chosen(&frames, false, true);
         assert_eq!(path(&stacks, deep), ["c11", "c12"]);
-        let lines = stacks.nodes().iter().map(|node| node.place.line);
+        let lines = stacks.nodes().iter().map(|node| node.at.line);
         assert_eq!(lines.collect::<Vec<_>>(), [None, Some(12)]);
         let alone = stacks.node_of_chosen(&frames, false, false);
         assert_eq!(path(&stacks, alone), ["c12"]);
         let others = [frame(1), frame(4)];
         assert_eq!(stacks.node_of_chosen(&others, false, true), None);
-        // Beyond what is looked at there may be some.
+        // Beyond the recorded frames there may be chosen ones.
         let deep = stacks.node_of_chosen(&others, true, false);
         assert_eq!(path(&stacks, deep), ["(deeper)"]);
         assert_eq!(stacks.node_of_chosen(&others, true, true), deep);
@@ -419,19 +427,18 @@ mod tests {
         assert_eq!(stacks.cut, 3, "its callers are not asked for");
     }
 
-    /// Who may be chosen is not left out.
     #[test]
     fn callers_without_room_may_be_chosen() {
         let mut stacks = stacks(100, 4);
         assert!(!stacks.has_chosen(&[frame(1)]));
         assert!(stacks.has_chosen(&[frame(1), frame(9)]));
-        for (frames, deeper, callers, expected) in [
+        for (frames, is_deeper, with_callers, expected) in [
             (&[1, 9, 1][..], false, true, &["(other methods)"][..]),
             (&[9, 8], true, true, &["(deeper)", "(other methods)"]),
             (&[9, 8], true, false, &["(other methods)"]),
         ] {
             let frames: Vec<StackFrame> = frames.iter().copied().map(frame).collect();
-            let node = stacks.node_of_chosen(&frames, deeper, callers);
+            let node = stacks.node_of_chosen(&frames, is_deeper, with_callers);
             assert_eq!(path(&stacks, node), expected, "{frames:?}");
         }
         assert_eq!(stacks.unnamed, 3);
@@ -440,25 +447,25 @@ mod tests {
     }
 
     #[test]
-    fn places_have_a_limit() {
+    fn lines_have_a_limit() {
         let mut stacks = stacks(100, 4);
         assert!(stacks.unknown(&[frame(9)]).len() <= 1);
         let node = stacks.node(&[frame(9), frame(1)], false);
         assert_eq!(path(&stacks, node), ["m1", "(other methods)"]);
         assert_eq!(stacks.unnamed, 1);
-        let mut stacks = Stacks::new(Limits::DEFAULT);
+        let mut stacks = Stacks::new(StackLimits::DEFAULT);
         assert_eq!(
             stacks.unknown(&[frame(1), frame(2), frame(1)]),
             [frame(1), frame(2)]
         );
-        stacks.define(frame(1), found(Symbol::artificial("m1"), None));
+        stacks.define(frame(1), resolved(Symbol::artificial("m1"), None));
         assert_eq!(stacks.unknown(&[frame(1), frame(2)]), [frame(2)]);
     }
 
-    /// A class that was unloaded leaves nothing but its names.
+    /// After a class is unloaded, only its names are kept.
     #[test]
-    fn copies_of_a_method_are_one() {
-        let mut stacks = Stacks::new(Limits::DEFAULT);
+    fn copies_of_a_method_share_a_symbol() {
+        let mut stacks = Stacks::new(StackLimits::DEFAULT);
         for class in 0..1000 {
             for at in 0..3 {
                 let method = 10 + 2 * class as usize + at / 2;
@@ -467,18 +474,18 @@ mod tests {
                     ..frame(method)
                 };
                 let symbol = Symbol::artificial(["run", "run", "step"][at]);
-                let found = Found {
+                let resolved = ResolvedFrame {
                     loader: 7 + class,
                     class: Some(class),
-                    ..found(symbol, Some(1))
+                    ..resolved(symbol, Some(1))
                 };
-                stacks.define(frame, found);
+                stacks.define(frame, resolved);
             }
             if class >= 10 {
                 stacks.forget(class);
             }
         }
-        assert_eq!((stacks.places.len(), stacks.unloadable.len()), (30, 10));
+        assert_eq!((stacks.lines.len(), stacks.unloadable.len()), (30, 10));
         let copies: Vec<_> = stacks.copies[2..]
             .iter()
             .map(|c| (c.first, c.loaders))

@@ -1,27 +1,26 @@
-//! The classes of the VM, and which field a number of JVM TI's stands for.
+//! The classes of the JVM, and the fields that JVM TI's numbers stand for.
 
 use std::collections::HashSet;
 
-use super::dump::{id_in, tag_of};
-use super::{Fault, NO_REFERENCES, Wanted};
+use super::cancellable::Cancellable;
+use super::fault::Fault;
+use super::tags::{class_number, id_in, id_of_class, tag_of};
 use crate::jvm::heap_walk::{FieldInfo, size_of};
-use crate::jvm::jni::{Jni, Reference};
+use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{self, Jvmti};
+use crate::jvm::reference::Local;
 
-/// `JVMTI_ERROR_CLASS_NOT_PREPARED`: JVM TI does not tell its fields. It has no
-/// objects, but in the archive of the JDK's.
+/// `JVMTI_ERROR_CLASS_NOT_PREPARED`: JVM TI does not tell the fields of the class. Such a class has objects only in the
+/// JDK's archive.
 const CLASS_NOT_PREPARED: i32 = 22;
 
-/// Objects have numbers in steps of this.
-pub(super) const STEP: u64 = 8;
+/// Number of times that the classes are listed, since further ones may be loaded meanwhile. Each list has fewer new
+/// classes, unless the program makes classes all the time.
+const MOST_LISTS: u32 = 10;
 
-/// How often one looks for classes loaded while one looked: each time there is
-/// less to look at, unless the program makes classes all the time.
-const LOOKS: u32 = 10;
-
-/// What objects of a class are.
+/// The kind of the objects of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ObjectKind {
     Instance,
     ObjectArray,
     PrimitiveArray,
@@ -29,23 +28,23 @@ pub(super) enum Kind {
 
 #[derive(Debug)]
 pub(super) struct Class {
-    /// As the VM writes it: `java/lang/String`, `[I`.
+    /// Name as the JVM writes it: `java/lang/String`, `[I`.
     pub(super) name: Vec<u8>,
-    pub(super) kind: Kind,
+    pub(super) kind: ObjectKind,
     pub(super) superclass: Option<usize>,
-    /// Those that it names itself.
+    /// Numbers of the direct superinterfaces.
     interfaces: Vec<usize>,
-    /// Its own, in the order of the class file.
+    /// The fields that the class declares, in the order of the class file.
     pub(super) fields: Vec<FieldInfo>,
     pub(super) is_prepared: bool,
 }
 
 #[cfg(test)]
 impl Class {
-    /// One with such fields: descriptors, and whether they are static.
+    /// A class with these fields: descriptors, and true for static fields.
     pub(super) fn prepared(
         name: &str,
-        kind: Kind,
+        kind: ObjectKind,
         superclass: Option<usize>,
         fields: &[(&str, bool)],
     ) -> Class {
@@ -65,28 +64,28 @@ impl Class {
     }
 }
 
-/// Where a field's value is in an object's record, and its type.
+/// The offset of the value of a field in the record of an object, and the first byte of the field's descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) offset: usize,
     pub(super) of: u8,
 }
 
-/// The fields of a class's objects.
+/// The layout of the records of a class's objects.
 #[derive(Debug)]
-pub(super) struct Plan {
-    /// JVM TI's number of the first.
+pub(super) struct RecordLayout {
+    /// JVM TI's number of the first field.
     first: usize,
-    /// By those numbers; `None` for static ones.
+    /// Slots of the fields by JVM TI's numbers; `None` for static fields.
     slots: Vec<Option<Slot>>,
-    /// Bytes of all.
+    /// Size of all values in bytes.
     pub(super) size: usize,
-    /// Whether fields of some class are not known.
+    /// True if the fields of the class or of a superclass are not known.
     pub(super) is_partial: bool,
 }
 
-impl Plan {
-    /// The field with a number of JVM TI's.
+impl RecordLayout {
+    /// The slot of the field with this number of JVM TI.
     pub(super) fn slot(&self, index: i32, is_reference: bool) -> Option<Slot> {
         let at = usize::try_from(index).ok()?.checked_sub(self.first)?;
         let slot = (*self.slots.get(at)?)?;
@@ -94,61 +93,59 @@ impl Plan {
     }
 }
 
-/// The classes, each with a number; its identifier is the number's.
+/// The classes by number.
 pub(super) struct Classes {
     pub(super) all: Vec<Class>,
-    /// `java.lang.Class`.
+    /// Number of `java.lang.Class`.
     pub(super) of_classes: usize,
 }
 
-/// The identifier of a class.
-pub(super) fn id_of(number: usize) -> u64 {
-    (number as u64 + 1) * STEP
-}
-
 impl Classes {
-    /// Looks at the classes that are loaded, and tags them with their
-    /// identifiers; ends when the dump is not `wanted` any more.
-    pub(super) fn find(jvmti: Jvmti, jni: Jni<'_>, wanted: &Wanted<'_>) -> Result<Classes, Fault> {
+    /// Lists the loaded classes and tags them with their identifiers, unless the dump is cancelled.
+    pub(super) fn find(
+        jvmti: Jvmti,
+        jni: Jni<'_>,
+        file: &Cancellable<'_>,
+    ) -> Result<Classes, Fault> {
         let mut classes = Classes {
             all: Vec::new(),
             of_classes: usize::MAX,
         };
-        // While one looks, more are loaded.
-        let mut looks = LOOKS;
+        // Further classes are loaded while the classes are listed.
+        let mut lists = MOST_LISTS;
         while classes.add_new(jvmti, jni)? {
-            wanted.check()?;
-            looks = looks.checked_sub(1).ok_or(Fault::Changed)?;
+            file.check()?;
+            lists = lists.checked_sub(1).ok_or(Fault::ClassesChanged)?;
         }
-        let of_classes = |class: &Class| class.name == b"java/lang/Class";
-        let found = classes.all.iter().position(of_classes);
-        classes.of_classes = found.ok_or(Fault::Odd("there is no java.lang.Class"))?;
+        let is_of_classes = |class: &Class| class.name == b"java/lang/Class";
+        let of_classes = classes.all.iter().position(is_of_classes);
+        classes.of_classes = of_classes.ok_or(Fault::Unspecified("there is no java.lang.Class"))?;
         Ok(classes)
     }
 
-    /// Adds those that have no tag; whether there were any.
+    /// Adds the classes that have no tag. Returns whether there were any.
     fn add_new(&mut self, jvmti: Jvmti, jni: Jni<'_>) -> Result<bool, Fault> {
-        let add = || {
+        let added = jni.framed(|jni| {
             jni.ensure_local_capacity();
             let mut new = Vec::new();
-            for class in jvmti.loaded_classes()? {
+            for class in jvmti.loaded_classes(jni)? {
                 if jvmti.tag(class)? == 0 {
-                    let id = id_of(self.all.len() + new.len());
+                    let id = id_of_class(self.all.len() + new.len());
                     jvmti.set_tag(class, tag_of(id))?;
                     new.push(class);
                 }
             }
             for class in &new {
-                let class = jni.framed(|| self.class(jvmti, jni, *class));
-                self.all.push(class.unwrap_or(Err(NO_REFERENCES))?);
+                let class = jni.framed(|jni| self.class(jvmti, jni, *class));
+                self.all.push(class.unwrap_or(Err(Fault::NoReferences))?);
             }
             Ok(!new.is_empty())
-        };
-        jni.framed(add).unwrap_or(Err(NO_REFERENCES))
+        });
+        added.unwrap_or(Err(Fault::NoReferences))
     }
 
-    /// Whether these classes' fields still are not told: then they were not
-    /// when the walk came by.
+    /// Returns whether JVM TI still does not tell the fields of these classes and their superclasses. Then it did not
+    /// during the walk either.
     pub(super) fn are_unprepared(
         &self,
         partial: &[usize],
@@ -160,14 +157,17 @@ impl Classes {
             let mut next = Some(*class);
             while let Some(number) = next {
                 if !self.all[number].is_prepared {
-                    wanted.insert(id_of(number));
+                    wanted.insert(id_of_class(number));
                 }
                 next = self.all[number].superclass;
             }
         }
-        let look = || {
+        if wanted.is_empty() {
+            return Ok(true);
+        }
+        let are_unprepared = jni.framed(|jni| {
             jni.ensure_local_capacity();
-            for class in jvmti.loaded_classes()? {
+            for class in jvmti.loaded_classes(jni)? {
                 let id = id_in(jvmti.tag(class)?);
                 if wanted.contains(&id)
                     && jvmti.class_fields(class).err() != Some(jvmti::Error(CLASS_NOT_PREPARED))
@@ -176,53 +176,46 @@ impl Classes {
                 }
             }
             Ok(true)
-        };
-        match wanted.is_empty() {
-            true => Ok(true),
-            false => jni.framed(look).unwrap_or(Err(NO_REFERENCES)),
-        }
+        });
+        are_unprepared.unwrap_or(Err(Fault::NoReferences))
     }
 
-    /// The number of a class by its identifier.
+    /// The number of the class with this identifier; `None` if no class has it.
     pub(super) fn number(&self, id: u64) -> Option<usize> {
-        let number = (id / STEP).checked_sub(1)?;
-        usize::try_from(number)
-            .ok()
-            .filter(|number| *number < self.all.len())
+        class_number(id).filter(|number| *number < self.all.len())
     }
 
-    fn class(&self, jvmti: Jvmti, jni: Jni<'_>, class: Reference) -> Result<Class, Fault> {
-        let number = |class: Reference| -> Result<usize, Fault> {
+    fn class(&self, jvmti: Jvmti, jni: Jni<'_>, class: Local<'_>) -> Result<Class, Fault> {
+        let number = |class: Local<'_>| -> Result<usize, Fault> {
             let id = id_in(jvmti.tag(class)?);
-            // All above are loaded before, but may be found after.
-            match (id / STEP).checked_sub(1) {
-                Some(number) => Ok(number as usize),
-                None => Err(Fault::Changed),
-            }
+            // Supertypes are loaded before the class, but may have come after it in the list.
+            class_number(id).ok_or(Fault::ClassesChanged)
         };
         let signature = jvmti.class_signature(class)?;
         let superclass = jni.superclass(class);
-        let superclass = match superclass.is_null() {
-            true => None,
-            false => Some(number(superclass)?),
+        let superclass = if superclass.is_null() {
+            None
+        } else {
+            Some(number(superclass)?)
         };
-        let unless_new = |error| match error {
+        let unless_unprepared = |error| match error {
             jvmti::Error(CLASS_NOT_PREPARED) => Ok(None),
-            error => Err(Fault::Vm(error)),
+            error => Err(Fault::Jvmti(error)),
         };
-        let fields = jvmti.class_fields(class).map(Some).or_else(unless_new)?;
+        let fields = jvmti.class_fields(class).map(Some);
+        let fields = fields.or_else(unless_unprepared)?;
         let interfaces = match &fields {
             None => Vec::new(),
             Some(_) => {
-                let interfaces = jvmti.interfaces(class)?;
+                let interfaces = jvmti.interfaces(jni, class)?;
                 let interfaces = interfaces.into_iter().map(number);
                 interfaces.collect::<Result<_, _>>()?
             }
         };
         let kind = match &*signature {
-            [b'[', b'[' | b'L', ..] => Kind::ObjectArray,
-            [b'[', ..] => Kind::PrimitiveArray,
-            _ => Kind::Instance,
+            [b'[', b'[' | b'L', ..] => ObjectKind::ObjectArray,
+            [b'[', ..] => ObjectKind::PrimitiveArray,
+            _ => ObjectKind::Instance,
         };
         Ok(Class {
             name: name(signature),
@@ -234,13 +227,13 @@ impl Classes {
         })
     }
 
-    /// A class and those above it.
+    /// A class and its superclasses.
     fn with_supers(&self, class: usize) -> impl Iterator<Item = &Class> {
         let above = |class: &&Class| class.superclass.and_then(|above| self.all.get(above));
         std::iter::successors(self.all.get(class), above)
     }
 
-    /// JVM TI counts the fields of all interfaces first.
+    /// The number of fields of all superinterfaces, which JVM TI counts first.
     fn interface_fields(&self, class: usize) -> usize {
         let mut open: Vec<usize> = self
             .with_supers(class)
@@ -259,9 +252,8 @@ impl Classes {
         fields
     }
 
-    /// The fields of a class's objects: in their records the class's own come
-    /// first.
-    pub(super) fn plan(&self, class: usize) -> Plan {
+    /// The layout of the records of a class's objects. The fields that the class declares come first.
+    pub(super) fn layout(&self, class: usize) -> RecordLayout {
         let mut parts = Vec::new();
         let mut size = 0;
         for class in self.with_supers(class) {
@@ -275,7 +267,7 @@ impl Classes {
             }
             parts.push(slots);
         }
-        Plan {
+        RecordLayout {
             first: self.interface_fields(class),
             slots: parts.into_iter().rev().flatten().collect(),
             size,
@@ -283,8 +275,7 @@ impl Classes {
         }
     }
 
-    /// JVM TI's number of a class's own first field, where static ones are
-    /// meant.
+    /// JVM TI's number of the first field that a class declares, as it counts for static fields.
     pub(super) fn first_static(&self, class: usize) -> usize {
         let above = self.with_supers(class).skip(1);
         let above: usize = above.map(|class| class.fields.len()).sum();
@@ -292,13 +283,13 @@ impl Classes {
     }
 }
 
-/// As class files have it, from `Ljava/lang/String;`.
+/// The name of a class as in class files, from its signature: `java/lang/String`.
 fn name(signature: Vec<u8>) -> Vec<u8> {
     let inner = signature.strip_prefix(b"L");
     let Some(inner) = inner.and_then(|inner| inner.strip_suffix(b";")) else {
         return signature;
     };
-    // JVM TI's mark of hidden classes, which the VM writes as a plus.
+    // In the name of a hidden class, JVM TI has a dot where the JVM writes a plus.
     let plain = |byte: &u8| if *byte == b'.' { b'+' } else { *byte };
     inner.iter().map(plain).collect()
 }
@@ -310,7 +301,7 @@ mod tests {
     fn class(superclass: Option<usize>, interfaces: &[usize], fields: &[(&str, bool)]) -> Class {
         Class {
             interfaces: interfaces.to_vec(),
-            ..Class::prepared("C", Kind::Instance, superclass, fields)
+            ..Class::prepared("C", ObjectKind::Instance, superclass, fields)
         }
     }
 
@@ -336,8 +327,8 @@ mod tests {
                 ),
             ],
         };
-        let plan = classes.plan(4);
-        assert_eq!((plan.first, plan.size), (3, 8 + 8 + 1 + 8));
+        let layout = classes.layout(4);
+        assert_eq!((layout.first, layout.size), (3, 8 + 8 + 1 + 8));
         let slot = |offset, of| Some(Slot { offset, of });
         for (index, is_reference, expected) in [
             (2, false, None),
@@ -351,7 +342,7 @@ mod tests {
             (9, false, None),
             (-1, false, None),
         ] {
-            assert_eq!(plan.slot(index, is_reference), expected, "{index}");
+            assert_eq!(layout.slot(index, is_reference), expected, "{index}");
         }
         let first = [1, 2, 3, 4].map(|class| classes.first_static(class));
         assert_eq!(first, [0, 2, 3, 6]);

@@ -1,8 +1,7 @@
-//! What the walk shows, as records of a dump.
+//! The records of a dump, from what a walk shows.
 //!
-//! JVM TI shows references and values one by one. Those of one object come
-//! together: they are gathered into a record, and whether they did come
-//! together is checked by a bit in the object's tag.
+//! JVM TI shows references and values one by one. The references and values of one object come one after the other and
+//! are gathered into a record. A flag in the object's tag checks that none comes later.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -12,119 +11,78 @@ use loadhook_hprof::{
     ClassDump, Constant, InstanceField, LONGEST_RECORD, Root, RootKind, StaticField, Type, Writer,
 };
 
-use super::Fault;
-use super::classes::{Classes, Kind, Plan, STEP, id_of};
+use super::classes::{Classes, ObjectKind, RecordLayout};
+use super::fault::Fault;
+use super::tags::{
+    ANNOUNCED, ID_SIZE, Ids, LONG, WRITTEN, id_in, id_of_class, length_in, tag_of, tag_of_array,
+};
 use super::threads::Threads;
 use crate::jvm::heap_walk::{Source, Tagged, Visitor, size_of};
 use crate::jvm::sys::Long;
 
-/// Bytes of an identifier: as many as [`size_of`] a reference.
-pub(super) const ID_SIZE: usize = 8;
-
-/// The bit of a tag whose object has its record.
-const WRITTEN: Long = 1 << 62;
-/// The bit of a tag that was given before the walk came to the object.
-pub(super) const ANNOUNCED: Long = 1 << 61;
-/// The lower bits of a tag: the identifier, in steps of [`STEP`].
-const ID_BITS: u32 = 43;
-/// The bits above those: how many elements an array of objects has, since JVM TI
-/// tells that of who is referred to, and not of who refers.
-const LENGTH_BITS: u32 = ANNOUNCED.ilog2() - ID_BITS;
-/// Stands for all lengths from this one on.
-const LONG: u32 = (1 << LENGTH_BITS) - 1;
-
-/// The tag of an object that is no array.
-pub(super) fn tag_of(id: u64) -> Long {
-    (id / STEP).cast_signed()
-}
-
-/// The identifier in a tag.
-pub(super) fn id_in(tag: Long) -> u64 {
-    (tag.cast_unsigned() & ((1 << ID_BITS) - 1)) * STEP
-}
-
-fn length_in(tag: Long) -> u32 {
-    (tag >> ID_BITS) as u32 & LONG
-}
-
-/// Identifiers of objects: like addresses in a heap in which they lie one
-/// behind the other, so that readers see their sizes. The walk goes on with
-/// what it saw last; hence downwards.
-pub(super) struct Ids(u64);
-
-impl Ids {
-    pub(super) fn new() -> Ids {
-        Ids(STEP << ID_BITS)
-    }
-
-    /// That of an object of `size` bytes.
-    pub(super) fn next(&mut self, size: Long) -> u64 {
-        self.0 -= size.max(1).cast_unsigned().next_multiple_of(STEP);
-        self.0
-    }
-}
-
-/// A class as far as the walk has shown it.
+/// The parts of a class that the walk has shown.
 #[derive(Default)]
 struct ClassRecord {
     loader: u64,
     signers: u64,
     domain: u64,
     constants: Vec<Constant>,
-    /// By the class's own fields.
+    /// Values of static fields, by the position of the field in the class.
     values: Vec<u64>,
-    /// JVM TI's number of its own first field.
+    /// JVM TI's number of the first field that the class declares.
     first: usize,
 }
 
-/// What is being shown.
+/// The object that is being shown.
 enum Current {
     None,
     Instance {
         class: usize,
-        plan: Rc<Plan>,
+        layout: Rc<RecordLayout>,
     },
-    /// Its elements are written up to `next`.
+    /// An array of references whose elements are written up to `next`.
     Array {
         next: u32,
         length: u32,
     },
-    /// Of values, which come in one piece.
-    Values,
+    /// An array of primitive values, which come in one piece.
+    PrimitiveArray,
     Class {
         number: usize,
         record: ClassRecord,
     },
 }
 
-/// Writes the walk's objects.
+/// Writes the objects that a walk shows.
 pub(super) struct Dump<'c, W: Write> {
     classes: &'c Classes,
     threads: &'c Threads,
     out: Writer<W>,
     ids: Ids,
-    /// Of arrays of objects whose elements were not shown yet, lengths that tags
-    /// do not hold.
+    /// Lengths that do not fit into tags, by identifier, of arrays whose elements were not shown yet.
     lengths: HashMap<u64, u32>,
-    plans: Vec<Option<Rc<Plan>>>,
+    /// Record layouts by class, once they are known.
+    layouts: Vec<Option<Rc<RecordLayout>>>,
+    /// True for classes whose record is written.
     dumped: Vec<bool>,
-    /// Classes of which the walk shows fields that are not known.
+    /// Classes whose fields are shown though they are not known.
     partial: Vec<usize>,
-    /// Objects of `java.lang.Class` that are no classes, as `int.class`: JVM
-    /// TI shows nothing of them.
+    /// Objects of `java.lang.Class` that are no classes, as `int.class`. JVM TI does not show their fields.
     mirrors: Vec<u64>,
     current: Current,
     current_id: u64,
+    /// Values of the current instance.
     fields: Vec<u8>,
-    /// Objects that were referred to, and those that have a record.
+    /// Number of objects that were referred to.
     reached: u64,
+    /// Number of objects whose record is written.
     written: u64,
-    /// Arrays too long for a record.
+    /// Number of arrays that were cut, since they are too long for a record.
     cut: u64,
     fault: Option<Fault>,
 }
 
-/// Elements that refer to nothing.
+/// Writes null references.
 fn nulls(out: &mut Writer<impl Write>, count: u32) -> io::Result<()> {
     for _ in 0..count {
         out.put(&[0; ID_SIZE])?;
@@ -132,11 +90,11 @@ fn nulls(out: &mut Writer<impl Write>, count: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// What came of a dump.
-pub(super) struct Written {
-    /// Arrays too long for a record.
+/// The summary of a finished dump.
+pub(super) struct DumpSummary {
+    /// Number of arrays that were cut, since they are too long for a record.
     pub(super) cut: u64,
-    /// Classes whose fields are missing.
+    /// Classes whose fields are not in the dump.
     pub(super) partial: Vec<usize>,
 }
 
@@ -153,7 +111,7 @@ impl<'c, W: Write> Dump<'c, W> {
             out,
             ids,
             lengths: HashMap::new(),
-            plans: vec![None; classes.all.len()],
+            layouts: vec![None; classes.all.len()],
             dumped: vec![false; classes.all.len()],
             partial: Vec::new(),
             mirrors: Vec::new(),
@@ -167,14 +125,14 @@ impl<'c, W: Write> Dump<'c, W> {
         }
     }
 
-    /// Ends the dump after the walk.
-    pub(super) fn finish(mut self) -> Result<Written, Fault> {
+    /// Finishes the dump after the walk.
+    pub(super) fn finish(mut self) -> Result<DumpSummary, Fault> {
         if let Some(fault) = self.fault.take() {
             return Err(fault);
         }
         self.end()?;
         if self.reached != self.written {
-            return Err(Fault::Odd("JVM TI showed nothing of some objects"));
+            return Err(Fault::Unspecified("JVM TI showed nothing of some objects"));
         }
         for number in 0..self.classes.all.len() {
             if !self.dumped[number] {
@@ -182,38 +140,38 @@ impl<'c, W: Write> Dump<'c, W> {
             }
         }
         let of_classes = self.classes.of_classes;
-        let size = self.plan(of_classes).size;
+        let size = self.layout(of_classes).size;
         for id in std::mem::take(&mut self.mirrors) {
             self.fields.clear();
             self.fields.resize(size, 0);
             self.instance(id, of_classes)?;
         }
         self.out.finish()?;
-        Ok(Written {
+        Ok(DumpSummary {
             cut: self.cut,
             partial: self.partial,
         })
     }
 
-    /// The class of an object. One that was loaded meanwhile is unknown.
+    /// The number of the class of an object. A class that was loaded after the classes were listed has none.
     fn class_of(&self, object: Tagged<'_>) -> Result<usize, Fault> {
         let number = self.classes.number(id_in(object.class_tag));
-        number.ok_or(Fault::Changed)
+        number.ok_or(Fault::ClassesChanged)
     }
 
-    fn plan(&mut self, class: usize) -> Rc<Plan> {
-        if let Some(plan) = &self.plans[class] {
-            return plan.clone();
+    fn layout(&mut self, class: usize) -> Rc<RecordLayout> {
+        if let Some(layout) = &self.layouts[class] {
+            return layout.clone();
         }
-        let plan = Rc::new(self.classes.plan(class));
-        if plan.is_partial {
+        let layout = Rc::new(self.classes.layout(class));
+        if layout.is_partial {
             self.partial.push(class);
         }
-        self.plans[class] = Some(plan.clone());
-        plan
+        self.layouts[class] = Some(layout.clone());
+        layout
     }
 
-    /// The identifier of an object, which gets one the first time.
+    /// The identifier of an object. An object that is shown for the first time gets one.
     fn id(&mut self, to: Tagged<'_>, size: Long, length: Option<u32>) -> Result<u64, Fault> {
         let tag = to.tag.get();
         if tag & ANNOUNCED != 0 {
@@ -225,15 +183,15 @@ impl<'c, W: Write> Dump<'c, W> {
         }
         let class = self.class_of(to)?;
         let id = self.ids.next(size);
-        let mut tag = tag_of(id);
-        if self.classes.all[class].kind == Kind::ObjectArray {
+        if self.classes.all[class].kind == ObjectKind::ObjectArray {
             let length = length.unwrap_or(0);
-            tag |= Long::from(length.min(LONG)) << ID_BITS;
+            to.tag.set(tag_of_array(id, length));
             if length >= LONG {
                 self.lengths.insert(id, length);
             }
+        } else {
+            to.tag.set(tag_of(id));
         }
-        to.tag.set(tag);
         if class == self.classes.of_classes {
             self.mirrors.push(id);
             return Ok(id);
@@ -242,7 +200,7 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(id)
     }
 
-    /// Begins with an object, unless it is the one at hand.
+    /// Begins the record of an object, unless it is the current one.
     fn begin(&mut self, from: Tagged<'_>) -> Result<(), Fault> {
         let tag = from.tag.get();
         let id = id_in(tag);
@@ -251,7 +209,7 @@ impl<'c, W: Write> Dump<'c, W> {
         }
         self.end()?;
         if tag & WRITTEN != 0 {
-            return Err(Fault::Odd("JVM TI showed an object twice"));
+            return Err(Fault::Unspecified("JVM TI showed an object twice"));
         }
         from.tag.set(tag | WRITTEN);
         self.current_id = id;
@@ -266,41 +224,44 @@ impl<'c, W: Write> Dump<'c, W> {
         }
         let class = self.class_of(from)?;
         self.current = match self.classes.all[class].kind {
-            // A class that was loaded meanwhile.
-            Kind::Instance if class == self.classes.of_classes => return Err(Fault::Changed),
-            Kind::Instance => {
-                let plan = self.plan(class);
-                self.fields.clear();
-                self.fields.resize(plan.size, 0);
-                Current::Instance { class, plan }
+            // The object is a class that was loaded after the classes were listed.
+            ObjectKind::Instance if class == self.classes.of_classes => {
+                return Err(Fault::ClassesChanged);
             }
-            Kind::PrimitiveArray => Current::Values,
-            Kind::ObjectArray => {
+            ObjectKind::Instance => {
+                let layout = self.layout(class);
+                self.fields.clear();
+                self.fields.resize(layout.size, 0);
+                Current::Instance { class, layout }
+            }
+            ObjectKind::PrimitiveArray => Current::PrimitiveArray,
+            ObjectKind::ObjectArray => {
                 let length = match length_in(tag) {
                     LONG => self.lengths.remove(&id).unwrap_or(0),
                     length => length,
                 };
                 let length = self.fitting(length, ID_SIZE);
-                self.out.begin_object_array(id, id_of(class), length)?;
+                self.out
+                    .begin_object_array(id, id_of_class(class), length)?;
                 Current::Array { next: 0, length }
             }
         };
         Ok(())
     }
 
-    /// As many elements as a record can hold.
+    /// The number of elements that fit into a record, at most `length`.
     fn fitting(&mut self, length: u32, size: usize) -> u32 {
-        // Beside the largest head.
+        // 64 bytes are more than the largest head.
         let most = ((LONGEST_RECORD - 64) / size as u64) as u32;
         self.cut += u64::from(length > most);
         length.min(most)
     }
 
-    /// Ends with the object at hand.
+    /// Ends the record of the current object.
     fn end(&mut self) -> Result<(), Fault> {
         let id = std::mem::take(&mut self.current_id);
         match std::mem::replace(&mut self.current, Current::None) {
-            Current::None | Current::Values => {}
+            Current::None | Current::PrimitiveArray => {}
             Current::Instance { class, .. } => {
                 self.instance(id, class)?;
                 self.written += 1;
@@ -315,21 +276,21 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(())
     }
 
-    /// Writes an object, whose values are in `fields`.
+    /// Writes an instance, whose values are in `fields`.
     fn instance(&mut self, id: u64, class: usize) -> io::Result<()> {
-        self.out.instance(id, id_of(class), &self.fields)
+        self.out.instance(id, id_of_class(class), &self.fields)
     }
 
     fn class(&mut self, number: usize, shown: ClassRecord) -> Result<(), Fault> {
         self.dumped[number] = true;
         let class = &self.classes.all[number];
         let size = match class.kind {
-            Kind::Instance => self.classes.plan(number).size,
+            ObjectKind::Instance => self.classes.layout(number).size,
             _ => 0,
         };
         let mut dump = ClassDump {
-            id: id_of(number),
-            super_id: class.superclass.map_or(0, id_of),
+            id: id_of_class(number),
+            super_id: class.superclass.map_or(0, id_of_class),
             loader: shown.loader,
             signers: shown.signers,
             protection_domain: shown.domain,
@@ -355,13 +316,14 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(self.out.class(&dump)?)
     }
 
-    /// Puts a value to an object's field, or to a static one of a class.
+    /// Sets a field of the current instance, or a static field of the current class.
     fn field(&mut self, index: i32, of: Option<u8>, bits: u64) -> Result<(), Fault> {
-        const NONE: Fault = Fault::Odd("JVM TI showed a field that the class does not have");
+        const NONE: Fault =
+            Fault::Unspecified("JVM TI showed a field that the class does not have");
         match &mut self.current {
-            Current::Instance { plan, .. } if plan.is_partial => Ok(()),
-            Current::Instance { plan, .. } => {
-                let slot = plan.slot(index, of.is_none()).ok_or(NONE)?;
+            Current::Instance { layout, .. } if layout.is_partial => Ok(()),
+            Current::Instance { layout, .. } => {
+                let slot = layout.slot(index, of.is_none()).ok_or(NONE)?;
                 let size = size_of(slot.of);
                 let bytes = bits.to_be_bytes();
                 let place = self.fields.get_mut(slot.offset..slot.offset + size);
@@ -391,13 +353,13 @@ impl<'c, W: Write> Dump<'c, W> {
     fn refer(&mut self, source: Source, from: Tagged<'_>, to: u64) -> Result<(), Fault> {
         self.begin(from)?;
         match (source, &mut self.current) {
-            // What an object's class is stands in its record.
+            // The record of an object has its class already.
             (Source::Class, _) => Ok(()),
             (Source::Field(index) | Source::StaticField(index), _) => self.field(index, None, to),
             (Source::Element(index), Current::Array { next, length }) => {
                 let index = index.cast_unsigned();
                 let gap = index.checked_sub(*next);
-                let gap = gap.ok_or(Fault::Odd("JVM TI showed elements out of order"))?;
+                let gap = gap.ok_or(Fault::Unspecified("JVM TI showed elements out of order"))?;
                 if index < *length {
                     *next = index + 1;
                     nulls(&mut self.out, gap)?;
@@ -425,12 +387,14 @@ impl<'c, W: Write> Dump<'c, W> {
                 record.domain = to;
                 Ok(())
             }
-            _ => Err(Fault::Odd("JVM TI showed a reference of an unknown kind")),
+            _ => Err(Fault::Unspecified(
+                "JVM TI showed a reference of an unknown kind",
+            )),
         }
     }
 
     fn root(&mut self, source: Source, id: u64) -> Result<(), Fault> {
-        // What refers to it is no object.
+        // A root is no object, so the current object ends.
         self.end()?;
         let (kind, thread, frame) = match source {
             Source::JniGlobal => (RootKind::JniGlobal, 0, u32::MAX),
@@ -460,8 +424,8 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(self.out.root(&root)?)
     }
 
-    /// Writes an array of values.
-    fn values(
+    /// Writes an array of primitive values.
+    fn primitive_values(
         &mut self,
         of: u8,
         from: Tagged<'_>,
@@ -470,8 +434,10 @@ impl<'c, W: Write> Dump<'c, W> {
     ) -> Result<(), Fault> {
         self.begin(from)?;
         let id = self.current_id;
-        if !matches!(self.current, Current::Values) {
-            return Err(Fault::Odd("JVM TI showed values of what is no array"));
+        if !matches!(self.current, Current::PrimitiveArray) {
+            return Err(Fault::Unspecified(
+                "JVM TI showed values of what is no array",
+            ));
         }
         let size = size_of(of);
         let length = self.fitting(length, size);
@@ -497,6 +463,7 @@ impl<'c, W: Write> Dump<'c, W> {
         Ok(())
     }
 
+    /// Keeps the first fault. Returns whether the walk goes on.
     fn noted(&mut self, outcome: Result<(), Fault>) -> bool {
         let goes_on = outcome.is_ok();
         if let Err(fault) = outcome {
@@ -529,7 +496,7 @@ impl<W: Write> Visitor for Dump<'_, W> {
     }
 
     fn primitive_array(&mut self, of: u8, from: Tagged<'_>, length: u32, elements: &[u8]) -> bool {
-        let outcome = self.values(of, from, length, elements);
+        let outcome = self.primitive_values(of, from, length, elements);
         self.noted(outcome)
     }
 }

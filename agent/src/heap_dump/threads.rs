@@ -1,4 +1,4 @@
-//! The threads and their stacks, just before the walk.
+//! The threads and their stacks just before the walk.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -6,21 +6,21 @@ use std::io::Write;
 use loadhook_hprof::{NO_TRACE, Writer};
 
 use super::classes::Classes;
-use super::dump::{ANNOUNCED, Ids, id_in, tag_of};
-use super::{Fault, NO_REFERENCES};
+use super::fault::Fault;
+use super::tags::{ANNOUNCED, Ids, id_in, tag_of};
 use crate::jvm::heap_walk::Variable;
-use crate::jvm::jni::{Jni, Reference};
+use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::{self, Jvmti, MethodKey, StackFrame};
+use crate::jvm::reference::Local;
 use crate::jvm::sys::Long;
 
-/// `JVMTI_ERROR_INVALID_METHODID`: the method's class is unloaded.
+/// `JVMTI_ERROR_INVALID_METHODID`: the class of the method is unloaded.
 const INVALID_METHODID: i32 = 23;
 
-/// Frames of a thread that are kept, the innermost: the VM takes 32 KB for
-/// them, however many there are.
+/// Innermost frames of a thread that are kept. The JVM takes 32 KB for so many frames, even if the stack has fewer.
 const MOST_FRAMES: i32 = 2048;
 
-/// How many threads are asked for their stacks at once.
+/// Number of threads whose stacks are asked for at once.
 const AT_ONCE: usize = 64;
 
 /// A thread.
@@ -33,20 +33,19 @@ struct Thread {
 #[derive(Default)]
 pub(super) struct Threads(HashMap<u64, Thread>);
 
-/// What a frame says of its method.
+/// The identifiers of a method's names, and its lines.
 #[derive(Clone)]
 struct Method {
     name: u64,
     descriptor: u64,
     file: u64,
     class_serial: u32,
-    /// Offsets at which lines begin.
+    /// Offsets in the code and the lines that begin there.
     lines: Vec<(Long, i32)>,
 }
 
 impl Threads {
-    /// Asks for the stacks and writes them, and gives the threads their
-    /// identifiers.
+    /// Writes the stacks and tags the threads with their identifiers.
     pub(super) fn write(
         jvmti: Jvmti,
         jni: Jni<'_>,
@@ -57,10 +56,10 @@ impl Threads {
         let mut threads = Threads::default();
         let mut methods = HashMap::new();
         let mut frames = 0;
-        let write = || {
+        let written = jni.framed(|jni| {
             jni.ensure_local_capacity();
-            for some in jvmti.threads()?.chunks(AT_ONCE) {
-                for stack in jvmti.stacks(some, MOST_FRAMES)? {
+            for some in jvmti.threads(jni)?.chunks(AT_ONCE) {
+                for stack in jvmti.stacks(jni, some, MOST_FRAMES)? {
                     let serial = threads.0.len() as u32 + 1;
                     let id = announce(jvmti, ids, stack.thread)?;
                     let mut trace = Vec::new();
@@ -68,8 +67,9 @@ impl Threads {
                         let method = match methods.get(&frame.method) {
                             Some(method) => method,
                             None => {
-                                let method = jni.framed(|| find(jvmti, classes, frame.method, out));
-                                let method = method.unwrap_or(Err(NO_REFERENCES))?;
+                                let found =
+                                    jni.framed(|jni| find(jvmti, jni, classes, frame.method, out));
+                                let method = found.unwrap_or(Err(Fault::NoReferences))?;
                                 methods.entry(frame.method).or_insert(method)
                             }
                         };
@@ -83,50 +83,51 @@ impl Threads {
                 }
             }
             Ok(())
-        };
-        jni.framed(write).unwrap_or(Err(NO_REFERENCES))?;
+        });
+        written.unwrap_or(Err(Fault::NoReferences))?;
         Ok(threads)
     }
 
-    /// A thread's serial numbers: its own and that of its stack. One that
-    /// began later has none.
+    /// The serial numbers of a thread and of its stack. A thread that began after the stacks were written has none.
     pub(super) fn serials(&self, thread: u64) -> (u32, u32) {
         let serial = self.0.get(&thread).map_or(0, |thread| thread.serial);
         (serial, NO_TRACE + serial)
     }
 
-    /// The thread and frame of a variable; `u32::MAX` for a frame that the
-    /// stack does not have, since the thread went on.
+    /// The serial number of the thread of a variable, and the depth of its frame. The depth is `u32::MAX` if the thread
+    /// has left the frame since the stacks were written.
     pub(super) fn frame(&self, variable: &Variable, thread: u64) -> (u32, u32) {
         let Some(thread) = self.0.get(&thread) else {
             return (0, u32::MAX);
         };
         let depth = usize::try_from(variable.depth).ok();
         let method = depth.and_then(|depth| thread.methods.get(depth));
-        let frame = match method == Some(&variable.method) {
-            true => variable.depth.cast_unsigned(),
-            false => u32::MAX,
+        let frame = if method == Some(&variable.method) {
+            variable.depth.cast_unsigned()
+        } else {
+            u32::MAX
         };
         (thread.serial, frame)
     }
 }
 
-/// Gives a thread its identifier before the walk comes to it.
-fn announce(jvmti: Jvmti, ids: &mut Ids, thread: Reference) -> Result<u64, Fault> {
+/// Tags a thread with an identifier before the walk comes to it.
+fn announce(jvmti: Jvmti, ids: &mut Ids, thread: Local<'_>) -> Result<u64, Fault> {
     let id = ids.next(jvmti.object_size(thread)?);
     jvmti.set_tag(thread, tag_of(id) | ANNOUNCED)?;
     Ok(id)
 }
 
-/// Asks for a method, and writes its names.
+/// Finds a method and writes its names.
 fn find(
     jvmti: Jvmti,
+    jni: Jni<'_>,
     classes: &Classes,
     method: MethodKey,
     out: &mut Writer<impl Write>,
 ) -> Result<Method, Fault> {
     let (name, descriptor) = jvmti.method_name(method).map_err(unless_gone)?;
-    let class = jvmti.declaring_class(method).map_err(unless_gone)?;
+    let class = jvmti.declaring_class(jni, method).map_err(unless_gone)?;
     let number = classes.number(id_in(jvmti.tag(class)?));
     let file = match jvmti.source_file_name(class) {
         Ok(file) => out.name(&file)?,
@@ -136,17 +137,16 @@ fn find(
         name: out.name(&name)?,
         descriptor: out.name(&descriptor)?,
         file,
-        class_serial: number.ok_or(Fault::Changed)? as u32 + 1,
+        class_serial: number.ok_or(Fault::ClassesChanged)? as u32 + 1,
         lines: jvmti.line_numbers(method).unwrap_or_default(),
     })
 }
 
-/// The fault of a method that cannot be had: its thread may have left it, and
-/// its class may be gone.
+/// The fault for an error about a method. The class of the method may be unloaded, since its thread may have left it.
 fn unless_gone(error: jvmti::Error) -> Fault {
     match error {
-        jvmti::Error(INVALID_METHODID) => Fault::Changed,
-        error => Fault::Vm(error),
+        jvmti::Error(INVALID_METHODID) => Fault::ClassesChanged,
+        error => Fault::Jvmti(error),
     }
 }
 
@@ -171,7 +171,7 @@ fn record(id: u64, frame: &StackFrame, method: &Method) -> loadhook_hprof::Stack
 mod tests {
     use super::*;
 
-    /// A method's key: any address.
+    /// A method of this address.
     fn method(address: usize) -> MethodKey {
         MethodKey::unknown(address)
     }
@@ -198,17 +198,17 @@ mod tests {
         }
     }
 
-    /// Between the stacks and the walk the program runs.
+    /// The program runs between the stacks and the walk.
     #[test]
-    fn variables_of_frames_that_are_left_name_none() {
+    fn variables_of_left_frames_name_no_frame() {
         const NONE: u32 = u32::MAX;
         for (thread, depth, of, expected) in [
             (88, 0, 7, (2, 0)),
             (88, 1, 8, (2, 1)),
             (88, 2, 7, (2, 2)),
-            // Another method is there.
+            // The frame is of another method.
             (88, 1, 7, (2, NONE)),
-            // Of a deeper stack, and of none.
+            // The stack was deeper; a depth that cannot be.
             (88, 3, 7, (2, NONE)),
             (88, -1, 7, (2, NONE)),
             (80, 0, 7, (1, NONE)),
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn methods_of_unloaded_classes_begin_the_walk_again() {
         let gone = unless_gone(jvmti::Error(INVALID_METHODID));
-        assert!(matches!(gone, Fault::Changed), "{gone}");
+        assert!(matches!(gone, Fault::ClassesChanged), "{gone}");
         let other = unless_gone(jvmti::Error(110));
-        assert!(matches!(other, Fault::Vm(jvmti::Error(110))), "{other}");
+        assert!(matches!(other, Fault::Jvmti(jvmti::Error(110))), "{other}");
     }
 }

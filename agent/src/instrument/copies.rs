@@ -1,13 +1,11 @@
-//! Which classes are one: copies, and what stands for classes that come and go.
+//! Classes that share ids: copies of a class, and folded classes.
 //!
-//! A class is known by its bytes and the kind of its loader; while the loader is
-//! there, by its name and methods too, since other agents can change its bytes.
-//! Nothing is kept for a copy whose loader is gone.
+//! A class is known by its bytes and the kind of its loader. While the loader is there, the class is also known by its
+//! name and methods, because other agents can change its bytes. Nothing is kept for a copy whose loader is gone.
 //!
-//! Generated classes, `Script17` behind `Script16`, are no copies. When many
-//! that differ by numbers in their names only are gone, further ones are folded:
-//! they share the ids of one, called `Script#`. What a program does not name so
-//! ends at a limit.
+//! Generated classes such as `Script16` and `Script17` are no copies. When many classes that differ only by the numbers
+//! in their names are gone, further ones are folded: they share the ids of one class, called `Script#`. For generated
+//! classes of other names there is a limit.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -16,31 +14,31 @@ use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::symbol::{java_name, text};
 use loadhook_text::count;
 
-use crate::instrument::loader_kinds::MOST_GONE;
-use crate::instrument::loaders::Loader;
-use crate::instrument::numbered_names::without_numbers;
+use super::loader_kinds::MOST_GONE;
+use super::loaders::Loader;
+use super::numbered_names::without_numbers;
 
-/// Classes that are gone and have rows of their own: some 50 MB of names. Further
-/// ones of loaders that come and go stay as they are.
+/// Number of classes that are gone and have ids of their own; their names take some 50 MB. Beyond it, further classes of
+/// loaders that come and go are not instrumented.
 const MOST_ALONE: u32 = 1 << 15;
 
-/// Two hashes with keys of their own: one collision in 2^128, and only then would
-/// two classes share ids.
-type Wide = [u64; 2];
+/// Two hashes with different keys. Two classes share ids by mistake only if both hashes collide: once in 2^128.
+type WideHash = [u64; 2];
 
+/// Makes the hashes by which classes are compared.
 #[derive(Default)]
 pub(crate) struct Hashers([RandomState; 2]);
 
 /// Hashes that tell a class from others.
 pub(crate) struct Identity {
-    bytes: Wide,
+    bytes: WideHash,
     name: u64,
-    /// Names and descriptors of the methods, in their order.
+    /// Hash of the names and descriptors of the methods, in their order.
     methods: u64,
 }
 
 impl Hashers {
-    fn wide(&self, write: impl Fn(&mut dyn Hasher)) -> Wide {
+    fn wide(&self, write: impl Fn(&mut dyn Hasher)) -> WideHash {
         [0, 1].map(|at| {
             let mut hasher = self.0[at].build_hasher();
             write(&mut hasher);
@@ -65,8 +63,8 @@ impl Hashers {
         self.0[0].hash_one(name)
     }
 
-    /// The names of a class and its methods, without numbers.
-    pub(crate) fn pattern(&self, class: &ClassFile<'_>) -> Wide {
+    /// The hash of the names of a class and its methods without numbers. Classes of the same hash can be folded.
+    pub(crate) fn pattern(&self, class: &ClassFile<'_>) -> WideHash {
         let mut names = vec![without_numbers(&java_name(class.name()))];
         for method in class.methods() {
             names.push(without_numbers(&text(method.name())));
@@ -76,27 +74,27 @@ impl Hashers {
     }
 }
 
-/// Where a class is among those known.
+/// The ids that a class gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// It has come before.
+pub(crate) enum SharedIds {
+    /// The same as before: the class of this index has come again.
     Known(usize),
-    /// Another one, whose ids it shares.
+    /// The ids of another class, of which it is a copy or into which it is folded.
     Copy(usize),
-    /// Its own, the next.
+    /// New ids for this class.
     New,
-    /// The next, for this class and those of its pattern.
+    /// New ids for this class and further ones of its pattern.
     Folded,
-    /// None: there is no room.
+    /// No ids, since too many classes have come and gone. The class is not instrumented.
     None,
 }
 
 /// A class with ids.
 struct Class {
-    /// Its pattern and the kind of its loader; `None` if it was counted among those
-    /// that are gone, or stands for its pattern itself.
-    pattern: Option<(u32, Wide)>,
-    /// Loaders that are there and have it.
+    /// Its pattern and the kind of its loader; `None` if the class was counted among those that are gone, stands for
+    /// its pattern, or stays for ever.
+    pattern: Option<(u32, WideHash)>,
+    /// Number of loaders that are there and have the class.
     alive: u32,
 }
 
@@ -104,108 +102,113 @@ struct Class {
 #[derive(Default)]
 struct Pattern {
     gone: u32,
-    /// The one that stands for all.
+    /// Index of the class into which further ones are folded.
     into: Option<usize>,
 }
 
-/// A loader's classes by name, each with its methods and index.
-type Named = HashMap<u64, Vec<(u64, usize)>>;
+/// The classes of a loader by name: hash of the methods, and index. A class without an index is not instrumented.
+type Named = HashMap<u64, Vec<(u64, Option<usize>)>>;
 
+/// The classes seen so far.
 #[derive(Default)]
 pub(crate) struct Copies {
-    by_bytes: HashMap<(u32, Wide), usize>,
+    by_bytes: HashMap<(u32, WideHash), usize>,
     by_loader: HashMap<u32, Named>,
     /// By index.
     all: Vec<Class>,
-    patterns: HashMap<(u32, Wide), Pattern>,
-    /// Classes that are gone and have ids of their own.
+    patterns: HashMap<(u32, WideHash), Pattern>,
+    /// Number of classes that are gone and have ids of their own.
     alone: u32,
+    /// Number of classes that were folded.
     folded: u64,
-    left_alone: u64,
+    /// Number of classes that are not instrumented.
+    not_instrumented: u64,
 }
 
 impl Copies {
-    /// The place of a class; a new one has the index `next`.
-    pub(crate) fn place(
+    /// Adds a class and returns the ids that it gets. A class with new ids has the index `next`. `pattern` is the hash
+    /// of its [pattern](Hashers::pattern).
+    pub(crate) fn add(
         &mut self,
         loader: Loader,
         identity: &Identity,
         next: usize,
-        pattern: impl FnOnce() -> Wide,
-    ) -> Place {
+        pattern: impl FnOnce() -> WideHash,
+    ) -> SharedIds {
         let here = self.by_loader.get(&loader.number);
         let same_name = here.and_then(|named| named.get(&identity.name));
-        let is_it = |(methods, _): &&(u64, usize)| *methods == identity.methods;
+        let is_it = |(methods, _): &&(u64, Option<usize>)| *methods == identity.methods;
         if let Some((_, index)) = same_name.and_then(|classes| classes.iter().find(is_it)) {
-            return Place::Known(*index);
+            return index.map_or(SharedIds::None, SharedIds::Known);
         }
         let key = (loader.kind, identity.bytes);
-        let place = match self.by_bytes.get(&key) {
-            Some(index) => Place::Copy(*index),
-            None if loader.stays() => self.own(key, None),
-            None => self.mortal(key, (loader.kind, pattern())),
+        let ids = match self.by_bytes.get(&key) {
+            Some(index) => SharedIds::Copy(*index),
+            None if loader.stays() => self.add_alone(key, None),
+            None => self.add_unloadable(key, (loader.kind, pattern())),
         };
-        let index = match place {
-            Place::None => {
-                self.left_alone += 1;
-                return place;
+        let index = match ids {
+            SharedIds::None => {
+                self.not_instrumented += 1;
+                None
             }
-            Place::Copy(index) | Place::Known(index) => index,
-            Place::New | Place::Folded => next,
+            SharedIds::Copy(index) | SharedIds::Known(index) => Some(index),
+            SharedIds::New | SharedIds::Folded => Some(next),
         };
-        if let Some(class) = self.all.get_mut(index) {
+        if let Some(class) = index.and_then(|index| self.all.get_mut(index)) {
             class.alive += 1;
         }
         let named = self.by_loader.entry(loader.number).or_default();
         let same_name = named.entry(identity.name).or_default();
         same_name.push((identity.methods, index));
-        place
+        ids
     }
 
-    /// A class with ids of its own.
-    fn own(&mut self, key: (u32, Wide), pattern: Option<(u32, Wide)>) -> Place {
+    /// Adds a class with ids of its own.
+    fn add_alone(&mut self, key: (u32, WideHash), pattern: Option<(u32, WideHash)>) -> SharedIds {
         self.by_bytes.insert(key, self.all.len());
         self.all.push(Class { pattern, alive: 0 });
-        Place::New
+        SharedIds::New
     }
 
-    /// A class of a loader that may go.
-    fn mortal(&mut self, key: (u32, Wide), pattern: (u32, Wide)) -> Place {
+    /// Adds a class of a loader that may go.
+    fn add_unloadable(&mut self, key: (u32, WideHash), pattern: (u32, WideHash)) -> SharedIds {
         let next = self.all.len();
         let of_pattern = self.patterns.get_mut(&pattern);
         if let Some(of_pattern) = of_pattern.filter(|known| known.gone >= MOST_GONE) {
             self.folded += 1;
             if let Some(index) = of_pattern.into {
-                return Place::Copy(index);
+                return SharedIds::Copy(index);
             }
             of_pattern.into = Some(next);
             self.all.push(Class {
                 pattern: None,
                 alive: 0,
             });
-            return Place::Folded;
+            return SharedIds::Folded;
         }
-        match self.alone < MOST_ALONE {
-            true => self.own(key, Some(pattern)),
-            false => Place::None,
+        if self.alone < MOST_ALONE {
+            self.add_alone(key, Some(pattern))
+        } else {
+            SharedIds::None
         }
     }
 
-    /// The class of this name that came from a loader last.
-    pub(crate) fn known(&self, loader: u32, name: u64) -> Option<usize> {
+    /// The index of the class of this name that came from a loader last.
+    pub(crate) fn latest(&self, loader: u32, name: u64) -> Option<usize> {
         let same_name = self.by_loader.get(&loader)?.get(&name)?;
-        same_name.last().map(|(_, index)| *index)
+        same_name.iter().rev().find_map(|(_, index)| *index)
     }
 
-    /// A loader is gone.
+    /// Forgets the classes of a loader that is gone.
     pub(crate) fn forget(&mut self, loader: u32) {
         let classes = self.by_loader.remove(&loader).unwrap_or_default();
         for (_, index) in classes.into_values().flatten() {
-            let Some(class) = self.all.get_mut(index) else {
+            let Some(class) = index.and_then(|index| self.all.get_mut(index)) else {
                 continue;
             };
             class.alive = class.alive.saturating_sub(1);
-            // Each class counts once.
+            // Each class is counted once.
             if class.alive == 0
                 && let Some(pattern) = class.pattern.take()
             {
@@ -215,7 +218,7 @@ impl Copies {
         }
     }
 
-    /// Notes for the profile: folded classes, and those left alone.
+    /// Notes for the profile about folded classes and classes that are not instrumented.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.folded > 0 {
@@ -225,11 +228,11 @@ impl Copies {
                 count(self.folded)
             ));
         }
-        if self.left_alone > 0 {
+        if self.not_instrumented > 0 {
             notes.push(format!(
                 "{} classes were not instrumented: {} others with names of their own were loaded and \
                  gone before; --exclude the generated ones to see the rest",
-                count(self.left_alone),
+                count(self.not_instrumented),
                 count(u64::from(MOST_ALONE))
             ));
         }
@@ -249,8 +252,8 @@ mod tests {
         }
     }
 
-    /// Neither equal nor of one pattern, and gone: their number is bounded, and
-    /// what stays, as the program's own, is not concerned.
+    /// The limit is for classes that differ from each other in bytes and pattern, and are gone. Classes of loaders that
+    /// stay, as the program's own, are not limited.
     #[test]
     fn classes_that_are_gone_have_a_limit() {
         let mut copies = Copies::default();
@@ -261,21 +264,40 @@ mod tests {
                 kind: 3,
             };
             let pattern = || [u64::from(number), 0];
-            match copies.place(loader, &identity(number.into()), new, pattern) {
-                Place::New => new += 1,
-                place => assert_eq!((place, new), (Place::None, MOST_ALONE as usize)),
+            match copies.add(loader, &identity(number.into()), new, pattern) {
+                SharedIds::New => new += 1,
+                ids => assert_eq!((ids, new), (SharedIds::None, MOST_ALONE as usize)),
             }
             copies.forget(loader.number);
         }
         assert!(copies.by_loader.is_empty());
-        assert_eq!(copies.left_alone, u64::from(MOST_ALONE));
+        assert_eq!(copies.not_instrumented, u64::from(MOST_ALONE));
         let app = Loader { number: 2, kind: 2 };
         let own = identity(1 << 40);
-        assert_eq!(copies.place(app, &own, new, || [0; 2]), Place::New);
+        assert_eq!(copies.add(app, &own, new, || [0; 2]), SharedIds::New);
         assert_eq!(
-            copies.place(app, &own, new + 1, || [0; 2]),
-            Place::Known(new)
+            copies.add(app, &own, new + 1, || [0; 2]),
+            SharedIds::Known(new)
         );
         assert_eq!(copies.notes().len(), 1);
+    }
+
+    #[test]
+    fn a_class_that_is_not_instrumented_is_counted_once() {
+        let mut copies = Copies {
+            alone: MOST_ALONE,
+            ..Copies::default()
+        };
+        let class = identity(1);
+        for number in [3, 3, 4, 3] {
+            let loader = Loader { number, kind: 3 };
+            let ids = copies.add(loader, &class, 0, || [9, 0]);
+            assert_eq!(ids, SharedIds::None, "{number}");
+            assert_eq!(copies.latest(number, class.name), None);
+        }
+        assert_eq!(copies.not_instrumented, 2, "one for each loader");
+        copies.forget(3);
+        copies.forget(4);
+        assert!(copies.by_loader.is_empty());
     }
 }

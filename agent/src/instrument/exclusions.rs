@@ -1,10 +1,8 @@
-//! What must never call the tracker: the tracker itself, and what it stands
-//! on.
+//! Classes and methods that must have no probes: the tracker, and the methods of the JDK that its probes call.
 //!
-//! The tracker marks its thread around nearly all that it calls, so that
-//! probes met there do nothing. What it calls before it can mark it must have
-//! no probes. The tests compute these methods on every JDK, and hold this list
-//! against them in both directions.
+//! The tracker marks its thread around nearly all calls that it makes, so that probes in the callees do nothing. The
+//! methods that it calls before it can mark the thread must have no probes. The tests compute these methods on every JDK
+//! and compare them with this list in both directions.
 
 /// A class and its methods, each with its descriptor.
 type Methods = (&'static str, &'static [&'static str]);
@@ -52,19 +50,19 @@ const METHODS: &[Methods] = &[
     ("jdk/internal/misc/UnsafeConstants", &["<clinit>()V"]),
 ];
 
-/// What moves threads from and to carriers: a method's probes would meet
-/// different threads at its entry and at its end.
+/// Prefixes of classes that mount and unmount virtual threads. Probes of their methods would run on different threads at
+/// the entry and at the exit.
 const CARRIERS: &[&str] = &["java/lang/VirtualThread", "jdk/internal/vm/"];
 
-/// Whether no method of a class may be instrumented.
+/// Returns whether all methods of a class are excluded.
 pub(crate) fn has_class(name: &[u8]) -> bool {
     let begins_with = |prefix: &str| name.starts_with(prefix.as_bytes());
     begins_with(crate::tracker::NAME) || CARRIERS.iter().any(|prefix| begins_with(prefix))
 }
 
-/// Whether a method of a class may not be instrumented.
+/// Returns whether a method is excluded.
 pub(crate) fn has_method(class: &[u8], name: &[u8], descriptor: &[u8]) -> bool {
-    let of_class = METHODS.iter().find(|(below, _)| below.as_bytes() == class);
+    let of_class = METHODS.iter().find(|(name, _)| name.as_bytes() == class);
     of_class.is_some_and(|(_, methods)| {
         methods
             .iter()

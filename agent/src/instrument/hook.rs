@@ -1,34 +1,26 @@
-//! What happens to a class on its way into the VM.
+//! Instruments a class on its way into the JVM.
 //!
-//! Takes bytes and an allocator and knows nothing of JVM TI, so that other
-//! hooks can feed it: JVMPI's `CLASS_LOAD_HOOK` with its `malloc_f`.
+//! The hook takes bytes and an allocator and does not depend on JVM TI. So another interface could use it, as JVMPI's
+//! `CLASS_LOAD_HOOK` with its `malloc_f`.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use loadhook_instrument::{Ids, Instrumented, Instrumenter, NotInstrumented, Selection};
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Site, symbol};
 
 use super::exclusions;
-use crate::diagnostics;
-use crate::instrument::loaders::Loader;
-use crate::instrument::registry::{Entry, Registry, Symbol};
+use super::loaders::{Loader, Origin};
+use super::registry::{Entry, Registry, Symbol};
+use crate::locks::lock;
 use crate::options::Options;
-use crate::tracker;
-use crate::tracker::sizes::{self, KIND_BITS};
+use crate::tracker::array_kinds::{KIND_BITS, array_kind};
+use crate::{diagnostics, tracker};
 
-/// Names of methods left alone that are kept for `explain`.
+/// Names of methods that `explain` keeps.
 const MOST_EXPLAINED: usize = 100_000;
-
-/// Where a class comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Origin {
-    pub(crate) loader: Loader,
-    /// Whether it is one of the JDK's own.
-    pub(crate) is_jdk: bool,
-}
 
 /// Instruments classes; used by many threads at once.
 pub(crate) struct Hook {
@@ -40,16 +32,16 @@ pub(crate) struct Hook {
     tally: Mutex<Tally>,
 }
 
-/// What became of all methods together.
+/// Numbers of instrumented and other methods.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) classes: u64,
     pub(crate) instrumented: u64,
-    /// Left alone, by reason.
+    /// Number of methods that are not instrumented, by reason.
     pub(crate) skipped: BTreeMap<&'static str, u64>,
-    /// `reason: class.method descriptor`, when asked for.
+    /// Methods that are not instrumented, each as `reason: class.method descriptor`. Empty without `explain`.
     pub(crate) explained: Vec<String>,
-    /// How many more there would be.
+    /// Number of methods that `explained` has no room for.
     pub(crate) unexplained: u64,
 }
 
@@ -60,7 +52,7 @@ impl Tally {
         self.explained.extend(names.into_iter().take(room));
     }
 
-    /// The methods left alone, as far as they were noted.
+    /// The methods that are not instrumented, a line each, and a last line if there are more.
     pub(crate) fn into_explained(self) -> Vec<String> {
         let mut lines = self.explained;
         if self.unexplained > 0 {
@@ -91,8 +83,8 @@ impl Hook {
         }
     }
 
-    /// Sets the class that probes call, before the first class comes; else
-    /// it is [`tracker::NAME`].
+    /// Sets the class that probes call. It must be set before the first class is instrumented; otherwise it is
+    /// [`tracker::NAME`].
     pub(crate) fn set_owner(&self, owner: &'static str) {
         let _ = self.owner.set(owner);
     }
@@ -101,13 +93,13 @@ impl Hook {
         &self.options
     }
 
-    /// Whether a class of this origin can be wanted at all.
+    /// Returns whether classes of this origin may be instrumented. Those of the JDK are only if a pattern includes some.
     pub(crate) fn wants(&self, origin: Origin) -> bool {
         self.options.includes || !origin.is_jdk
     }
 
-    /// Instruments `bytes` into a buffer from `allocate`; `None` when the
-    /// class is to stay as it is. Never fails, never panics.
+    /// Instruments a class into a buffer from `allocate`; `None` if the class stays as it is. A panic is logged and
+    /// leaves the class as it is.
     pub(crate) fn instrument<B: AsMut<[u8]>>(
         &self,
         origin: Origin,
@@ -166,7 +158,7 @@ impl Hook {
         } else {
             Vec::new()
         };
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = lock(&self.tally);
         tally.classes += u64::from(result.class.is_some());
         tally.instrumented += u64::from(result.report.instrumented);
         for method in &result.not_instrumented {
@@ -176,11 +168,10 @@ impl Hook {
     }
 
     pub(crate) fn tally(&self) -> Tally {
-        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        tally.clone()
+        lock(&self.tally).clone()
     }
 
-    /// The patterns that matched nothing on any thread.
+    /// The patterns that have matched nothing in any class.
     pub(crate) fn unmatched(&self) -> Vec<String> {
         self.instrumenter.unmatched()
     }
@@ -214,8 +205,7 @@ fn explain(not_instrumented: &[NotInstrumented], bytes: &[u8]) -> Vec<String> {
 struct ClassIds<'h> {
     registry: &'h Registry,
     loader: Loader,
-    /// The class among those in the registry, once it is known that it may have
-    /// selected methods.
+    /// The class in the registry, set once the class is known to be selected.
     entry: Option<Entry>,
     /// True if neither the class nor a copy of it was here before.
     is_new: bool,
@@ -256,7 +246,7 @@ impl Ids for ClassIds<'_> {
         };
         let symbol = Symbol::of(entry.id(method.index()), method);
         let id = self.registry.site(entry, symbol, method, site);
-        match sizes::array_kind(&site.allocation) {
+        match array_kind(&site.allocation) {
             Some(kind) => id << KIND_BITS | kind,
             None => id,
         }
@@ -292,7 +282,7 @@ mod tests {
         assert_eq!(twice.instrumented, 2 * once.instrumented);
     }
 
-    /// Whatever becomes of the class, and while it is under way.
+    /// A pattern counts as matched while the class is being instrumented, and also if that fails.
     #[test]
     fn a_pattern_that_matched_once_has_matched() {
         let text = "file=unused,include=Greeter,include=Greeter::greet,include=not.There";

@@ -1,27 +1,26 @@
-//! Kinds of class loaders: those of one class and one name.
+//! Kinds of class loaders. Loaders of one class and one name are of one kind.
 //!
-//! Copies of a class in loaders of one kind share their ids. Programs that give
-//! each loader a name of its own, `plugin-1`, `plugin-2` and on, would make
-//! kinds without end: when many of one pattern are gone, further loaders are of
-//! the kind that the pattern names, `plugin-#`.
+//! Copies of a class in loaders of one kind share their ids. A program that gives each loader a name of its own,
+//! `plugin-1`, `plugin-2` and so on, would make kinds without end. So when the loaders of many kinds of one pattern are
+//! gone, further loaders are of the kind that the pattern names, `plugin-#`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use loadhook_text::count;
 
-use crate::instrument::numbered_names::without_numbers;
+use super::numbered_names::without_numbers;
 
-/// Kinds of one pattern whose loaders are gone, from which on further ones are one.
+/// Number of kinds of one pattern whose loaders are gone, from which on further loaders of the pattern are of one kind.
 pub(crate) const MOST_GONE: u32 = 256;
 
-/// Kinds in all; further loaders are of one more, whatever they are called.
+/// Number of kinds. Further loaders are of one more kind, whatever their names.
 const MOST: usize = 1 << 15;
 
-/// The kind of the loaders for which there is no other.
+/// Name of the kind for loaders that have no other.
 const OTHERS: &str = "(other loaders)";
 
-/// Class and name of a loader. A loader without a name is called as its class.
+/// Class and name of a loader. A loader without a name has the name of its class.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Key {
     class: Arc<str>,
@@ -30,41 +29,43 @@ struct Key {
 
 struct Kind {
     name: Arc<str>,
-    /// True if it stands for several names.
+    /// True if the kind stands for several names.
     is_folded: bool,
-    /// `None` if it does, or was counted among those that are gone.
+    /// The pattern of the name; `None` if the kind is folded or was counted in [`LoaderKinds::gone`].
     pattern: Option<Key>,
-    /// Loaders that are there.
+    /// Number of loaders that are there.
     alive: u32,
 }
 
-/// The kinds seen so far; the first ones are given, one of a loader each.
-pub(crate) struct Kinds {
+/// The kinds seen so far.
+pub(crate) struct LoaderKinds {
     all: Vec<Kind>,
     numbers: HashMap<Key, u32>,
-    /// Kinds of a pattern whose loaders are gone.
+    /// Number of kinds whose loaders are gone, by pattern.
     gone: HashMap<Key, u32>,
+    /// Number of loaders of folded kinds.
     folded: u64,
 }
 
-impl Kinds {
-    pub(crate) fn new(given: &[&str]) -> Self {
-        let given = given.iter().map(|name| Kind {
+impl LoaderKinds {
+    /// Makes the kinds of the loaders that every JVM has, by their names.
+    pub(crate) fn new(common: &[&str]) -> Self {
+        let common = common.iter().map(|name| Kind {
             name: Arc::from(*name),
             is_folded: false,
             pattern: None,
             alive: 1,
         });
-        Kinds {
-            all: given.collect(),
+        LoaderKinds {
+            all: common.collect(),
             numbers: HashMap::new(),
             gone: HashMap::new(),
             folded: 0,
         }
     }
 
-    /// The kind of a further loader of this class and name.
-    pub(crate) fn of(&mut self, class: &str, name: &str) -> u32 {
+    /// Adds a loader of this class and name, and returns its kind.
+    pub(crate) fn add_loader(&mut self, class: &str, name: &str) -> u32 {
         let key = |name: &str| Key {
             class: class.into(),
             name: name.into(),
@@ -76,16 +77,16 @@ impl Kinds {
                 .gone
                 .get(&pattern)
                 .is_some_and(|gone| *gone >= MOST_GONE);
-            match is_one {
-                true => self.number(pattern, None),
-                false if self.all.len() < MOST => self.number(own, Some(pattern)),
-                false => {
-                    let others = Key {
-                        class: OTHERS.into(),
-                        name: OTHERS.into(),
-                    };
-                    self.number(others, None)
-                }
+            if is_one {
+                self.number(pattern, None)
+            } else if self.all.len() < MOST {
+                self.number(own, Some(pattern))
+            } else {
+                let others = Key {
+                    class: OTHERS.into(),
+                    name: OTHERS.into(),
+                };
+                self.number(others, None)
             }
         });
         if let Some(kind) = self.all.get_mut(number as usize) {
@@ -108,13 +109,21 @@ impl Kinds {
         })
     }
 
-    /// A loader of this kind is gone.
-    pub(crate) fn forget(&mut self, number: u32) {
+    /// Removes a loader that was added in vain: it had been added already.
+    pub(crate) fn discard_loader(&mut self, number: u32) {
+        if let Some(kind) = self.all.get(number as usize) {
+            self.folded -= u64::from(kind.is_folded);
+        }
+        self.remove_loader(number);
+    }
+
+    /// Removes a loader of this kind, which is gone.
+    pub(crate) fn remove_loader(&mut self, number: u32) {
         let Some(kind) = self.all.get_mut(number as usize) else {
             return;
         };
         kind.alive = kind.alive.saturating_sub(1);
-        // Each kind counts once.
+        // Each kind is counted once.
         if kind.alive == 0
             && let Some(pattern) = kind.pattern.take()
         {
@@ -122,7 +131,7 @@ impl Kinds {
         }
     }
 
-    /// A note for the profile, if loaders were folded.
+    /// A note for the profile if loaders were folded.
     pub(crate) fn note(&self) -> Option<String> {
         (self.folded > 0).then(|| {
             format!(
@@ -133,7 +142,7 @@ impl Kinds {
         })
     }
 
-    /// The name of a kind's loaders.
+    /// The name of the loaders of a kind.
     pub(crate) fn name(&self, number: u32) -> Option<Arc<str>> {
         Some(self.all.get(number as usize)?.name.clone())
     }
@@ -143,28 +152,28 @@ impl Kinds {
 mod tests {
     use super::*;
 
-    fn named(kinds: &Kinds, number: u32) -> String {
+    fn named(kinds: &LoaderKinds, number: u32) -> String {
         kinds.name(number).expect("a kind").to_string()
     }
 
     #[test]
     fn loaders_of_one_class_and_name_are_of_one_kind() {
-        let mut kinds = Kinds::new(&["", "platform", "app"]);
-        let one = kinds.of("a.Loader", "plugins");
-        assert_eq!(kinds.of("a.Loader", "plugins"), one);
+        let mut kinds = LoaderKinds::new(&["", "platform", "app"]);
+        let one = kinds.add_loader("a.Loader", "plugins");
+        assert_eq!(kinds.add_loader("a.Loader", "plugins"), one);
         let others = [("a.Loader", "tools"), ("a.Other", "plugins")];
-        let others = others.map(|(class, name)| kinds.of(class, name));
+        let others = others.map(|(class, name)| kinds.add_loader(class, name));
         assert!(one > 2 && others[0] != others[1] && !others.contains(&one));
         assert_eq!(named(&kinds, others[1]), "plugins");
     }
 
     #[test]
-    fn names_that_come_and_go_are_one() {
-        let mut kinds = Kinds::new(&["", "platform", "app"]);
-        let kept = kinds.of("L", "plugin-x1");
+    fn loaders_that_come_and_go_are_folded() {
+        let mut kinds = LoaderKinds::new(&["", "platform", "app"]);
+        let kept = kinds.add_loader("L", "plugin-x1");
         for number in 0..10_000 {
-            let kind = kinds.of("L", &format!("plugin-x{}", number + 2));
-            kinds.forget(kind);
+            let kind = kinds.add_loader("L", &format!("plugin-x{}", number + 2));
+            kinds.remove_loader(kind);
             assert_eq!(
                 named(&kinds, kind) == "plugin-x#",
                 number >= MOST_GONE,
@@ -172,19 +181,39 @@ mod tests {
             );
         }
         assert_eq!(kinds.all.len(), 3 + 1 + MOST_GONE as usize + 1);
-        assert_eq!(kinds.of("L", "plugin-x1"), kept, "it is there");
+        assert_eq!(kinds.add_loader("L", "plugin-x1"), kept, "it is there");
         let note = kinds.note().expect("a note");
         assert!(note.starts_with("9,744 class loaders"), "{note}");
-        let other = kinds.of("Other", "plugin-x20000");
+        let other = kinds.add_loader("Other", "plugin-x20000");
         assert_eq!(named(&kinds, other), "plugin-x20000");
     }
 
     #[test]
+    fn a_discarded_loader_leaves_no_trace() {
+        let mut kinds = LoaderKinds::new(&[]);
+        let kept = kinds.add_loader("L", "x1");
+        kinds.add_loader("L", "x1");
+        kinds.discard_loader(kept);
+        assert_eq!(kinds.all[kept as usize].alive, 1);
+        kinds.remove_loader(kept);
+        assert_eq!(kinds.gone.values().sum::<u32>(), 1, "nothing keeps it");
+        for number in 1..=MOST_GONE {
+            let kind = kinds.add_loader("L", &format!("x{}", number + 1));
+            kinds.discard_loader(kind);
+        }
+        assert_eq!(kinds.note(), None);
+        let folded = kinds.add_loader("L", "x1000");
+        assert!(kinds.note().is_some());
+        kinds.discard_loader(folded);
+        assert_eq!(kinds.note(), None);
+    }
+
+    #[test]
     fn kinds_have_a_limit() {
-        let mut kinds = Kinds::new(&[]);
+        let mut kinds = LoaderKinds::new(&[]);
         for number in 0..2 * MOST {
             let letters = format!("{number:x}").replace(|c: char| c.is_ascii_digit(), "zz");
-            kinds.of(&format!("{letters}{number}"), "n");
+            kinds.add_loader(&format!("{letters}{number}"), "n");
         }
         assert_eq!(kinds.all.len(), MOST + 1);
         assert_eq!(named(&kinds, MOST as u32), OTHERS);

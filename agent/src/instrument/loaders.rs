@@ -1,32 +1,42 @@
-//! Where classes come from: loaders by number and kind, and which are the JDK's.
+//! Origins of classes: the numbers and kinds of class loaders, and the classes that belong to the JDK.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use loadhook_rewrite::symbol::java_name;
 
-use crate::instrument::hook::Origin;
-use crate::instrument::loader_kinds::Kinds;
-use crate::instrument::weak_values::Mortal;
-use crate::jvm::jni::{Field, Jni, Reference};
+use super::loader_kinds::LoaderKinds;
+use super::weak_values::{JvmObjects, WeakValues};
+use crate::jvm::jni::{Field, Jni};
 use crate::jvm::jvmti::Jvmti;
+use crate::jvm::reference::{Global, Local};
+use crate::locks::lock;
 
-/// The loaders that every VM has; each is the only one of its kind.
+/// The loaders that every JVM has. Each is the only one of its kind.
 const BOOT: Loader = Loader::common(0);
 const PLATFORM: Loader = Loader::common(1);
 const APP: Loader = Loader::common(2);
 
-/// Their names, by number.
+/// The names of the common loaders, by number.
 const COMMON: [&str; 3] = ["", "platform", "app"];
 
-/// A class loader: its number, which no other one ever has, and the number of
-/// its [kind](crate::instrument::loader_kinds).
+/// A class loader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Loader {
+    /// A number that no other loader ever has.
     pub(crate) number: u32,
+    /// The number of its [kind](LoaderKinds).
     pub(crate) kind: u32,
+}
+
+/// The origin of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) loader: Loader,
+    /// True if the class belongs to the JDK.
+    pub(crate) is_jdk: bool,
 }
 
 impl Loader {
@@ -37,7 +47,7 @@ impl Loader {
         }
     }
 
-    /// Returns whether the loader lives as long as the VM.
+    /// Returns whether the loader lives as long as the JVM.
     pub(crate) fn stays(self) -> bool {
         (self.number as usize) < COMMON.len()
     }
@@ -45,23 +55,24 @@ impl Loader {
 
 /// The class loaders seen so far.
 pub(crate) struct Loaders {
-    platform: OnceLock<Reference>,
-    app: OnceLock<Reference>,
-    /// `ClassLoader.name`. Not the method: programs can override that.
+    platform: OnceLock<Global>,
+    app: OnceLock<Global>,
+    /// `ClassLoader.name`. The field is read and `getName()` not called, since programs can override the method.
     name: OnceLock<Field>,
-    /// `ClassLoader.parent`. Not the method, as above.
+    /// `ClassLoader.parent`. The field is read, as above.
     parent: OnceLock<Field>,
     /// `DelegatingClassLoader`, up to JDK 21.
-    delegating: OnceLock<Reference>,
-    /// `Module.name`. Not the method: where it is instrumented, a call of ours
-    /// would be one of the program's.
+    delegating: OnceLock<Global>,
+    /// `Module.name`. The field is read and `getName()` not called: if the method is instrumented, a call by the agent
+    /// would be counted as one by the program.
     module_name: OnceLock<Field>,
-    /// Those that are none of the three.
-    others: Mortal<Loader>,
-    /// The number of the next one.
+    /// All loaders but the common ones.
+    others: WeakValues<Loader>,
+    /// The number of the next loader.
     next: AtomicU32,
-    kinds: Mutex<Kinds>,
-    /// By loader and package, whether it belongs to a module of the JDK.
+    kinds: Mutex<LoaderKinds>,
+    /// Packages of loaders, by the loader's number and the package's name. True if a package belongs to a module of the
+    /// JDK.
     jdk_packages: Mutex<HashMap<u32, HashMap<Vec<u8>, bool>>>,
 }
 
@@ -74,17 +85,16 @@ impl Default for Loaders {
             parent: OnceLock::new(),
             delegating: OnceLock::new(),
             module_name: OnceLock::new(),
-            others: Mortal::default(),
+            others: WeakValues::default(),
             next: AtomicU32::new(COMMON.len() as u32),
-            kinds: Mutex::new(Kinds::new(&COMMON)),
+            kinds: Mutex::new(LoaderKinds::new(&COMMON)),
             jdk_packages: Mutex::default(),
         }
     }
 }
 
 impl Loaders {
-    /// Finds the loaders that every VM has, and where loaders and modules have
-    /// their names.
+    /// Finds the common loaders, and the fields with the names of loaders and modules.
     pub(crate) fn find(&self, jni: Jni<'_>) {
         const LOADER: &CStr = c"java/lang/ClassLoader";
         const STRING: &CStr = c"Ljava/lang/String;";
@@ -93,7 +103,7 @@ impl Loaders {
             (&self.parent, LOADER, c"parent", c"Ljava/lang/ClassLoader;"),
             (&self.module_name, c"java/lang/Module", c"name", STRING),
         ] {
-            let field = jni.framed(|| {
+            let field = jni.framed(|jni| {
                 let class = jni.find_class(class)?;
                 jni.field(class, name, descriptor)
             });
@@ -105,7 +115,7 @@ impl Loaders {
             (&self.platform, c"getPlatformClassLoader"),
             (&self.app, c"getSystemClassLoader"),
         ] {
-            let found = jni.framed(|| {
+            let found = jni.framed(|jni| {
                 let class = jni.find_class(c"java/lang/ClassLoader")?;
                 let getter = jni.static_method(class, getter, c"()Ljava/lang/ClassLoader;")?;
                 jni.global(jni.call_object(getter, &[])?)
@@ -115,27 +125,27 @@ impl Loaders {
                 let _ = place.set(loader);
             }
         }
-        let delegating = jni
-            .framed(|| jni.global(jni.find_class(c"jdk/internal/reflect/DelegatingClassLoader")?));
+        let delegating = jni.framed(|jni| {
+            jni.global(jni.find_class(c"jdk/internal/reflect/DelegatingClassLoader")?)
+        });
         if let Some(Ok(class)) = delegating {
             let _ = self.delegating.set(class);
         }
     }
 
-    /// The parent of a loader that reflection made for one class. The VM has it find what
-    /// that class names, and so do we: such loaders know no classes, and are many.
-    fn delegates_to(&self, jni: Jni<'_>, loader: Reference) -> Option<Reference> {
+    /// The parent of a loader that reflection made for one class; `None` for other loaders. There are many such loaders,
+    /// and each has its parent load all that the class refers to. So the agent takes the parent for the loader.
+    fn delegates_to<'f>(&self, jni: Jni<'f>, loader: Local<'_>) -> Option<Local<'f>> {
         let delegating = *self.delegating.get()?;
         let class = jni.class_of(loader).ok()?;
         let is_it = jni.is_same(class, delegating);
         is_it.then(|| jni.object_field(loader, *self.parent.get()?).ok())?
     }
 
-    /// The loader behind a reference.
-    pub(crate) fn loader(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Reference) -> Loader {
-        let is = |place: &OnceLock<Reference>| {
-            place.get().is_some_and(|known| jni.is_same(*known, loader))
-        };
+    /// The loader that a reference leads to.
+    pub(crate) fn loader(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Local<'_>) -> Loader {
+        let is =
+            |place: &OnceLock<Global>| place.get().is_some_and(|known| jni.is_same(*known, loader));
         if loader.is_null() {
             return BOOT;
         }
@@ -145,76 +155,67 @@ impl Loaders {
         if is(&self.platform) {
             return PLATFORM;
         }
-        let delegated = jni.framed(|| {
+        let delegated = jni.framed(|jni| {
             let parent = self.delegates_to(jni, loader)?;
             Some(self.loader(jvmti, jni, parent))
         });
         if let Some(Some(delegated)) = delegated {
             return delegated;
         }
-        self.others.get_or_make(jvmti, jni, loader, || {
+        let make = || {
             let class = self.class_name(jvmti, jni, loader);
             let name = self.given_name(jni, loader);
-            let kind = self.kinds().of(&class, name.as_ref().unwrap_or(&class));
+            let name = name.as_ref().unwrap_or(&class);
             Loader {
+                kind: lock(&self.kinds).add_loader(&class, name),
                 number: self.next.fetch_add(1, Ordering::Relaxed),
-                kind,
             }
-        })
+        };
+        let discard = |loader: Loader| lock(&self.kinds).discard_loader(loader.kind);
+        self.others
+            .get_or_make(&JvmObjects { jvmti, jni }, loader, make, discard)
     }
 
-    /// The numbers of loaders that are gone, each once. They are looked for now
-    /// and then.
-    pub(crate) fn gone(&self, jni: Jni<'_>) -> Vec<u32> {
-        let gone = self.others.gone(jni);
+    /// Forgets loaders that are gone and returns their numbers. Most calls return none at once.
+    pub(crate) fn take_gone(&self, jvmti: Jvmti, jni: Jni<'_>) -> Vec<u32> {
+        let gone = self.others.take_gone(&JvmObjects { jvmti, jni });
         for loader in &gone {
-            self.kinds().forget(loader.kind);
-            self.packages().remove(&loader.number);
+            lock(&self.kinds).remove_loader(loader.kind);
+            lock(&self.jdk_packages).remove(&loader.number);
         }
         gone.into_iter().map(|loader| loader.number).collect()
     }
 
-    /// A note for the profile, if loaders were folded.
+    /// A note for the profile if loaders were folded.
     pub(crate) fn note(&self) -> Option<String> {
-        self.kinds().note()
-    }
-
-    fn kinds(&self) -> MutexGuard<'_, Kinds> {
-        // After a panic a kind may seem to have a loader more or less.
-        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn packages(&self) -> MutexGuard<'_, HashMap<u32, HashMap<Vec<u8>, bool>>> {
-        self.jdk_packages
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kinds).note()
     }
 
     /// The name that the program gave a loader.
-    fn given_name(&self, jni: Jni<'_>, loader: Reference) -> Option<String> {
-        let name = jni.framed(|| jni.string_field(loader, *self.name.get()?).ok()?);
+    fn given_name(&self, jni: Jni<'_>, loader: Local<'_>) -> Option<String> {
+        let name = jni.framed(|jni| jni.string_field(loader, *self.name.get()?).ok()?);
         name.flatten().filter(|name| !name.is_empty())
     }
 
-    /// The name of a loader's class.
-    fn class_name(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Reference) -> String {
-        let found = jni.framed(|| {
+    /// The name of the class of a loader.
+    fn class_name(&self, jvmti: Jvmti, jni: Jni<'_>, loader: Local<'_>) -> String {
+        let found = jni.framed(|jni| {
             let class = jni.class_of(loader).ok()?;
             let signature = jvmti.class_signature(class).ok()?;
             let name = signature.strip_prefix(b"L")?.strip_suffix(b";")?;
-            // A hidden class's has an address behind a dot.
+            // The name of a hidden class has an address behind a dot.
             let name = name.split(|byte| *byte == b'.').next()?;
             Some(java_name(name))
         });
         found.flatten().unwrap_or_else(|| "loader".to_owned())
     }
 
-    /// The names of these loaders in a profile, by number: the same in every
-    /// run for those that every VM has. Of others with one name all but the
-    /// first have an ordinal too, `plugins#2`, in the order in which they
-    /// loaded something first.
+    /// The names of these loaders in a profile, by number.
+    ///
+    /// The common loaders have the same names in every run. If several other loaders have one name, all but the first
+    /// get an ordinal, as `plugins#2`, in the order in which they first loaded a class.
     pub(crate) fn names(&self, loaders: BTreeSet<Loader>) -> HashMap<u32, String> {
-        let kinds = self.kinds();
+        let kinds = lock(&self.kinds);
         let others = loaders.into_iter().filter(|loader| !loader.stays());
         let named = others.filter_map(|loader| Some((loader.number, kinds.name(loader.kind)?)));
         let mut names = distinct(named);
@@ -225,24 +226,26 @@ impl Loaders {
         names
     }
 
-    /// The loaders of these numbers, as far as they are there, as references
-    /// of the calling thread.
-    pub(crate) fn references(
+    /// References to the loaders of these numbers that are still there, by number.
+    pub(crate) fn references<'f>(
         &self,
         jvmti: Jvmti,
-        jni: Jni<'_>,
+        jni: Jni<'f>,
         wanted: &BTreeSet<u32>,
-    ) -> HashMap<u32, Reference> {
-        let mut found = HashMap::from([(BOOT.number, Reference::BOOT_LOADER)]);
-        found.extend(self.platform.get().map(|loader| (PLATFORM.number, *loader)));
-        found.extend(self.app.get().map(|loader| (APP.number, *loader)));
+    ) -> HashMap<u32, Local<'f>> {
+        let mut found: HashMap<u32, Local<'f>> = HashMap::from([(BOOT.number, Local::BOOT_LOADER)]);
+        let platform = self.platform.get().map(|loader| loader.local());
+        found.extend(platform.map(|loader| (PLATFORM.number, loader)));
+        let app = self.app.get().map(|loader| loader.local());
+        found.extend(app.map(|loader| (APP.number, loader)));
         if wanted.iter().any(|number| !found.contains_key(number)) {
-            for class in jvmti.loaded_classes().unwrap_or_default() {
-                let Ok(loader) = jvmti.class_loader(class) else {
+            let objects = JvmObjects { jvmti, jni };
+            for class in jvmti.loaded_classes(jni).unwrap_or_default() {
+                let Ok(loader) = jvmti.class_loader(jni, class) else {
                     continue;
                 };
                 if !loader.is_null()
-                    && let Some(known) = self.others.get(jvmti, jni, loader)
+                    && let Some(known) = self.others.get(&objects, loader)
                 {
                     found.entry(known.number).or_insert(loader);
                 }
@@ -252,12 +255,12 @@ impl Loaders {
         found
     }
 
-    /// Where the class of this internal name comes from.
+    /// The origin of the class of this internal name.
     pub(crate) fn origin(
         &self,
         jvmti: Jvmti,
         jni: Jni<'_>,
-        loader: Reference,
+        loader: Local<'_>,
         name: &[u8],
     ) -> Origin {
         let known = self.loader(jvmti, jni, loader);
@@ -271,13 +274,13 @@ impl Loaders {
         }
     }
 
-    /// Modules of the JDK in other loaders: the tools, `jdk.compiler` among
-    /// them, are in the application's.
+    /// Returns whether a class belongs to a module of the JDK. The JDK's tools, `jdk.compiler` among them, are in the
+    /// application loader.
     fn in_jdk_module(
         &self,
         jvmti: Jvmti,
         jni: Jni<'_>,
-        loader: Reference,
+        loader: Local<'_>,
         number: u32,
         name: &[u8],
     ) -> bool {
@@ -285,22 +288,20 @@ impl Loaders {
         let Some(package) = slash.and_then(|slash| name.get(..slash)) else {
             return false;
         };
-        let known = self
-            .packages()
+        let known = lock(&self.jdk_packages)
             .get(&number)
             .and_then(|of| of.get(package).copied());
         if let Some(known) = known {
             return known;
         }
-        let module_name = jni.framed(|| {
-            let module = jvmti.named_module(loader, package)?;
+        let module_name = jni.framed(|jni| {
+            let module = jvmti.named_module(jni, loader, package)?;
             jni.string_field(module, *self.module_name.get()?).ok()?
         });
         let is_jdk = module_name
             .flatten()
             .is_some_and(|name| name.starts_with("java.") || name.starts_with("jdk."));
-        let mut packages = self.packages();
-        packages
+        lock(&self.jdk_packages)
             .entry(number)
             .or_default()
             .insert(package.to_vec(), is_jdk);
@@ -308,7 +309,7 @@ impl Loaders {
     }
 }
 
-/// Names that differ from each other and from those of [`COMMON`].
+/// Names by number that differ from each other and from the names of the common loaders.
 fn distinct(named: impl Iterator<Item = (u32, Arc<str>)>) -> HashMap<u32, String> {
     let mut taken: HashSet<String> = COMMON.iter().map(|name| (*name).to_owned()).collect();
     let mut ordinals: HashMap<Arc<str>, u32> = HashMap::new();

@@ -1,11 +1,9 @@
-//! Names that a program makes by counting, without the numbers.
+//! Names that a program generates with numbers in them, and their patterns.
 
-/// A run of so many hexadecimal digits with a decimal one among them is a
-/// number: a hash, an address.
+/// A run of so many hexadecimal digits is a number, a hash or an address, if a decimal digit is among them.
 const HEXADECIMAL: usize = 8;
 
-/// The name with each number as `#`: `Script_#` for `Script_17` and for
-/// `Script_0f3d9a2b`.
+/// The name with `#` for each number: `Script_#` for `Script_17` and for `Script_0f3d9a2b`.
 pub(crate) fn without_numbers(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     let mut rest = name;
@@ -25,7 +23,7 @@ pub(crate) fn without_numbers(name: &str) -> String {
             rest = &rest[decimal..];
             continue;
         }
-        // Letters before digits are looked at together with them once.
+        // Letters before a digit may begin a hexadecimal number, so they are taken only when that was tried.
         let letters = match hexadecimal {
             0 => rest.chars().next().map_or(0, char::len_utf8),
             _ => word.find(is_number).unwrap_or(hexadecimal),

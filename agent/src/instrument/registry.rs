@@ -1,21 +1,21 @@
-//! Which id stands for which method.
+//! Ids of instrumented methods and allocation sites.
 //!
-//! Ids belong to class bytes, method and kind of loader: copies of a class in
-//! loaders of one kind share theirs, and so does a class that comes through the
-//! hook again, for a retransformation by us or another agent. So it does if the
-//! other agent has changed its methods' code since; which methods it has, nobody
-//! can change. [`Copies`] knows which classes are one.
+//! An id belongs to class bytes, a method and a kind of loader. Copies of a class in loaders of one kind share their
+//! ids. A class that comes through the hook again, for a retransformation by this or another agent, keeps its ids, even
+//! if the other agent has changed the code of its methods. Nobody can change which methods a class has. [`Copies`] knows
+//! which classes share ids.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::symbol::{first_line, java_name, line_at, source_file, text};
 use loadhook_rewrite::{Allocation, ClassFile, Site};
 
-use crate::instrument::copies::{Copies, Hashers, Place};
-use crate::instrument::loaders::Loader;
-use crate::instrument::numbered_names::without_numbers;
+use super::copies::{Copies, Hashers, SharedIds};
+use super::loaders::Loader;
+use super::numbered_names::without_numbers;
+use crate::locks::lock;
 
 /// An instrumented method.
 #[derive(Clone, Debug)]
@@ -27,8 +27,7 @@ pub(crate) struct Symbol {
     pub(crate) line: Option<u16>,
 }
 
-/// An instruction that allocates, of an instrumented method. Its id is no
-/// method's.
+/// An instruction of an instrumented method that allocates. Its id differs from all ids of methods.
 #[derive(Clone, Debug)]
 pub(crate) struct SiteSymbol {
     pub(crate) id: u32,
@@ -36,7 +35,7 @@ pub(crate) struct SiteSymbol {
     pub(crate) method: u32,
     pub(crate) line: Option<u16>,
     pub(crate) bci: u16,
-    /// As Java writes it.
+    /// The allocated type, as Java writes it.
     pub(crate) type_name: Arc<str>,
     pub(crate) is_array: bool,
 }
@@ -48,36 +47,37 @@ pub(crate) struct ClassSymbols {
     pub(crate) loader: Loader,
     /// The number of the loader of its latest copy.
     pub(crate) latest: u32,
-    /// How many loaders had a copy.
+    /// The number of loaders that had a copy.
     pub(crate) loaders: u32,
     /// True if it stands for classes of different bytes, whose names differ by
     /// numbers only.
     pub(crate) is_folded: bool,
-    /// As Java writes it: `com.example.Service`.
+    /// The name of the class as Java writes it: `com.example.Service`.
     pub(crate) name: Arc<str>,
     pub(crate) source_file: Option<Arc<str>>,
-    /// By id.
+    /// The instrumented methods in the order of their ids.
     pub(crate) methods: Vec<Symbol>,
     pub(crate) sites: Vec<SiteSymbol>,
 }
 
-/// A method's id, the offset in its code and the type: another agent may have
-/// changed the code since.
+/// The id of a method, the offset in its code, and the allocated type. The type is part of the key because another agent
+/// may have changed the code.
 type SiteKey = (u32, u16, Arc<str>);
 
 #[derive(Default)]
 struct Classes {
     copies: Copies,
     by_site: HashMap<SiteKey, u32>,
-    /// First id and symbols, in the order of the ids.
+    /// First id and symbols of each class, in the order of the ids.
     all: Vec<(u32, ClassSymbols)>,
+    /// The next id.
     next: u32,
-    /// Names that classes share, those of one in many loaders above all.
+    /// Names of classes and methods, each kept once. A class in several loaders has the same names in each.
     names: HashSet<Arc<str>>,
 }
 
 impl Classes {
-    /// The name that is there already, if it is.
+    /// The kept copy of a name.
     fn shared(&mut self, name: Arc<str>) -> Arc<str> {
         match self.names.get(&name) {
             Some(known) => known.clone(),
@@ -89,13 +89,13 @@ impl Classes {
     }
 }
 
-/// All classes that were instrumented.
+/// The classes that were instrumented.
 pub(crate) struct Registry {
     classes: Mutex<Classes>,
     hashers: Hashers,
 }
 
-/// A class's place in the registry.
+/// A class in the registry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     index: usize,
@@ -103,7 +103,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The id of the method at this position of the class.
+    /// The id of the method at this position in the class.
     pub(crate) fn id(self, method: u16) -> u32 {
         self.first_id + u32::from(method)
     }
@@ -118,31 +118,30 @@ impl Registry {
     }
 
     fn lock(&self) -> MutexGuard<'_, Classes> {
-        // Each change is one push or insert: whole even after a panic.
-        self.classes.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.classes)
     }
 
-    /// The place of `class`, made when it is seen first: then true. `None` if
-    /// it is to stay as it is, since too many have come and gone.
+    /// The entry of a class, and whether it was made just now. `None` if the class is not to be instrumented, since too
+    /// many classes have come and gone.
     pub(crate) fn entry(&self, loader: Loader, class: &ClassFile<'_>) -> Option<(Entry, bool)> {
         let identity = self.hashers.identity(class);
         let mut classes = self.lock();
         let next = classes.all.len();
-        let place = classes
+        let ids = classes
             .copies
-            .place(loader, &identity, next, || self.hashers.pattern(class));
-        let (index, is_folded) = match place {
-            Place::Known(index) => (index, None),
-            Place::Copy(index) => {
+            .add(loader, &identity, next, || self.hashers.pattern(class));
+        let (index, is_folded) = match ids {
+            SharedIds::Known(index) => (index, None),
+            SharedIds::Copy(index) => {
                 if let Some((_, known)) = classes.all.get_mut(index) {
                     known.latest = loader.number;
                     known.loaders += 1;
                 }
                 (index, None)
             }
-            Place::New => (next, Some(false)),
-            Place::Folded => (next, Some(true)),
-            Place::None => return None,
+            SharedIds::New => (next, Some(false)),
+            SharedIds::Folded => (next, Some(true)),
+            SharedIds::None => return None,
         };
         if let Some(is_folded) = is_folded {
             let mut name = java_name(class.name());
@@ -171,22 +170,21 @@ impl Registry {
         Some((Entry { index, first_id }, is_folded.is_some()))
     }
 
-    /// The class of this internal name, if it has come from this loader: its
-    /// first copy's loader, and what it is called.
+    /// The class of this internal name that has come from this loader last: the loader of its first copy, and its name
+    /// in the profile.
     pub(crate) fn known(&self, loader: u32, name: &[u8]) -> Option<(Loader, Arc<str>)> {
         let classes = self.lock();
-        let index = classes.copies.known(loader, self.hashers.name(name))?;
+        let index = classes.copies.latest(loader, self.hashers.name(name))?;
         let (_, class) = classes.all.get(index)?;
         Some((class.loader, class.name.clone()))
     }
 
-    /// The loader of this number is gone, and its classes with it.
+    /// Forgets the classes of a loader that is gone.
     pub(crate) fn forget(&self, loader: u32) {
         self.lock().copies.forget(loader);
     }
 
-    /// Classes that share rows though they are no copies, and those that were left
-    /// alone, each a sentence.
+    /// Notes for the profile about folded classes and classes that are not instrumented.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.lock().copies.notes()
     }
@@ -199,7 +197,7 @@ impl Registry {
                 .all
                 .get(entry.index)
                 .map(|(_, class)| &class.methods);
-            // They come in the order of their ids, mostly each once.
+            // Mostly they come in the order of their ids, each once.
             let place = known.map(|known| known.binary_search_by_key(&method.id, |m| m.id));
             if let Some(Err(at)) = place {
                 method.name = classes.shared(method.name);
@@ -211,8 +209,7 @@ impl Registry {
         }
     }
 
-    /// The id of an allocation site of the method with this symbol, which is
-    /// defined with it.
+    /// The id of an allocation site in the method with this symbol. Defines the method too.
     pub(crate) fn site(
         &self,
         entry: Entry,
@@ -227,10 +224,12 @@ impl Registry {
                 .get(entry.index)
                 .is_some_and(|(_, class)| class.is_folded);
             let name = site.allocation.type_name();
-            classes.shared(match is_folded {
-                true => without_numbers(&name).into(),
-                false => name.into(),
-            })
+            let name = if is_folded {
+                without_numbers(&name)
+            } else {
+                name
+            };
+            classes.shared(name.into())
         };
         let key = (symbol.id, site.bci.0, type_name.clone());
         if let Some(id) = self.lock().by_site.get(&key) {
@@ -272,6 +271,7 @@ impl Registry {
 }
 
 impl Symbol {
+    /// The symbol of a method with this id.
     pub(crate) fn of(id: u32, method: &Member<'_, '_>) -> Self {
         Symbol {
             id,
@@ -313,8 +313,7 @@ mod tests {
         bytes
     }
 
-    /// Loaded a thousand times, a class has its ids once, for each kind of loader,
-    /// whether the loaders are still there or not.
+    /// A class that is loaded a thousand times has ids once for each kind of loader, also when loaders are gone.
     #[test]
     fn copies_of_a_class_share_their_ids() {
         let registry = Registry::new();
@@ -343,8 +342,7 @@ mod tests {
         );
     }
 
-    /// Another agent changes a later copy, which has its ids as before; a copy
-    /// that was changed before it came is another class.
+    /// A copy that another agent changes later keeps its ids. A copy that was changed before it came is another class.
     #[test]
     fn changed_bytes_are_another_class_in_another_loader_only() {
         let mut changed = GREETER.to_vec();
@@ -368,8 +366,7 @@ mod tests {
         assert!(registry.known(4, b"Greeter").is_none());
     }
 
-    /// Each loader's class has another name: when many are gone, the others
-    /// are one.
+    /// The class of each loader has another name. When many are gone, the others share ids.
     #[test]
     fn generated_classes_are_folded() {
         let registry = Registry::new();

@@ -1,17 +1,25 @@
-//! Classes that were loaded before the agent could act.
+//! Classes that were loaded before the agent could instrument them.
 
-use super::hidden_classes;
-use crate::agent::Agent;
+use super::hidden_classes::HiddenClasses;
+use super::hidden_names::plain_name;
+use super::instrumentation::Instrumentation;
 use crate::diagnostics;
-use crate::jvm::jni::{Jni, Reference};
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::Jvmti;
+use crate::jvm::reference::Local;
 
-/// Classes in one request: the VM stops all threads for each.
+/// Classes in one request. The JVM stops all threads for each request.
 const BATCH: usize = 512;
 
-/// Sends the loaded classes that may be wanted through the hook.
-pub(crate) fn loaded_classes(agent: &Agent, jni: Jni<'_>) {
-    let refused = jni.framed(|| {
-        let classes = match agent.jvmti.loaded_classes() {
+/// Retransforms the loaded classes that may have to be instrumented.
+pub(crate) fn loaded_classes(
+    instrumentation: &Instrumentation,
+    hidden_classes: &HiddenClasses,
+    jni: Jni<'_>,
+) {
+    let jvmti = instrumentation.jvmti;
+    let refused = jni.framed(|jni| {
+        let classes = match jvmti.loaded_classes(jni) {
             Ok(classes) => classes,
             Err(error) => {
                 diagnostics::once(&format!(
@@ -20,13 +28,13 @@ pub(crate) fn loaded_classes(agent: &Agent, jni: Jni<'_>) {
                 return 0;
             }
         };
-        let wanted: Vec<Reference> = classes
+        let wanted: Vec<Local<'_>> = classes
             .into_iter()
-            .filter(|&class| is_wanted(agent, jni, class))
+            .filter(|&class| is_wanted(instrumentation, hidden_classes, jni, class))
             .collect();
         wanted
             .chunks(BATCH)
-            .map(|batch| retransform(agent, batch))
+            .map(|batch| retransform(jvmti, batch))
             .sum()
     });
     if let Some(refused) = refused.filter(|&refused| refused != 0) {
@@ -36,8 +44,14 @@ pub(crate) fn loaded_classes(agent: &Agent, jni: Jni<'_>) {
     }
 }
 
-fn is_wanted(agent: &Agent, jni: Jni<'_>, class: Reference) -> bool {
-    let Ok(signature) = agent.jvmti.class_signature(class) else {
+fn is_wanted(
+    instrumentation: &Instrumentation,
+    hidden_classes: &HiddenClasses,
+    jni: Jni<'_>,
+    class: Local<'_>,
+) -> bool {
+    let jvmti = instrumentation.jvmti;
+    let Ok(signature) = jvmti.class_signature(class) else {
         return false;
     };
     // Neither arrays nor primitive types.
@@ -47,31 +61,31 @@ fn is_wanted(agent: &Agent, jni: Jni<'_>, class: Reference) -> bool {
     let Some(name) = name else {
         return false;
     };
-    if let Some(plain) = hidden_classes::plain_name(name)
-        && !agent.jvmti.is_modifiable(class)
+    if let Some(plain) = plain_name(name)
+        && !jvmti.is_modifiable(class)
     {
-        agent.hidden.was_early(agent, jni, class, plain);
+        hidden_classes.note_early(instrumentation, jni, class, plain);
         return false;
     }
-    if !agent.hook.options().filter.class_name(name) {
+    if !instrumentation.hook.options().filter.class_name(name) {
         return false;
     }
-    let Ok(loader) = agent.jvmti.class_loader(class) else {
+    let Ok(loader) = jvmti.class_loader(jni, class) else {
         return false;
     };
-    let origin = agent.loaders.origin(agent.jvmti, jni, loader, name);
-    agent.hook.wants(origin) && agent.jvmti.is_modifiable(class)
+    let origin = instrumentation.origin(jni, loader, name);
+    instrumentation.hook.wants(origin) && jvmti.is_modifiable(class)
 }
 
-/// Retransforms a batch; one class that the VM refuses makes it refuse all,
-/// so halves are tried until it stands alone. How many were refused.
-fn retransform(agent: &Agent, batch: &[Reference]) -> usize {
-    if batch.is_empty() || agent.jvmti.retransform(batch).is_ok() {
+/// Retransforms a batch and returns the number of classes that were refused. One class that the JVM refuses makes it
+/// refuse the batch, so halves are tried until the class is alone.
+fn retransform(jvmti: Jvmti, batch: &[Local<'_>]) -> usize {
+    if batch.is_empty() || jvmti.retransform(batch).is_ok() {
         return 0;
     }
     if batch.len() == 1 {
         return 1;
     }
     let (first, second) = batch.split_at(batch.len() / 2);
-    retransform(agent, first) + retransform(agent, second)
+    retransform(jvmti, first) + retransform(jvmti, second)
 }

@@ -1,140 +1,197 @@
-//! Values that belong to objects of the program and go with them.
+//! Values that belong to objects of the program and are dropped with them.
 //!
-//! An object is found by its identity hash and told from others of that hash by
-//! a weak reference, which does not keep it. No lock is held while the VM is
-//! called: a suspended thread would keep it.
+//! An object is found by its identity hash. A weak reference, which does not keep the object alive, tells it from other
+//! objects of the same hash. No lock is held while the JVM is called, because a thread that is suspended there would
+//! keep the lock.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
-use crate::jvm::jni::{Jni, Reference};
+use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
+use crate::jvm::reference::{Local, Weak};
+use crate::locks::lock;
 
-/// So many objects are looked through for those that are gone; later twice as
-/// many as were left.
-const FIRST_CROWD: usize = 256;
+/// Number of objects at which the table is first searched for objects that are gone. Afterwards it is searched when it
+/// has grown to twice the number that was left.
+const FIRST_SWEEP: usize = 256;
 
-/// Objects with a value each.
-pub(crate) struct Mortal<T> {
-    state: Mutex<State<T>>,
+/// A table of objects with a value each.
+pub(crate) struct WeakValues<T> {
+    table: Mutex<Table<T>>,
 }
 
-struct State<T> {
+struct Table<T> {
     /// Weak references and values, by identity hash.
-    all: HashMap<i32, Vec<(Reference, T)>>,
+    entries: HashMap<i32, Vec<(Weak, T)>>,
     len: usize,
-    /// How many were ever added.
+    /// Number of entries that were ever added.
     added: u64,
-    crowd: usize,
-    is_swept: bool,
+    /// Number of entries at which the table is swept.
+    sweep_at: usize,
+    is_sweeping: bool,
     /// Threads that hold copies of weak references.
     readers: usize,
-    /// References to be freed when there is no reader.
-    freed: Vec<Reference>,
+    /// References to be deleted when there is no reader.
+    to_delete: Vec<Weak>,
 }
 
-impl<T> Default for Mortal<T> {
+/// Access to objects of the program.
+pub(crate) trait Objects {
+    /// A reference to an object.
+    type Object: Copy;
+
+    /// The identity hash of an object.
+    fn hash(&self, object: Self::Object) -> i32;
+
+    /// Makes a weak reference; `None` if the JVM has no memory for it.
+    fn weak(&self, object: Self::Object) -> Option<Weak>;
+
+    /// Returns whether a weak reference leads to an object.
+    fn leads_to(&self, weak: Weak, object: Self::Object) -> bool;
+
+    /// Returns whether the object of a weak reference is gone.
+    fn is_gone(&self, weak: Weak) -> bool;
+
+    /// Deletes a weak reference.
+    fn delete(&self, weak: Weak);
+}
+
+/// Objects of the running JVM, as the calling thread refers to them.
+#[derive(Clone, Copy)]
+pub(crate) struct JvmObjects<'f> {
+    pub(crate) jvmti: Jvmti,
+    pub(crate) jni: Jni<'f>,
+}
+
+impl<'f> Objects for JvmObjects<'f> {
+    type Object = Local<'f>;
+
+    fn hash(&self, object: Local<'f>) -> i32 {
+        self.jvmti.hash_code(object)
+    }
+
+    fn weak(&self, object: Local<'f>) -> Option<Weak> {
+        self.jni.weak(object).ok()
+    }
+
+    fn leads_to(&self, weak: Weak, object: Local<'f>) -> bool {
+        self.jni.is_same(weak, object)
+    }
+
+    fn is_gone(&self, weak: Weak) -> bool {
+        self.jni.is_gone(weak)
+    }
+
+    fn delete(&self, weak: Weak) {
+        self.jni.delete_weak(weak);
+    }
+}
+
+impl<T> Default for WeakValues<T> {
     fn default() -> Self {
-        Mortal {
-            state: Mutex::new(State {
-                all: HashMap::new(),
+        WeakValues {
+            table: Mutex::new(Table {
+                entries: HashMap::new(),
                 len: 0,
                 added: 0,
-                crowd: FIRST_CROWD,
-                is_swept: false,
+                sweep_at: FIRST_SWEEP,
+                is_sweeping: false,
                 readers: 0,
-                freed: Vec::new(),
+                to_delete: Vec::new(),
             }),
         }
     }
 }
 
-impl<T: Copy> Mortal<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // After a panic a reference may stay for ever, no more.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The value of an object, if it has one, and how many were ever added.
-    fn find(&self, jni: Jni<'_>, object: Reference, hash: i32) -> (Option<T>, u64) {
+impl<T: Copy> WeakValues<T> {
+    /// The value of an object, if it has one, and the number of entries that were ever added.
+    fn find<O: Objects>(&self, objects: &O, object: O::Object, hash: i32) -> (Option<T>, u64) {
         let (candidates, added) = {
-            let mut state = self.lock();
-            let Some(found) = state.all.get(&hash) else {
-                return (None, state.added);
+            let mut table = lock(&self.table);
+            let Some(same_hash) = table.entries.get(&hash) else {
+                return (None, table.added);
             };
-            let found = found.clone();
-            state.readers += 1;
-            (found, state.added)
+            let candidates = same_hash.clone();
+            table.readers += 1;
+            (candidates, table.added)
         };
-        let is_it = |(weak, _): &&(Reference, T)| jni.is_same(*weak, object);
-        let value = candidates.iter().find(is_it).map(|(_, value)| *value);
-        self.lock().readers -= 1;
-        (value, added)
+        let entry = candidates
+            .iter()
+            .find(|(weak, _)| objects.leads_to(*weak, object));
+        lock(&self.table).readers -= 1;
+        (entry.map(|(_, value)| *value), added)
     }
 
     /// The value of an object, if it has one.
-    pub(crate) fn get(&self, jvmti: Jvmti, jni: Jni<'_>, object: Reference) -> Option<T> {
-        self.find(jni, object, jvmti.hash_code(object)).0
+    pub(crate) fn get<O: Objects>(&self, objects: &O, object: O::Object) -> Option<T> {
+        self.find(objects, object, objects.hash(object)).0
     }
 
-    /// The value of an object, made when it is seen first. `make` may run
-    /// though another thread is faster.
-    pub(crate) fn get_or_make(
+    /// The value of an object, which `make` makes when the object is seen first.
+    ///
+    /// If another thread adds a value for the object while `make` runs, that value counts, and `discard` gets the one
+    /// that was made.
+    pub(crate) fn get_or_make<O: Objects>(
         &self,
-        jvmti: Jvmti,
-        jni: Jni<'_>,
-        object: Reference,
+        objects: &O,
+        object: O::Object,
         make: impl FnOnce() -> T,
+        discard: impl FnOnce(T),
     ) -> T {
-        let hash = jvmti.hash_code(object);
-        let (found, mut known) = self.find(jni, object, hash);
+        let hash = objects.hash(object);
+        let (found, mut known) = self.find(objects, object, hash);
         if let Some(found) = found {
             return found;
         }
         let value = make();
-        // Without memory for one it has a new value each time.
-        let Ok(weak) = jni.weak(object) else {
+        // Without memory for a weak reference, the object gets a new value each time.
+        let Some(weak) = objects.weak(object) else {
             return value;
         };
         loop {
             {
-                let mut state = self.lock();
-                if state.added == known {
-                    state.added += 1;
-                    state.len += 1;
-                    state.all.entry(hash).or_default().push((weak, value));
+                let mut table = lock(&self.table);
+                if table.added == known {
+                    table.added += 1;
+                    table.len += 1;
+                    let same_hash = table.entries.entry(hash).or_default();
+                    same_hash.push((weak, value));
                     return value;
                 }
             }
-            // Another object may have come, or this one.
-            let (found, added) = self.find(jni, object, hash);
+            // An entry was added since: for another object, or for this one.
+            let (found, added) = self.find(objects, object, hash);
             if let Some(found) = found {
-                jni.delete_weak(weak);
+                objects.delete(weak);
+                discard(value);
                 return found;
             }
             known = added;
         }
     }
 
-    /// The values of objects that are gone, each once. They are looked for now
-    /// and then: most calls return none at once.
-    pub(crate) fn gone(&self, jni: Jni<'_>) -> Vec<T> {
-        let all: Vec<Reference> = {
-            let mut state = self.lock();
-            if state.len < state.crowd || state.is_swept {
+    /// Removes the values of objects that are gone, and returns them. Most calls return none at once, because the table
+    /// is searched only when it has grown.
+    pub(crate) fn take_gone<O: Objects>(&self, objects: &O) -> Vec<T> {
+        let all: Vec<Weak> = {
+            let mut table = lock(&self.table);
+            if table.len < table.sweep_at || table.is_sweeping {
                 return Vec::new();
             }
-            state.is_swept = true;
-            state.readers += 1;
-            let all = state.all.values().flatten();
-            all.map(|(weak, _)| *weak).collect()
+            table.is_sweeping = true;
+            table.readers += 1;
+            let entries = table.entries.values().flatten();
+            entries.map(|(weak, _)| *weak).collect()
         };
-        let is_gone = |weak: &Reference| jni.is_same(*weak, Reference::NULL);
-        let gone: HashSet<Reference> = all.into_iter().filter(is_gone).collect();
+        let gone: HashSet<Weak> = all
+            .into_iter()
+            .filter(|weak| objects.is_gone(*weak))
+            .collect();
         let mut values = Vec::with_capacity(gone.len());
-        let freed = {
-            let mut state = self.lock();
-            state.all.retain(|_, same_hash| {
+        let to_delete = {
+            let mut table = lock(&self.table);
+            table.entries.retain(|_, same_hash| {
                 same_hash.retain(|(weak, value)| {
                     let is_gone = gone.contains(weak);
                     if is_gone {
@@ -144,19 +201,105 @@ impl<T: Copy> Mortal<T> {
                 });
                 !same_hash.is_empty()
             });
-            state.len -= values.len();
-            state.crowd = FIRST_CROWD.max(2 * state.len);
-            state.is_swept = false;
-            state.readers -= 1;
-            state.freed.extend(gone);
-            match state.readers {
-                0 => std::mem::take(&mut state.freed),
+            table.len -= values.len();
+            table.sweep_at = FIRST_SWEEP.max(2 * table.len);
+            table.is_sweeping = false;
+            table.readers -= 1;
+            table.to_delete.extend(gone);
+            match table.readers {
+                0 => std::mem::take(&mut table.to_delete),
                 _ => Vec::new(),
             }
         };
-        for weak in freed {
-            jni.delete_weak(weak);
+        for weak in to_delete {
+            objects.delete(weak);
         }
         values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    /// Objects that are numbers. All have the same hash.
+    #[derive(Default)]
+    struct Numbers {
+        /// Weak references and their objects.
+        weak: RefCell<HashMap<Weak, u32>>,
+        next: Cell<usize>,
+        /// Objects below this number are gone.
+        gone_below: Cell<u32>,
+    }
+
+    impl Objects for Numbers {
+        type Object = u32;
+
+        fn hash(&self, _object: u32) -> i32 {
+            7
+        }
+
+        fn weak(&self, object: u32) -> Option<Weak> {
+            let weak = Weak::unknown(self.next.replace(self.next.get() + 1) + 1);
+            self.weak.borrow_mut().insert(weak, object);
+            Some(weak)
+        }
+
+        fn leads_to(&self, weak: Weak, object: u32) -> bool {
+            self.weak.borrow()[&weak] == object
+        }
+
+        fn is_gone(&self, weak: Weak) -> bool {
+            self.weak.borrow()[&weak] < self.gone_below.get()
+        }
+
+        fn delete(&self, weak: Weak) {
+            let deleted = self.weak.borrow_mut().remove(&weak);
+            assert!(deleted.is_some(), "deleted once");
+        }
+    }
+
+    #[test]
+    fn the_value_of_a_slower_thread_is_discarded() {
+        let (objects, values) = (Numbers::default(), WeakValues::default());
+        let discarded = Cell::new(None);
+        let not_discarded = |_| panic!("nobody else made a value");
+        let faster = || {
+            values.get_or_make(&objects, 1, || 10, not_discarded);
+            // An entry for another object is no reason to discard.
+            values.get_or_make(&objects, 2, || 20, not_discarded);
+            11
+        };
+        let value = values.get_or_make(&objects, 1, faster, |value| discarded.set(Some(value)));
+        assert_eq!((value, discarded.get()), (10, Some(11)));
+        assert_eq!(objects.weak.borrow().len(), 2, "its reference is deleted");
+        let other = || {
+            values.get_or_make(&objects, 4, || 40, not_discarded);
+            30
+        };
+        assert_eq!(values.get_or_make(&objects, 3, other, not_discarded), 30);
+        assert_eq!(values.get(&objects, 4), Some(40));
+    }
+
+    #[test]
+    fn values_of_objects_that_are_gone_are_returned_once() {
+        let (objects, values) = (Numbers::default(), WeakValues::default());
+        let most = FIRST_SWEEP as u32;
+        for object in 0..most {
+            assert!(
+                values.take_gone(&objects).is_empty(),
+                "too few to be searched"
+            );
+            values.get_or_make(&objects, object, || object, |_| ());
+        }
+        objects.gone_below.set(100);
+        let mut gone = values.take_gone(&objects);
+        gone.sort_unstable();
+        assert_eq!(gone, (0..100).collect::<Vec<u32>>());
+        assert_eq!(objects.weak.borrow().len(), most as usize - 100);
+        assert!(values.take_gone(&objects).is_empty());
+        assert_eq!(values.get(&objects, 100), Some(100));
     }
 }

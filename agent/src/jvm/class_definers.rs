@@ -1,31 +1,69 @@
-//! The natives that define hidden classes, with ours before them.
+//! Replacements for the native methods that define hidden classes.
 //!
-//! HotSpot shows hidden classes to no `ClassFileLoadHook`. All of them pass
-//! through one native of `java.base`, so ours stands before it, rewrites the
-//! bytes and calls the original with them. Two other ways were weighed:
+//! HotSpot posts no `ClassFileLoadHook` for hidden classes. All of them are defined by one native method of
+//! `java.base`. The agent binds that method to a function of its own, which instruments the bytes and calls the
+//! original function with them. Two other ways were considered:
 //!
-//! * Rewriting the callers, `Lookup.ClassDefiner` among them: their code differs
-//!   from JDK to JDK, and a retransformed `java.base` costs its archive.
-//! * Calling `JVM_LookupDefineClass` instead of the original: nobody tells when
-//!   that function's parameters change. A native's are in its descriptor.
+//! * Rewriting the callers, `Lookup.ClassDefiner` among them. Their code differs between JDKs, and retransforming
+//!   `java.base` makes the JVM give up its class data archive.
+//! * Calling `JVM_LookupDefineClass` instead of the original. The parameters of that function can change without
+//!   notice. The parameters of a native method are in its descriptor.
 //!
-//! The original's address is known from `NativeMethodBind`, the event in which
-//! JVM TI lets an agent put another function in its place. Options as common as
-//! `--add-exports` or `--add-modules` have the VM bind the native before an agent can ask
-//! for the method's name. Then it is bound again, by JNI `RegisterNatives`.
+//! The address of the original is known from `NativeMethodBind`, the event in which an agent can put another function
+//! in its place. With options as common as `--add-exports` or `--add-modules`, the JVM binds the method before an
+//! agent can ask for the name of a method. Then the method is bound again, by JNI `RegisterNatives`.
 //!
-//! Whatever fails here, the original gets the arguments that the program gave.
+//! Whatever fails here, the original gets the arguments that the program passed.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::callbacks::AGENT;
-use super::jni::{Jni, Reference, Thrown};
+use super::jni::{Jni, JniError};
 use super::jvmti::MethodKey;
-use crate::instrument::hidden_classes::{self, Definer};
-use crate::jvm::sys::{Boolean, Int, MethodId, NativeMethod, Object, jni};
+use super::reference::{Local, Reference};
+use super::sys::{Boolean, Int, MethodId, NativeMethod, Object, jni};
+
+/// The native methods that define hidden classes. A JDK has one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Definer {
+    /// `ClassLoader.defineClass0`, from JDK 15 on.
+    ClassLoader,
+    /// `Unsafe.defineAnonymousClass0`, up to JDK 14.
+    Unsafe,
+}
+
+/// The class loader of a hidden class that is about to be defined.
+#[derive(Clone, Copy)]
+pub(crate) enum DefinedIn<'f> {
+    /// This class loader.
+    Loader(Local<'f>),
+    /// The class loader of this class.
+    LoaderOf(Local<'f>),
+}
+
+/// Instruments hidden classes before they are defined.
+pub(crate) trait HiddenClassHook: Sync {
+    /// Returns whether hidden classes are to be instrumented at all.
+    fn is_active(&self) -> bool;
+
+    /// The instrumented class in a new `byte[]`, and its length. `None` if the class is to be defined as it is.
+    fn instrument<'f>(
+        &self,
+        jni: Jni<'f>,
+        defined_in: DefinedIn<'_>,
+        bytes: &[u8],
+    ) -> Option<(Local<'f>, Int)>;
+}
+
+static HOOK: OnceLock<&'static dyn HiddenClassHook> = OnceLock::new();
+
+/// Sets the hook that the replacements call. Only the first call has an effect.
+pub(super) fn set_hook(hook: &'static dyn HiddenClassHook) {
+    let _ = HOOK.set(hook);
+}
 
 /// `ClassLoader.defineClass0`, from JDK 15 on.
 const CLASS_LOADER: Native = Native {
@@ -45,13 +83,14 @@ const UNSAFE: Native = Native {
     ours: define_anonymous_class_0 as *const c_void,
 };
 
-/// `HIDDEN_CLASS` of `MethodHandleNatives.Constants`; without it the native
-/// defines an ordinary class, which the VM does show.
+/// `HIDDEN_CLASS` of `MethodHandleNatives.Constants`. Without this flag the native method defines an ordinary class, for
+/// which the JVM posts `ClassFileLoadHook`.
 const HIDDEN: Int = 2;
 
 static CLASS_LOADER_ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 static UNSAFE_ORIGINAL: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
+/// A native method and its replacement.
 struct Native {
     class: &'static CStr,
     name: &'static CStr,
@@ -74,41 +113,46 @@ fn original(definer: Definer) -> &'static AtomicPtr<c_void> {
     }
 }
 
-/// The address of a native's function.
+/// The address of the function that a native method is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Function(*mut c_void);
+pub(crate) struct Function(pub(super) *mut c_void);
 
-// SAFETY: code is there for every thread.
+// SAFETY: functions may be called on every thread.
 unsafe impl Send for Function {}
 
 #[cfg(test)]
 impl Function {
-    /// One that nobody calls.
+    /// A function that nobody calls.
     pub(crate) fn unknown(number: usize) -> Self {
         Function(std::ptr::without_provenance_mut(number))
     }
 }
 
-/// The method of a native; `None` where this JDK has none of that descriptor.
+/// The method id of a native method; `None` if this JDK has no such method.
 pub(crate) fn method(jni: Jni<'_>, definer: Definer) -> Option<MethodKey> {
     let native = native(definer);
-    let found = jni.framed(|| {
+    let found = jni.framed(|jni| {
         let class = jni.find_class(native.class)?;
         jni.method_key(class, native.name, native.descriptor, native.is_static)
     });
     found?.ok()
 }
 
-/// Keeps the original of a native that is bound to ours from now on.
+/// Keeps the original function of a native method that is about to be bound to its replacement.
 pub(crate) fn keep(definer: Definer, function: Function) {
     original(definer).store(function.0, Ordering::Release);
 }
 
-/// Binds a native to ours. To be called by Java code of the boot loader, or
-/// the VM prints a warning.
-pub(crate) fn bind(jni: Jni<'_>, definer: Definer) -> Result<(), Thrown> {
+/// The replacement of a native method.
+pub(super) fn replacement(definer: Definer) -> *const c_void {
+    native(definer).ours
+}
+
+/// Binds a native method to its replacement. It must be called from Java code of the boot loader, or the JVM prints a
+/// warning.
+pub(crate) fn bind(jni: Jni<'_>, definer: Definer) -> Result<(), JniError> {
     let native = native(definer);
-    let bound = jni.framed(|| {
+    let bound = jni.framed(|jni| {
         let class = jni.find_class(native.class)?;
         let method = NativeMethod {
             name: native.name.as_ptr(),
@@ -117,53 +161,34 @@ pub(crate) fn bind(jni: Jni<'_>, definer: Definer) -> Result<(), Thrown> {
         };
         jni.register_native(class, &method)
     });
-    bound.unwrap_or_else(|| Err(Thrown::default()))
+    bound.unwrap_or(Err(JniError::Refused))
 }
 
-/// `NativeMethodBind`. Before the VM has started there is no `env`.
-pub(super) unsafe extern "system" fn native_method_bind(
-    _jvmti: *mut c_void,
-    _env: *mut c_void,
-    _thread: Object,
-    method: MethodId,
-    address: *mut c_void,
-    new_address: *mut *mut c_void,
-) {
-    super::callbacks::on_event_without_jni(|agent| {
-        let definer = agent.hidden.bound(MethodKey(method), Function(address));
-        if let Some(definer) = definer {
-            keep(definer, Function(address));
-            // SAFETY: the VM's own place.
-            unsafe { *new_address = native(definer).ours.cast_mut() }
-            agent.hidden.is_bound(agent.jvmti);
-        }
-    });
-}
-
-/// The bytes of a class that the program defines, instrumented, in an array of
-/// their own; `None` if the original is to get the program's.
+/// Instruments the class in a `byte[]`: a new array and its length. `None` if the original is to get the array that the
+/// program passed.
 ///
 /// # Safety
-/// `env` must be the `JNIEnv` of this thread, and the array one of bytes.
+/// `env` must be the `JNIEnv` of this thread, and `array` null or a `byte[]`.
 unsafe fn instrumented(
     env: *mut c_void,
-    loader: impl FnOnce(Jni<'_>) -> Option<Reference>,
+    defined_in: DefinedIn<'_>,
     array: Object,
     offset: Int,
     len: Option<Int>,
 ) -> Option<(Object, Int)> {
-    let agent = AGENT.get()?;
-    if array.is_null() || !agent.hidden.is_active() {
+    let hook = HOOK.get().filter(|hook| hook.is_active())?;
+    if array.is_null() {
         return None;
     }
-    // A panic was told by the hook.
+    // The panic hook has logged a panic.
     let array = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: the caller's promise.
         let jni = unsafe { Jni::new(env) };
-        let bytes = jni.read_bytes(Reference(array), offset, len).ok()?;
-        hidden_classes::instrumented(agent, jni, loader(jni)?, &bytes)
+        let bytes = jni.read_bytes(Local::new(array), offset, len).ok()?;
+        let (array, len) = hook.instrument(jni, defined_in, &bytes)?;
+        Some((array.object(), len))
     }));
-    array.ok()?.map(|(array, len)| (array.0, len))
+    array.ok()?
 }
 
 type DefineClass0 = unsafe extern "system" fn(
@@ -196,20 +221,18 @@ unsafe extern "system" fn define_class_0(
     flags: Int,
     class_data: Object,
 ) -> Object {
-    let ours = match flags & HIDDEN {
-        0 => None,
-        // SAFETY: the VM passes this thread's environment and a `byte[]`.
-        _ => unsafe {
-            let loader = |_: Jni<'_>| Some(Reference(loader));
-            instrumented(env, loader, array, offset, Some(len))
-        },
+    let ours = if flags & HIDDEN == 0 {
+        None
+    } else {
+        let defined_in = DefinedIn::Loader(Local::new(loader));
+        // SAFETY: the JVM passes this thread's environment and a `byte[]`.
+        unsafe { instrumented(env, defined_in, array, offset, Some(len)) }
     };
     let (array, offset, len) = match ours {
         Some((array, len)) => (array, 0, len),
         None => (array, offset, len),
     };
-    // SAFETY: ours is bound only after the original was kept, which has the
-    // type that the descriptor says.
+    // SAFETY: the replacement is bound only after the original was kept, which has the type that the descriptor says.
     unsafe {
         let original = CLASS_LOADER_ORIGINAL.load(Ordering::Acquire);
         let original = std::mem::transmute::<*mut c_void, DefineClass0>(original);
@@ -230,12 +253,13 @@ unsafe extern "system" fn define_anonymous_class_0(
     array: Object,
     patches: Object,
 ) -> Object {
-    let host_loader = |_: Jni<'_>| {
-        let agent = AGENT.get().filter(|_| !host.is_null())?;
-        agent.jvmti.class_loader(Reference(host)).ok()
+    let ours = if host.is_null() {
+        None
+    } else {
+        let defined_in = DefinedIn::LoaderOf(Local::new(host));
+        // SAFETY: the JVM passes this thread's environment and a `byte[]`.
+        unsafe { instrumented(env, defined_in, array, 0, None) }
     };
-    // SAFETY: the VM passes this thread's environment and a `byte[]`.
-    let ours = unsafe { instrumented(env, host_loader, array, 0, None) };
     let array = ours.map_or(array, |(array, _)| array);
     // SAFETY: as above.
     unsafe {
@@ -245,73 +269,81 @@ unsafe extern "system" fn define_anonymous_class_0(
     }
 }
 
-/// JNI for arrays of bytes and for natives.
-impl Jni<'_> {
+/// JNI functions for byte arrays and for native methods.
+impl<'e> Jni<'e> {
     fn method_key(
         self,
-        class: Reference,
+        class: Local<'_>,
         name: &CStr,
         descriptor: &CStr,
         is_static: bool,
-    ) -> Result<MethodKey, Thrown> {
+    ) -> Result<MethodKey, JniError> {
         type F = unsafe extern "system" fn(
             *mut c_void,
             Object,
             *const c_char,
             *const c_char,
         ) -> MethodId;
-        let place = match is_static {
-            true => jni::GET_STATIC_METHOD_ID,
-            false => jni::GET_METHOD_ID,
+        let place = if is_static {
+            jni::GET_STATIC_METHOD_ID
+        } else {
+            jni::GET_METHOD_ID
         };
         // SAFETY: both strings end in a zero byte.
         let method = unsafe {
             let get = self.function::<F>(place);
-            get(self.env.cast(), class.0, name.as_ptr(), descriptor.as_ptr())
+            get(
+                self.env.cast(),
+                class.object(),
+                name.as_ptr(),
+                descriptor.as_ptr(),
+            )
         };
         let method = self.unless_thrown(method)?;
-        match method.is_null() {
-            true => Err(Thrown::default()),
-            false => Ok(MethodKey(method)),
+        if method.is_null() {
+            Err(JniError::Refused)
+        } else {
+            Ok(MethodKey(method))
         }
     }
 
-    fn register_native(self, class: Reference, method: &NativeMethod) -> Result<(), Thrown> {
+    fn register_native(self, class: Local<'_>, method: &NativeMethod) -> Result<(), JniError> {
         type F = unsafe extern "system" fn(*mut c_void, Object, *const NativeMethod, Int) -> Int;
         // SAFETY: one method, whose strings end in a zero byte.
         let error = unsafe {
-            self.function::<F>(jni::REGISTER_NATIVES)(self.env.cast(), class.0, method, 1)
+            self.function::<F>(jni::REGISTER_NATIVES)(self.env.cast(), class.object(), method, 1)
         };
         match self.unless_thrown(error)? {
             0 => Ok(()),
-            _ => Err(Thrown::default()),
+            _ => Err(JniError::Refused),
         }
     }
 
-    /// Copies elements of a `byte[]`: `len` of them, or all that follow.
+    /// Copies elements of a `byte[]` from `offset` on: `len` of them, or all.
     fn read_bytes(
         self,
-        array: Reference,
+        array: Local<'_>,
         offset: Int,
         len: Option<Int>,
-    ) -> Result<Vec<u8>, Thrown> {
+    ) -> Result<Vec<u8>, JniError> {
         type Length = unsafe extern "system" fn(*mut c_void, Object) -> Int;
         type Read = unsafe extern "system" fn(*mut c_void, Object, Int, Int, *mut u8);
         // SAFETY: the array is not null.
-        let all =
-            unsafe { self.function::<Length>(jni::GET_ARRAY_LENGTH)(self.env.cast(), array.0) };
-        let rest = all.checked_sub(offset).ok_or_else(Thrown::default)?;
+        let all = unsafe {
+            self.function::<Length>(jni::GET_ARRAY_LENGTH)(self.env.cast(), array.object())
+        };
+        let rest = all.checked_sub(offset).ok_or(JniError::Refused)?;
         let len = len.unwrap_or(rest);
-        // An exception of the VM's would be none of the program's.
+        // Checked here, so that the JVM does not throw an exception that the program would not get otherwise.
         if offset < 0 || len < 0 || len > rest {
-            return Err(Thrown::default());
+            return Err(JniError::Refused);
         }
         let mut bytes = vec![0; len as usize];
         // SAFETY: there is room for `len` elements, and the array has them.
         unsafe {
             self.function::<Read>(jni::GET_BYTE_ARRAY_REGION)(
                 self.env.cast(),
-                array.0,
+                array.object(),
                 offset,
                 len,
                 bytes.as_mut_ptr(),
@@ -320,19 +352,19 @@ impl Jni<'_> {
         self.unless_thrown(bytes)
     }
 
-    /// A new `byte[]` of these, and its length.
-    pub(crate) fn new_byte_array(self, bytes: &[u8]) -> Result<(Reference, Int), Thrown> {
+    /// Makes a `byte[]` of these bytes; the array and its length.
+    pub(crate) fn new_byte_array(self, bytes: &[u8]) -> Result<(Local<'e>, Int), JniError> {
         type New = unsafe extern "system" fn(*mut c_void, Int) -> Object;
         type Write = unsafe extern "system" fn(*mut c_void, Object, Int, Int, *const u8);
-        let len = Int::try_from(bytes.len()).map_err(|_| Thrown::default())?;
+        let len = Int::try_from(bytes.len()).map_err(|_| JniError::Refused)?;
         // SAFETY: no pointer but the environment.
         let array = unsafe { self.function::<New>(jni::NEW_BYTE_ARRAY)(self.env.cast(), len) };
-        let array = self.reference(array)?;
+        let array = self.local(array)?;
         // SAFETY: the array has `len` elements, as `bytes` has.
         unsafe {
             self.function::<Write>(jni::SET_BYTE_ARRAY_REGION)(
                 self.env.cast(),
-                array.0,
+                array.object(),
                 0,
                 len,
                 bytes.as_ptr(),

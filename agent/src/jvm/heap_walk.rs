@@ -1,13 +1,14 @@
-//! JVM TI's heap functions: every object, and every reference.
+//! Heap functions of JVM TI, which show every object and every reference.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 
-use super::jni::Reference;
+use super::jni::Jni;
 use super::jvmti::{Env, Jvmti, MethodKey, Result, StackFrame, check};
-use crate::jvm::sys::{
+use super::reference::{Local, Reference};
+use super::sys::{
     FILTER_UNTAGGED, FieldId, FrameInfo, HeapCallbacks, Int, JvmtiError, Long, Object,
     ReferenceInfo, StackInfo, StackLocal, VISIT_ABORT, VISIT_OBJECTS, Value, jvmti, reference,
 };
@@ -15,31 +16,31 @@ use crate::jvm::sys::{
 /// A field of a class.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldInfo {
-    /// In modified UTF-8.
+    /// Name in modified UTF-8.
     pub(crate) name: Vec<u8>,
     pub(crate) descriptor: Vec<u8>,
     pub(crate) is_static: bool,
 }
 
 /// A thread and its innermost frames.
-pub(crate) struct ThreadStack {
-    pub(crate) thread: Reference,
+pub(crate) struct ThreadStack<'f> {
+    pub(crate) thread: Local<'f>,
     pub(crate) frames: Vec<StackFrame>,
 }
 
-/// A variable of a thread.
+/// A local variable on the stack of a thread, or a JNI local reference.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable {
     pub(crate) thread_tag: Long,
-    /// The frame, 0 being the innermost.
+    /// Depth of the frame; 0 is the innermost.
     pub(crate) depth: Int,
     pub(crate) method: MethodKey,
 }
 
-/// What refers to an object.
+/// The kind of a reference: `jvmtiHeapReferenceKind` with the details that JVM TI gives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
-    /// An object's class, a class's superclass or interface.
+    /// The class of an object, the superclass of a class, or an interface of it.
     Class,
     Field(Int),
     Element(Int),
@@ -57,19 +58,19 @@ pub(crate) enum Source {
     Other,
 }
 
-/// An object, as far as the walk tells of it. Tags can be set; an object that
-/// refers to itself has one cell.
+/// An object that the walk shows. Its tag can be set. An object that refers to itself is shown with one cell for both
+/// ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Tagged<'a> {
     pub(crate) tag: &'a Cell<Long>,
     pub(crate) class_tag: Long,
 }
 
-/// What a walk shows. Nothing may call the VM there, which stands still.
-/// Whoever returns `false` ends the walk.
+/// Receives what a walk over the heap shows. The JVM is stopped meanwhile, so implementations must not call it. Each
+/// method returns whether the walk goes on.
 pub(crate) trait Visitor {
-    /// A reference from an object, or a root's, to another of `size` bytes;
-    /// an array has a length.
+    /// A reference to an object of `size` bytes, from another object or, if `from` is `None`, from a root. `length` is
+    /// the number of elements if the object is an array.
     fn reference(
         &mut self,
         source: Source,
@@ -79,26 +80,27 @@ pub(crate) trait Visitor {
         length: Option<u32>,
     ) -> bool;
 
-    /// A field of an object, or a static one of a class, and its value's bits.
-    /// `of` is its descriptor.
+    /// A field of a primitive type, of an object or a static one of a class, and the bits of its value. `of` is the
+    /// descriptor of the field.
     fn primitive_field(&mut self, of: u8, index: Int, from: Tagged<'_>, bits: u64) -> bool;
 
-    /// An array of `of` and its elements, in the machine's order of bytes.
+    /// An array of a primitive type and its elements in the byte order of the machine. `of` is the descriptor of the
+    /// elements.
     fn primitive_array(&mut self, of: u8, from: Tagged<'_>, length: u32, elements: &[u8]) -> bool;
 }
 
-/// A visitor, and whether it came to grief.
+/// A walk under way: its visitor, and whether that has panicked.
 struct Walk<'v, V> {
     visitor: &'v mut V,
     panicked: bool,
 }
 
-/// A walk that ended by a fault of ours, which was told.
+/// The visitor of a walk panicked. The panic hook has logged it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panicked;
 
-/// Bytes of a value, by the first byte of its descriptor. References count as 8,
-/// their identifiers being tags.
+/// The size of a value in a heap dump, in bytes, by the first byte of its descriptor. A reference takes 8 bytes, since
+/// identifiers are tags.
 pub(crate) fn size_of(descriptor: u8) -> usize {
     match descriptor {
         b'Z' | b'B' => 1,
@@ -109,26 +111,27 @@ pub(crate) fn size_of(descriptor: u8) -> usize {
 }
 
 impl Jvmti {
-    /// The class's own fields, in the order of the class file.
-    pub(crate) fn class_fields(self, class: Reference) -> Result<Vec<FieldInfo>> {
+    /// The fields that a class declares, in the order of the class file.
+    pub(crate) fn class_fields(self, class: Local<'_>) -> Result<Vec<FieldInfo>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut FieldId) -> JvmtiError;
         let (mut count, mut fields): (Int, *mut FieldId) = (0, null_mut());
         // SAFETY: both are written before success is reported.
         check(unsafe {
-            self.function::<F>(jvmti::GET_CLASS_FIELDS)(self.env, class.0, &mut count, &mut fields)
+            self.function::<F>(jvmti::GET_CLASS_FIELDS)(
+                self.env,
+                class.object(),
+                &mut count,
+                &mut fields,
+            )
         })?;
-        let ids = match fields.is_null() {
-            true => Vec::new(),
-            // SAFETY: the VM wrote `count` ids.
-            false => unsafe { std::slice::from_raw_parts(fields, count.max(0) as usize) }.to_vec(),
-        };
-        self.deallocate(fields.cast());
+        // SAFETY: the JVM wrote `count` ids.
+        let ids = unsafe { self.take_array(count, fields) };
         ids.into_iter()
             .map(|field| self.field(class, field))
             .collect()
     }
 
-    fn field(self, class: Reference, field: FieldId) -> Result<FieldInfo> {
+    fn field(self, class: Local<'_>, field: FieldId) -> Result<FieldInfo> {
         const ACC_STATIC: Int = 8;
         type Name = unsafe extern "system" fn(
             Env,
@@ -146,7 +149,7 @@ impl Jvmti {
         check(unsafe {
             self.function::<Name>(jvmti::GET_FIELD_NAME)(
                 self.env,
-                class.0,
+                class.object(),
                 field,
                 &mut name,
                 &mut descriptor,
@@ -158,7 +161,7 @@ impl Jvmti {
         check(unsafe {
             self.function::<Modifiers>(jvmti::GET_FIELD_MODIFIERS)(
                 self.env,
-                class.0,
+                class.object(),
                 field,
                 &mut modifiers,
             )
@@ -170,36 +173,40 @@ impl Jvmti {
         })
     }
 
-    /// The interfaces that a class names itself, as local references.
-    pub(crate) fn interfaces(self, class: Reference) -> Result<Vec<Reference>> {
+    /// The direct superinterfaces of a class.
+    pub(crate) fn interfaces<'f>(self, jni: Jni<'f>, class: Local<'_>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
         // SAFETY: both are written before success is reported.
         check(unsafe {
             self.function::<F>(jvmti::GET_IMPLEMENTED_INTERFACES)(
                 self.env,
-                class.0,
+                class.object(),
                 &mut count,
                 &mut classes,
             )
         })?;
-        Ok(self.take_references(count, classes))
+        Ok(self.take_references(jni, count, classes))
     }
 
-    /// The platform threads, as local references of the calling thread.
-    pub(crate) fn threads(self) -> Result<Vec<Reference>> {
+    /// The platform threads that are alive.
+    pub(crate) fn threads<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut threads): (Int, *mut Object) = (0, null_mut());
         // SAFETY: both are written before success is reported.
         check(unsafe {
             self.function::<F>(jvmti::GET_ALL_THREADS)(self.env, &mut count, &mut threads)
         })?;
-        Ok(self.take_references(count, threads))
+        Ok(self.take_references(jni, count, threads))
     }
 
-    /// The innermost `most` frames of each of some threads: those that have
-    /// ended have none.
-    pub(crate) fn stacks(self, threads: &[Reference], most: Int) -> Result<Vec<ThreadStack>> {
+    /// At most `most` frames of each of some threads, innermost first. A thread that has ended has none.
+    pub(crate) fn stacks<'f>(
+        self,
+        _jni: Jni<'f>,
+        threads: &[Local<'_>],
+        most: Int,
+    ) -> Result<Vec<ThreadStack<'f>>> {
         type F = unsafe extern "system" fn(
             Env,
             Int,
@@ -207,9 +214,9 @@ impl Jvmti {
             Int,
             *mut *mut StackInfo,
         ) -> JvmtiError;
-        let threads: Vec<Object> = threads.iter().map(|thread| thread.0).collect();
+        let threads: Vec<Object> = threads.iter().map(|thread| thread.object()).collect();
         let mut stacks: *mut StackInfo = null_mut();
-        // SAFETY: the VM reads as many references as it is told, and writes
+        // SAFETY: the JVM reads as many references as it is told, and writes
         // `stacks` before success is reported.
         check(unsafe {
             self.function::<F>(jvmti::GET_THREAD_LIST_STACK_TRACES)(
@@ -220,22 +227,22 @@ impl Jvmti {
                 &mut stacks,
             )
         })?;
-        let found = match stacks.is_null() {
-            true => &[][..],
-            // SAFETY: the VM wrote a stack for each thread.
-            false => unsafe { std::slice::from_raw_parts(stacks, threads.len()) },
+        let found = if stacks.is_null() {
+            &[][..]
+        } else {
+            // SAFETY: the JVM wrote a stack for each thread.
+            unsafe { std::slice::from_raw_parts(stacks, threads.len()) }
         };
         let stack = |info: &StackInfo| {
-            let frames: &[FrameInfo] = match info.frame_buffer.is_null() {
-                true => &[],
-                // SAFETY: the VM wrote so many frames, in the same memory.
-                false => unsafe {
-                    let count = info.frame_count.max(0) as usize;
-                    std::slice::from_raw_parts(info.frame_buffer, count)
-                },
+            let frames: &[FrameInfo] = if info.frame_buffer.is_null() {
+                &[]
+            } else {
+                let count = info.frame_count.max(0) as usize;
+                // SAFETY: the JVM wrote so many frames, in the same memory.
+                unsafe { std::slice::from_raw_parts(info.frame_buffer, count) }
             };
             ThreadStack {
-                thread: Reference(info.thread),
+                thread: Local::new(info.thread),
                 frames: frames.iter().map(StackFrame::of).collect(),
             }
         };
@@ -244,16 +251,16 @@ impl Jvmti {
         Ok(all)
     }
 
-    /// An object's tag in this environment; 0 where it has none.
-    pub(crate) fn tag(self, object: Reference) -> Result<Long> {
+    /// The tag of an object in this environment; 0 if it has none.
+    pub(crate) fn tag(self, object: Local<'_>) -> Result<Long> {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
         let mut tag: Long = 0;
         // SAFETY: `tag` is written before success is reported.
-        check(unsafe { self.function::<F>(jvmti::GET_TAG)(self.env, object.0, &mut tag) })?;
+        check(unsafe { self.function::<F>(jvmti::GET_TAG)(self.env, object.object(), &mut tag) })?;
         Ok(tag)
     }
 
-    /// How many objects the heap has.
+    /// The number of objects in the heap.
     pub(crate) fn count_objects(self) -> Result<u64> {
         let mut objects: u64 = 0;
         // SAFETY: the callback takes what `objects` is.
@@ -261,8 +268,7 @@ impl Jvmti {
         Ok(objects)
     }
 
-    /// The tags of the objects that the heap has, dead ones that no collection
-    /// has met among them.
+    /// The tags of the objects in the heap. Dead objects that no collection has removed are among them.
     pub(crate) fn tags(self) -> Result<Vec<Long>> {
         let mut tags: Vec<Long> = Vec::new();
         // SAFETY: the callback takes what `tags` is.
@@ -270,10 +276,10 @@ impl Jvmti {
         Ok(tags)
     }
 
-    /// Shows all objects but those that `filter` says.
+    /// Shows `callback` all objects but those that `filter` excludes.
     ///
     /// # Safety
-    /// `callback` must take `data`, as what it is.
+    /// `data` must point to what `callback` takes it for.
     unsafe fn iterate(self, filter: Int, callback: OnObject, data: *mut c_void) -> Result<()> {
         type F = unsafe extern "system" fn(
             Env,
@@ -289,7 +295,7 @@ impl Jvmti {
             array_primitive_value: null(),
             others: [null(); 12],
         };
-        // SAFETY: of all classes; `data` outlives the call, whose callbacks
+        // SAFETY: a null class means all; `data` outlives the call, whose callbacks
         // come one after the other.
         check(unsafe {
             self.function::<F>(jvmti::ITERATE_THROUGH_HEAP)(
@@ -302,8 +308,7 @@ impl Jvmti {
         })
     }
 
-    /// Shows a visitor all that is reached from the roots, while the VM stands
-    /// still.
+    /// Shows a visitor everything that is reachable from the roots. The JVM is stopped meanwhile.
     pub(crate) fn follow_references<V: Visitor>(
         self,
         visitor: &mut V,
@@ -339,14 +344,10 @@ impl Jvmti {
                 (&raw mut walk).cast(),
             )
         })?;
-        Ok(match walk.panicked {
-            true => Err(Panicked),
-            false => Ok(()),
-        })
+        Ok(if walk.panicked { Err(Panicked) } else { Ok(()) })
     }
 
-    /// Gives the environment back, and with it all its tags. It is used no
-    /// more.
+    /// Disposes the environment and all its tags. No copy of it may be used later.
     pub(crate) fn dispose(self) {
         type F = unsafe extern "system" fn(Env) -> JvmtiError;
         // SAFETY: callers let go of their copies.
@@ -354,8 +355,7 @@ impl Jvmti {
     }
 }
 
-/// What `IterateThroughHeap` calls: the class's tag, the size, the tag, the
-/// length, and what was passed.
+/// `jvmtiHeapIterationCallback`: tag of the class, size, tag, length, and the data that the caller passed.
 type OnObject = unsafe extern "system" fn(Long, Long, *mut Long, Int, *mut c_void) -> Int;
 
 unsafe extern "system" fn note_tag(
@@ -365,7 +365,7 @@ unsafe extern "system" fn note_tag(
     _length: Int,
     tags: *mut c_void,
 ) -> Int {
-    // SAFETY: what `tags` passed, and the VM's cell for the tag.
+    // SAFETY: what `tags` passed, and the JVM's cell for the tag.
     unsafe { (*tags.cast::<Vec<Long>>()).push(*tag) };
     VISIT_OBJECTS
 }
@@ -382,10 +382,10 @@ unsafe extern "system" fn count_object(
     VISIT_OBJECTS
 }
 
-/// Runs `body` with the visitor; the VM sees no panic.
+/// Runs `body` with the visitor and keeps a panic from the JVM.
 ///
 /// # Safety
-/// `walk` must be what `follow_references::<V>` passed.
+/// `walk` must be the pointer that `follow_references::<V>` passed.
 unsafe fn on_visit<V: Visitor>(walk: *mut c_void, body: impl FnOnce(&mut V) -> bool) -> Int {
     // SAFETY: the caller's promise; callbacks come one after the other.
     let walk = unsafe { &mut *walk.cast::<Walk<'_, V>>() };
@@ -397,10 +397,10 @@ unsafe fn on_visit<V: Visitor>(walk: *mut c_void, body: impl FnOnce(&mut V) -> b
     }
 }
 
-/// The tag that the VM shows.
+/// The cell of a tag that the JVM shows.
 ///
 /// # Safety
-/// `tag` must be null or the VM's, for the length of a callback.
+/// `tag` must be null or the pointer that the JVM passed to the callback under way.
 unsafe fn cell<'a>(tag: *mut Long) -> Option<&'a Cell<Long>> {
     // SAFETY: the caller's promise; two of them may be of one object, which
     // cells allow.
@@ -447,7 +447,7 @@ unsafe extern "system" fn heap_reference<V: Visitor>(
         reference::THREAD => Source::Thread,
         _ => Source::Other,
     };
-    // SAFETY: tags are the VM's; the referrer's is null for roots.
+    // SAFETY: tags are the JVM's; the referrer's is null for roots.
     let (to, from) = unsafe { (cell(tag), cell(referrer_tag)) };
     let Some(to) = to else {
         return VISIT_OBJECTS;
@@ -475,7 +475,7 @@ unsafe extern "system" fn primitive_field<V: Visitor>(
     of: c_int,
     walk: *mut c_void,
 ) -> Int {
-    // SAFETY: the VM passes a field's info and its object's tag; a value is 8
+    // SAFETY: the JVM passes a field's info and its object's tag; a value is 8
     // bytes, of which the type says how many count.
     let (index, tag, bits) = unsafe { ((*info).index, cell(tag), value.j.cast_unsigned()) };
     let Some(tag) = tag else {
@@ -499,19 +499,17 @@ unsafe extern "system" fn array_primitive_value<V: Visitor>(
     elements: *const c_void,
     walk: *mut c_void,
 ) -> Int {
-    // SAFETY: the VM passes the array's tag.
+    // SAFETY: the JVM passes the array's tag.
     let Some(tag) = (unsafe { cell(tag) }) else {
         return VISIT_OBJECTS;
     };
     let length = count.max(0).cast_unsigned();
-    let bytes = match elements.is_null() {
-        true => &[][..],
-        // SAFETY: the VM passes so many elements, which nobody changes while
-        // it stands still.
-        false => unsafe {
-            let size = size_of(of as u8) * length as usize;
-            std::slice::from_raw_parts(elements.cast::<c_uchar>(), size)
-        },
+    let bytes = if elements.is_null() {
+        &[][..]
+    } else {
+        let size = size_of(of as u8) * length as usize;
+        // SAFETY: the JVM passes so many elements, which nobody changes while it is stopped.
+        unsafe { std::slice::from_raw_parts(elements.cast::<c_uchar>(), size) }
     };
     let from = Tagged { tag, class_tag };
     // SAFETY: what `follow_references` passed.

@@ -1,39 +1,37 @@
-//! JNI, safe to call on the thread that the VM gave the environment to.
+//! JNI, safe to call on the thread that the JVM gave the environment to.
 
 use std::ffi::{CStr, CString, c_char, c_uchar, c_void};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 
 use loadhook_rewrite::symbol;
+use thiserror::Error;
 
-use crate::jvm::sys::{self, Boolean, FieldId, Int, Long, MethodId, Object, Value, jni};
+use super::reference::{Global, Local, Reference, Weak};
+use super::sys::{self, Boolean, FieldId, Int, Long, MethodId, Object, Value, jni};
 
-/// A local or global reference, or null.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Reference(pub(super) Object);
+/// The class `java.lang.OutOfMemoryError`, once [`Jni::find_out_of_memory_error`] has found it.
+static OUT_OF_MEMORY_ERROR: OnceLock<Global> = OnceLock::new();
 
-// SAFETY: only global references are kept beyond a call; those may be used on
-// every thread.
-unsafe impl Send for Reference {}
-// SAFETY: as above.
-unsafe impl Sync for Reference {}
-
-impl Reference {
-    /// What a weak reference is to when its object is gone.
-    pub(crate) const NULL: Reference = Reference(null_mut());
-
-    /// The loader of the boot classes.
-    pub(crate) const BOOT_LOADER: Reference = Reference::NULL;
-
-    pub(crate) fn is_null(self) -> bool {
-        self.0.is_null()
-    }
+/// The reason why a JNI call failed. An exception that it threw is cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum JniError {
+    /// The call threw an `OutOfMemoryError`.
+    #[error("the heap is full")]
+    OutOfMemory,
+    /// The call threw another exception.
+    #[error("an exception was thrown")]
+    Thrown,
+    /// The JVM refused the call without an exception.
+    #[error("the JVM refused the call")]
+    Refused,
 }
 
 /// A method of a class that is never unloaded.
 #[derive(Clone, Copy)]
 pub(crate) struct StaticMethod {
-    class: Reference,
+    class: Global,
     method: MethodId,
 }
 
@@ -54,35 +52,31 @@ unsafe impl Sync for Field {}
 
 /// An argument of a call.
 #[derive(Clone, Copy)]
-pub(crate) enum Argument {
+pub(crate) enum Argument<'f> {
+    /// An `int`.
     Int(Int),
+    /// A `long`.
     Long(Long),
-    Object(Reference),
+    /// A reference.
+    Object(Local<'f>),
 }
 
-impl Argument {
+impl Argument<'_> {
     fn value(self) -> Value {
         match self {
             Argument::Int(i) => Value { i },
             Argument::Long(j) => Value { j },
-            Argument::Object(Reference(l)) => Value { l },
+            Argument::Object(reference) => Value {
+                l: reference.object(),
+            },
         }
-    }
-}
-
-/// An exception was thrown; it is cleared. Null if the VM only said no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Thrown(Reference);
-
-impl Default for Thrown {
-    fn default() -> Self {
-        Thrown(Reference(null_mut()))
     }
 }
 
 type Env = *mut sys::Table;
 
-/// A thread's JNI environment, for the length of a callback.
+/// The JNI environment of a thread, in the frame `'e` of local references: a callback, or the closure of
+/// [`framed`](Jni::framed).
 #[derive(Clone, Copy)]
 pub(crate) struct Jni<'e> {
     pub(super) env: Env,
@@ -112,46 +106,60 @@ impl<'e> Jni<'e> {
         unsafe { std::mem::transmute_copy(&*(*self.env).functions.add(place)) }
     }
 
-    /// Clears the pending exception, if there is one.
-    fn caught(self) -> Option<Thrown> {
+    /// Clears the pending exception and returns its kind, if there is one.
+    fn caught(self) -> Option<JniError> {
         type Occurred = unsafe extern "system" fn(Env) -> Object;
         type Clear = unsafe extern "system" fn(Env);
         // SAFETY: no arguments but the environment.
-        unsafe {
+        let exception: Local<'e> = unsafe {
             let exception = self.function::<Occurred>(jni::EXCEPTION_OCCURRED)(self.env);
             if exception.is_null() {
                 return None;
             }
             self.function::<Clear>(jni::EXCEPTION_CLEAR)(self.env);
-            Some(Thrown(Reference(exception)))
+            Local::new(exception)
+        };
+        let is_out_of_memory = OUT_OF_MEMORY_ERROR
+            .get()
+            .is_some_and(|class| self.is_instance(exception, *class));
+        Some(if is_out_of_memory {
+            JniError::OutOfMemory
+        } else {
+            JniError::Thrown
+        })
+    }
+
+    /// Finds the class by which [`JniError::OutOfMemory`] is told from other exceptions. Before that, every exception
+    /// is [`JniError::Thrown`].
+    pub(crate) fn find_out_of_memory_error(self) -> Result<(), JniError> {
+        let class = self.global(self.find_class(c"java/lang/OutOfMemoryError")?)?;
+        let _ = OUT_OF_MEMORY_ERROR.set(class);
+        Ok(())
+    }
+
+    pub(super) fn unless_thrown<T>(self, value: T) -> Result<T, JniError> {
+        match self.caught() {
+            Some(error) => Err(error),
+            None => Ok(value),
         }
     }
 
-    pub(super) fn unless_thrown<T>(self, value: T) -> Result<T, Thrown> {
-        self.caught().map_or(Ok(value), Err)
-    }
-
-    /// Whether an exception is of this class or one below it.
-    pub(crate) fn is_a(self, thrown: Thrown, class: Reference) -> bool {
-        // Null would be of every class.
-        !thrown.0.is_null() && self.is_instance(thrown.0, class)
-    }
-
-    pub(super) fn reference(self, object: Object) -> Result<Reference, Thrown> {
-        let object = self.unless_thrown(Reference(object))?;
+    /// The reference that a call returned, which must not be null.
+    pub(super) fn local(self, object: Object) -> Result<Local<'e>, JniError> {
+        let object = self.unless_thrown(object)?;
         if object.is_null() {
-            Err(Thrown::default())
+            Err(JniError::Refused)
         } else {
-            Ok(object)
+            Ok(Local::new(object))
         }
     }
 
     /// Defines a class in the boot loader.
-    pub(crate) fn define_boot_class(self, name: &str, bytes: &[u8]) -> Result<Reference, Thrown> {
+    pub(crate) fn define_boot_class(self, name: &str, bytes: &[u8]) -> Result<Local<'e>, JniError> {
         type F =
             unsafe extern "system" fn(Env, *const c_char, Object, *const c_uchar, Int) -> Object;
-        let name = CString::new(name).map_err(|_| Thrown::default())?;
-        let len = Int::try_from(bytes.len()).map_err(|_| Thrown::default())?;
+        let name = CString::new(name).map_err(|_| JniError::Refused)?;
+        let len = Int::try_from(bytes.len()).map_err(|_| JniError::Refused)?;
         // SAFETY: name and bytes outlive the call; a null loader is the boot loader.
         let class = unsafe {
             self.function::<F>(jni::DEFINE_CLASS)(
@@ -162,44 +170,58 @@ impl<'e> Jni<'e> {
                 len,
             )
         };
-        self.reference(class)
+        self.local(class)
     }
 
-    pub(crate) fn find_class(self, name: &CStr) -> Result<Reference, Thrown> {
+    /// Finds a class by its internal name.
+    pub(crate) fn find_class(self, name: &CStr) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, *const c_char) -> Object;
         // SAFETY: the name ends in a zero byte.
-        self.reference(unsafe { self.function::<F>(jni::FIND_CLASS)(self.env, name.as_ptr()) })
+        self.local(unsafe { self.function::<F>(jni::FIND_CLASS)(self.env, name.as_ptr()) })
     }
 
-    /// Makes a reference last, and usable on every thread.
-    pub(crate) fn global(self, object: Reference) -> Result<Reference, Thrown> {
+    /// A new global reference to an object.
+    pub(crate) fn global(self, object: impl Reference) -> Result<Global, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is valid on this thread.
-        self.reference(unsafe { self.function::<F>(jni::NEW_GLOBAL_REF)(self.env, object.0) })
+        let global = unsafe { self.function::<F>(jni::NEW_GLOBAL_REF)(self.env, object.object()) };
+        self.local(global)
+            .map(|global| Global::new(global.object()))
     }
 
-    /// A reference for every thread that does not keep its object alive.
-    pub(crate) fn weak(self, object: Reference) -> Result<Reference, Thrown> {
+    /// A new weak global reference to an object.
+    pub(crate) fn weak(self, object: impl Reference) -> Result<Weak, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is valid on this thread.
-        self.reference(unsafe { self.function::<F>(jni::NEW_WEAK_GLOBAL_REF)(self.env, object.0) })
+        let weak =
+            unsafe { self.function::<F>(jni::NEW_WEAK_GLOBAL_REF)(self.env, object.object()) };
+        self.local(weak).map(|weak| Weak::new(weak.object()))
     }
 
-    /// Frees a reference that [`weak`](Self::weak) made, for good.
-    pub(crate) fn delete_weak(self, weak: Reference) {
+    /// Frees a weak reference. The caller has no other copy of it that is used later.
+    pub(crate) fn delete_weak(self, weak: Weak) {
         type F = unsafe extern "system" fn(Env, Object);
-        // SAFETY: who has it does not use it again.
-        unsafe { self.function::<F>(jni::DELETE_WEAK_GLOBAL_REF)(self.env, weak.0) }
+        // SAFETY: no copy of the reference is used again.
+        unsafe { self.function::<F>(jni::DELETE_WEAK_GLOBAL_REF)(self.env, weak.object()) }
     }
 
-    pub(crate) fn is_same(self, a: Reference, b: Reference) -> bool {
+    /// Returns whether the object of a weak reference is gone.
+    pub(crate) fn is_gone(self, weak: Weak) -> bool {
+        self.is_same(weak, Local::NULL)
+    }
+
+    /// Returns whether two references lead to one object, or both to none.
+    pub(crate) fn is_same(self, a: impl Reference, b: impl Reference) -> bool {
         type F = unsafe extern "system" fn(Env, Object, Object) -> Boolean;
         // SAFETY: both references are valid on this thread, or null.
-        unsafe { self.function::<F>(jni::IS_SAME_OBJECT)(self.env, a.0, b.0) != 0 }
+        unsafe { self.function::<F>(jni::IS_SAME_OBJECT)(self.env, a.object(), b.object()) != 0 }
     }
 
-    /// Runs `body` and frees the local references it made.
-    pub(crate) fn framed<T>(self, body: impl FnOnce() -> T) -> Option<T> {
+    /// Runs `body` in a frame of its own and frees the local references that it made. `None` if the JVM has no memory
+    /// for the frame.
+    ///
+    /// `body` gets an environment whose references belong to the frame, and must make none by an outer one.
+    pub(crate) fn framed<T>(self, body: impl for<'f> FnOnce(Jni<'f>) -> T) -> Option<T> {
         type Push = unsafe extern "system" fn(Env, Int) -> Int;
         type Pop = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: every frame pushed is popped below; no reference leaves it.
@@ -208,14 +230,16 @@ impl<'e> Jni<'e> {
                 let _ = self.caught();
                 return None;
             }
-            let result = body();
+            let result = body(Jni {
+                env: self.env,
+                callback: PhantomData,
+            });
             self.function::<Pop>(jni::POP_LOCAL_FRAME)(self.env, null_mut());
             Some(result)
         }
     }
 
-    /// Announces as many local references as the VM allows: `-Xcheck:jni`
-    /// complains of those that JVM TI returns, else.
+    /// Announces that many local references will be made. Otherwise `-Xcheck:jni` warns of those that JVM TI returns.
     pub(crate) fn ensure_local_capacity(self) {
         type F = unsafe extern "system" fn(Env, Int) -> Int;
         let most = 1 << 16;
@@ -225,118 +249,125 @@ impl<'e> Jni<'e> {
         }
     }
 
-    /// A static method of `class`, which becomes a global reference.
+    /// A static method of `class`, to which it keeps a global reference.
     pub(crate) fn static_method(
         self,
-        class: Reference,
+        class: impl Reference,
         name: &CStr,
         descriptor: &CStr,
-    ) -> Result<StaticMethod, Thrown> {
+    ) -> Result<StaticMethod, JniError> {
         type F = unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> MethodId;
         // SAFETY: both strings end in a zero byte.
         let method = unsafe {
             self.function::<F>(jni::GET_STATIC_METHOD_ID)(
                 self.env,
-                class.0,
+                class.object(),
                 name.as_ptr(),
                 descriptor.as_ptr(),
             )
         };
         let method = self.unless_thrown(method)?;
         if method.is_null() {
-            return Err(Thrown::default());
+            return Err(JniError::Refused);
         }
         let class = self.global(class)?;
         Ok(StaticMethod { class, method })
     }
 
-    /// A field of the objects of a class that the VM never unloads.
+    /// An instance field of a class that the JVM never unloads.
     pub(crate) fn field(
         self,
-        class: Reference,
+        class: impl Reference,
         name: &CStr,
         descriptor: &CStr,
-    ) -> Result<Field, Thrown> {
+    ) -> Result<Field, JniError> {
         type F = unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> FieldId;
         // SAFETY: both strings end in a zero byte.
         let field = unsafe {
             self.function::<F>(jni::GET_FIELD_ID)(
                 self.env,
-                class.0,
+                class.object(),
                 name.as_ptr(),
                 descriptor.as_ptr(),
             )
         };
         let field = self.unless_thrown(field)?;
         if field.is_null() {
-            return Err(Thrown::default());
+            return Err(JniError::Refused);
         }
         Ok(Field(field))
     }
 
-    /// What an object's field of type `String` holds; `None` for null.
+    /// The value of a field of type `String`; `None` for null.
     pub(crate) fn string_field(
         self,
-        object: Reference,
+        object: impl Reference,
         field: Field,
-    ) -> Result<Option<String>, Thrown> {
+    ) -> Result<Option<String>, JniError> {
         let string = self.object_field(object, field)?;
         (!string.is_null()).then(|| self.text(string)).transpose()
     }
 
-    /// What an object's field of objects holds, which may be null.
-    pub(crate) fn object_field(self, object: Reference, field: Field) -> Result<Reference, Thrown> {
+    /// The value of a field of a reference type. It may be null.
+    pub(crate) fn object_field(
+        self,
+        object: impl Reference,
+        field: Field,
+    ) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Object, FieldId) -> Object;
         // SAFETY: callers pass an object of the class they looked the field up
         // in, and a field of objects.
-        let held =
-            unsafe { self.function::<F>(jni::GET_OBJECT_FIELD)(self.env, object.0, field.0) };
-        self.unless_thrown(Reference(held))
+        let held = unsafe {
+            self.function::<F>(jni::GET_OBJECT_FIELD)(self.env, object.object(), field.0)
+        };
+        self.unless_thrown(Local::new(held))
     }
 
-    /// What an object's field of type `long` holds.
-    pub(crate) fn long_field(self, object: Reference, field: Field) -> Result<Long, Thrown> {
+    /// The value of a field of type `long`.
+    pub(crate) fn long_field(self, object: impl Reference, field: Field) -> Result<Long, JniError> {
         type F = unsafe extern "system" fn(Env, Object, FieldId) -> Long;
         // SAFETY: as in `string_field`, and a field of `long`.
-        let value = unsafe { self.function::<F>(jni::GET_LONG_FIELD)(self.env, object.0, field.0) };
+        let value =
+            unsafe { self.function::<F>(jni::GET_LONG_FIELD)(self.env, object.object(), field.0) };
         self.unless_thrown(value)
     }
 
-    /// Whether an object, not null, is of this class or one below it.
-    pub(crate) fn is_instance(self, object: Reference, class: Reference) -> bool {
+    /// Returns whether an object, which must not be null, is an instance of this class or a subclass.
+    pub(crate) fn is_instance(self, object: impl Reference, class: impl Reference) -> bool {
         type F = unsafe extern "system" fn(Env, Object, Object) -> Boolean;
         // SAFETY: both references are valid on this thread.
-        unsafe { self.function::<F>(jni::IS_INSTANCE_OF)(self.env, object.0, class.0) != 0 }
+        unsafe {
+            self.function::<F>(jni::IS_INSTANCE_OF)(self.env, object.object(), class.object()) != 0
+        }
     }
 
     /// The class of an object.
-    pub(crate) fn class_of(self, object: Reference) -> Result<Reference, Thrown> {
+    pub(crate) fn class_of(self, object: impl Reference) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the object is not null.
-        self.reference(unsafe { self.function::<F>(jni::GET_OBJECT_CLASS)(self.env, object.0) })
+        self.local(unsafe { self.function::<F>(jni::GET_OBJECT_CLASS)(self.env, object.object()) })
     }
 
-    /// The class that a class extends; null of `java.lang.Object` and of
-    /// interfaces.
-    pub(crate) fn superclass(self, class: Reference) -> Reference {
+    /// The superclass of a class; null for `java.lang.Object` and for interfaces.
+    pub(crate) fn superclass(self, class: impl Reference) -> Local<'e> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is a class's.
-        Reference(unsafe { self.function::<F>(jni::GET_SUPERCLASS)(self.env, class.0) })
+        Local::new(unsafe { self.function::<F>(jni::GET_SUPERCLASS)(self.env, class.object()) })
     }
 
     /// Calls a static method that returns nothing.
     pub(crate) fn call_void(
         self,
         callee: StaticMethod,
-        arguments: &[Argument],
-    ) -> Result<(), Thrown> {
+        arguments: &[Argument<'_>],
+    ) -> Result<(), JniError> {
         type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value);
         let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
         // SAFETY: callers pass what the descriptor they looked up says.
         unsafe {
             self.function::<F>(jni::CALL_STATIC_VOID_METHOD_A)(
                 self.env,
-                callee.class.0,
+                callee.class.object(),
                 callee.method,
                 values.as_ptr(),
             );
@@ -348,15 +379,15 @@ impl<'e> Jni<'e> {
     pub(crate) fn call_int(
         self,
         callee: StaticMethod,
-        arguments: &[Argument],
-    ) -> Result<Int, Thrown> {
+        arguments: &[Argument<'_>],
+    ) -> Result<Int, JniError> {
         type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Int;
         let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
         // SAFETY: as in `call_void`.
         let result = unsafe {
             self.function::<F>(jni::CALL_STATIC_INT_METHOD_A)(
                 self.env,
-                callee.class.0,
+                callee.class.object(),
                 callee.method,
                 values.as_ptr(),
             )
@@ -368,15 +399,15 @@ impl<'e> Jni<'e> {
     pub(crate) fn call_long(
         self,
         callee: StaticMethod,
-        arguments: &[Argument],
-    ) -> Result<Long, Thrown> {
+        arguments: &[Argument<'_>],
+    ) -> Result<Long, JniError> {
         type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Long;
         let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
         // SAFETY: as in `call_void`.
         let result = unsafe {
             self.function::<F>(jni::CALL_STATIC_LONG_METHOD_A)(
                 self.env,
-                callee.class.0,
+                callee.class.object(),
                 callee.method,
                 values.as_ptr(),
             )
@@ -388,15 +419,15 @@ impl<'e> Jni<'e> {
     pub(crate) fn call_boolean(
         self,
         callee: StaticMethod,
-        arguments: &[Argument],
-    ) -> Result<bool, Thrown> {
+        arguments: &[Argument<'_>],
+    ) -> Result<bool, JniError> {
         type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Boolean;
         let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
         // SAFETY: as in `call_void`.
         let result = unsafe {
             self.function::<F>(jni::CALL_STATIC_BOOLEAN_METHOD_A)(
                 self.env,
-                callee.class.0,
+                callee.class.object(),
                 callee.method,
                 values.as_ptr(),
             )
@@ -408,29 +439,29 @@ impl<'e> Jni<'e> {
     pub(crate) fn call_object(
         self,
         callee: StaticMethod,
-        arguments: &[Argument],
-    ) -> Result<Reference, Thrown> {
+        arguments: &[Argument<'_>],
+    ) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
         let values: Vec<Value> = arguments.iter().map(|a| a.value()).collect();
         // SAFETY: as in `call_void`.
         let result = unsafe {
             self.function::<F>(jni::CALL_STATIC_OBJECT_METHOD_A)(
                 self.env,
-                callee.class.0,
+                callee.class.object(),
                 callee.method,
                 values.as_ptr(),
             )
         };
-        self.unless_thrown(Reference(result))
+        self.unless_thrown(Local::new(result))
     }
 
-    /// A new object of `class`, by the constructor of this descriptor.
+    /// Makes an object of `class` with the constructor of this descriptor.
     pub(crate) fn new_object(
         self,
-        class: Reference,
+        class: impl Reference,
         descriptor: &CStr,
-        arguments: &[Argument],
-    ) -> Result<Reference, Thrown> {
+        arguments: &[Argument<'_>],
+    ) -> Result<Local<'e>, JniError> {
         type GetMethod =
             unsafe extern "system" fn(Env, Object, *const c_char, *const c_char) -> MethodId;
         type New = unsafe extern "system" fn(Env, Object, MethodId, *const Value) -> Object;
@@ -440,64 +471,82 @@ impl<'e> Jni<'e> {
         let object = unsafe {
             let constructor = self.function::<GetMethod>(jni::GET_METHOD_ID)(
                 self.env,
-                class.0,
+                class.object(),
                 c"<init>".as_ptr(),
                 descriptor.as_ptr(),
             );
             let constructor = self.unless_thrown(constructor)?;
             if constructor.is_null() {
-                return Err(Thrown::default());
+                return Err(JniError::Refused);
             }
-            self.function::<New>(jni::NEW_OBJECT_A)(self.env, class.0, constructor, values.as_ptr())
+            self.function::<New>(jni::NEW_OBJECT_A)(
+                self.env,
+                class.object(),
+                constructor,
+                values.as_ptr(),
+            )
         };
-        self.reference(object)
+        self.local(object)
     }
 
-    /// A new object of `class`, which no constructor has seen.
-    pub(crate) fn alloc_object(self, class: Reference) -> Result<Reference, Thrown> {
+    /// Allocates an object of `class` without running a constructor.
+    pub(crate) fn alloc_object(self, class: impl Reference) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Object) -> Object;
         // SAFETY: the reference is a class's.
-        self.reference(unsafe { self.function::<F>(jni::ALLOC_OBJECT)(self.env, class.0) })
+        self.local(unsafe { self.function::<F>(jni::ALLOC_OBJECT)(self.env, class.object()) })
     }
 
-    /// A new string.
-    pub(crate) fn new_string(self, text: &CStr) -> Result<Reference, Thrown> {
+    /// Makes a string.
+    pub(crate) fn new_string(self, text: &CStr) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, *const c_char) -> Object;
         // SAFETY: the text ends in a zero byte.
-        self.reference(unsafe { self.function::<F>(jni::NEW_STRING_UTF)(self.env, text.as_ptr()) })
+        self.local(unsafe { self.function::<F>(jni::NEW_STRING_UTF)(self.env, text.as_ptr()) })
     }
 
-    pub(super) fn text(self, string: Reference) -> Result<String, Thrown> {
+    /// The text of a string.
+    pub(super) fn text(self, string: impl Reference) -> Result<String, JniError> {
         type Get = unsafe extern "system" fn(Env, Object, *mut Boolean) -> *const c_char;
         type Release = unsafe extern "system" fn(Env, Object, *const c_char);
         // SAFETY: the characters end in a zero byte and are given back.
         unsafe {
-            let chars =
-                self.function::<Get>(jni::GET_STRING_UTF_CHARS)(self.env, string.0, null_mut());
+            let chars = self.function::<Get>(jni::GET_STRING_UTF_CHARS)(
+                self.env,
+                string.object(),
+                null_mut(),
+            );
             if chars.is_null() {
-                return Err(self.caught().unwrap_or_default());
+                return Err(self.caught().unwrap_or(JniError::Refused));
             }
             let text = symbol::text(CStr::from_ptr(chars).to_bytes());
-            self.function::<Release>(jni::RELEASE_STRING_UTF_CHARS)(self.env, string.0, chars);
+            self.function::<Release>(jni::RELEASE_STRING_UTF_CHARS)(
+                self.env,
+                string.object(),
+                chars,
+            );
             Ok(text)
         }
     }
 
-    pub(crate) fn new_long_array(self, len: Int) -> Result<Reference, Thrown> {
+    /// Makes a `long[]`.
+    pub(crate) fn new_long_array(self, len: Int) -> Result<Local<'e>, JniError> {
         type F = unsafe extern "system" fn(Env, Int) -> Object;
         // SAFETY: no pointer but the environment.
-        self.reference(unsafe { self.function::<F>(jni::NEW_LONG_ARRAY)(self.env, len) })
+        self.local(unsafe { self.function::<F>(jni::NEW_LONG_ARRAY)(self.env, len) })
     }
 
-    /// Copies the first elements of a `long[]`.
-    pub(crate) fn read_longs(self, array: Reference, into: &mut [Long]) -> Result<(), Thrown> {
+    /// Copies the first elements of a `long[]` into `into`.
+    pub(crate) fn read_longs(
+        self,
+        array: impl Reference,
+        into: &mut [Long],
+    ) -> Result<(), JniError> {
         type F = unsafe extern "system" fn(Env, Object, Int, Int, *mut Long);
-        let len = Int::try_from(into.len()).map_err(|_| Thrown::default())?;
-        // SAFETY: `into` has room for `len` elements; the VM checks the array's.
+        let len = Int::try_from(into.len()).map_err(|_| JniError::Refused)?;
+        // SAFETY: `into` has room for `len` elements; the JVM checks the array's.
         unsafe {
             self.function::<F>(jni::GET_LONG_ARRAY_REGION)(
                 self.env,
-                array.0,
+                array.object(),
                 0,
                 len,
                 into.as_mut_ptr(),

@@ -1,16 +1,19 @@
-//! JVM TI, safe to call.
+//! JVM TI, safe to call. Functions that return local references take the JNI environment whose frame they belong to.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
 
-use crate::jvm::callbacks::AgentThread;
-use crate::jvm::jni::Reference;
-use crate::jvm::sys::{
+use thiserror::Error;
+
+use super::jni::Jni;
+use super::reference::{Local, Reference};
+use super::sys::{
     self, Boolean, Callbacks, Capabilities, FrameInfo, Int, JvmtiError, LineNumberEntry, Long,
     MethodId, Object, jvmti,
 };
 
-/// A JVM TI environment. The VM allows its use on every thread.
+/// A JVM TI environment. The JVM allows its use on every thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Jvmti {
     pub(super) env: *mut sys::Table,
@@ -24,14 +27,9 @@ unsafe impl Send for Jvmti {}
 unsafe impl Sync for Jvmti {}
 
 /// An error number of JVM TI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("JVM TI error {0}")]
 pub(crate) struct Error(pub(crate) JvmtiError);
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "JVM TI error {}", self.0)
-    }
-}
 
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
@@ -44,8 +42,8 @@ pub(super) fn check(error: JvmtiError) -> Result<()> {
 
 pub(super) type Env = *mut sys::Table;
 
-/// A `jmethodID`. The VM gives none to another method, not even when its class
-/// is gone; what it says of one is only asked while the class is there.
+/// A `jmethodID`. The JVM reuses no id for another method, not even after the class is unloaded. It is asked about a
+/// method only while the class is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct MethodKey(pub(super) MethodId);
 
@@ -56,13 +54,13 @@ unsafe impl Sync for MethodKey {}
 
 #[cfg(test)]
 impl MethodKey {
-    /// One that no VM knows.
+    /// A method that no JVM knows.
     pub(crate) fn unknown(number: usize) -> Self {
         MethodKey(std::ptr::without_provenance_mut(number))
     }
 }
 
-/// A place on a stack.
+/// A frame of a stack: a method and a location in its code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackFrame {
     pub(crate) method: MethodKey,
@@ -100,6 +98,7 @@ impl Jvmti {
         unsafe { std::mem::transmute_copy(&*(*self.env).functions.add(place)) }
     }
 
+    /// Adds capabilities, all or none.
     pub(crate) fn add_capabilities(self, capabilities: Capabilities) -> Result<()> {
         type F = unsafe extern "system" fn(Env, *const Capabilities) -> JvmtiError;
         // SAFETY: the struct outlives the call.
@@ -109,7 +108,7 @@ impl Jvmti {
     pub(super) fn set_callbacks(self, callbacks: &Callbacks) -> Result<()> {
         type F = unsafe extern "system" fn(Env, *const Callbacks, Int) -> JvmtiError;
         let size = size_of::<Callbacks>() as Int;
-        // SAFETY: the VM copies `size` bytes of the struct.
+        // SAFETY: the JVM copies `size` bytes of the struct.
         check(unsafe { self.function::<F>(jvmti::SET_EVENT_CALLBACKS)(self.env, callbacks, size) })
     }
 
@@ -128,24 +127,30 @@ impl Jvmti {
         })
     }
 
-    /// Runs `body` in a thread of the agent's: a daemon that the program's
-    /// lists of threads leave out. `thread` was not started.
-    pub(crate) fn run_agent_thread(self, thread: Reference, body: AgentThread) -> Result<()> {
+    /// Runs `body` in an agent thread: a daemon that the program's lists of threads leave out. `thread` is a
+    /// `java.lang.Thread` that was not started.
+    pub(crate) fn run_agent_thread(self, thread: Local<'_>, body: AgentThread) -> Result<()> {
         type Start = unsafe extern "system" fn(*mut c_void, *mut c_void, *mut c_void);
         type F = unsafe extern "system" fn(Env, Object, Start, *const c_void, Int) -> JvmtiError;
-        // SAFETY: the function pointer is passed through as it is.
-        check(unsafe {
+        let body = Box::into_raw(Box::new(body));
+        // SAFETY: `agent_thread` takes the box back, in the new thread.
+        let started = check(unsafe {
             self.function::<F>(jvmti::RUN_AGENT_THREAD)(
                 self.env,
-                thread.0,
-                super::callbacks::agent_thread,
-                body as *const c_void,
+                thread.object(),
+                agent_thread,
+                body.cast_const().cast(),
                 sys::THREAD_NORM_PRIORITY,
             )
-        })
+        });
+        if started.is_err() {
+            // SAFETY: no thread was started that could take the box.
+            drop(unsafe { Box::from_raw(body) });
+        }
+        started
     }
 
-    /// Memory of the VM: `None` when it has none left.
+    /// Allocates memory of the JVM; `None` when there is none left.
     pub(crate) fn allocate(self, len: usize) -> Option<VmBuffer> {
         type F = unsafe extern "system" fn(Env, Long, *mut *mut c_uchar) -> JvmtiError;
         let mut start: *mut c_uchar = null_mut();
@@ -166,16 +171,16 @@ impl Jvmti {
 
     pub(super) fn deallocate(self, memory: *mut c_void) {
         type F = unsafe extern "system" fn(Env, *mut c_void) -> JvmtiError;
-        // SAFETY: callers pass what the VM allocated, once; null is allowed.
+        // SAFETY: callers pass what the JVM allocated, once; null is allowed.
         unsafe { self.function::<F>(jvmti::DEALLOCATE)(self.env, memory) };
     }
 
-    /// A system property, as the VM prints it.
+    /// The value of a system property of the JVM.
     pub(crate) fn system_property(self, name: &str) -> Option<String> {
         type F = unsafe extern "system" fn(Env, *const c_char, *mut *mut c_char) -> JvmtiError;
         let name = CString::new(name).ok()?;
         let mut value: *mut c_char = null_mut();
-        // SAFETY: the name ends in a zero byte; the value is the VM's, given back below.
+        // SAFETY: the name ends in a zero byte; the value is the JVM's, given back below.
         let error = unsafe {
             self.function::<F>(jvmti::GET_SYSTEM_PROPERTY)(self.env, name.as_ptr(), &mut value)
         };
@@ -183,7 +188,7 @@ impl Jvmti {
         Some(String::from_utf8_lossy(&self.take_string(value)).into_owned())
     }
 
-    /// Copies a string of the VM's and gives its memory back.
+    /// Copies a string that the JVM allocated, and gives its memory back.
     pub(super) fn take_string(self, string: *mut c_char) -> Vec<u8> {
         if string.is_null() {
             return Vec::new();
@@ -194,20 +199,24 @@ impl Jvmti {
         text
     }
 
-    /// The classes loaded so far, as local references of the calling thread.
-    pub(crate) fn loaded_classes(self) -> Result<Vec<Reference>> {
+    /// The classes loaded so far.
+    pub(crate) fn loaded_classes<'f>(self, jni: Jni<'f>) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
         // SAFETY: both are written before success is reported.
         check(unsafe {
             self.function::<F>(jvmti::GET_LOADED_CLASSES)(self.env, &mut count, &mut classes)
         })?;
-        Ok(self.take_references(count, classes))
+        Ok(self.take_references(jni, count, classes))
     }
 
-    /// The classes that a loader has loaded, or has found in another one, as
-    /// local references of the calling thread.
-    pub(crate) fn class_loader_classes(self, loader: Reference) -> Result<Vec<Reference>> {
+    /// The classes of which a loader is an initiating loader (JVMS 5.3): those that it has defined or has found in
+    /// another loader.
+    pub(crate) fn class_loader_classes<'f>(
+        self,
+        jni: Jni<'f>,
+        loader: Local<'_>,
+    ) -> Result<Vec<Local<'f>>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut classes): (Int, *mut Object) = (0, null_mut());
         // SAFETY: null is the boot loader; both are written before success is
@@ -215,42 +224,56 @@ impl Jvmti {
         check(unsafe {
             self.function::<F>(jvmti::GET_CLASS_LOADER_CLASSES)(
                 self.env,
-                loader.0,
+                loader.object(),
                 &mut count,
                 &mut classes,
             )
         })?;
-        Ok(self.take_references(count, classes))
+        Ok(self.take_references(jni, count, classes))
     }
 
-    /// Copies references that the VM wrote and gives the memory back.
-    pub(super) fn take_references(self, count: Int, references: *mut Object) -> Vec<Reference> {
+    /// Copies an array that the JVM allocated, and gives its memory back.
+    ///
+    /// # Safety
+    /// `start` must be null, or the JVM must have allocated it and written `count` elements.
+    pub(super) unsafe fn take_array<T: Copy>(self, count: Int, start: *mut T) -> Vec<T> {
         let len = usize::try_from(count).unwrap_or(0);
-        let found = match references.is_null() {
-            true => Vec::new(),
-            // SAFETY: the VM wrote `count` references.
-            false => unsafe { std::slice::from_raw_parts(references, len) }
-                .iter()
-                .map(|&reference| Reference(reference))
-                .collect(),
+        let elements = if start.is_null() {
+            Vec::new()
+        } else {
+            // SAFETY: the caller's promise.
+            unsafe { std::slice::from_raw_parts(start, len) }.to_vec()
         };
-        self.deallocate(references.cast());
-        found
+        self.deallocate(start.cast());
+        elements
     }
 
-    /// The bytes that an object takes.
-    pub(crate) fn object_size(self, object: Reference) -> Result<Long> {
+    /// Copies local references that a function of JVM TI wrote, and gives the memory of the array back. They belong to
+    /// the frame of `_jni`, in which the function was called.
+    pub(super) fn take_references<'f>(
+        self,
+        _jni: Jni<'f>,
+        count: Int,
+        references: *mut Object,
+    ) -> Vec<Local<'f>> {
+        // SAFETY: the JVM wrote `count` references.
+        let references = unsafe { self.take_array(count, references) };
+        references.into_iter().map(Local::new).collect()
+    }
+
+    /// The size of an object in bytes.
+    pub(crate) fn object_size(self, object: Local<'_>) -> Result<Long> {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
         let mut size: Long = 0;
         // SAFETY: `size` is written before success is reported.
         check(unsafe {
-            self.function::<F>(jvmti::GET_OBJECT_SIZE)(self.env, object.0, &mut size)
+            self.function::<F>(jvmti::GET_OBJECT_SIZE)(self.env, object.object(), &mut size)
         })?;
         Ok(size)
     }
 
     /// A class's descriptor, `Ljava/lang/String;`, in modified UTF-8.
-    pub(crate) fn class_signature(self, class: Reference) -> Result<Vec<u8>> {
+    pub(crate) fn class_signature(self, class: Local<'_>) -> Result<Vec<u8>> {
         type F = unsafe extern "system" fn(
             Env,
             Object,
@@ -262,7 +285,7 @@ impl Jvmti {
         check(unsafe {
             self.function::<F>(jvmti::GET_CLASS_SIGNATURE)(
                 self.env,
-                class.0,
+                class.object(),
                 &mut signature,
                 null_mut(),
             )
@@ -270,33 +293,37 @@ impl Jvmti {
         Ok(self.take_string(signature))
     }
 
-    /// Whether a class's initialiser has run, to its end and without an exception.
-    pub(crate) fn is_initialised(self, class: Reference) -> Result<bool> {
+    /// Returns whether the initialiser of a class has completed normally.
+    pub(crate) fn is_initialised(self, class: Local<'_>) -> Result<bool> {
         const INITIALIZED: i32 = 4;
         const ERROR: i32 = 8;
         type F = unsafe extern "system" fn(Env, Object, *mut i32) -> JvmtiError;
         let mut status = 0;
         // SAFETY: `status` is written before success is reported.
         check(unsafe {
-            self.function::<F>(jvmti::GET_CLASS_STATUS)(self.env, class.0, &mut status)
+            self.function::<F>(jvmti::GET_CLASS_STATUS)(self.env, class.object(), &mut status)
         })?;
         Ok(status & (INITIALIZED | ERROR) == INITIALIZED)
     }
 
-    /// A class's loader; null for the boot loader.
-    pub(crate) fn class_loader(self, class: Reference) -> Result<Reference> {
+    /// The defining loader of a class; null for the boot loader.
+    pub(crate) fn class_loader<'f>(self, _jni: Jni<'f>, class: Local<'_>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, Object, *mut Object) -> JvmtiError;
         let mut loader: Object = null_mut();
         // SAFETY: `loader` is written before success is reported.
         check(unsafe {
-            self.function::<F>(jvmti::GET_CLASS_LOADER)(self.env, class.0, &mut loader)
+            self.function::<F>(jvmti::GET_CLASS_LOADER)(self.env, class.object(), &mut loader)
         })?;
-        Ok(Reference(loader))
+        Ok(Local::new(loader))
     }
 
-    /// The named module that `package` of `loader` belongs to; null when it
-    /// belongs to an unnamed one.
-    pub(crate) fn named_module(self, loader: Reference, package: &[u8]) -> Option<Reference> {
+    /// The named module that `package` of `loader` belongs to; `None` if it belongs to an unnamed module.
+    pub(crate) fn named_module<'f>(
+        self,
+        _jni: Jni<'f>,
+        loader: Local<'_>,
+        package: &[u8],
+    ) -> Option<Local<'f>> {
         type F = unsafe extern "system" fn(Env, Object, *const c_char, *mut Object) -> JvmtiError;
         let package = CString::new(package).ok()?;
         let mut module: Object = null_mut();
@@ -304,29 +331,34 @@ impl Jvmti {
         let error = unsafe {
             self.function::<F>(jvmti::GET_NAMED_MODULE)(
                 self.env,
-                loader.0,
+                loader.object(),
                 package.as_ptr(),
                 &mut module,
             )
         };
         check(error).ok()?;
-        (!module.is_null()).then_some(Reference(module))
+        (!module.is_null()).then_some(Local::new(module))
     }
 
-    pub(crate) fn is_modifiable(self, class: Reference) -> bool {
+    /// Returns whether a class can be retransformed.
+    pub(crate) fn is_modifiable(self, class: Local<'_>) -> bool {
         type F = unsafe extern "system" fn(Env, Object, *mut Boolean) -> JvmtiError;
         let mut modifiable: Boolean = 0;
         // SAFETY: `modifiable` is written before success is reported.
         let error = unsafe {
-            self.function::<F>(jvmti::IS_MODIFIABLE_CLASS)(self.env, class.0, &mut modifiable)
+            self.function::<F>(jvmti::IS_MODIFIABLE_CLASS)(
+                self.env,
+                class.object(),
+                &mut modifiable,
+            )
         };
         error == 0 && modifiable != 0
     }
 
-    /// Sends the classes through the hook again, all or none.
-    pub(crate) fn retransform(self, classes: &[Reference]) -> Result<()> {
+    /// Retransforms the classes, all or none.
+    pub(crate) fn retransform(self, classes: &[Local<'_>]) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Int, *const Object) -> JvmtiError;
-        let raw: Vec<Object> = classes.iter().map(|class| class.0).collect();
+        let raw: Vec<Object> = classes.iter().map(|class| class.object()).collect();
         let count = raw.len() as Int;
         // SAFETY: `raw` holds `count` references.
         check(unsafe {
@@ -334,40 +366,37 @@ impl Jvmti {
         })
     }
 
-    /// The VM's own thread group, in which its threads live.
-    pub(crate) fn system_thread_group(self) -> Result<Reference> {
+    /// The top-level thread group, `system`, to which the JVM's own threads belong.
+    pub(crate) fn system_thread_group<'f>(self, jni: Jni<'f>) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, *mut Int, *mut *mut Object) -> JvmtiError;
         let (mut count, mut groups): (Int, *mut Object) = (0, null_mut());
         // SAFETY: both are written before success is reported.
         check(unsafe {
             self.function::<F>(jvmti::GET_TOP_THREAD_GROUPS)(self.env, &mut count, &mut groups)
         })?;
-        let first = match groups.is_null() || count < 1 {
-            true => null_mut(),
-            // SAFETY: the VM wrote `count` references.
-            false => unsafe { *groups },
-        };
-        self.deallocate(groups.cast());
-        Ok(Reference(first))
+        let groups = self.take_references(jni, count, groups);
+        Ok(groups.first().copied().unwrap_or(Local::NULL))
     }
 
     /// The identity hash code of an object.
-    pub(crate) fn hash_code(self, object: Reference) -> Int {
+    pub(crate) fn hash_code(self, object: Local<'_>) -> Int {
         type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
         let mut hash: Int = 0;
         // SAFETY: `hash` is written before success is reported.
-        unsafe { self.function::<F>(jvmti::GET_OBJECT_HASH_CODE)(self.env, object.0, &mut hash) };
+        unsafe {
+            self.function::<F>(jvmti::GET_OBJECT_HASH_CODE)(self.env, object.object(), &mut hash)
+        };
         hash
     }
 
-    /// The mean distance of samples of allocations, in bytes.
+    /// Sets the mean number of bytes between two sampled allocations.
     pub(crate) fn set_heap_sampling_interval(self, bytes: Int) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Int) -> JvmtiError;
         // SAFETY: no pointer but the environment.
         check(unsafe { self.function::<F>(jvmti::SET_HEAP_SAMPLING_INTERVAL)(self.env, bytes) })
     }
 
-    /// The innermost `most` frames of the calling thread, innermost first.
+    /// At most `most` frames of the calling thread, innermost first.
     pub(crate) fn stack_trace(self, most: usize) -> Vec<StackFrame> {
         type F = unsafe extern "system" fn(
             Env,
@@ -393,12 +422,12 @@ impl Jvmti {
         if check(error).is_err() {
             return Vec::new();
         }
-        // SAFETY: the VM wrote `count` frames, at most `most`.
+        // SAFETY: the JVM wrote `count` frames, at most `most`.
         unsafe { frames.set_len((count.max(0) as usize).min(most)) };
         frames.iter().map(StackFrame::of).collect()
     }
 
-    /// Name and descriptor of a method on a stack, in modified UTF-8.
+    /// Name and descriptor of a method, in modified UTF-8.
     pub(crate) fn method_name(self, method: MethodKey) -> Result<(Vec<u8>, Vec<u8>)> {
         type F = unsafe extern "system" fn(
             Env,
@@ -421,29 +450,29 @@ impl Jvmti {
         Ok((self.take_string(name), self.take_string(descriptor)))
     }
 
-    /// The class of a method on a stack.
-    pub(crate) fn declaring_class(self, method: MethodKey) -> Result<Reference> {
+    /// The class that declares a method.
+    pub(crate) fn declaring_class<'f>(self, _jni: Jni<'f>, method: MethodKey) -> Result<Local<'f>> {
         type F = unsafe extern "system" fn(Env, MethodId, *mut Object) -> JvmtiError;
         let mut class: Object = null_mut();
         // SAFETY: `class` is written before success is reported.
         check(unsafe {
             self.function::<F>(jvmti::GET_METHOD_DECLARING_CLASS)(self.env, method.0, &mut class)
         })?;
-        Ok(Reference(class))
+        Ok(Local::new(class))
     }
 
     /// A class's `SourceFile`, in modified UTF-8.
-    pub(crate) fn source_file_name(self, class: Reference) -> Result<Vec<u8>> {
+    pub(crate) fn source_file_name(self, class: Local<'_>) -> Result<Vec<u8>> {
         type F = unsafe extern "system" fn(Env, Object, *mut *mut c_char) -> JvmtiError;
         let mut name: *mut c_char = null_mut();
         // SAFETY: `name` is written before success is reported.
         check(unsafe {
-            self.function::<F>(jvmti::GET_SOURCE_FILE_NAME)(self.env, class.0, &mut name)
+            self.function::<F>(jvmti::GET_SOURCE_FILE_NAME)(self.env, class.object(), &mut name)
         })?;
         Ok(self.take_string(name))
     }
 
-    /// Offsets at which lines begin, of a method on a stack, and those lines.
+    /// The `LineNumberTable` of a method: offsets in the code, and the lines that begin there.
     pub(crate) fn line_numbers(self, method: MethodKey) -> Result<Vec<(Long, Int)>> {
         type F = unsafe extern "system" fn(
             Env,
@@ -461,35 +490,29 @@ impl Jvmti {
                 &mut entries,
             )
         })?;
-        let len = usize::try_from(count).unwrap_or(0);
-        let lines = match entries.is_null() {
-            true => Vec::new(),
-            // SAFETY: the VM wrote `count` entries.
-            false => unsafe { std::slice::from_raw_parts(entries, len) }
-                .iter()
-                .map(|entry| (entry.start_location, entry.line_number))
-                .collect(),
-        };
-        self.deallocate(entries.cast());
-        Ok(lines)
+        // SAFETY: the JVM wrote `count` entries.
+        let entries = unsafe { self.take_array(count, entries) };
+        let lines = entries
+            .iter()
+            .map(|entry| (entry.start_location, entry.line_number));
+        Ok(lines.collect())
     }
 
-    /// Gives an object a tag, which it has till it is gone.
-    pub(crate) fn set_tag(self, object: Reference, tag: Long) -> Result<()> {
+    /// Sets the tag of an object in this environment.
+    pub(crate) fn set_tag(self, object: Local<'_>, tag: Long) -> Result<()> {
         type F = unsafe extern "system" fn(Env, Object, Long) -> JvmtiError;
         // SAFETY: the object is a reference of this thread's.
-        check(unsafe { self.function::<F>(jvmti::SET_TAG)(self.env, object.0, tag) })
+        check(unsafe { self.function::<F>(jvmti::SET_TAG)(self.env, object.object(), tag) })
     }
 
-    /// Collects the whole heap.
+    /// Runs a garbage collection of the whole heap.
     pub(crate) fn collect_garbage(self) -> Result<()> {
         type F = unsafe extern "system" fn(Env) -> JvmtiError;
         // SAFETY: no pointer but the environment.
         check(unsafe { self.function::<F>(jvmti::FORCE_GARBAGE_COLLECTION)(self.env) })
     }
 
-    /// The processor time of the calling thread, in nanoseconds; −1 when the
-    /// VM cannot tell.
+    /// The processor time of the calling thread, in nanoseconds; −1 if it is not known.
     pub(crate) fn current_thread_cpu_time(self) -> Long {
         type F = unsafe extern "system" fn(Env, *mut Long) -> JvmtiError;
         let mut nanos: Long = -1;
@@ -499,21 +522,20 @@ impl Jvmti {
         if error == 0 { nanos } else { -1 }
     }
 
-    /// The processor time of a platform thread, in nanoseconds; −1 when the VM
-    /// cannot tell.
-    pub(crate) fn thread_cpu_time(self, thread: Reference) -> Long {
+    /// The processor time of a platform thread, in nanoseconds; −1 if it is not known.
+    pub(crate) fn thread_cpu_time(self, thread: Local<'_>) -> Long {
         type F = unsafe extern "system" fn(Env, Object, *mut Long) -> JvmtiError;
         let mut nanos: Long = -1;
         // SAFETY: the thread is a reference of this thread's, and `nanos` is written
         // before success is reported.
         let error = unsafe {
-            self.function::<F>(jvmti::GET_THREAD_CPU_TIME)(self.env, thread.0, &mut nanos)
+            self.function::<F>(jvmti::GET_THREAD_CPU_TIME)(self.env, thread.object(), &mut nanos)
         };
         if error == 0 { nanos } else { -1 }
     }
 }
 
-/// Memory of the VM that a class goes into; given back unless taken.
+/// Memory of the JVM for the bytes of a class. It is given back unless the JVM takes it.
 pub(crate) struct VmBuffer {
     jvmti: Jvmti,
     start: *mut c_uchar,
@@ -521,7 +543,7 @@ pub(crate) struct VmBuffer {
 }
 
 impl VmBuffer {
-    /// Hands the memory over to the VM.
+    /// Hands the memory over to the JVM.
     pub(super) fn into_raw(self) -> (*mut c_uchar, Int) {
         let raw = (self.start, self.len as Int);
         std::mem::forget(self);
@@ -542,5 +564,16 @@ impl Drop for VmBuffer {
     }
 }
 
-/// No function for an event.
+/// The body of an agent thread.
+pub(crate) type AgentThread = Box<dyn FnOnce(Jni<'_>) + Send>;
+
+/// Start function of an agent thread. `body` is a `Box<AgentThread>`.
+unsafe extern "system" fn agent_thread(_jvmti: *mut c_void, env: *mut c_void, body: *mut c_void) {
+    // SAFETY: `run_agent_thread` passed a box of this type, and the JVM passes this thread's environment.
+    let (body, jni) = unsafe { (Box::from_raw(body.cast::<AgentThread>()), Jni::new(env)) };
+    // The panic hook has logged a panic.
+    let _ = catch_unwind(AssertUnwindSafe(|| body(jni)));
+}
+
+/// The value for an event without a callback.
 pub(super) const NO_CALLBACK: *const c_void = null();

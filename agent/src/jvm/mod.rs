@@ -1,11 +1,14 @@
-//! Access to the JVM: its binary interface, safe wrappers around JNI and JVM TI, and the functions that it calls.
+//! Access to the JVM: its binary interface, safe wrappers around JNI and JVM TI, and the functions that the JVM calls.
 //!
 //! All `unsafe` code of the agent is in this folder.
 #![allow(unsafe_code)]
 
 pub mod callbacks;
 pub(crate) mod class_definers;
+mod entry;
 pub(crate) mod heap_walk;
 pub(crate) mod jni;
 pub(crate) mod jvmti;
+pub(crate) mod reference;
 pub mod sys;
+pub mod tracker_natives;

@@ -1,9 +1,8 @@
 //! The binary interface of JNI and JVM TI: types, function tables, events.
 //!
-//! Only what the agent uses, named by its place in the tables. One table
-//! serves JDK 11 to 25: JDK 21 and 25 added functions in reserved places and
-//! events at the end. `tests/layout.rs` holds these numbers against a JDK's
-//! `jvmti.h` and `jni.h`.
+//! The module has only what the agent uses. A function is known by its place in its table. One table serves JDK 11 to
+//! 25, because later JDKs added functions in reserved places and events at the end. `tests/layout.rs` compares these
+//! numbers with the `jvmti.h` and `jni.h` of JDKs.
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 
@@ -13,7 +12,7 @@ pub type Int = i32;
 pub type Long = i64;
 /// `jboolean`: any other byte than 0 is true, so never a `bool` here.
 pub type Boolean = c_uchar;
-/// `jobject` and all its kinds: a local or global reference, or null.
+/// `jobject` and its subtypes: a local or global reference, or null.
 pub type Object = *mut c_void;
 /// `jmethodID`.
 pub type MethodId = *mut c_void;
@@ -22,26 +21,25 @@ pub type FieldId = *mut c_void;
 /// `jvmtiError`; 0 is success.
 pub type JvmtiError = c_int;
 
-/// `JVMTI_VERSION_11`: what JDK 11 offers, and every later one.
+/// `JVMTI_VERSION_11`: the version of JDK 11, which every later JDK offers too.
 pub const JVMTI_VERSION_11: Int = 0x3000_0000 + 0x000B_0000;
-/// `JNI_VERSION_10`: what JDK 10 offers, and every later one.
+/// `JNI_VERSION_10`: the version of JDK 10, which every later JDK offers too.
 pub const JNI_VERSION_10: Int = 0x000A_0000;
 /// `JNI_OK`.
 pub const JNI_OK: Int = 0;
-/// `JNI_ERR`: what makes `Agent_OnLoad` stop the VM.
+/// `JNI_ERR`: stops the JVM if `Agent_OnLoad` returns it.
 pub const JNI_ERR: Int = -1;
 
-/// `JVMTI_ERROR_NOT_AVAILABLE`: a capability that the VM lacks, or another agent has.
+/// `JVMTI_ERROR_NOT_AVAILABLE`: the JVM lacks a capability, or another agent has it.
 pub const JVMTI_ERROR_NOT_AVAILABLE: JvmtiError = 98;
 
 /// `JVMTI_THREAD_NORM_PRIORITY`.
 pub const THREAD_NORM_PRIORITY: Int = 5;
 
-/// A function table and nothing else: `JavaVM`, `JNIEnv` and `jvmtiEnv` are
-/// pointers to one of these.
+/// A pointer to a function table. `JavaVM`, `JNIEnv` and `jvmtiEnv` are pointers to such a structure.
 #[repr(C)]
 pub struct Table {
-    /// The functions, by place.
+    /// The functions by place.
     pub functions: *const *const c_void,
 }
 
@@ -133,7 +131,7 @@ pub mod jvmti {
     pub const RETRANSFORM_CLASSES: usize = 151;
     pub const GET_OBJECT_SIZE: usize = 153;
     pub const SET_HEAP_SAMPLING_INTERVAL: usize = 155;
-    /// How many there are.
+    /// Number of places.
     pub const COUNT: usize = 156;
 }
 
@@ -163,7 +161,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// With these bits of [`capability`].
+    /// A set of these bits of [`capability`].
     #[must_use]
     pub fn of(bits: &[usize]) -> Self {
         let mut capabilities = Capabilities::default();
@@ -181,7 +179,7 @@ pub mod event {
     #![allow(missing_docs)]
     use std::ffi::c_int;
 
-    /// `JVMTI_MIN_EVENT_TYPE_VAL`: the callbacks' first place.
+    /// `JVMTI_MIN_EVENT_TYPE_VAL`: the event of the first callback.
     pub const MIN: c_int = 50;
     pub const VM_INIT: c_int = 50;
     pub const VM_DEATH: c_int = 51;
@@ -193,7 +191,7 @@ pub mod event {
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
     pub const VIRTUAL_THREAD_END: c_int = 88;
-    /// How many places JDK 11 knows; a longer struct is cut by its size.
+    /// Number of callbacks that JDK 11 knows. An older JVM ignores the rest of a longer structure.
     pub const COUNT: usize = 39;
 }
 
@@ -208,9 +206,9 @@ pub struct Callbacks {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct FrameInfo {
-    /// The method that runs.
+    /// The method of the frame.
     pub method: MethodId,
-    /// The offset in its code; −1 in a native method.
+    /// Offset in the code of the method; −1 in a native method.
     pub location: Long,
 }
 
@@ -218,9 +216,9 @@ pub struct FrameInfo {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LineNumberEntry {
-    /// The offset at which the line begins.
+    /// Offset in the code at which the line begins.
     pub start_location: Long,
-    /// The line.
+    /// Number of the line.
     pub line_number: Int,
 }
 
@@ -230,15 +228,15 @@ pub struct LineNumberEntry {
 pub struct StackInfo {
     /// The thread.
     pub thread: Object,
-    /// Its state.
+    /// State of the thread.
     pub state: Int,
-    /// Its frames, innermost first.
+    /// Frames of the thread, innermost first.
     pub frame_buffer: *const FrameInfo,
-    /// How many there are.
+    /// Number of frames.
     pub frame_count: Int,
 }
 
-/// Where a reference comes from: `jvmtiHeapReferenceKind`.
+/// `jvmtiHeapReferenceKind`: kinds of references.
 pub mod reference {
     #![allow(missing_docs)]
     use std::ffi::c_int;
@@ -263,22 +261,22 @@ pub mod reference {
 
 /// `JVMTI_HEAP_FILTER_UNTAGGED`: only objects with a tag are shown.
 pub const FILTER_UNTAGGED: Int = 0x8;
-/// `JVMTI_VISIT_OBJECTS`: the walk goes on, into the object too.
+/// `JVMTI_VISIT_OBJECTS`: the walk goes on and follows the references of the object.
 pub const VISIT_OBJECTS: Int = 0x100;
 /// `JVMTI_VISIT_ABORT`: the walk ends.
 pub const VISIT_ABORT: Int = 0x8000;
 
-/// `jvmtiHeapReferenceInfoStackLocal`; that of JNI locals is its beginning.
+/// `jvmtiHeapReferenceInfoStackLocal`. `jvmtiHeapReferenceInfoJniLocal` has the same first fields.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct StackLocal {
     /// Tag of the thread.
     pub thread_tag: Long,
-    /// Its id.
+    /// Id of the thread.
     pub thread_id: Long,
-    /// The frame, 0 being the innermost.
+    /// Depth of the frame; 0 is the innermost.
     pub depth: Int,
-    /// The frame's method.
+    /// Method of the frame.
     pub method: MethodId,
 }
 
@@ -286,9 +284,9 @@ pub struct StackLocal {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union ReferenceInfo {
-    /// Of a field, an array's element or a constant.
+    /// Index of a field, an array element or a constant.
     pub index: Int,
-    /// Of a variable.
+    /// Place of a local variable or JNI local reference.
     pub local: StackLocal,
 }
 
@@ -296,15 +294,15 @@ pub union ReferenceInfo {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HeapCallbacks {
-    /// Each object.
+    /// Called for each object.
     pub heap_iteration: *const c_void,
-    /// Each reference.
+    /// Called for each reference.
     pub heap_reference: *const c_void,
-    /// Each field that holds no reference.
+    /// Called for each field of a primitive type.
     pub primitive_field: *const c_void,
-    /// Each array that holds no references.
+    /// Called for each array of a primitive type.
     pub array_primitive_value: *const c_void,
-    /// Strings' characters, and what is reserved.
+    /// The callback for strings, and reserved places.
     pub others: [*const c_void; 12],
 }
 
@@ -312,11 +310,11 @@ pub struct HeapCallbacks {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct NativeMethod {
-    /// Its name.
+    /// Name of the method.
     pub name: *const c_char,
-    /// Its descriptor.
+    /// Descriptor of the method.
     pub signature: *const c_char,
-    /// What it is bound to.
+    /// Function that the method is bound to.
     pub function: *const c_void,
 }
 

@@ -1,174 +1,222 @@
-//! The profile is written when the VM ends, and before if snapshots are asked
-//! for.
+//! Assembly of a profile from the tracker's snapshot, the samples and the registry.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::io;
-use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use loadhook_profile::snapshot::{Decoder, Snapshot, SnapshotError};
-use loadhook_profile::{
-    AllocationSite, Method, Profile, SiteBytes, Symbols, ThreadKind, ThreadTree,
-};
+use loadhook_profile::{Header, Profile, ThreadKind, ThreadTree};
 use loadhook_settings::{Clock, Timing};
+use thiserror::Error;
 
-use super::{file, manifest};
-use crate::agent::{Agent, Tracker};
+use super::gate::SnapshotGate;
+use super::symbols;
 use crate::allocations::Samples;
-use crate::diagnostics;
+use crate::instrument::hidden_classes::HiddenClasses;
+use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::registry::ClassSymbols;
 use crate::jvm::jni::Jni;
-use crate::tracker::sizes::Copy;
+use crate::jvm::jvmti::Jvmti;
+use crate::options::Options;
+use crate::tracker::client::{NoSnapshot, TrackerClient};
 
-/// Takes the last snapshot and writes the profile. A failure is told and
-/// changes nothing for the program.
-pub(crate) fn write_profile(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) {
-    if agent.hook.options().rewrites() && !tracker.heap.can_give(agent.jvmti, jni) {
-        diagnostics::line("no profile: the heap is full; give the JVM more heap (-Xmx)");
-        return;
-    }
-    match write(agent, jni, tracker, Moment::End) {
-        Ok(_) if agent.hook.options().settings.quiet => {}
-        Ok(file) => {
-            let others = agent.others.lock().unwrap_or_else(PoisonError::into_inner);
-            let others = others.iter().map(|other| other.display().to_string());
-            let others: Vec<String> = others.collect();
-            let and = match &others[..] {
-                [] => String::new(),
-                _ => format!("; rewritten archives have written {}", others.join(", ")),
-            };
-            diagnostics::line(&format!("profile written to {}{and}", file.display()));
+/// The parts of the agent that a profile is assembled from.
+#[derive(Clone, Copy)]
+pub(crate) struct Sources<'a> {
+    pub(crate) jvmti: Jvmti,
+    pub(crate) instrumentation: &'a Instrumentation,
+    pub(crate) hidden_classes: &'a HiddenClasses,
+    pub(crate) samples: Option<&'a Samples>,
+    pub(crate) tracker: &'a TrackerClient,
+    pub(crate) gate: &'a SnapshotGate,
+    pub(crate) start_time: &'a StartTime,
+    pub(crate) had_virtual_threads: &'a AtomicBool,
+}
+
+/// The time at which the JVM began.
+pub(crate) struct StartTime {
+    wall: SystemTime,
+    monotonic: Instant,
+}
+
+impl StartTime {
+    /// The present time.
+    pub(crate) fn now() -> Self {
+        StartTime {
+            wall: SystemTime::now(),
+            monotonic: Instant::now(),
         }
-        Err(error) => diagnostics::line(&format!("no profile: {error}")),
     }
 }
 
-/// Writes what was counted so far, unless the VM is about to end: then the
-/// last profile has it, and waits for nothing that is of no use any more.
-pub(crate) fn write_snapshot(agent: &Agent, jni: Jni<'_>, tracker: &Tracker) -> Result<(), String> {
-    match write(agent, jni, tracker, Moment::Midst) {
-        Err(error) if !agent.turns.is_ending() => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Whether the agent's profile goes to that file: nobody else's may.
-pub(crate) fn claims(agent: &Agent, other: &Path) -> bool {
-    let own = agent.noted.get().unwrap_or(&agent.hook.options().file);
-    file::is_same(own, other)
-}
-
-/// Notes a profile that a rewritten archive's tracker wrote in this JVM.
-pub(crate) fn note_of_other(agent: &Agent, file: &Path) {
-    let mut others = agent.others.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_new = others.insert(file.to_owned());
-    drop(others);
-    if let Some(manifest) = agent.hook.options().manifest.as_ref().filter(|_| is_new) {
-        manifest::note_of_other(manifest, file);
-    }
-}
-
-/// When a profile is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Moment {
+/// The moment at which a profile is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
     /// The program runs on.
-    Midst,
-    /// The VM ends.
+    Running,
+    /// The JVM ends.
     End,
 }
 
-/// Writes all that was counted; where to.
-fn write<'a>(
-    agent: &'a Agent,
-    jni: Jni<'_>,
-    tracker: &Tracker,
-    moment: Moment,
-) -> Result<&'a Path, String> {
-    let goes_on = || moment == Moment::End || !agent.turns.is_ending();
-    let profile = profile(agent, jni, tracker, moment, goes_on)?;
-    let options = agent.hook.options();
-    let noted = agent.noted.get();
-    let file = noted.unwrap_or(&options.file).as_path();
-    let place = || {
-        let Some(written) = file::write(file, &profile, goes_on)? else {
-            return Ok(file);
-        };
-        match &options.manifest {
-            Some(manifest) if noted.is_none() => {
-                let noted = manifest::note(manifest, file, |file| written.put(file))?;
-                Ok(agent.noted.get_or_init(|| noted).as_path())
-            }
-            _ => written.put(file).map(|()| file),
-        }
-    };
-    place().map_err(|error: io::Error| format!("{}: {error}", file.display()))
+/// The reason why there is no profile.
+#[derive(Debug, Error)]
+pub(crate) enum AssemblyError {
+    /// The tracker has no snapshot.
+    #[error(transparent)]
+    NoSnapshot(#[from] NoSnapshot),
+    /// The tracker's snapshot is malformed.
+    #[error(transparent)]
+    Malformed(#[from] SnapshotError),
+    /// The JVM ends, and the last profile will have everything.
+    #[error("the VM ends")]
+    Ending,
 }
 
-fn profile(
-    agent: &Agent,
-    jni: Jni<'_>,
-    tracker: &Tracker,
-    moment: Moment,
-    goes_on: impl Fn() -> bool,
-) -> Result<Profile, String> {
-    let snapshot = match agent.hook.options().rewrites() {
-        true => counted(jni, tracker, &goes_on)?,
-        // Nothing calls the tracker, and the heap may be full.
-        false => Snapshot {
-            header: agent.lifetime(),
-            threads: Vec::new(),
-        },
-    };
-    let classes = agent.hook.registry.classes();
-    let counts_allocations = agent.hook.options().counts_allocations();
-    if counts_allocations {
-        measure(agent, jni, tracker, moment, &classes, &snapshot);
+impl<'a> Sources<'a> {
+    pub(crate) fn options(&self) -> &'a Options {
+        self.instrumentation.hook.options()
     }
-    let samples = match agent.samples.as_ref().filter(|it| it.has_begun()) {
-        Some(samples) => {
-            let can_ask = moment == Moment::Midst && tracker.heap.can_spare(jni);
-            let picture = samples.look_and_picture(agent, jni, can_ask, goes_on);
-            Some((samples, picture.ok_or("the VM ends")?))
-        }
-        None => None,
-    };
-    // Named together: an ordinal tells apart only those that it was given with.
-    let sampled = samples.iter().flat_map(|(_, picture)| picture.loaders());
-    let counted = classes.iter().map(|class| class.loader);
-    let loaders = agent.loaders.names(sampled.chain(counted).collect());
-    let mut profile = symbols(tracker, classes, &loaders).profile(snapshot);
 
-    let property = |name| agent.jvmti.system_property(name).unwrap_or_default();
-    profile.header.command = property("sun.java.command");
-    profile.header.jvm = format!(
-        "{} {}",
-        property("java.vm.name"),
-        property("java.vm.version")
-    );
-    profile.header.version = env!("CARGO_PKG_VERSION").to_owned();
-    let tally = agent.hook.tally();
-    profile.header.left_alone = tally
-        .skipped
-        .iter()
-        .map(|(reason, count)| ((*reason).to_owned(), *count))
-        .collect();
-    profile.header.unmatched = agent.hook.unmatched();
-    profile.header.notes = agent.hook.registry.notes();
-    profile.header.notes.extend(agent.loaders.note());
-    profile.header.explained = tally.into_explained();
-    if has_untimed_threads(agent, &profile) {
-        let note = "virtual threads have no CPU clock, so their calls are counted but not timed";
-        profile.header.notes.insert(0, note.to_owned());
+    /// Assembles a profile, as long as `goes_on`.
+    pub(super) fn profile(
+        &self,
+        jni: Jni<'_>,
+        moment: Moment,
+        goes_on: impl Fn() -> bool,
+    ) -> Result<Profile, AssemblyError> {
+        let options = self.options();
+        let counted = if options.rewrites() {
+            self.counted(jni, &goes_on)?
+        } else {
+            // Nothing calls the tracker, and the heap may be full.
+            Snapshot {
+                header: self.header(),
+                threads: Vec::new(),
+            }
+        };
+        let registry = &self.instrumentation.hook.registry;
+        let classes = registry.classes();
+        if options.counts_allocations() {
+            self.measure(jni, moment, &classes, &counted);
+        }
+        let reserve = &self.tracker.reserve;
+        let sampled = match self.samples.filter(|samples| samples.has_begun()) {
+            Some(samples) => {
+                let can_ask = moment == Moment::Running && reserve.can_spare_snapshot(jni);
+                let snapshot =
+                    samples.scan_and_snapshot(self.jvmti, jni, self.gate, can_ask, goes_on);
+                Some((samples, snapshot.ok_or(AssemblyError::Ending)?))
+            }
+            None => None,
+        };
+        // All loaders are named together, since an ordinal tells apart only loaders that were named together.
+        let sampled_loaders = sampled.iter().flat_map(|(_, snapshot)| snapshot.loaders());
+        let counted_loaders = classes.iter().map(|class| class.loader);
+        let all_loaders = sampled_loaders.chain(counted_loaders).collect();
+        let loaders = self.instrumentation.loaders.names(all_loaders);
+        let symbols = symbols::symbols(classes, &loaders, &self.tracker.sizes);
+        let mut profile = symbols.profile(counted);
+        self.describe(jni, moment, &mut profile);
+        if options.counts_allocations() {
+            profile.allocations.get_or_insert_default();
+            self.note_uncounted_allocations(jni, &mut profile);
+        }
+        if let Some((samples, snapshot)) = sampled {
+            samples.add_to(&snapshot, &loaders, &mut profile);
+        }
+        Ok(profile)
     }
-    let hidden = agent.hidden.notes(agent, jni);
-    profile.header.notes.splice(0..0, hidden);
-    profile.header.not_ended = moment == Moment::Midst;
-    if counts_allocations {
-        profile.allocations.get_or_insert_default();
-        let of_the_vm = agent.samples.as_ref().is_some_and(Samples::has_begun);
-        profile.header.notes.push(unseen(of_the_vm));
-        let lost = tracker.lost_allocations(jni);
+
+    /// The header of a profile without calls.
+    fn header(&self) -> Header {
+        let StartTime { wall, monotonic } = self.start_time;
+        let since_1970 = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Header {
+            timing: Timing::Count,
+            clock: self.options().settings.clock,
+            start_epoch_millis: i64::try_from(since_1970.as_millis()).unwrap_or(0),
+            duration_ns: u64::try_from(monotonic.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            ..Header::default()
+        }
+    }
+
+    /// Fetches the calls that the tracker has counted.
+    fn counted(&self, jni: Jni<'_>, goes_on: impl Fn() -> bool) -> Result<Snapshot, AssemblyError> {
+        let mut decoder = Decoder::default();
+        let mut malformed: Option<SnapshotError> = None;
+        self.tracker.snapshot(jni, |words| {
+            if malformed.is_none() {
+                malformed = decoder.push(words).err();
+            }
+            goes_on()
+        })?;
+        if let Some(malformed) = malformed {
+            return Err(malformed.into());
+        }
+        Ok(decoder.finish()?)
+    }
+
+    /// Measures the objects of the classes that the sites in the snapshot allocate.
+    fn measure(&self, jni: Jni<'_>, moment: Moment, classes: &[ClassSymbols], counted: &Snapshot) {
+        let reserve = &self.tracker.reserve;
+        let has_room = || match moment {
+            Moment::Running => reserve.can_spare_snapshot(jni),
+            Moment::End => reserve.has_room_at_exit(self.jvmti, jni),
+        };
+        let allocated = symbols::allocated_classes(classes, counted);
+        let loaders = &self.instrumentation.loaders;
+        let sizes = &self.tracker.sizes;
+        sizes.measure(self.jvmti, jni, loaders, allocated, has_room);
+    }
+
+    /// Fills the header: the command, the JVM, the methods that are not instrumented, and notes.
+    fn describe(&self, jni: Jni<'_>, moment: Moment, profile: &mut Profile) {
+        let hook = &self.instrumentation.hook;
+        let has_untimed_threads = self.has_untimed_threads(profile);
+        let property = |name| self.jvmti.system_property(name).unwrap_or_default();
+        let header = &mut profile.header;
+        header.command = property("sun.java.command");
+        header.jvm = format!(
+            "{} {}",
+            property("java.vm.name"),
+            property("java.vm.version")
+        );
+        header.version = env!("CARGO_PKG_VERSION").to_owned();
+        let tally = hook.tally();
+        header.left_alone = tally
+            .skipped
+            .iter()
+            .map(|(reason, count)| ((*reason).to_owned(), *count))
+            .collect();
+        header.explained = tally.into_explained();
+        header.unmatched = hook.unmatched();
+        header.not_ended = moment == Moment::Running;
+        let mut notes = self.hidden_classes.notes(self.instrumentation, jni);
+        if has_untimed_threads {
+            let note =
+                "virtual threads have no CPU clock, so their calls are counted but not timed";
+            notes.push(note.to_owned());
+        }
+        notes.extend(hook.registry.notes());
+        notes.extend(self.instrumentation.loaders.note());
+        header.notes = notes;
+    }
+
+    /// Returns whether there were virtual threads under the CPU clock, which would show the time of their carriers.
+    /// Virtual threads that have ended are in groups with other threads.
+    fn has_untimed_threads(&self, profile: &Profile) -> bool {
+        let options = self.options();
+        let is_virtual = |thread: &ThreadTree| thread.kind == ThreadKind::Virtual;
+        options.settings.clock == Clock::Cpu
+            && options.timing.is_some_and(|timing| timing != Timing::Count)
+            && (self.had_virtual_threads.load(Ordering::Relaxed)
+                || profile.threads.iter().any(is_virtual))
+    }
+
+    /// Adds notes about allocations that are not counted.
+    fn note_uncounted_allocations(&self, jni: Jni<'_>, profile: &mut Profile) {
+        let jvm_reports = self.samples.is_some_and(Samples::has_begun);
+        profile.header.notes.push(not_counted(jvm_reports));
+        let lost = self.tracker.lost_allocations(jni);
         if lost > 0 {
             let note = format!(
                 "{lost} allocations are missing, since there was no room for their sites; raise --max-nodes or the heap (-Xmx)"
@@ -176,144 +224,35 @@ fn profile(
             profile.header.notes.push(note);
         }
     }
-    if let Some((samples, picture)) = samples {
-        samples.add_to(&picture, &loaders, &mut profile);
-    }
-    Ok(profile)
 }
 
-/// What the tracker has counted.
-fn counted(
-    jni: Jni<'_>,
-    tracker: &Tracker,
-    goes_on: impl Fn() -> bool,
-) -> Result<Snapshot, String> {
-    let mut decoder = Decoder::default();
-    let mut fault: Option<SnapshotError> = None;
-    tracker
-        .snapshot(jni, |words| {
-            if fault.is_none() {
-                fault = decoder.push(words).err();
-            }
-            goes_on()
-        })
-        .map_err(|error| error.to_string())?;
-    if let Some(fault) = fault {
-        return Err(fault.to_string());
-    }
-    decoder.finish().map_err(|error| error.to_string())
-}
-
-/// Says which allocations are not counted; `of_the_vm` if the VM reports those
-/// that it makes itself.
-fn unseen(of_the_vm: bool) -> String {
-    let made_by_vm = match of_the_vm {
-        true => {
-            "Allocations by JIT intrinsics (clone(), reflection) are not counted once the code is \
-             compiled"
-        }
-        false => {
-            "Allocations by reflection, clone() and JNI are not counted: this JVM does not report them"
-        }
+/// The note about allocations that are not counted. `jvm_reports` tells whether the JVM reports the allocations that it
+/// makes itself.
+fn not_counted(jvm_reports: bool) -> String {
+    let made_by_jvm = if jvm_reports {
+        "Allocations by JIT intrinsics (clone(), reflection) are not counted once the code is \
+         compiled"
+    } else {
+        "Allocations by reflection, clone() and JNI are not counted: this JVM does not report them"
     };
     format!(
         "only allocations by the instrumented classes are counted, not those of other classes for \
-         them (for example by string concatenation). {made_by_vm}; --alloc live=exact counts all"
+         them (for example by string concatenation). {made_by_jvm}; --alloc live=exact counts all"
     )
-}
-
-/// Measures the objects of the classes that the snapshot's sites allocate.
-fn measure(
-    agent: &Agent,
-    jni: Jni<'_>,
-    tracker: &Tracker,
-    moment: Moment,
-    classes: &[ClassSymbols],
-    snapshot: &Snapshot,
-) {
-    let nodes = snapshot.threads.iter().flat_map(|thread| &thread.nodes);
-    let met: HashSet<u32> = nodes.map(|node| node.method).collect();
-    let mut wanted: BTreeMap<Copy, BTreeSet<Arc<str>>> = BTreeMap::new();
-    // Classes that share rows without being copies may have objects of several sizes.
-    for class in classes.iter().filter(|class| !class.is_folded) {
-        let sites = class.sites.iter();
-        let sites = sites.filter(|site| !site.is_array && met.contains(&site.id));
-        let names = sites.map(|site| site.type_name.clone());
-        let copy = Copy {
-            first: class.loader.number,
-            latest: class.latest,
-        };
-        wanted.entry(copy).or_default().extend(names);
-    }
-    let has_room = || match moment {
-        Moment::Midst => tracker.heap.can_spare(jni),
-        Moment::End => tracker.heap.can_give(agent.jvmti, jni),
-    };
-    let (jvmti, loaders) = (agent.jvmti, &agent.loaders);
-    tracker.sizes.measure(jvmti, jni, loaders, wanted, has_room);
-}
-
-/// Whether there were virtual threads, whose times would be their carriers'.
-/// Those that have ended are in groups with others.
-fn has_untimed_threads(agent: &Agent, profile: &Profile) -> bool {
-    let options = agent.hook.options();
-    let is_virtual = |thread: &ThreadTree| thread.kind == ThreadKind::Virtual;
-    options.settings.clock == Clock::Cpu
-        && options.timing.is_some_and(|timing| timing != Timing::Count)
-        && (agent.virtual_threads.load(Ordering::Relaxed) || profile.threads.iter().any(is_virtual))
-}
-
-fn symbols(
-    tracker: &Tracker,
-    classes: Vec<ClassSymbols>,
-    loaders: &HashMap<u32, String>,
-) -> Symbols {
-    let mut symbols = Symbols::default();
-    for class in classes {
-        let loader: Arc<str> = loaders
-            .get(&class.loader.number)
-            .map_or("?", |name| name)
-            .into();
-        for method in class.methods {
-            let symbol = Method {
-                loader: loader.clone(),
-                class: class.name.clone(),
-                name: method.name,
-                descriptor: method.descriptor,
-                file: class.source_file.clone(),
-                line: method.line.map(u32::from),
-                loaders: class.loaders,
-            };
-            symbols.define(method.id, symbol);
-        }
-        for site in class.sites {
-            let bytes = match site.is_array {
-                true => tracker.sizes.knows_arrays().then_some(SiteBytes::Summed),
-                false => tracker
-                    .sizes
-                    .instance(class.loader.number, &site.type_name)
-                    .map(SiteBytes::Each),
-            };
-            let site_of = AllocationSite {
-                method: site.method,
-                line: site.line.map(u32::from),
-                bci: site.bci,
-                type_name: site.type_name,
-                bytes: bytes.unwrap_or(SiteBytes::Unknown),
-            };
-            symbols.define_site(site.id, site_of);
-        }
-    }
-    symbols
 }
 
 #[cfg(test)]
 mod tests {
-    use super::unseen;
+    use super::not_counted;
 
     #[test]
-    fn what_the_vm_makes_is_promised_only_where_it_tells() {
-        assert!(unseen(true).contains("reflection) are not counted once the code is compiled"));
-        assert!(unseen(false).contains("reflection, clone() and JNI are not counted: this JVM"));
+    fn the_note_depends_on_what_the_jvm_reports() {
+        assert!(
+            not_counted(true).contains("reflection) are not counted once the code is compiled")
+        );
+        assert!(
+            not_counted(false)
+                .contains("reflection, clone() and JNI are not counted: this JVM does not")
+        );
     }
 }

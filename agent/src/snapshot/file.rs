@@ -1,5 +1,4 @@
-//! Where a profile goes, and how: there is a whole one or what was there
-//! before.
+//! The file of a profile. It is replaced as a whole, so there is always a complete profile or the file from before.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -10,80 +9,78 @@ use std::time::SystemTime;
 use loadhook_profile::Profile;
 use loadhook_profile::format::pprof;
 
-/// Where a profile goes.
-enum Place {
-    /// Replaced whole, or made.
+/// The destination of a profile.
+enum Destination {
+    /// A regular file, which is made or replaced.
     File(PathBuf),
-    /// `/dev/null` and its like: written to, never replaced.
+    /// A device such as `/dev/null`, which is written to and never replaced.
     Device(PathBuf),
 }
 
-/// Says now, before the program runs, if a profile could not be written. Makes the folders that are
-/// missing.
+/// Checks whether a profile can be written to a file, before the program runs. Makes missing folders.
 pub(crate) fn check(file: &Path) -> io::Result<()> {
-    let Place::File(target) = place(file)? else {
+    let Destination::File(target) = destination(file)? else {
         return Ok(());
     };
-    create(&beside(&target)).map(drop)
+    create(&temporary_name(&target)).map(drop)
 }
 
 /// Returns whether two names lead to the same regular file.
 pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
-    match (place(a), place(b)) {
-        (Ok(Place::File(a)), Ok(Place::File(b))) => {
+    match (destination(a), destination(b)) {
+        (Ok(Destination::File(a)), Ok(Destination::File(b))) => {
             a == b || std::path::absolute(a).ok() == std::path::absolute(b).ok()
         }
         _ => false,
     }
 }
 
-/// A profile that is written, and not in its place yet; dropped, it is gone.
-pub(crate) struct Written(PathBuf);
+/// A complete profile under a temporary name. It is removed when it is dropped.
+pub(crate) struct PendingProfile(PathBuf);
 
-impl Written {
-    /// Puts it in the place of `file`.
+impl PendingProfile {
+    /// Moves the profile to `file`.
     pub(crate) fn put(self, file: &Path) -> io::Result<()> {
-        match place(file)? {
-            Place::File(target) => fs::rename(&self.0, target),
-            Place::Device(_) => Err(io::Error::other("not a file")),
+        match destination(file)? {
+            Destination::File(target) => fs::rename(&self.0, target),
+            Destination::Device(_) => Err(io::Error::other("not a file")),
         }
     }
 }
 
-impl Drop for Written {
+impl Drop for PendingProfile {
     fn drop(&mut self) {
-        // It is not there if it was put in its place.
+        // There is no such file any more if the profile was moved.
         let _ = fs::remove_file(&self.0);
     }
 }
 
-/// Writes a profile beside where `file` is to be, as long as `goes_on`; `None`
-/// if that is a device and has it.
+/// Writes a profile to a temporary file beside `file`, as long as `goes_on`. A device is written at once: then `None`.
 pub(crate) fn write(
     file: &Path,
     profile: &Profile,
     goes_on: impl Fn() -> bool,
-) -> io::Result<Option<Written>> {
-    let (out, written) = match place(file)? {
-        Place::File(target) => {
-            let (out, written) = create(&beside(&target))?;
-            (out, Some(written))
+) -> io::Result<Option<PendingProfile>> {
+    let (out, pending) = match destination(file)? {
+        Destination::File(target) => {
+            let (out, pending) = create(&temporary_name(&target))?;
+            (out, Some(pending))
         }
-        Place::Device(device) => (OpenOptions::new().write(true).open(device)?, None),
+        Destination::Device(device) => (OpenOptions::new().write(true).open(device)?, None),
     };
-    let mut out = BufWriter::new(Wanted { out, goes_on });
+    let mut out = BufWriter::new(Cancellable { out, goes_on });
     pprof::write(profile, &mut out)?;
     out.flush()?;
-    Ok(written)
+    Ok(pending)
 }
 
-/// Writes as long as what is written is wanted.
-struct Wanted<G> {
+/// A file whose writes fail when `goes_on` returns false.
+struct Cancellable<G> {
     out: File,
     goes_on: G,
 }
 
-impl<G: Fn() -> bool> Write for Wanted<G> {
+impl<G: Fn() -> bool> Write for Cancellable<G> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if (self.goes_on)() {
             self.out.write(bytes)
@@ -97,32 +94,33 @@ impl<G: Fn() -> bool> Write for Wanted<G> {
     }
 }
 
-/// Follows links, so that a link stays one, though it leads to nothing yet.
-fn place(file: &Path) -> io::Result<Place> {
-    let target = fs::canonicalize(file).unwrap_or_else(|_| behind_links(file));
+/// The destination that a name leads to. Links are followed, so that a link stays a link, even one that leads to nothing
+/// yet.
+fn destination(file: &Path) -> io::Result<Destination> {
+    let target = fs::canonicalize(file).unwrap_or_else(|_| target_of_links(file));
     let Ok(existing) = fs::metadata(&target) else {
-        return Ok(Place::File(target));
+        return Ok(Destination::File(target));
     };
     let kind = existing.file_type();
     if kind.is_file() {
-        Ok(Place::File(target))
+        Ok(Destination::File(target))
     } else if kind.is_char_device() {
-        Ok(Place::Device(target))
+        Ok(Destination::Device(target))
     } else if kind.is_dir() {
         Err(io::ErrorKind::IsADirectory.into())
     } else {
-        // Opening a pipe waits for its reader.
+        // A pipe is refused, because opening it waits for a reader.
         Err(io::Error::other("not a file"))
     }
 }
 
-/// Where links lead, though there be nothing yet.
-fn behind_links(file: &Path) -> PathBuf {
+/// The name that links lead to, even if there is nothing of that name.
+fn target_of_links(file: &Path) -> PathBuf {
     let mut target = file.to_owned();
-    // As many as Linux follows; none where something without a name is behind.
+    // Linux follows so many links. None is followed if the file exists but its target has no name.
     for _ in 0..40 {
         match fs::read_link(&target) {
-            // An absolute one replaces all.
+            // An absolute link replaces the whole path.
             Ok(link) if fs::metadata(file).is_err() => {
                 target = target.parent().unwrap_or(Path::new("")).join(link);
             }
@@ -132,9 +130,9 @@ fn behind_links(file: &Path) -> PathBuf {
     target
 }
 
-/// Only the user's own: a profile tells what a program does. Nothing is
-/// followed and nothing shared that lies there.
-fn create(path: &Path) -> io::Result<(File, Written)> {
+/// Creates a file that only the user can read, since a profile tells what a program does. A file or link of that name is
+/// removed first, not written to.
+fn create(path: &Path) -> io::Result<(File, PendingProfile)> {
     let _ = fs::remove_file(path);
     // Programs that clean their output folder may have removed it since the start.
     if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
@@ -145,12 +143,12 @@ fn create(path: &Path) -> io::Result<(File, Written)> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    Ok((out, Written(path.to_owned())))
+    Ok((out, PendingProfile(path.to_owned())))
 }
 
-/// A name that no other process uses: in another namespace one can have the
-/// same id.
-fn beside(file: &Path) -> PathBuf {
+/// A temporary name beside a file. It has the time beside the process id, because a process in another namespace can
+/// have the same id.
+fn temporary_name(file: &Path) -> PathBuf {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_nanos());
     let mut name = file.as_os_str().to_owned();
@@ -165,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_up_leaves_what_was_there() {
+    fn a_cancelled_write_leaves_the_file_from_before() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("x");
         let names = || fs::read_dir(folder.path()).expect("it is there").count();
@@ -173,13 +171,12 @@ mod tests {
         let goes_on = || left.replace(left.get() - 1) > 0;
         for pieces in [0, 1] {
             left.set(pieces);
-            let written = write(&file, &Profile::default(), goes_on);
-            match written {
+            match write(&file, &Profile::default(), goes_on) {
                 Err(_) => assert!(pieces == 0 && names() == 0),
                 Ok(None) => panic!("it is no device"),
-                Ok(Some(written)) => {
+                Ok(Some(pending)) => {
                     assert!(pieces == 1 && !file.exists());
-                    written.put(&file).expect("there is nothing");
+                    pending.put(&file).expect("there is nothing");
                     assert!(file.exists() && names() == 1);
                 }
             }

@@ -1,5 +1,5 @@
-//! Appending to the manifest, the list of the profiles that the JVMs of one
-//! command have written. Its format is [`loadhook_settings::manifest`].
+//! Appends to the manifest, the list of the profiles that the JVMs of one command have written. Its format is
+//! [`loadhook_settings::manifest`].
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -13,23 +13,22 @@ use loadhook_settings::manifest::{Writer, entries, entry};
 
 use crate::diagnostics;
 
-/// Says now if no list can be kept there.
+/// Reports before the program runs if the manifest cannot be written.
 pub(crate) fn check(manifest: &Path, quiet: bool) {
     match open(manifest) {
-        // The command that waits for a list is who wants quiet. It has ended
-        // and taken the list along, and left this JVM's parent behind.
+        // With `quiet`, a missing manifest means that `loadhook run` has exited and removed it, while this JVM's parent
+        // runs on.
         Err(error) if quiet && error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => told(manifest, &error),
+        Err(error) => report(manifest, &error),
         Ok(_) => {}
     }
 }
 
-/// Puts a profile in its place and notes its name: `file`, or with a number in
-/// it if that is noted already. In namespaces of their own two JVMs can have
-/// one process id.
+/// Calls `put` with the name of a profile and appends the name to the manifest. The name is `file`, with a number in it
+/// if the manifest has that name already: two JVMs in different namespaces can have the same process id.
 ///
 /// # Errors
-/// Those of `put`. Those of the list are told.
+/// Returns the error of `put`. An error of the manifest is reported and not returned.
 pub(crate) fn note(
     manifest: &Path,
     file: &Path,
@@ -38,9 +37,9 @@ pub(crate) fn note(
     let (mut list, names) = match read(manifest) {
         Ok(listed) => listed,
         Err(error) => {
-            // With the command that waited for it, or told at the start.
+            // A missing manifest was removed by the command that waited for it, or was reported at the start.
             if error.kind() != io::ErrorKind::NotFound {
-                told(manifest, &error);
+                report(manifest, &error);
             }
             put(file)?;
             return Ok(file.to_owned());
@@ -55,24 +54,24 @@ pub(crate) fn note(
     }
     put(&name)?;
     if let Err(error) = list.write_all(&entry(Writer::Agent, &name)) {
-        told(manifest, &error);
+        report(manifest, &error);
     }
     Ok(name)
 }
 
-/// Notes the name of a profile that a rewritten archive's tracker wrote. Faults
-/// were told where the agent noted its own, or will be.
+/// Appends the name of a profile that the tracker of a rewritten archive has written. Errors are reported when the
+/// agent appends the name of its own profile.
 pub(crate) fn note_of_other(manifest: &Path, file: &Path) {
     if let Ok((mut list, _)) = read(manifest) {
         let _ = list.write_all(&entry(Writer::RewrittenArchive, file));
     }
 }
 
-/// The list, which nobody else changes until it is closed, and what is in it.
+/// Opens, locks and reads the manifest.
 fn read(manifest: &Path) -> io::Result<(File, Vec<u8>)> {
     let mut list = open(manifest)?;
     let mut names = Vec::new();
-    // A pipe or terminal has nothing to read, and no end.
+    // Reading a pipe or terminal would wait for ever.
     if list.metadata()?.is_file() {
         lock(&list);
         list.read_to_end(&mut names)?;
@@ -80,8 +79,8 @@ fn read(manifest: &Path) -> io::Result<(File, Vec<u8>)> {
     Ok((list, names))
 }
 
-/// Until the list is closed: of two JVMs one is the second. Not for longer than
-/// a moment, since the other one may be frozen.
+/// Locks the manifest until it is closed, so that two JVMs do not take the same name. Goes on without the lock after a
+/// second, since the other JVM may be frozen.
 fn lock(list: &File) {
     for _ in 0..100 {
         if list.try_lock().is_ok() {
@@ -99,14 +98,14 @@ fn open(manifest: &Path) -> io::Result<File> {
         .open(manifest)
 }
 
-fn told(manifest: &Path, error: &io::Error) {
+fn report(manifest: &Path, error: &io::Error) {
     let manifest = manifest.display();
     diagnostics::line(&format!(
         "{manifest}: {error}; loadhook run will not find this profile"
     ));
 }
 
-/// `x-1.2.pb.gz`
+/// The name of a file with a number before the suffix: `x-1.2.pb.gz`.
 fn numbered(file: &Path, number: u32) -> PathBuf {
     let name = file.file_name().unwrap_or_default().as_bytes();
     let dot = || name.iter().rposition(|byte| *byte == b'.');
@@ -158,7 +157,7 @@ mod tests {
         assert_eq!(listed, bytes);
     }
 
-    /// What it holds is not waited for, nor who holds it.
+    /// Neither a pipe nor a lock of another process is waited for.
     #[test]
     fn nothing_is_waited_for() {
         let (mut reader, writer) = io::pipe().expect("a pipe");
@@ -177,7 +176,6 @@ mod tests {
         assert_eq!(std::fs::read(&manifest).expect("it is there"), b"x\0");
     }
 
-    /// Which is no agent's, so that it is not counted with that one's.
     #[test]
     fn the_profile_of_a_rewritten_archive_is_not_replaced() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -190,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_written_is_not_noted() {
+    fn a_profile_that_is_not_written_is_not_noted() {
         let folder = tempfile::tempdir().expect("a folder");
         let manifest = folder.path().join("list");
         let noted = note(&manifest, Path::new("x"), |_| {

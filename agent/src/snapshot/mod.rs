@@ -2,5 +2,8 @@
 
 pub(crate) mod assembly;
 pub(crate) mod file;
+pub(crate) mod gate;
 pub(crate) mod manifest;
 pub(crate) mod periodic;
+mod symbols;
+pub(crate) mod writer;

@@ -1,5 +1,5 @@
-//! The tracker's classes, under the names they have in the boot loader: every
-//! module reads `java.base`, and every loader finds `java.*`.
+//! The tracker's classes under their names in the boot loader. They are in `java.lang`: every module reads `java.base`,
+//! and every loader finds `java.*`.
 
 use loadhook_settings::Clock;
 
@@ -9,8 +9,7 @@ pub(crate) const NAME: &str = "java/lang/$Loadhook";
 /// The class that probes call in a JVM without a compiler (`-Xint`).
 const INTERPRETED: &str = "java/lang/$LoadhookInterpreted";
 
-/// The internal name of the class that probes call, by the JVM's
-/// `java.vm.info`.
+/// The internal name of the class that probes call in a JVM with this value of `java.vm.info`.
 pub(crate) fn owner(vm_info: &str, clock: Clock) -> &'static str {
     if vm_info.starts_with("interpreted") && clock == Clock::Wall {
         INTERPRETED
@@ -19,7 +18,7 @@ pub(crate) fn owner(vm_info: &str, clock: Clock) -> &'static str {
     }
 }
 
-/// The internal name in the boot loader of a class that the tracker names.
+/// The internal name in the boot loader of a class that the tracker's code names; `None` if the name stays.
 fn boot_name(name: &str) -> Option<String> {
     match name {
         "sun/misc/Unsafe" => return Some("jdk/internal/misc/Unsafe".to_owned()),
@@ -35,7 +34,7 @@ fn boot_name(name: &str) -> Option<String> {
     ))
 }
 
-/// Names and bytes, in the order in which they must be defined.
+/// Names and bytes of the classes, in the order in which they must be defined.
 pub(crate) fn classes() -> impl Iterator<Item = (String, Vec<u8>)> {
     loadhook_tracker::CLASSES.iter().map(|(name, bytes)| {
         let name = boot_name(name).unwrap_or_else(|| (*name).to_owned());

@@ -1,6 +1,8 @@
 //! The tracker: the Java classes that probes call, as the agent defines and uses them.
 
+pub(crate) mod array_kinds;
 mod classes;
+pub(crate) mod client;
 pub(crate) mod heap_reserve;
 pub(crate) mod sizes;
 pub(crate) mod ticker;

@@ -1,70 +1,49 @@
-//! The bytes of arrays and objects, as this VM lays them out: whatever its
-//! version, the width of its references, its headers and its alignment.
+//! Sizes of arrays and objects, measured in this JVM. They depend on its version, the width of references, the headers
+//! and the alignment.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use loadhook_rewrite::Allocation;
 
+use super::array_kinds::REFERENCES;
 use crate::instrument::loaders::Loaders;
-use crate::jvm::jni::{Argument, Jni, Reference, StaticMethod, Thrown};
+use crate::jvm::jni::{Argument, Jni, JniError, StaticMethod};
 use crate::jvm::jvmti::Jvmti;
+use crate::jvm::reference::Local;
+use crate::locks::lock;
 
-/// The bits below a site's id that tell an array's kind; the tracker's.
-pub(crate) const KIND_BITS: u32 = 3;
-
-/// The kind of arrays that hold references. Those below hold primitives of 1,
-/// 2, 4 and 8 bytes.
-const REFERENCES: u32 = 4;
-
-/// The alignment of objects is no larger.
+/// An upper bound of the alignment of objects, in bytes.
 const MOST_ALIGNED: i32 = 256;
 
-/// The kind of the arrays that hold no arrays of the same allocation; `None`
-/// for an object.
-pub(crate) fn array_kind(allocation: &Allocation<'_>) -> Option<u32> {
-    let of = |descriptor: Option<&u8>| match descriptor {
-        Some(b'Z' | b'B') => 0,
-        Some(b'C' | b'S') => 1,
-        Some(b'I' | b'F') => 2,
-        Some(b'J' | b'D') => 3,
-        _ => REFERENCES,
-    };
-    match allocation {
-        Allocation::Object(_) => None,
-        // JVMS table 6.5.newarray-A.
-        Allocation::PrimitiveArray(code) => {
-            let descriptor = b"ZCFDBSIJ".get(usize::from(*code).wrapping_sub(4));
-            Some(of(descriptor))
-        }
-        Allocation::ReferenceArray(_) => Some(REFERENCES),
-        Allocation::MultiArray(array, dimensions) => Some(of(array.get(usize::from(*dimensions)))),
-    }
-}
-
-/// What is known of them.
+/// The sizes that were measured.
 pub(crate) struct Sizes {
     sample: StaticMethod,
     set: StaticMethod,
-    /// Whether the tracker was told.
+    /// Set when the tracker has got the sizes of arrays.
     arrays: AtomicBool,
+    /// Sizes of instances in bytes, by the number of the loader and the name of the class.
     instances: Mutex<HashMap<(u32, Arc<str>), u64>>,
-    /// Loaders that were not there any more: what is unknown of them stays so.
-    gone: Mutex<HashSet<Copy>>,
+    /// Code whose loaders are gone: sizes of its classes that are not known cannot be measured any more.
+    gone: Mutex<HashSet<CodeCopies>>,
 }
 
-/// Where the classes are that code names: its copies share what is known of them.
+/// The class loaders of the code that names the classes to be measured. All copies of the code share the sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Copy {
-    /// The number of the loader of the code's first copy.
+pub(crate) struct CodeCopies {
+    /// The number of the loader of the first copy.
     pub(crate) first: u32,
-    /// The number of the loader of its latest copy, which is most likely there.
+    /// The number of the loader of the latest copy, which is the most likely to be still there.
     pub(crate) latest: u32,
 }
 
+/// Names of the classes to be measured, as Java writes them.
+type Names = BTreeSet<Arc<str>>;
+
 impl Sizes {
-    pub(crate) fn find(jni: Jni<'_>) -> Result<Self, Thrown> {
+    /// Looks up the tracker's methods.
+    pub(crate) fn find(jni: Jni<'_>) -> Result<Self, JniError> {
         let sizes = jni.find_class(c"java/lang/$LoadhookArraySizes")?;
         Ok(Sizes {
             sample: jni.static_method(sizes, c"sample", c"(II)Ljava/lang/Object;")?,
@@ -75,157 +54,140 @@ impl Sizes {
         })
     }
 
-    /// Measures arrays of each kind, for the tracker.
+    /// Measures arrays of each kind and tells the tracker their layouts.
     pub(crate) fn measure_arrays(&self, jvmti: Jvmti, jni: Jni<'_>) {
         let known = (0..=REFERENCES as i32).all(|kind| {
-            let size = |length: i32| {
-                let size = jni.framed(|| {
-                    let arguments = [kind, length].map(Argument::Int);
-                    let array = jni.call_object(self.sample, &arguments).ok()?;
-                    jvmti.object_size(array).ok()
-                });
-                i32::try_from(size.flatten()?).ok()
-            };
-            let layout = || {
-                let empty = size(0)?;
-                let scale = (size(MOST_ALIGNED)? - empty) / MOST_ALIGNED;
-                // The first length for which there is no room behind the header.
-                let (length, longer) = (1..=MOST_ALIGNED)
-                    .filter_map(|length| Some((length, size(length)?)))
-                    .find(|(_, size)| *size > empty)?;
-                let base = empty - (length - 1) * scale;
-                Some([kind, base, scale.checked_ilog2()? as i32, longer - empty])
-            };
-            layout()
+            self.array_layout(jvmti, jni, kind)
                 .is_some_and(|layout| jni.call_void(self.set, &layout.map(Argument::Int)).is_ok())
         });
         self.arrays.store(known, Ordering::Relaxed);
     }
 
-    /// Whether the tracker knows the bytes of arrays.
+    /// The layout of arrays of a kind: the kind, the bytes before the first element, the binary logarithm of the size
+    /// of an element, and the alignment.
+    fn array_layout(&self, jvmti: Jvmti, jni: Jni<'_>, kind: i32) -> Option<[i32; 4]> {
+        let size = |length: i32| {
+            let size = jni.framed(|jni| {
+                let arguments = [kind, length].map(Argument::Int);
+                let array = jni.call_object(self.sample, &arguments).ok()?;
+                jvmti.object_size(array).ok()
+            });
+            i32::try_from(size.flatten()?).ok()
+        };
+        let empty = size(0)?;
+        let scale = (size(MOST_ALIGNED)? - empty) / MOST_ALIGNED;
+        // The first length for which there is no room behind the header.
+        let (length, longer) = (1..=MOST_ALIGNED)
+            .filter_map(|length| Some((length, size(length)?)))
+            .find(|(_, size)| *size > empty)?;
+        let base = empty - (length - 1) * scale;
+        Some([kind, base, scale.checked_ilog2()? as i32, longer - empty])
+    }
+
+    /// Returns whether the tracker knows the sizes of arrays.
     pub(crate) fn knows_arrays(&self) -> bool {
         self.arrays.load(Ordering::Relaxed)
     }
 
-    /// The bytes of an instance, where [`Sizes::measure`] found it.
+    /// The size of an instance in bytes, if [`Sizes::measure`] has found it.
     pub(crate) fn instance(&self, loader: u32, class: &Arc<str>) -> Option<u64> {
-        self.lock().get(&(loader, class.clone())).copied()
+        lock(&self.instances).get(&(loader, class.clone())).copied()
     }
 
-    fn gone(&self) -> MutexGuard<'_, HashSet<Copy>> {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<(u32, Arc<str>), u64>> {
-        self.instances
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Measures instances of the classes that code of these loaders names, as
-    /// long as the heap has room for one. Only initialised classes have one made: who
-    /// waits for an initialiser that is under way may wait for ever. No constructor
-    /// runs, so that none has a finalizer.
+    /// Measures instances of the classes that code of these loaders names, as long as the heap has room for one.
+    ///
+    /// Only initialised classes are instantiated, because waiting for an initialiser under way may last for ever. No
+    /// constructor runs, so that no finalizer is registered.
     pub(crate) fn measure(
         &self,
         jvmti: Jvmti,
         jni: Jni<'_>,
         loaders: &Loaders,
-        mut wanted: BTreeMap<Copy, BTreeSet<Arc<str>>>,
+        mut wanted: BTreeMap<CodeCopies, Names>,
         has_room: impl Fn() -> bool,
     ) {
-        // There is a later copy of the others.
-        self.gone().retain(|copy| wanted.contains_key(copy));
-        let known = self.lock();
-        for (copy, classes) in &mut wanted {
-            classes.retain(|class| !known.contains_key(&(copy.first, class.clone())));
-        }
-        drop(known);
-        let gone = self.gone();
-        wanted.retain(|copy, classes| !classes.is_empty() && !gone.contains(copy));
-        drop(gone);
+        self.retain_unknown(&mut wanted);
         if wanted.is_empty() {
             return;
         }
-        let _ = jni.framed(|| {
+        let _ = jni.framed(|jni| {
             jni.ensure_local_capacity();
-            // Whether there is still room.
-            let among = |copy: Copy, reference: Reference, classes: &mut BTreeSet<Arc<str>>| {
-                jni.ensure_local_capacity();
-                for class in jvmti.class_loader_classes(reference).unwrap_or_default() {
-                    let signature = jvmti.class_signature(class).unwrap_or_default();
-                    let name = signature.strip_prefix(b"L");
-                    let name = name.and_then(|name| name.strip_suffix(b";"));
-                    let name = name.map(|name| Allocation::Object(name).type_name());
-                    let Some(name) = name.and_then(|name| classes.take(name.as_str())) else {
-                        continue;
-                    };
-                    if !jvmti.is_initialised(class).unwrap_or(false) {
-                        continue;
-                    }
-                    if !has_room() {
-                        return false;
-                    }
-                    let size = jni.framed(|| jvmti.object_size(jni.alloc_object(class).ok()?).ok());
-                    if let Some(size) = size.flatten() {
-                        self.lock().insert((copy.first, name), size.cast_unsigned());
-                    }
-                    if classes.is_empty() {
-                        break;
-                    }
-                }
-                true
-            };
-            // The references to a loader's classes are many, and go at once.
-            let in_frame = |copy, reference, classes: &mut BTreeSet<Arc<str>>| {
-                jni.framed(|| among(copy, reference, classes))
-                    .unwrap_or(false)
-            };
-            let numbers = wanted.keys().map(|copy| copy.latest).collect();
+            let numbers = wanted.keys().map(|copies| copies.latest).collect();
             let references = loaders.references(jvmti, jni, &numbers);
-            for (copy, mut classes) in wanted {
-                let reference = references.get(&copy.latest);
-                if let Some(reference) = reference
-                    && !in_frame(copy, *reference, &mut classes)
+            let measure = |copies: CodeCopies, loader, names: &mut Names| {
+                // A frame for each loader, since its classes are many.
+                jni.framed(|jni| {
+                    self.measure_classes_of(jvmti, jni, copies, loader, names, &has_room)
+                })
+                .unwrap_or(false)
+            };
+            for (copies, mut names) in wanted {
+                let loader = references.get(&copies.latest);
+                if let Some(loader) = loader
+                    && !measure(copies, *loader, &mut names)
                 {
                     return;
                 }
-                // Of a loader that is gone, the JDK's classes are still there.
-                classes.retain(|class| class.starts_with("java."));
-                if !classes.is_empty() && !in_frame(copy, Reference::BOOT_LOADER, &mut classes) {
+                // If the loader is gone, the JDK's classes are still there.
+                names.retain(|name| name.starts_with("java."));
+                if !names.is_empty() && !measure(copies, Local::BOOT_LOADER, &mut names) {
                     return;
                 }
-                if reference.is_none() {
-                    self.gone().insert(copy);
+                if loader.is_none() {
+                    lock(&self.gone).insert(copies);
                 }
             }
         });
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_last_dimension_holds() {
-        for (allocation, kind) in [
-            (Allocation::Object(b"[I"), None),
-            (Allocation::PrimitiveArray(4), Some(0)),
-            (Allocation::PrimitiveArray(5), Some(1)),
-            (Allocation::PrimitiveArray(6), Some(2)),
-            (Allocation::PrimitiveArray(7), Some(3)),
-            (Allocation::PrimitiveArray(8), Some(0)),
-            (Allocation::PrimitiveArray(9), Some(1)),
-            (Allocation::PrimitiveArray(10), Some(2)),
-            (Allocation::PrimitiveArray(11), Some(3)),
-            (Allocation::ReferenceArray(b"[J"), Some(4)),
-            (Allocation::MultiArray(b"[[J", 1), Some(4)),
-            (Allocation::MultiArray(b"[[J", 2), Some(3)),
-            (Allocation::MultiArray(b"[[[LB;", 3), Some(4)),
-            (Allocation::MultiArray(b"[[[Z", 3), Some(0)),
-        ] {
-            assert_eq!(array_kind(&allocation), kind, "{allocation:?}");
+    /// Removes the classes whose sizes are known, or cannot be measured any more.
+    fn retain_unknown(&self, wanted: &mut BTreeMap<CodeCopies, Names>) {
+        // Code that is not wanted any more has a later copy.
+        lock(&self.gone).retain(|copies| wanted.contains_key(copies));
+        let known = lock(&self.instances);
+        for (copies, names) in &mut *wanted {
+            names.retain(|name| !known.contains_key(&(copies.first, name.clone())));
         }
+        drop(known);
+        let gone = lock(&self.gone);
+        wanted.retain(|copies, names| !names.is_empty() && !gone.contains(copies));
+    }
+
+    /// Measures instances of the classes of a loader that `names` names, and removes the names. Returns whether there
+    /// was room for all.
+    fn measure_classes_of(
+        &self,
+        jvmti: Jvmti,
+        jni: Jni<'_>,
+        copies: CodeCopies,
+        loader: Local<'_>,
+        names: &mut Names,
+        has_room: impl Fn() -> bool,
+    ) -> bool {
+        jni.ensure_local_capacity();
+        let classes = jvmti.class_loader_classes(jni, loader).unwrap_or_default();
+        for class in classes {
+            let signature = jvmti.class_signature(class).unwrap_or_default();
+            let internal_name = signature.strip_prefix(b"L");
+            let internal_name = internal_name.and_then(|name| name.strip_suffix(b";"));
+            let name = internal_name.map(|name| Allocation::Object(name).type_name());
+            let Some(name) = name.and_then(|name| names.take(name.as_str())) else {
+                continue;
+            };
+            if !jvmti.is_initialised(class).unwrap_or(false) {
+                continue;
+            }
+            if !has_room() {
+                return false;
+            }
+            let size = jni.framed(|jni| jvmti.object_size(jni.alloc_object(class).ok()?).ok());
+            if let Some(size) = size.flatten() {
+                lock(&self.instances).insert((copies.first, name), size.cast_unsigned());
+            }
+            if names.is_empty() {
+                break;
+            }
+        }
+        true
     }
 }

@@ -1,8 +1,7 @@
-//! Tells the tracker the time, about every millisecond.
+//! A thread that writes the time for the tracker, about every millisecond.
 //!
-//! The thread is none of the VM's: no list of threads has it, and it goes on
-//! while the VM is stopped. The tracker reads the memory it writes. Late ticks
-//! cost precision, not correctness.
+//! The JVM does not know the thread: it is in no list of threads and goes on while the JVM is stopped. The tracker reads
+//! the memory that the thread writes. Late ticks cost precision, not correctness.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
@@ -12,14 +11,14 @@ use loadhook_settings::Timing;
 
 use crate::options::Options;
 
-/// The last tick and the one before, 0 until there is one, and the spread.
+/// The last tick, the tick before it, each 0 at first, and the [spread](Distances::spread).
 static TICKS: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
 
-/// A unit of ticks is 2 to this power of nanoseconds. Ticks are even.
+/// Binary logarithm of the unit of ticks in nanoseconds. Ticks are even.
 const SHIFT: u32 = 13;
 
-/// Starts ticking if the tracker needs ticks and gives the memory's address,
-/// else 0. `now` is what the VM's clock shows.
+/// Starts the thread if the tracker needs ticks. Returns the address of the ticks, 0 if there are none. `now` is the
+/// value of `System.nanoTime()`.
 pub(crate) fn start(options: &Options, now: i64) -> i64 {
     if options.timing != Some(Timing::Adaptive) {
         return 0;
@@ -36,18 +35,14 @@ pub(crate) fn start(options: &Options, now: i64) -> i64 {
     }
 }
 
-/// What the VM's clock shows at this moment, when the system's shows `own`.
+/// The value of the JVM's clock at this moment, when the system's clock shows `own` and the JVM's showed `now`.
 ///
-/// `now` is some 50 µs old, since the VM links the native method first, and a
-/// tick that is early by more than the tracker's limit would be booked for calls
-/// that are shorter. HotSpot's clock is the system's; a clock that counts from
-/// somewhere else can only be taken as it was.
+/// `now` is some 50 µs old, since the JVM links the native method first. A tick that is too early by more than the
+/// tracker's limit would be booked for shorter calls. HotSpot's clock is the system's clock, so `own` is exact. A clock
+/// with another origin can only be taken as it was.
 fn origin(own: i64, now: i64) -> i64 {
     const SAME: u64 = 10_000_000_000;
-    match own.abs_diff(now) < SAME {
-        true => own,
-        false => now,
-    }
+    if own.abs_diff(now) < SAME { own } else { now }
 }
 
 fn monotonic() -> i64 {
@@ -55,7 +50,7 @@ fn monotonic() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// Until the process ends.
+/// Writes ticks until the process ends.
 fn run(began: Instant, origin: i64) {
     let mut seed = u64::from(std::process::id()) << 1 | 1;
     let mut distances = Distances::new();
@@ -73,12 +68,12 @@ fn run(began: Instant, origin: i64) {
     }
 }
 
-/// Moving means of the distances of about the last 256 ticks, in
-/// milliseconds, of their squares and of their cubes.
+/// Moving means of the distances between about the last 256 ticks, in milliseconds, of their squares and of their
+/// cubes.
 struct Distances([f64; 3]);
 
 impl Distances {
-    /// Those of [`distance`], as long as nothing else is known.
+    /// The means for [`distance`], before any distance was measured.
     fn new() -> Self {
         Self([1.0, 13.0 / 12.0, 1.25])
     }
@@ -90,9 +85,10 @@ impl Distances {
         }
     }
 
-    /// The standard deviation of what ticks say of a long interval, in
-    /// nanoseconds: of the difference of two ages, an age being the time since
-    /// the tick before a moment. A long distance has more moments in it.
+    /// The standard deviation of the length of an interval that is measured by ticks, in nanoseconds.
+    ///
+    /// The error is the difference of two ages. The age of a moment is the time since the last tick before it. Long
+    /// distances weigh more, since more moments fall into them.
     fn spread(&self) -> i32 {
         let [mean, square, cube] = self.0;
         let age = square / (2.0 * mean);
@@ -101,7 +97,7 @@ impl Distances {
     }
 }
 
-/// The nearest two units, but 0.
+/// The time as a tick: the nearest multiple of two units, but not 0.
 fn tick(now: i64) -> i32 {
     match (now.wrapping_add(1 << SHIFT) >> SHIFT) as i32 & !1 {
         0 => 2,
@@ -109,7 +105,7 @@ fn tick(now: i64) -> i32 {
     }
 }
 
-/// 0.5 to 1.5 ms by chance, lest ticks agree with a timer of the program's.
+/// A random distance of 0.5 to 1.5 ms, so that ticks do not keep step with a timer of the program.
 fn distance(seed: &mut u64) -> Duration {
     *seed ^= *seed << 13;
     *seed ^= *seed >> 7;

@@ -1,4 +1,4 @@
-//! The walk as JVM TI shows it, and as it must not.
+//! Walks as JVM TI shows them, and walks that its specification rules out.
 
 use std::cell::Cell;
 
@@ -21,20 +21,20 @@ fn classes() -> Classes {
     Classes {
         of_classes: 1,
         all: vec![
-            Class::prepared("java/lang/Object", Kind::Instance, None, &[]),
-            class("java/lang/Class", Kind::Instance, &[]),
+            Class::prepared("java/lang/Object", ObjectKind::Instance, None, &[]),
+            class("java/lang/Class", ObjectKind::Instance, &[]),
             class(
                 "A",
-                Kind::Instance,
+                ObjectKind::Instance,
                 &[("LA;", false), ("I", false), ("J", true)],
             ),
-            class("[LA;", Kind::ObjectArray, &[]),
-            class("[I", Kind::PrimitiveArray, &[]),
+            class("[LA;", ObjectKind::ObjectArray, &[]),
+            class("[I", ObjectKind::PrimitiveArray, &[]),
         ],
     }
 }
 
-/// An object of a class, that has no tag yet.
+/// An object of this class that has no tag yet.
 struct Shown(Cell<Long>, usize);
 
 impl Shown {
@@ -45,12 +45,12 @@ impl Shown {
     fn tagged(&self) -> Tagged<'_> {
         Tagged {
             tag: &self.0,
-            class_tag: tag_of(id_of(self.1)),
+            class_tag: tag_of(id_of_class(self.1)),
         }
     }
 }
 
-/// How a dump ends of what `show` shows.
+/// The result of a dump of what `show` shows: the number of objects, or the fault.
 fn shown(show: impl FnOnce(&mut dyn Visitor)) -> Result<u64, String> {
     let (classes, threads) = (classes(), Threads::default());
     let out = Writer::new(io::sink(), HEADER).expect("nothing is written");
@@ -75,7 +75,7 @@ fn objects_are_shown_in_one_go() {
         assert!(refer(visitor, Source::JniGlobal, None, &array));
         assert!(refer(visitor, Source::Element(0), Some(&array), &a));
         assert!(refer(visitor, Source::Element(2), Some(&array), &ints));
-        // To itself, which was shown before as a root.
+        // A reference to itself.
         assert!(refer(visitor, Source::Field(0), Some(&a), &a));
         assert!(visitor.primitive_field(b'I', 1, a.tagged(), 7));
         assert!(visitor.primitive_array(b'I', ints.tagged(), 2, &[0; 8]));
@@ -85,7 +85,7 @@ fn objects_are_shown_in_one_go() {
     assert_eq!(written, Ok(4));
 }
 
-/// What JVM TI rules out is found: no dump is better than a wrong one.
+/// Walks that the specification of JVM TI rules out are found. No dump is better than a wrong one.
 #[test]
 fn what_cannot_be_is_a_fault() {
     type Show = fn(&mut dyn Visitor, [&Shown; 3]) -> bool;
@@ -141,19 +141,6 @@ fn what_cannot_be_is_a_fault() {
     }
 }
 
-#[test]
-fn tags_hold_identifiers_and_lengths() {
-    let largest = Ids::new().next(1);
-    for id in [id_of(0), id_of(100_000), largest] {
-        for flags in [0, WRITTEN, ANNOUNCED] {
-            for length in [0, 1, LONG] {
-                let tag = tag_of(id) | Long::from(length) << ID_BITS | flags;
-                assert_eq!((id_in(tag), length_in(tag)), (id, length));
-            }
-        }
-    }
-}
-
 /// The bytes of a dump, record by record, so that a change of the writer is seen here.
 #[test]
 fn records_are_those_of_the_format() {
@@ -173,7 +160,7 @@ fn records_are_those_of_the_format() {
     dump.finish().expect("memory");
 
     let id = |object: &Shown| id_in(object.0.get()).to_be_bytes().to_vec();
-    let class = |number: usize| id_of(number).to_be_bytes().to_vec();
+    let class = |number: usize| id_of_class(number).to_be_bytes().to_vec();
     let u4 = |number: u32| number.to_be_bytes().to_vec();
     let zeros = |count: usize| vec![0; count];
     let class_dump = |number: usize, superclass: Vec<u8>, size: u32, fields: &[&[u8]]| {

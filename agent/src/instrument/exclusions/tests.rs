@@ -1,4 +1,4 @@
-//! Computes what the tracker's probes call while their thread is not marked.
+//! Computes the methods that the tracker's probes call while their thread is not marked.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -41,7 +41,7 @@ impl Classes {
         ClassFile::parse(bytes.as_deref()?).ok()
     }
 
-    /// Where a method that `class` has or inherits is written.
+    /// The class that declares a method that `class` has or inherits.
     fn declared(&mut self, (class, name, descriptor): &Method) -> Option<String> {
         let mut at = class.clone();
         loop {
@@ -53,8 +53,7 @@ impl Classes {
         }
     }
 
-    /// What else a call of `callee` may reach: the tracker's own overriding
-    /// methods. Those of the JDK must not be open to that.
+    /// The methods of the tracker that override `callee`. A method of the JDK must not be overridable.
     fn overrides(&mut self, callee: &Method) -> Result<Vec<Method>> {
         let (owner, name, descriptor) = callee;
         if owner.starts_with(tracker::NAME) {
@@ -139,7 +138,7 @@ fn reached(feature: u32) -> Result<BTreeSet<Method>> {
                 Some(class) => callee.0 = class,
                 // An initialiser that is not there, an array's clone().
                 None if callee.1 == "<clinit>" || callee.0.starts_with('[') => continue,
-                // What later JDKs have is never reached on this one.
+                // The tracker's calls of methods of later JDKs are never reached on this JDK.
                 None if ours => continue,
                 None => bail!("{callee:?}, called by {method:?}, is not in java.base"),
             }
@@ -155,8 +154,7 @@ fn reached(feature: u32) -> Result<BTreeSet<Method>> {
     Ok(reached)
 }
 
-/// What a method calls, initialisers included; `None` if it has no code or its
-/// thread is marked in it.
+/// The methods that a method calls, initialisers included. `None` if it has no code or marks its thread.
 fn calls(class: &ClassFile<'_>, wanted: &Method) -> Result<Option<Vec<Method>>> {
     let method = class
         .methods()
@@ -208,7 +206,7 @@ fn calls(class: &ClassFile<'_>, wanted: &Method) -> Result<Option<Vec<Method>>> 
     Ok(Some(calls))
 }
 
-/// Whether control comes from here to an `athrow` without a choice.
+/// Returns whether the code from here on reaches an `athrow` without a branch.
 fn is_thrown(rest: &[Instruction<'_>]) -> bool {
     rest.iter()
         .map(|instruction| instruction.opcode)
@@ -229,8 +227,7 @@ fn member(class: &ClassFile<'_>, constant: CpIndex) -> Result<Method> {
     Ok((text(pool.class_name(owner)?), text(name), text(descriptor)))
 }
 
-/// What the probes reach on any JDK has no probes itself, and nothing else of
-/// these classes is left out in vain.
+/// The list has the methods that the probes reach on any JDK, and no others.
 #[test]
 fn what_the_probes_call_is_never_instrumented() -> Result<()> {
     let mut needed = BTreeSet::new();

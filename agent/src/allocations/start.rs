@@ -1,26 +1,27 @@
-//! From when on the VM tells of objects.
+//! Start of the allocation events.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
-use super::{Samples, Source, ThreadClass};
-use crate::jvm::jni::{Argument, Jni, Reference, Thrown};
+use super::sample_tables::EventSource;
+use super::samples::{Samples, ThreadClass};
+use crate::jvm::jni::{Argument, Jni, JniError};
 use crate::jvm::jvmti::{self, Jvmti};
+use crate::jvm::reference::Global;
 use crate::jvm::sys::event;
 
-/// How often it is tried whether a collection is one stop: one that the
-/// program needs may come between.
+/// Number of trials whether a collection is one stop. A collection that the program needs may come between.
 const ATTEMPTS: usize = 3;
 
 impl Samples {
-    /// Begins, at `VMInit`.
+    /// Enables the events, at `VMInit`.
     pub(crate) fn begin(
         &self,
         jvmti: Jvmti,
         jni: Jni<'_>,
-        collects_in_threads: bool,
+        has_concurrent_collector: bool,
     ) -> jvmti::Result<()> {
-        let found = jni.framed(|| {
+        let thread_class = jni.framed(|jni| {
             let class = jni.find_class(c"java/lang/Thread").ok()?;
             let virtual_threads = jni.find_class(c"java/lang/BaseVirtualThread").ok();
             Some(ThreadClass {
@@ -29,23 +30,25 @@ impl Samples {
                 virtual_threads: virtual_threads.and_then(|class| jni.global(class).ok()),
             })
         });
-        if let Some(Some(found)) = found {
-            let _ = self.thread.set(found);
+        if let Some(Some(thread_class)) = thread_class {
+            let _ = self.thread_class.set(thread_class);
         }
         let version = jvmti.system_property("java.vm.specification.version");
         if let Some(feature) = version.and_then(|version| version.parse().ok()) {
             let _ = self.feature.set(feature);
         }
-        if let Some(Ok(object)) = jni.framed(|| jni.global(jni.find_class(c"java/lang/Object")?)) {
-            let _ = self.object.set(object);
+        let object = jni.framed(|jni| jni.global(jni.find_class(c"java/lang/Object")?));
+        if let Some(Ok(object)) = object {
+            let _ = self.object_class.set(object);
         }
         let notify = |event, enable| jvmti.notify(event, enable);
-        self.enable(notify, || jvmti.collect_garbage(), collects_in_threads)?;
+        let collect = || jvmti.collect_garbage();
+        self.enable(notify, collect, has_concurrent_collector)?;
         if self.follows
-            && !self.collects_at_once()
-            && let Some(Ok(hook)) = jni.framed(|| hook(jvmti, jni))
+            && !self.collects_in_one_stop()
+            && let Some(Ok(hook)) = jni.framed(|jni| add_shutdown_hook(jvmti, jni))
         {
-            let _ = self.hook.set(hook);
+            let _ = self.shutdown_hook.set(hook);
         }
         self.has_begun.store(true, Ordering::Relaxed);
         Ok(())
@@ -56,10 +59,10 @@ impl Samples {
         &self,
         notify: impl Fn(c_int, bool) -> jvmti::Result<()>,
         collect: impl Fn() -> jvmti::Result<()>,
-        collects_in_threads: bool,
+        has_concurrent_collector: bool,
     ) -> jvmti::Result<()> {
         let allocation = match self.source {
-            Source::Vm { .. } => event::VM_OBJECT_ALLOC,
+            EventSource::Vm { .. } => event::VM_OBJECT_ALLOC,
             _ => event::SAMPLED_OBJECT_ALLOC,
         };
         let enable = || {
@@ -68,18 +71,18 @@ impl Samples {
             }
             notify(allocation, true)?;
             if self.follows {
-                // This collection comes behind the event: a thread's buffer has
-                // objects that nobody sees until it is replaced, as it is here.
-                // A collector with threads of its own, as ZGC, stops several times
-                // or tells of none. They are gone before VMDeath: who asks for a
-                // collection then, or has asked just before, waits for ever.
+                // The collection comes after the event was enabled, because it replaces the buffers of threads, and
+                // objects in an old buffer are not reported.
+                //
+                // A concurrent collector, as ZGC, stops several times or reports no stop. Its threads end before
+                // VMDeath, and a thread that asks for a collection then, or has asked just before, waits for ever.
                 let is_one_stop = self.is_one_stop(&collect)?;
                 let _ = self
-                    .collects_at_once
-                    .set(is_one_stop && !collects_in_threads);
-            } else if matches!(self.source, Source::Sampled(_)) && self.is_before(25) {
-                // The VM samples nothing from the buffer that a thread has
-                // already, of megabytes: a collection takes it away.
+                    .collects_in_one_stop
+                    .set(is_one_stop && !has_concurrent_collector);
+            } else if matches!(self.source, EventSource::Sampled(_)) && self.is_before(25) {
+                // The JVM takes no samples from the buffer that a thread has already, which may have megabytes. A
+                // collection replaces the buffer.
                 let _ = collect();
             }
             Ok(())
@@ -91,7 +94,7 @@ impl Samples {
         })
     }
 
-    /// Whether the VM tells of one collection where it is asked for one.
+    /// Returns whether the JVM reports one collection when it is asked for one.
     fn is_one_stop(&self, collect: impl Fn() -> jvmti::Result<()>) -> jvmti::Result<bool> {
         for _ in 0..ATTEMPTS {
             let before = self.collections.load(Ordering::Relaxed);
@@ -104,18 +107,19 @@ impl Samples {
     }
 }
 
-/// Registers a thread that the VM starts, and waits for, before it ends and
-/// stops the collector's threads. It does nothing itself. In the VM's own thread
-/// group: the program's own counts and enumerates the program's threads.
-fn hook(jvmti: Jvmti, jni: Jni<'_>) -> Result<Reference, Thrown> {
-    let group = jvmti.system_thread_group().map_err(|_| Thrown::default())?;
+/// Registers a thread that the JVM starts and waits for before it stops the collector's threads and ends. The thread
+/// itself does nothing. It is in the JVM's own thread group, because programs count and enumerate the threads of theirs.
+fn add_shutdown_hook(jvmti: Jvmti, jni: Jni<'_>) -> Result<Global, JniError> {
+    let group = jvmti
+        .system_thread_group(jni)
+        .map_err(|_| JniError::Refused)?;
     let arguments = [group, jni.new_string(c"loadhook end")?].map(Argument::Object);
     let class = jni.find_class(c"java/lang/Thread")?;
     let descriptor = c"(Ljava/lang/ThreadGroup;Ljava/lang/String;)V";
     let hook = jni.global(jni.new_object(class, descriptor, &arguments)?)?;
     let hooks = jni.find_class(c"java/lang/ApplicationShutdownHooks")?;
     let add = jni.static_method(hooks, c"add", c"(Ljava/lang/Thread;)V")?;
-    jni.call_void(add, &[Argument::Object(hook)])?;
+    jni.call_void(add, &[Argument::Object(hook.local())])?;
     Ok(hook)
 }
 
@@ -124,25 +128,30 @@ mod tests {
     use std::cell::{Cell, RefCell};
     use std::collections::HashSet;
 
-    use super::super::live_objects::{Followed, Records};
+    use super::super::followed::Followed;
+    use super::super::sampled_objects::SampledObjects;
     use super::*;
 
     #[test]
-    fn what_does_not_begin_leaves_no_event_enabled() {
+    fn a_failed_start_leaves_no_event_enabled() {
         let failed = Err(jvmti::Error(1));
-        for (source, calls) in [(Source::All, 3), (Source::Vm { callers: true }, 1)] {
+        let vm = EventSource::Vm { callers: true };
+        for (source, calls) in [(EventSource::All, 3), (vm, 1)] {
             let followed = match source {
-                Source::All => Followed::Samples(Records::default()),
+                EventSource::All => Followed::Samples(SampledObjects::default()),
                 _ => Followed::Nothing,
             };
             let samples = Samples::new(source, followed);
-            // Which call fails; at last none.
+            // The number of the call that fails. In the last round none does.
             for failing in 0..=calls {
                 let enabled = RefCell::new(HashSet::new());
                 let call = Cell::new(0);
-                let next = || match call.replace(call.get() + 1) == failing {
-                    true => failed,
-                    false => Ok(()),
+                let next = || {
+                    if call.replace(call.get() + 1) == failing {
+                        failed
+                    } else {
+                        Ok(())
+                    }
                 };
                 let notify = |event: c_int, enable: bool| {
                     let mut enabled = enabled.borrow_mut();
@@ -167,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collection_between_is_not_the_collector_s_way() {
+    fn a_collection_for_the_program_does_not_mislead() {
         for (told, is_one_stop, asked) in [
             ([1, 9, 9, 9], true, 1),
             ([2, 1, 9, 9], true, 2),
@@ -175,7 +184,7 @@ mod tests {
             ([2, 2, 2, 1], false, 3),
             ([0, 0, 0, 1], false, 3),
         ] {
-            let samples = Samples::new(Source::All, Followed::Nothing);
+            let samples = Samples::new(EventSource::All, Followed::Nothing);
             let calls = Cell::new(0);
             let found = samples.is_one_stop(|| {
                 for _ in 0..told[calls.replace(calls.get() + 1)] {

@@ -1,5 +1,4 @@
-//! Whose samples these are: a live thread's, all virtual threads', or those of
-//! ended threads of one name.
+//! Owners of samples: a live thread, all virtual threads together, or the ended threads of one name.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,32 +7,32 @@ use loadhook_profile::ThreadKind;
 
 use super::estimate::Estimate;
 
-/// The virtual threads.
+/// The number of the owner for virtual threads.
 pub(super) const VIRTUAL: u32 = 0;
 
-/// Different names of ended threads that are kept apart.
+/// Number of names of ended threads that have groups of their own.
 const MOST_GROUPS: usize = 256;
 const OTHERS: &str = "(other threads)";
 
-/// Where in the code, and which type.
+/// A place in the code and a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Site {
-    /// In the tree of calls.
+    /// Index of a node of the call tree; `None` if there was no room for it.
     pub(super) node: Option<u32>,
-    /// Among the types.
+    /// The number of the type.
     pub(super) type_number: u32,
 }
 
-/// Threads of one kind, or one.
+/// The owner of samples: a thread, or several threads.
 #[derive(Clone, Debug)]
 pub(super) struct Owner {
     pub(super) name: Arc<str>,
     pub(super) id: Option<u64>,
     pub(super) kind: ThreadKind,
     pub(super) sites: HashMap<Site, Estimate>,
-    /// Records of live objects that name it.
+    /// Number of records of live objects that refer to it.
     records: u32,
-    /// The group that it has become part of.
+    /// The group that it was merged into.
     part_of: Option<u32>,
 }
 
@@ -50,13 +49,13 @@ impl Owner {
     }
 }
 
-/// All that have samples.
+/// The owners of samples.
 #[derive(Clone, Debug)]
 pub(super) struct Owners {
     all: Vec<Owner>,
     free: Vec<u32>,
     groups: HashMap<Arc<str>, u32>,
-    /// Entries of all maps together.
+    /// Number of sites of all owners together.
     sites: usize,
 }
 
@@ -84,15 +83,15 @@ impl Owners {
         }
     }
 
-    /// A thread that has its first sample.
+    /// Adds a thread that has its first sample, and returns its number.
     pub(super) fn begin(&mut self, name: Arc<str>, id: Option<u64>) -> u32 {
         self.put(Owner::new(name, id, ThreadKind::Platform))
     }
 
-    /// Adds to a site of a thread; a new one only if there are fewer than
-    /// `most` in all. Whether there was room.
-    pub(super) fn add(&mut self, thread: u32, site: Site, estimate: Estimate, most: usize) -> bool {
-        let sites = &mut self.all[thread as usize].sites;
+    /// Adds to a site of an owner. A new site is made only if there are fewer than `most` in all. Returns whether there
+    /// was room.
+    pub(super) fn add(&mut self, owner: u32, site: Site, estimate: Estimate, most: usize) -> bool {
+        let sites = &mut self.all[owner as usize].sites;
         if let Some(sum) = sites.get_mut(&site) {
             sum.add(estimate);
             return true;
@@ -105,7 +104,7 @@ impl Owners {
         has_room
     }
 
-    /// A thread has ended under this name: its sites become its group's.
+    /// Merges the sites of a thread that has ended under this name into its group.
     pub(super) fn end(&mut self, thread: u32, name: &str) {
         let group = self.group(without_numbers(name));
         for (site, estimate) in std::mem::take(&mut self.all[thread as usize].sites) {
@@ -120,9 +119,10 @@ impl Owners {
         if let Some(group) = self.groups.get(&*name) {
             return *group;
         }
-        let name: Arc<str> = match self.groups.len() < MOST_GROUPS {
-            true => name.into(),
-            false => OTHERS.into(),
+        let name: Arc<str> = if self.groups.len() < MOST_GROUPS {
+            name.into()
+        } else {
+            OTHERS.into()
         };
         if let Some(group) = self.groups.get(&name) {
             return *group;
@@ -132,44 +132,44 @@ impl Owners {
         group
     }
 
-    /// A record of a live object names the thread.
-    pub(super) fn hold(&mut self, thread: u32) {
-        self.all[thread as usize].records += 1;
+    /// Notes that a record of a live object refers to the owner.
+    pub(super) fn hold(&mut self, owner: u32) {
+        self.all[owner as usize].records += 1;
     }
 
-    /// One does so no longer.
-    pub(super) fn release(&mut self, thread: u32) {
-        self.all[thread as usize].records -= 1;
-        self.reuse(thread);
+    /// Notes that a record does not refer to the owner any more.
+    pub(super) fn release(&mut self, owner: u32) {
+        self.all[owner as usize].records -= 1;
+        self.reuse(owner);
     }
 
-    fn reuse(&mut self, thread: u32) {
-        let owner = &self.all[thread as usize];
+    fn reuse(&mut self, number: u32) {
+        let owner = &self.all[number as usize];
         if owner.part_of.is_some() && owner.records == 0 {
-            self.free.push(thread);
+            self.free.push(number);
         }
     }
 
-    /// The thread itself, or the group that it is part of now.
-    pub(super) fn current(&self, thread: u32) -> u32 {
-        self.all[thread as usize].part_of.unwrap_or(thread)
+    /// The owner itself, or the group that it was merged into.
+    pub(super) fn current(&self, owner: u32) -> u32 {
+        self.all[owner as usize].part_of.unwrap_or(owner)
     }
 
-    /// Those that have samples, by number.
+    /// The owners that have samples, with their numbers.
     pub(super) fn with_sites(&self) -> impl Iterator<Item = (u32, &Owner)> {
         let all = (0..).zip(&self.all);
         all.filter(|(_, owner)| !owner.sites.is_empty())
     }
 }
 
-/// A name of many threads: digits in a row as one `#`.
+/// The name with each run of digits as one `#`, which is the same for all threads of a pool.
 fn without_numbers(name: &str) -> String {
     let mut text = String::with_capacity(name.len());
     for char in name.chars() {
-        match char.is_ascii_digit() {
-            true if text.ends_with('#') => {}
-            true => text.push('#'),
-            false => text.push(char),
+        if !char.is_ascii_digit() {
+            text.push(char);
+        } else if !text.ends_with('#') {
+            text.push('#');
         }
     }
     text
@@ -196,7 +196,7 @@ mod tests {
             assert!(owners.add(thread, SITE, one(), 10));
             owners.end(thread, &format!("pool-{number}-thread-1"));
         }
-        assert!(owners.all.len() < 5, "their places are used again");
+        assert!(owners.all.len() < 5, "their numbers are reused");
         let found: Vec<_> = owners.with_sites().collect();
         let [(_, group)] = found[..] else {
             panic!("{found:?}");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_waits_for_its_live_objects() {
+    fn a_number_is_reused_when_its_objects_are_dead() {
         let mut owners = Owners::new();
         let thread = owners.begin("a1".into(), Some(1));
         owners.add(thread, SITE, one(), 10);

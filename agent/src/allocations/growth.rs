@@ -1,0 +1,73 @@
+//! Growth of live objects since the first snapshot.
+
+use std::collections::HashMap;
+
+use super::estimate::Estimate;
+use super::sample_snapshot::{Leaf, SampleSnapshot};
+use super::sampled_objects::LiveRecord;
+
+/// Sites that are named.
+const MOST_GROWING: usize = 10;
+
+/// The smallest growth that is named, in bytes.
+const LEAST_GROWTH: f64 = 5e4;
+
+/// The live objects of the first snapshot, with which later snapshots are compared.
+#[derive(Debug)]
+pub(super) struct Growth {
+    alive: HashMap<Leaf, Estimate>,
+    /// Number of collections that had ended. The snapshot has the objects that were made before.
+    at: u32,
+}
+
+impl Growth {
+    /// Remembers the live objects of the first snapshot.
+    pub(super) fn of(first: &SampleSnapshot) -> Self {
+        let mut alive: HashMap<Leaf, Estimate> = HashMap::new();
+        for record in &first.survivors {
+            let sum = alive.entry(first.leaf(record)).or_default();
+            sum.add(record.estimate);
+        }
+        Growth {
+            alive,
+            at: first.judged,
+        }
+    }
+
+    /// Notes that name the sites of which more is alive than at the first snapshot, by more than twice the error.
+    pub(super) fn notes(&self, snapshot: &SampleSnapshot) -> Vec<String> {
+        let was_alive = |record: &LiveRecord| record.born < self.at;
+        let mut now: HashMap<Leaf, [Estimate; 2]> = HashMap::new();
+        for record in &snapshot.survivors {
+            let sums = now.entry(snapshot.leaf(record)).or_default();
+            sums[usize::from(was_alive(record))].add(record.estimate);
+        }
+        let mut growing: Vec<(f64, f64, Leaf)> = Vec::new();
+        for (leaf, [late, early]) in now {
+            let before = self.alive.get(&leaf).copied().unwrap_or_default();
+            let bytes = late.bytes + early.bytes - before.bytes;
+            // Objects that are alive both times add nothing to the error.
+            let gone = (before.bytes_variance - early.bytes_variance).max(0.0);
+            let error = (late.bytes_variance + gone).sqrt();
+            if bytes > 2.0 * error && bytes >= LEAST_GROWTH {
+                growing.push((bytes, error, leaf));
+            }
+        }
+        growing.sort_by(|a, b| b.0.total_cmp(&a.0));
+        growing.truncate(MOST_GROWING);
+        let note = |(bytes, error, leaf): (f64, f64, Leaf)| {
+            let size = |size: f64| loadhook_text::bytes(size.round() as u64);
+            let error = if error > 0.0 {
+                format!(" (± {})", size(error))
+            } else {
+                String::new()
+            };
+            format!(
+                "growing: {}{error} more alive than at the first snapshot, of {}",
+                size(bytes),
+                snapshot.describe(leaf)
+            )
+        };
+        growing.into_iter().map(note).collect()
+    }
+}

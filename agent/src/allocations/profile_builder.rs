@@ -1,0 +1,153 @@
+//! Adds the methods, frames, threads and sites of samples to a profile.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loadhook_profile::{Frame, Method, Profile, Site as ProfileSite, ThreadKind, ThreadTree};
+
+use super::estimate::Estimate;
+use super::owners::{Owner, Site};
+use super::sample_snapshot::{Alive, SampleSnapshot};
+use super::stacks::{CopyLoaders, Symbol};
+
+/// Builds the parts of a profile that samples need.
+pub(super) struct ProfileBuilder<'p> {
+    profile: &'p mut Profile,
+    methods: HashMap<Method, u32>,
+    frames: Vec<Frame>,
+    frame_numbers: HashMap<Frame, u32>,
+    /// The frame of each node of the snapshot.
+    of_nodes: Vec<u32>,
+    sites: Vec<ProfileSite>,
+}
+
+impl<'p> ProfileBuilder<'p> {
+    /// Begins with what the profile has.
+    pub(super) fn new(profile: &'p mut Profile) -> Self {
+        let methods = profile.methods.iter().map(identity).zip(0..).collect();
+        // Allocations that probes have counted.
+        let counted = profile.allocations.take().unwrap_or_default();
+        ProfileBuilder {
+            profile,
+            methods,
+            frame_numbers: counted.frames.iter().copied().zip(0..).collect(),
+            frames: counted.frames,
+            of_nodes: Vec::new(),
+            sites: counted.sites,
+        }
+    }
+
+    /// The frames and sites of the profile.
+    pub(super) fn finish(self) -> (Vec<Frame>, Vec<ProfileSite>) {
+        (self.frames, self.sites)
+    }
+
+    /// The index of a method, which the profile may have already.
+    fn method(
+        &mut self,
+        symbol: &Symbol,
+        copies: CopyLoaders,
+        loaders: &HashMap<u32, String>,
+    ) -> u32 {
+        let loader = loaders.get(&copies.first).map_or("?", |name| name);
+        let method = Method {
+            loader: loader.into(),
+            class: symbol.class.clone(),
+            name: symbol.name.clone(),
+            descriptor: symbol.descriptor.clone(),
+            file: symbol.file.clone(),
+            line: symbol.line,
+            loaders: copies.loaders.max(1),
+        };
+        let methods = &mut self.profile.methods;
+        *self.methods.entry(identity(&method)).or_insert_with(|| {
+            methods.push(method);
+            methods.len() as u32 - 1
+        })
+    }
+
+    /// Adds the frames of all nodes of a snapshot.
+    pub(super) fn add_frames(&mut self, snapshot: &SampleSnapshot, loaders: &HashMap<u32, String>) {
+        let mut methods: Vec<Option<u32>> = vec![None; snapshot.symbols.len()];
+        for node in &snapshot.nodes {
+            let symbol = node.at.symbol as usize;
+            let method = match methods[symbol] {
+                Some(method) => method,
+                None => self.method(&snapshot.symbols[symbol], snapshot.copies[symbol], loaders),
+            };
+            methods[symbol] = Some(method);
+            let frame = Frame {
+                parent: node.parent.map(|parent| self.of_nodes[parent as usize]),
+                method,
+                line: node.at.line,
+                // The code may have been rewritten, so an offset in it would mislead.
+                bci: None,
+            };
+            let frames = &mut self.frames;
+            let number = *self.frame_numbers.entry(frame).or_insert_with(|| {
+                frames.push(frame);
+                frames.len() as u32 - 1
+            });
+            self.of_nodes.push(number);
+        }
+    }
+
+    /// The index of the thread or group of an owner, which may have a call tree already.
+    pub(super) fn thread(&mut self, owner: &Owner) -> u32 {
+        let threads = &mut self.profile.threads;
+        let is_it = |thread: &ThreadTree| {
+            thread.kind == owner.kind
+                && match owner.kind {
+                    ThreadKind::Platform => thread.id.is_some() && thread.id == owner.id,
+                    ThreadKind::Virtual => true,
+                    ThreadKind::Ended => thread.name == owner.name,
+                }
+        };
+        let at = threads.iter().position(is_it).unwrap_or_else(|| {
+            threads.push(ThreadTree {
+                name: owner.name.clone(),
+                id: owner.id,
+                kind: owner.kind,
+                cpu_ns: None,
+                nodes: Vec::new(),
+            });
+            threads.len() - 1
+        });
+        at as u32
+    }
+
+    /// Adds a site of a thread: its allocated and its live objects.
+    pub(super) fn add_site(
+        &mut self,
+        snapshot: &SampleSnapshot,
+        thread: u32,
+        site: Site,
+        allocated: Estimate,
+        alive: Alive,
+    ) {
+        let type_name = snapshot.types.get(site.type_number as usize);
+        let live = alive.estimate;
+        self.sites.push(ProfileSite {
+            thread,
+            frame: site.node.map(|node| self.of_nodes[node as usize]),
+            type_name: type_name.cloned().unwrap_or_else(|| Arc::from("?")),
+            allocated: allocated.amount(),
+            live: live.amount(),
+            live_age: if live.objects > 0.0 {
+                alive.ages / live.objects
+            } else {
+                0.0
+            },
+        });
+    }
+}
+
+/// The parts of a method that tell it from others.
+fn identity(method: &Method) -> Method {
+    Method {
+        file: None,
+        line: None,
+        loaders: 1,
+        ..method.clone()
+    }
+}

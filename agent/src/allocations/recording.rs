@@ -1,0 +1,158 @@
+//! Recording of allocation events, in the threads that allocate.
+
+use std::sync::atomic::Ordering;
+
+use super::owners::VIRTUAL;
+use super::resolve;
+use super::sample_tables::{DEPTH, EventSource};
+use super::samples::{Sample, Samples, THREAD_STATE, ThreadState};
+use crate::instrument::instrumentation::Instrumentation;
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::Jvmti;
+use crate::jvm::reference::Local;
+use crate::locks::try_lock;
+use crate::tracker::heap_reserve::HeapReserve;
+
+/// Bytes of the largest object after which a sentinel is made. After a small object there is most often room for the
+/// sentinel, which must not be the object that fills the heap.
+const MOST_BEFORE_SENTINEL: u64 = 1 << 16;
+
+/// The arguments of `SampledObjectAlloc` and `VMObjectAlloc`.
+#[derive(Clone, Copy)]
+pub(crate) struct AllocationEvent<'f> {
+    pub(crate) thread: Local<'f>,
+    pub(crate) object: Local<'f>,
+    pub(crate) class: Local<'f>,
+    /// Size of the object in bytes.
+    pub(crate) size: i64,
+}
+
+impl Samples {
+    /// Records an event in the thread that allocates.
+    pub(crate) fn record(
+        &self,
+        instrumentation: &Instrumentation,
+        jni: Jni<'_>,
+        event: AllocationEvent<'_>,
+    ) {
+        let jvmti = instrumentation.jvmti;
+        // On JDK 11, a thread that is being attached to the JVM has no object yet. A sentinel is no allocation of the
+        // program.
+        if event.thread.is_null() || THREAD_STATE.get().is_making_sentinel {
+            return;
+        }
+        let Ok(size) = u64::try_from(event.size) else {
+            return;
+        };
+        let mut frames = jvmti.stack_trace(DEPTH + 1);
+        let is_deeper = frames.len() > DEPTH;
+        frames.truncate(DEPTH);
+        // The methods are on the stack, so their classes are loaded.
+        let unknown = self.lock().stacks.unknown(&frames);
+        for frame in unknown {
+            if let Some(resolved) = resolve::frame(instrumentation, jni, frame, &self.classes) {
+                self.lock().stacks.define(frame, resolved);
+                self.forget_unloaded(instrumentation, jni);
+            }
+        }
+        // Most objects that the JVM makes itself are not for instrumented classes.
+        if matches!(self.source, EventSource::Vm { .. })
+            && !is_deeper
+            && !self.lock().stacks.has_chosen(&frames)
+        {
+            return;
+        }
+        let Ok(descriptor) = jvmti.class_signature(event.class) else {
+            return;
+        };
+        let owner = self.owner(jni, event.thread);
+        let sample = Sample {
+            owner,
+            frames: &frames,
+            is_deeper,
+            descriptor: &descriptor,
+            estimate: self.estimate(size),
+        };
+        // No lock is held while the JVM sets the tag, since the thread may be suspended there for ever. An object that
+        // gets no tag passes for dead.
+        if let Some(tag) = self.add(sample) {
+            let _ = jvmti.set_tag(event.object, tag);
+            self.lock().unfinished.retain(|other| *other != tag);
+        }
+        if self.scan_is_due.swap(false, Ordering::Relaxed)
+            && let Some(scanning) = try_lock(&self.scanning)
+        {
+            self.scan(jvmti, &scanning);
+        }
+        if self.follows && !self.collects_in_one_stop() && size <= MOST_BEFORE_SENTINEL {
+            let now = self.collections.load(Ordering::Relaxed);
+            if self.last_sentinel.fetch_max(now, Ordering::Relaxed) < now {
+                self.make_sentinel(jni, now);
+            }
+        }
+    }
+
+    /// Forgets the frames of classes that are unloaded.
+    fn forget_unloaded(&self, instrumentation: &Instrumentation, jni: Jni<'_>) {
+        instrumentation.forget_unloaded(jni);
+        let gone = self.classes.take_gone(instrumentation.jvmti, jni);
+        if !gone.is_empty() {
+            let mut tables = self.lock();
+            for class in gone {
+                tables.stacks.forget(class);
+            }
+        }
+    }
+
+    /// The number of the owner of the calling thread's samples.
+    fn owner(&self, jni: Jni<'_>, thread: Local<'_>) -> u32 {
+        let class = self.thread_class.get();
+        let is_virtual = class
+            .and_then(|class| class.virtual_threads)
+            .is_some_and(|class| jni.is_instance(thread, class));
+        if is_virtual {
+            return VIRTUAL;
+        }
+        let state = THREAD_STATE.get();
+        if let Some(owner) = state.owner {
+            return owner;
+        }
+        let id = class.and_then(|class| jni.long_field(thread, class.id).ok());
+        let id = id.and_then(|id| u64::try_from(id).ok());
+        let name = self.name(jni, thread);
+        let owner = self.lock().owners.begin(name.into(), id);
+        THREAD_STATE.set(ThreadState {
+            owner: Some(owner),
+            ..state
+        });
+        owner
+    }
+
+    fn name(&self, jni: Jni<'_>, thread: Local<'_>) -> String {
+        let name = jni.framed(|jni| {
+            let class = self.thread_class.get()?;
+            jni.string_field(thread, class.name).ok()?
+        });
+        name.flatten().unwrap_or_default()
+    }
+
+    /// Handles `ThreadEnd`, in the thread that ends.
+    pub(crate) fn thread_ends(
+        &self,
+        jvmti: Jvmti,
+        jni: Jni<'_>,
+        reserve: Option<&HeapReserve>,
+        thread: Local<'_>,
+    ) {
+        let hook = self.shutdown_hook.get();
+        if hook.is_some_and(|hook| jni.is_same(*hook, thread)) {
+            self.collect_at_exit(jvmti, jni, reserve);
+        }
+        // The native thread may attach again, as another Java thread.
+        let state = THREAD_STATE.replace(ThreadState::default());
+        if let Some(owner) = state.owner {
+            let name = self.name(jni, thread);
+            self.lock().owners.end(owner, &name);
+        }
+    }
+}

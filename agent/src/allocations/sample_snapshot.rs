@@ -1,0 +1,109 @@
+//! A copy of the tables of samples, so that threads that allocate do not wait while a profile is built.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::estimate::Estimate;
+use super::owners::{Owners, Site};
+use super::sample_tables::{EventSource, SampleTables};
+use super::sampled_objects::LiveRecord;
+use super::stacks::{CopyLoaders, Node, SourceLine, Symbol};
+use crate::instrument::loaders::Loader;
+
+/// A site without its callers: a line of code and the number of a type.
+pub(super) type Leaf = (Option<SourceLine>, u32);
+
+/// A copy of the tables at one moment.
+pub(crate) struct SampleSnapshot {
+    /// Number of collections that have ended.
+    pub(super) now: u32,
+    /// Objects that were made before this number of collections, and are there, are alive.
+    pub(super) judged: u32,
+    /// True if a liveness scan has succeeded, or none is needed.
+    pub(super) was_scanned: bool,
+    /// True if no collection could be asked for.
+    pub(super) is_late: bool,
+    pub(super) symbols: Vec<Symbol>,
+    pub(super) copies: Vec<CopyLoaders>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) types: Vec<Arc<str>>,
+    pub(super) owners: Owners,
+    /// Objects that are alive, under their present owners. Objects whose liveness is not known are left out.
+    pub(super) survivors: Vec<LiveRecord>,
+    /// Notes about what the tables lack.
+    pub(super) notes: Vec<String>,
+}
+
+/// The live objects of a site.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Alive {
+    pub(super) estimate: Estimate,
+    /// Number of collections that the objects have survived, summed over the objects.
+    pub(super) ages: f64,
+}
+
+impl SampleSnapshot {
+    /// Copies the tables. `now` collections have ended. A scan has looked at the objects that were made before the
+    /// collection `judged`.
+    pub(super) fn of(tables: &SampleTables, source: EventSource, now: u32, judged: u32) -> Self {
+        let records = tables.followed.all().into_iter();
+        let survivors = records.filter(|record| record.born < judged);
+        let owned = survivors.map(|record| LiveRecord {
+            owner: tables.owners.current(record.owner),
+            ..record
+        });
+        SampleSnapshot {
+            now,
+            judged,
+            was_scanned: true,
+            is_late: false,
+            survivors: owned.collect(),
+            symbols: tables.stacks.symbols().to_vec(),
+            copies: tables.stacks.copies().to_vec(),
+            nodes: tables.stacks.nodes().to_vec(),
+            types: tables.types.all().to_vec(),
+            owners: tables.owners.clone(),
+            notes: tables.notes(source),
+        }
+    }
+
+    /// The loaders of the methods in the snapshot.
+    pub(crate) fn loaders(&self) -> impl Iterator<Item = Loader> {
+        let symbols = self.symbols.iter().zip(&self.copies);
+        symbols.map(|(symbol, copies)| Loader {
+            number: copies.first,
+            kind: symbol.kind,
+        })
+    }
+
+    /// The live objects by owner and site.
+    pub(super) fn alive(&self) -> HashMap<(u32, Site), Alive> {
+        let mut alive: HashMap<(u32, Site), Alive> = HashMap::new();
+        for record in &self.survivors {
+            let sum = alive.entry((record.owner, record.site)).or_default();
+            let age = f64::from(self.now.wrapping_sub(record.born));
+            sum.ages += record.estimate.objects * age;
+            sum.estimate.add(record.estimate);
+        }
+        alive
+    }
+
+    /// The site of an object without its callers.
+    pub(super) fn leaf(&self, record: &LiveRecord) -> Leaf {
+        let node = record.site.node.map(|node| node as usize);
+        let line = node.and_then(|node| Some(self.nodes.get(node)?.at));
+        (line, record.site.type_number)
+    }
+
+    /// A site in words: `byte[] from com.example.Service.read:17`.
+    pub(super) fn describe(&self, (line, type_number): Leaf) -> String {
+        let type_name = self.types.get(type_number as usize);
+        let type_name = type_name.map_or("?", |name| name);
+        let at = line.and_then(|at| {
+            let symbol = self.symbols.get(at.symbol as usize)?;
+            let line = at.line.map_or(String::new(), |line| format!(":{line}"));
+            Some(format!(" from {}.{}{line}", symbol.class, symbol.name))
+        });
+        format!("{type_name}{}", at.unwrap_or_default())
+    }
+}

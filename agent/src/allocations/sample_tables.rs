@@ -1,0 +1,133 @@
+//! Tables of what was sampled: stacks, owners, types and followed objects.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loadhook_text::count;
+
+use super::followed::Followed;
+use super::owners::Owners;
+use super::resolve::type_name;
+use super::scan_schedule::ScanSchedule;
+use super::stacks::{Numbers, StackLimits, Stacks};
+use crate::instrument::hidden_names::without_address;
+
+/// Frames of a stack that are recorded.
+pub(super) const DEPTH: usize = 128;
+
+/// The number of the type for types that the table has no room for.
+pub(super) const OTHER_TYPES: u32 = 0;
+
+/// The origin of the allocation events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EventSource {
+    /// Samples of the allocations of all classes, one in so many bytes on average.
+    Sampled(i32),
+    /// All allocations of all classes.
+    All,
+    /// Allocations that the JVM itself makes for instrumented classes, with or without the callers.
+    Vm { callers: bool },
+}
+
+/// The tables of the samples so far.
+pub(super) struct SampleTables {
+    pub(super) stacks: Stacks,
+    pub(super) owners: Owners,
+    pub(super) types: Numbers<Arc<str>>,
+    /// Numbers of types by descriptor, as the JVM gives it.
+    type_numbers: HashMap<Vec<u8>, u32>,
+    pub(super) followed: Followed,
+    /// Number of objects that there was no room to follow.
+    pub(super) missed: u64,
+    /// Tags that are being set. Such an object has no tag yet, and a liveness scan would take it for dead.
+    pub(super) unfinished: Vec<i64>,
+    pub(super) schedule: ScanSchedule,
+    /// Number of samples without a site, since there was no room for it.
+    pub(super) without_site: u64,
+    /// Number of samples without a type, since there was no room for it.
+    pub(super) without_type: u64,
+}
+
+impl SampleTables {
+    pub(super) fn new(followed: Followed) -> Self {
+        let mut types = Numbers::default();
+        types.number("(other types)".into(), 1);
+        SampleTables {
+            stacks: Stacks::new(StackLimits::DEFAULT),
+            owners: Owners::new(),
+            types,
+            type_numbers: HashMap::new(),
+            followed,
+            missed: 0,
+            unfinished: Vec::new(),
+            schedule: ScanSchedule::default(),
+            without_site: 0,
+            without_type: 0,
+        }
+    }
+
+    /// The number of a type, a new one if there are fewer than `most` types.
+    pub(super) fn type_number(&mut self, descriptor: &[u8], most: usize) -> u32 {
+        // Copies of a hidden class differ in their addresses.
+        let descriptor = without_address(descriptor);
+        if let Some(number) = self.type_numbers.get(descriptor) {
+            return *number;
+        }
+        let name = type_name(descriptor).into();
+        let Some(number) = self.types.number(name, most) else {
+            return OTHER_TYPES;
+        };
+        if self.type_numbers.len() < most {
+            self.type_numbers.insert(descriptor.to_vec(), number);
+        }
+        number
+    }
+
+    /// Notes for the profile about what the tables lack because they were full.
+    pub(super) fn notes(&self, source: EventSource) -> Vec<String> {
+        let stacks = &self.stacks;
+        let cut = match source {
+            EventSource::Vm { .. } => format!(
+                "objects that the JVM made itself have stacks deeper than {DEPTH} frames; outer callers, \
+                 and objects without an instrumented class among these frames, are shown as (deeper)"
+            ),
+            _ => format!(
+                "samples have stacks deeper than {DEPTH} frames; their outer callers are shown as (deeper)"
+            ),
+        };
+        let unnamed = match source {
+            EventSource::Vm { .. } => {
+                "objects that the JVM made itself have (other methods) in their stacks, since the table \
+                 of methods was full"
+            }
+            _ => {
+                "samples have (other methods) in their stacks, since the table of methods was full"
+            }
+        };
+        let notes = [
+            (stacks.cut, cut.as_str()),
+            (stacks.unnamed, unnamed),
+            (
+                stacks.without_callers,
+                "samples have no callers, since the table of stacks was full",
+            ),
+            (
+                self.without_site,
+                "samples have neither place nor type, since the table of sites was full",
+            ),
+            (
+                self.without_type,
+                "samples are shown as (other types), since the table of types was full",
+            ),
+            (
+                self.missed,
+                "objects were not followed, since the table of objects was full",
+            ),
+        ];
+        notes
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, note)| format!("{} {note}", count(number)))
+            .collect()
+    }
+}

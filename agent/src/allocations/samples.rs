@@ -1,0 +1,310 @@
+//! The samples of a JVM: how they are taken, and the tables that hold them.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use loadhook_settings::AllocationMode;
+
+use super::estimate::Estimate;
+use super::exact_objects::{ExactObjects, ObjectLimits};
+use super::followed::Followed;
+use super::gc_sentinels::GcSentinels;
+use super::growth::Growth;
+use super::owners::Site;
+use super::resolve::UnloadableClasses;
+use super::sample_tables::{EventSource, OTHER_TYPES, SampleTables};
+use super::sampled_objects::{LiveRecord, SampledObjects};
+use crate::jvm::jni::Field;
+use crate::jvm::jvmti::{self, Jvmti, StackFrame};
+use crate::jvm::reference::Global;
+use crate::jvm::sys::{Capabilities, capability};
+use crate::locks::lock;
+use crate::options::Options;
+
+/// The samples of this JVM.
+pub(crate) struct Samples {
+    pub(super) source: EventSource,
+    /// True if sampled objects are followed until they are dead.
+    pub(super) follows: bool,
+    /// The feature release of the JDK, for example 17.
+    pub(super) feature: OnceLock<u32>,
+    pub(super) thread_class: OnceLock<ThreadClass>,
+    /// Set when the events are enabled.
+    pub(super) has_begun: AtomicBool,
+    /// Number of collections that have ended.
+    pub(super) collections: AtomicU32,
+    /// True if a collection that the agent asks for is one stop of the JVM.
+    pub(super) collects_in_one_stop: OnceLock<bool>,
+    /// Sentinels for collectors that do not collect in one stop.
+    pub(super) sentinels: GcSentinels,
+    /// Number of collections that had ended at the last sentinel.
+    pub(super) last_sentinel: AtomicU32,
+    /// `java.lang.Object`, the class of sentinels.
+    pub(super) object_class: OnceLock<Global>,
+    /// The thread that the JVM starts when it is about to end.
+    pub(super) shutdown_hook: OnceLock<Global>,
+    /// Set when a liveness scan is due.
+    pub(super) scan_is_due: AtomicBool,
+    /// Serialises liveness scans, because tags are reused.
+    pub(super) scanning: Mutex<()>,
+    /// Classes with frames in the stacks.
+    pub(super) classes: UnloadableClasses,
+    tables: Mutex<SampleTables>,
+    /// The live objects of the first snapshot.
+    pub(super) growth: OnceLock<Growth>,
+}
+
+/// Fields of threads. They are read and no methods called, since programs can override methods.
+pub(super) struct ThreadClass {
+    pub(super) id: Field,
+    pub(super) name: Field,
+    /// The superclass of all virtual threads, from JDK 21 on.
+    pub(super) virtual_threads: Option<Global>,
+}
+
+/// State of a native thread for its samples.
+#[derive(Clone, Copy, Default)]
+pub(super) struct ThreadState {
+    /// Number of its owner.
+    pub(super) owner: Option<u32>,
+    /// Size of its last sample, 0 before.
+    pub(super) previous: u64,
+    /// True while the thread makes a [sentinel](GcSentinels).
+    pub(super) is_making_sentinel: bool,
+}
+
+thread_local! {
+    pub(super) static THREAD_STATE: Cell<ThreadState> = const {
+        Cell::new(ThreadState { owner: None, previous: 0, is_making_sentinel: false })
+    };
+}
+
+/// A sample of an allocation.
+#[derive(Clone, Copy)]
+pub(super) struct Sample<'s> {
+    /// Number of the thread's owner.
+    pub(super) owner: u32,
+    /// The innermost frames of the stack, innermost first.
+    pub(super) frames: &'s [StackFrame],
+    /// True if the stack has further frames.
+    pub(super) is_deeper: bool,
+    pub(super) descriptor: &'s [u8],
+    pub(super) estimate: Estimate,
+}
+
+impl Samples {
+    /// Adds the capabilities that samples of this mode need, at `Agent_OnLoad`.
+    ///
+    /// # Errors
+    /// Error 98 if another agent samples. Only one agent of a JVM can.
+    pub(crate) fn prepare(
+        jvmti: Jvmti,
+        mode: AllocationMode,
+        options: &Options,
+    ) -> jvmti::Result<Self> {
+        let (source, followed) = match mode {
+            AllocationMode::Sampled { interval } => {
+                (EventSource::Sampled(interval), Followed::Nothing)
+            }
+            AllocationMode::Live { interval } => (
+                EventSource::Sampled(interval),
+                Followed::Samples(SampledObjects::default()),
+            ),
+            AllocationMode::LiveExact => (
+                EventSource::All,
+                Followed::All(Box::new(ExactObjects::new(ObjectLimits::DEFAULT))),
+            ),
+            AllocationMode::Exact => {
+                let callers = options.timing.is_some();
+                (EventSource::Vm { callers }, Followed::Nothing)
+            }
+        };
+        let follows = !matches!(followed, Followed::Nothing);
+        let mut needed = vec![
+            match source {
+                EventSource::Vm { .. } => capability::CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS,
+                _ => capability::CAN_GENERATE_SAMPLED_OBJECT_ALLOC_EVENTS,
+            },
+            capability::CAN_GET_SOURCE_FILE_NAME,
+            capability::CAN_GET_LINE_NUMBERS,
+        ];
+        if follows {
+            needed.extend([
+                capability::CAN_TAG_OBJECTS,
+                capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS,
+            ]);
+        }
+        jvmti.add_capabilities(Capabilities::of(&needed))?;
+        match source {
+            EventSource::Sampled(interval) => jvmti.set_heap_sampling_interval(interval)?,
+            EventSource::All => jvmti.set_heap_sampling_interval(0)?,
+            EventSource::Vm { .. } => {}
+        }
+        Ok(Samples::new(source, followed))
+    }
+
+    pub(super) fn new(source: EventSource, followed: Followed) -> Self {
+        Samples {
+            source,
+            follows: !matches!(followed, Followed::Nothing),
+            feature: OnceLock::new(),
+            thread_class: OnceLock::new(),
+            has_begun: AtomicBool::new(false),
+            collections: AtomicU32::new(0),
+            collects_in_one_stop: OnceLock::new(),
+            sentinels: GcSentinels::default(),
+            last_sentinel: AtomicU32::new(0),
+            object_class: OnceLock::new(),
+            shutdown_hook: OnceLock::new(),
+            scan_is_due: AtomicBool::new(false),
+            scanning: Mutex::new(()),
+            classes: UnloadableClasses::default(),
+            tables: Mutex::new(SampleTables::new(followed)),
+            growth: OnceLock::new(),
+        }
+    }
+
+    /// Returns whether the events are enabled.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, SampleTables> {
+        lock(&self.tables)
+    }
+
+    pub(super) fn collects_in_one_stop(&self) -> bool {
+        self.collects_in_one_stop.get() == Some(&true)
+    }
+
+    /// Returns whether this JVM samples as JDK 11 does.
+    pub(super) fn is_jdk_11(&self) -> bool {
+        self.feature.get() == Some(&11)
+    }
+
+    pub(super) fn is_before(&self, feature: u32) -> bool {
+        self.feature.get().is_some_and(|it| *it < feature)
+    }
+
+    /// Handles `GarbageCollectionFinish`. The program is stopped meanwhile.
+    pub(crate) fn collection_ends(&self) {
+        self.collections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of objects that a sample of the calling thread stands for.
+    pub(super) fn estimate(&self, size: u64) -> Estimate {
+        let state = THREAD_STATE.get();
+        THREAD_STATE.set(ThreadState {
+            previous: size,
+            ..state
+        });
+        match self.source {
+            EventSource::Sampled(interval) if self.is_jdk_11() => {
+                Estimate::following(state.previous, size, interval)
+            }
+            EventSource::Sampled(interval) => Estimate::of(size, interval),
+            EventSource::All | EventSource::Vm { .. } => Estimate::exactly(1, size),
+        }
+    }
+
+    /// Adds a sample. Returns the tag for its object if the object is to be followed.
+    pub(super) fn add(&self, sample: Sample<'_>) -> Option<i64> {
+        let born = self.collections.load(Ordering::Relaxed);
+        let mut tables = self.lock();
+        let most = tables.stacks.limits().others;
+        let node = match self.source {
+            EventSource::Vm { callers } => {
+                let stacks = &mut tables.stacks;
+                let node = stacks.node_of_chosen(sample.frames, sample.is_deeper, callers)?;
+                Some(node)
+            }
+            _ => tables.stacks.node(sample.frames, sample.is_deeper),
+        };
+        let type_number = tables.type_number(sample.descriptor, most);
+        tables.without_type += u64::from(type_number == OTHER_TYPES);
+        let mut site = Site { node, type_number };
+        let SampleTables {
+            owners,
+            followed,
+            unfinished,
+            schedule,
+            ..
+        } = &mut *tables;
+        if !owners.add(sample.owner, site, sample.estimate, most) {
+            site = Site {
+                node: None,
+                type_number: OTHER_TYPES,
+            };
+            owners.add(sample.owner, site, sample.estimate, usize::MAX);
+            tables.without_site += 1;
+            return None;
+        }
+        if !self.follows {
+            return None;
+        }
+        if schedule.is_due(followed.len(), born) {
+            self.scan_is_due.store(true, Ordering::Relaxed);
+        }
+        let tag = followed.put(LiveRecord {
+            owner: sample.owner,
+            site,
+            born,
+            estimate: sample.estimate,
+        });
+        match tag {
+            Some(tag) => {
+                owners.hold(sample.owner);
+                unfinished.push(tag);
+            }
+            None => tables.missed += 1,
+        }
+        tag
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::owners::VIRTUAL;
+    use super::super::stacks::{StackLimits, Stacks};
+    use super::*;
+    use crate::jvm::jvmti::MethodKey;
+
+    #[test]
+    fn samples_without_room_are_counted_and_noted() {
+        let frames = [StackFrame {
+            method: MethodKey::unknown(1),
+            location: 0,
+        }];
+        for (source, sample) in [
+            (EventSource::All, "samples"),
+            (
+                EventSource::Vm { callers: false },
+                "objects that the JVM made itself",
+            ),
+        ] {
+            let samples = Samples::new(source, Followed::Nothing);
+            samples.lock().stacks = Stacks::new(StackLimits {
+                nodes: 9,
+                others: 2,
+            });
+            for descriptor in ["La/A;", "La/B;", "La/C;"] {
+                samples.add(Sample {
+                    owner: VIRTUAL,
+                    frames: &frames,
+                    is_deeper: false,
+                    descriptor: descriptor.as_bytes(),
+                    estimate: Estimate::exactly(1, 16),
+                });
+            }
+            let tables = samples.lock();
+            let (_, owner) = tables.owners.with_sites().next().expect("samples");
+            let objects: f64 = owner.sites.values().map(|sum| sum.objects).sum();
+            assert!((objects - 3.0).abs() < 1e-9, "{objects}");
+            let notes = tables.notes(source);
+            assert_eq!(notes.len(), 2, "{notes:?}");
+            assert!(notes[0].starts_with(&format!("3 {sample} have (other methods)")));
+            assert!(notes[1].starts_with("2 samples are shown as (other types)"));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Reasons why there is no dump.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::jvm::jvmti;
+
+/// Number of walks that are tried. A walk is begun again if a class was loaded before it.
+pub(super) const ATTEMPTS: u32 = 10;
+
+/// The reason why there is no dump.
+#[derive(Debug, Error)]
+pub(super) enum Fault {
+    /// A class was loaded or unloaded after the classes were listed, and before the walk.
+    #[error("classes are loaded faster than they can be read ({ATTEMPTS} attempts); try again")]
+    ClassesChanged,
+    /// The JVM has no JVM TI, or not that of JDK 11.
+    #[error("this JVM has no JVM TI version 11")]
+    NoJvmti,
+    /// The JVM has no memory for local references.
+    #[error("there is no memory for references")]
+    NoReferences,
+    /// The JVM did something that the specification of JVM TI rules out.
+    #[error("{0}")]
+    Unspecified(&'static str),
+    /// A function of JVM TI failed.
+    #[error("{0}")]
+    Jvmti(#[from] jvmti::Error),
+    /// The dump cannot be written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The agent panicked. The panic hook has logged it.
+    #[error("internal error; see the standard error of the program")]
+    Panicked,
+}

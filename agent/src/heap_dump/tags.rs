@@ -1,0 +1,90 @@
+//! Identifiers of objects, and the tags that hold them.
+
+use crate::jvm::sys::Long;
+
+/// Identifiers are multiples of this.
+const STEP: u64 = 8;
+
+/// Size of an identifier in bytes. It is the [size](crate::jvm::heap_walk::size_of) of a reference.
+pub(super) const ID_SIZE: usize = 8;
+
+/// Flag in the tag of an object whose record is written.
+pub(super) const WRITTEN: Long = 1 << 62;
+/// Flag in a tag that was set before the walk came to the object.
+pub(super) const ANNOUNCED: Long = 1 << 61;
+/// Width of the lower part of a tag, which holds the identifier divided by [`STEP`].
+const ID_BITS: u32 = 43;
+/// Width of the part above it, which holds the length of an array of references. JVM TI tells the length of the array
+/// when it is referred to, and not when its elements are shown.
+const LENGTH_BITS: u32 = ANNOUNCED.ilog2() - ID_BITS;
+/// Stands for all lengths from this one on.
+pub(super) const LONG: u32 = (1 << LENGTH_BITS) - 1;
+
+/// The tag of an object that is no array.
+pub(super) fn tag_of(id: u64) -> Long {
+    (id / STEP).cast_signed()
+}
+
+/// The tag of an array of references. A length from [`LONG`] on does not fit.
+pub(super) fn tag_of_array(id: u64, length: u32) -> Long {
+    tag_of(id) | Long::from(length.min(LONG)) << ID_BITS
+}
+
+/// The identifier in a tag.
+pub(super) fn id_in(tag: Long) -> u64 {
+    (tag.cast_unsigned() & ((1 << ID_BITS) - 1)) * STEP
+}
+
+/// The length of the array in a tag.
+pub(super) fn length_in(tag: Long) -> u32 {
+    (tag >> ID_BITS) as u32 & LONG
+}
+
+/// The identifier of the class of a number.
+pub(super) fn id_of_class(number: usize) -> u64 {
+    (number as u64 + 1) * STEP
+}
+
+/// The number of the class with this identifier, if it is the identifier of a class; `None` for 0.
+pub(super) fn class_number(id: u64) -> Option<usize> {
+    usize::try_from((id / STEP).checked_sub(1)?).ok()
+}
+
+/// Identifiers of objects that are no classes.
+///
+/// They are like the addresses of a heap without gaps, because readers of dumps derive the sizes of objects from them.
+/// They are assigned downwards, because the walk goes on with the object that it showed last.
+pub(super) struct Ids(u64);
+
+impl Ids {
+    pub(super) fn new() -> Ids {
+        Ids(STEP << ID_BITS)
+    }
+
+    /// The identifier of a further object of `size` bytes.
+    pub(super) fn next(&mut self, size: Long) -> u64 {
+        self.0 -= size.max(1).cast_unsigned().next_multiple_of(STEP);
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_hold_identifiers_and_lengths() {
+        let largest = Ids::new().next(1);
+        for id in [id_of_class(0), id_of_class(100_000), largest] {
+            for flags in [0, WRITTEN, ANNOUNCED] {
+                for length in [0, 1, LONG] {
+                    let tag = tag_of_array(id, length) | flags;
+                    assert_eq!((id_in(tag), length_in(tag)), (id, length));
+                }
+                assert_eq!(length_in(tag_of_array(id, u32::MAX) | flags), LONG);
+            }
+        }
+        assert_eq!(class_number(id_of_class(7)), Some(7));
+        assert_eq!(class_number(0), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! The hook and the class loaders, which together decide about a class of the JVM.
+
+use super::hook::Hook;
+use super::loaders::{Loaders, Origin};
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::Jvmti;
+use crate::jvm::reference::Local;
+use crate::options::Options;
+
+/// Instruments the classes of a JVM.
+pub(crate) struct Instrumentation {
+    pub(crate) jvmti: Jvmti,
+    pub(crate) hook: Hook,
+    pub(crate) loaders: Loaders,
+}
+
+impl Instrumentation {
+    pub(crate) fn new(jvmti: Jvmti, options: Options) -> Self {
+        Instrumentation {
+            jvmti,
+            hook: Hook::new(options),
+            loaders: Loaders::default(),
+        }
+    }
+
+    /// The origin of a class of this internal name.
+    pub(crate) fn origin(&self, jni: Jni<'_>, loader: Local<'_>, name: &[u8]) -> Origin {
+        self.loaders.origin(self.jvmti, jni, loader, name)
+    }
+
+    /// Forgets the classes of loaders that are gone.
+    pub(crate) fn forget_unloaded(&self, jni: Jni<'_>) {
+        for loader in self.loaders.take_gone(self.jvmti, jni) {
+            self.hook.registry.forget(loader);
+        }
+    }
+}

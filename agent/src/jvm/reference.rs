@@ -1,0 +1,114 @@
+//! JNI references, one type for each lifetime.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr::null_mut;
+
+use super::sys::Object;
+
+/// A local reference, or null.
+///
+/// `'f` is the frame that the reference belongs to: a callback of the JVM, or the closure that
+/// [`Jni::framed`](super::jni::Jni::framed) runs. The JVM frees the reference when the frame ends, and it is valid on
+/// one thread only. So it can neither leave the closure nor move to another thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Local<'f> {
+    object: Object,
+    frame: PhantomData<&'f ()>,
+}
+
+impl<'f> Local<'f> {
+    /// The null reference.
+    pub(crate) const NULL: Local<'static> = Local::new(null_mut());
+
+    /// The boot loader, which JNI and JVM TI represent as null.
+    pub(crate) const BOOT_LOADER: Local<'static> = Local::NULL;
+
+    /// Wraps a reference of the JVM. The caller chooses the frame that the JVM made it for.
+    pub(super) const fn new(object: Object) -> Self {
+        Local {
+            object,
+            frame: PhantomData,
+        }
+    }
+
+    /// Returns whether the reference is null.
+    pub(crate) fn is_null(self) -> bool {
+        self.object.is_null()
+    }
+}
+
+/// A global reference: it keeps its object alive and is valid on every thread. The agent deletes none.
+#[derive(Clone, Copy)]
+pub(crate) struct Global(Object);
+
+// SAFETY: global references may be used on every thread.
+unsafe impl Send for Global {}
+// SAFETY: as above.
+unsafe impl Sync for Global {}
+
+impl Global {
+    /// Wraps a reference that `NewGlobalRef` made.
+    pub(super) fn new(object: Object) -> Self {
+        Global(object)
+    }
+
+    /// The reference as a local one. A global reference is valid in every frame.
+    pub(crate) fn local<'f>(self) -> Local<'f> {
+        Local::new(self.0)
+    }
+}
+
+/// A weak global reference: it is valid on every thread and does not keep its object alive.
+///
+/// It compares and hashes as a reference; [`Jni::is_same`](super::jni::Jni::is_same) compares objects.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Weak(Object);
+
+// SAFETY: weak global references may be used on every thread.
+unsafe impl Send for Weak {}
+// SAFETY: as above.
+unsafe impl Sync for Weak {}
+
+impl Weak {
+    /// Wraps a reference that `NewWeakGlobalRef` made.
+    pub(super) fn new(object: Object) -> Self {
+        Weak(object)
+    }
+
+    /// A reference that no JVM knows.
+    #[cfg(test)]
+    pub(crate) fn unknown(number: usize) -> Self {
+        Weak(std::ptr::without_provenance_mut(number))
+    }
+}
+
+/// A reference of any kind, as JNI and JVM TI take it.
+pub(crate) trait Reference: Copy {
+    /// The reference as the JVM knows it.
+    fn object(self) -> Object;
+}
+
+impl Reference for Local<'_> {
+    fn object(self) -> Object {
+        self.object
+    }
+}
+
+impl Reference for Global {
+    fn object(self) -> Object {
+        self.0
+    }
+}
+
+impl Reference for Weak {
+    fn object(self) -> Object {
+        self.0
+    }
+}
+
+impl fmt::Debug for Local<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Local({:p})", self.object)
+    }
+}

@@ -1,0 +1,142 @@
+//! Native methods of the tracker. The JVM finds natives of boot classes in the libraries of agents by their names;
+//! registering them makes JDK 17 and later print a warning.
+#![allow(non_snake_case)]
+
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::entry::{AGENT, on_event};
+use super::reference::Local;
+use super::sys::{Boolean, Int, Long, Object};
+use crate::agent::Agent;
+use crate::tracker::ticker;
+
+/// The processor time of the calling thread, in nanoseconds.
+///
+/// # Safety
+/// Called by the JVM for `java.lang.$Loadhook.threadCpuNanos()`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_threadCpuNanos(
+    _env: *mut c_void,
+    _class: Object,
+) -> Long {
+    AGENT
+        .get()
+        .map_or(-1, |agent| agent.jvmti.current_thread_cpu_time())
+}
+
+/// The processor time of a thread, in nanoseconds: asked when it begins, when it ends, and at snapshots.
+///
+/// # Safety
+/// Called by the JVM for `java.lang.$Loadhook.cpuNanos(Thread)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_cpuNanos(
+    _env: *mut c_void,
+    _class: Object,
+    thread: Object,
+) -> Long {
+    AGENT
+        .get()
+        .map_or(-1, |agent| agent.jvmti.thread_cpu_time(Local::new(thread)))
+}
+
+/// Starts the ticker and returns the address at which the tracker reads ticks. The tracker asks once.
+///
+/// # Safety
+/// Called by the JVM for the initialiser of `java.lang.$LoadhookTicker`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_tickAddress(
+    _env: *mut c_void,
+    _class: Object,
+    now: Long,
+) -> Long {
+    let start = |agent: &Agent| ticker::start(agent.options(), now);
+    catch_unwind(AssertUnwindSafe(|| AGENT.get().map_or(0, start))).unwrap_or(0)
+}
+
+/// Waits for a moment, for a thread that waits for the tracker's lock. After 100 waits the moments are longer.
+///
+/// # Safety
+/// Called by the JVM for `java.lang.$Loadhook.nap(int)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_nap(
+    _env: *mut c_void,
+    _class: Object,
+    before: Int,
+) {
+    match before {
+        ..100 => thread::yield_now(),
+        _ => thread::sleep(Duration::from_millis(1)),
+    }
+}
+
+/// Returns whether the agent writes its own profile to this file.
+///
+/// # Safety
+/// Called by the JVM for `java.lang.$Loadhook.agentClaims(String)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_agentClaims(
+    env: *mut c_void,
+    _class: Object,
+    file: Object,
+) -> Boolean {
+    let mut claims = false;
+    // SAFETY: the JVM passes this thread's environment and a string or null.
+    unsafe {
+        on_file(env, file, |agent, file| {
+            claims = agent.writer.claims(agent.options(), file);
+        });
+    }
+    Boolean::from(claims)
+}
+
+/// Notes a profile that the tracker of a rewritten archive has written.
+///
+/// # Safety
+/// Called by the JVM for `java.lang.$Loadhook.agentNotes(String)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_agentNotes(
+    env: *mut c_void,
+    _class: Object,
+    file: Object,
+) {
+    // SAFETY: the JVM passes this thread's environment and a string or null.
+    unsafe {
+        on_file(env, file, |agent, file| {
+            agent.writer.note_other(agent.options(), file);
+        });
+    }
+}
+
+/// Runs `body` with the file that a Java string names, unless the string is null.
+///
+/// # Safety
+/// `env` must be the `JNIEnv` of this thread, and `file` null or a reference to a string that is valid on it.
+unsafe fn on_file(env: *mut c_void, file: Object, body: impl FnOnce(&'static Agent, &Path)) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        on_event(env, |agent, jni| {
+            if !file.is_null()
+                && let Ok(name) = jni.text(Local::new(file))
+            {
+                body(agent, Path::new(&name));
+            }
+        })
+    }
+}
+
+/// Binds the native method that defines hidden classes again. A method of the boot loader must ask for it.
+///
+/// # Safety
+/// Called by the JVM for `java.lang.$Loadhook.bindDefiner()`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn Java_java_lang__00024Loadhook_bindDefiner(
+    env: *mut c_void,
+    _class: Object,
+) {
+    // SAFETY: the JVM passes this thread's environment.
+    unsafe { on_event(env, |agent, jni| agent.hidden_classes.bind_again(jni)) }
+}

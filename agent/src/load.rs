@@ -1,0 +1,161 @@
+//! `Agent_OnLoad`: reads the options, asks for capabilities and makes the parts of the agent.
+
+use std::io::Write;
+use std::sync::OnceLock;
+
+use loadhook_settings::{AgentOptions, Clock, OptionsError};
+use thiserror::Error;
+
+use crate::agent::Agent;
+use crate::allocations::Samples;
+use crate::diagnostics;
+use crate::events::JVM_OBJECTS_NOT_COUNTED;
+use crate::instrument::hidden_classes::HiddenClasses;
+use crate::instrument::instrumentation::Instrumentation;
+use crate::jvm::jvmti::{self, Jvmti};
+use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability};
+use crate::options::Options;
+use crate::snapshot::assembly::StartTime;
+use crate::snapshot::gate::SnapshotGate;
+use crate::snapshot::writer::ProfileWriter;
+use crate::snapshot::{file, manifest};
+
+/// The reason why the agent cannot be loaded.
+#[derive(Debug, Error)]
+pub(crate) enum LoadError {
+    /// The options are wrong.
+    #[error("{0}")]
+    Options(String),
+    /// `clock=cpu` cannot be had.
+    #[error("clock=cpu: this JVM has no CPU clock for threads ({0}); use clock=wall")]
+    NoCpuClock(jvmti::Error),
+    /// The JVM is older than JDK 11, or has no JVM TI.
+    #[error("this JVM has no JVM TI version 11")]
+    NoJvmti,
+    /// The JVM lacks the capabilities to instrument classes.
+    #[error("this JVM cannot retransform classes ({0})")]
+    NoRetransformation(jvmti::Error),
+    /// Allocations are all that was asked for, and they cannot be sampled.
+    #[error("{0}")]
+    NoSamples(NoSamples),
+    /// The events that the agent needs cannot be enabled.
+    #[error("{0}")]
+    NoEvents(jvmti::Error),
+}
+
+impl LoadError {
+    /// Returns whether the options are at fault. That stops the JVM before `main`, and nothing else does. After other
+    /// errors the program runs without the agent.
+    pub(crate) fn is_of_user(&self) -> bool {
+        matches!(self, LoadError::Options(_) | LoadError::NoCpuClock(_))
+    }
+}
+
+/// The reason why allocations are not sampled.
+#[derive(Clone, Copy, Debug, Error)]
+pub(crate) enum NoSamples {
+    /// Only one agent of a JVM can sample.
+    #[error(
+        "allocations are not sampled: another agent already samples them, and a JVM allows only one ({0})"
+    )]
+    Taken(jvmti::Error),
+    /// The JVM lacks the capability.
+    #[error("allocations are not sampled: this JVM does not support it ({0})")]
+    NotSupported(jvmti::Error),
+}
+
+impl From<jvmti::Error> for NoSamples {
+    fn from(error: jvmti::Error) -> Self {
+        match error {
+            jvmti::Error(JVMTI_ERROR_NOT_AVAILABLE) => NoSamples::Taken(error),
+            error => NoSamples::NotSupported(error),
+        }
+    }
+}
+
+/// Makes the parts of the agent from the text of its options.
+pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
+    let settings = match text.parse::<AgentOptions>() {
+        Err(OptionsError::Help) => print_help(),
+        parsed => parsed.map_err(|error| LoadError::Options(error.to_string()))?,
+    };
+    let options = Options::resolve(settings, std::process::id()).map_err(LoadError::Options)?;
+    if options.settings.alloc_drops_timing() && !options.settings.quiet {
+        diagnostics::line("alloc= turns call timing off; for both, add timing=adaptive");
+    }
+    add_capabilities(jvmti, &options)?;
+    let samples = samples(jvmti, &options)?;
+    if let Some(manifest) = &options.manifest {
+        manifest::check(manifest, options.settings.quiet);
+    }
+    if let Err(error) = file::check(&options.file) {
+        diagnostics::line(&format!(
+            "{}: {error}; the program runs, and writing the profile is tried again when it ends",
+            options.file.display()
+        ));
+    }
+    Ok(Agent {
+        jvmti,
+        instrumentation: Instrumentation::new(jvmti, options),
+        hidden_classes: HiddenClasses::default(),
+        samples,
+        tracker: OnceLock::new(),
+        gate: SnapshotGate::default(),
+        writer: ProfileWriter::default(),
+        start_time: StartTime::now(),
+        had_virtual_threads: false.into(),
+    })
+}
+
+fn add_capabilities(jvmti: Jvmti, options: &Options) -> Result<(), LoadError> {
+    let add = |capabilities: &[usize]| jvmti.add_capabilities(Capabilities::of(capabilities));
+    if options.rewrites() {
+        add(&[
+            capability::CAN_GENERATE_ALL_CLASS_HOOK_EVENTS,
+            capability::CAN_RETRANSFORM_CLASSES,
+            capability::CAN_RETRANSFORM_ANY_CLASS,
+        ])
+        .map_err(LoadError::NoRetransformation)?;
+        // Without this capability a note names the hidden classes.
+        let _ = add(&[capability::CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS]);
+    }
+    if options.settings.clock == Clock::Cpu {
+        add(&[capability::CAN_GET_CURRENT_THREAD_CPU_TIME]).map_err(LoadError::NoCpuClock)?;
+    }
+    // Without this capability the profile does not tell which threads only waited.
+    let _ = add(&[capability::CAN_GET_THREAD_CPU_TIME]);
+    // This capability exists from JDK 21 on. Older JVMs have no virtual threads.
+    let _ = add(&[capability::CAN_SUPPORT_VIRTUAL_THREADS]);
+    Ok(())
+}
+
+/// The samples that the options ask for; `None` if they ask for none, or if the profile has something else to show.
+fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError> {
+    let Some(mode) = options.settings.alloc else {
+        return Ok(None);
+    };
+    match Samples::prepare(jvmti, mode, options) {
+        Ok(samples) => return Ok(Some(samples)),
+        Err(error) if options.counts_allocations() => {
+            diagnostics::line(&format!("{JVM_OBJECTS_NOT_COUNTED}: {error}"));
+        }
+        Err(error) => {
+            let error = NoSamples::from(error);
+            if !options.rewrites() {
+                return Err(LoadError::NoSamples(error));
+            }
+            diagnostics::line(&error.to_string());
+        }
+    }
+    Ok(None)
+}
+
+/// Prints the options and ends the process, as the JDK's own agents do. If the agent refused to load instead, the JVM
+/// would add that its initialization failed.
+fn print_help() -> ! {
+    // A closed standard output does not change the exit code.
+    let _ = std::io::stdout()
+        .lock()
+        .write_all(loadhook_settings::HELP.as_bytes());
+    std::process::exit(0)
+}

@@ -1,0 +1,129 @@
+//! The order of snapshots: one writer at a time, and none after the one at the end of the JVM.
+
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use crate::locks::{lock, wait};
+
+/// The longest wait for a snapshot under way when the JVM ends. The snapshot gives up when it sees that the JVM ends, but
+/// a debugger may have suspended its thread.
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Lets one thread at a time write the profile.
+#[derive(Default)]
+pub(crate) struct SnapshotGate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    is_writing: bool,
+    /// True while the writer is in a call of the JVM that may not return, so that the end does not wait for it.
+    is_released: bool,
+    is_ending: bool,
+}
+
+/// The right to write, until it is dropped.
+pub(crate) struct Pass<'g>(&'g SnapshotGate);
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_writing = false;
+        self.0.changed.notify_all();
+    }
+}
+
+impl SnapshotGate {
+    fn lock(&self) -> MutexGuard<'_, GateState> {
+        lock(&self.state)
+    }
+
+    /// Waits until `condition` holds, at most for `time`. Returns whether it holds.
+    fn wait_until(&self, time: Duration, condition: impl Fn(&GateState) -> bool) -> bool {
+        // A time beyond the range of the clock lasts for ever.
+        let end = Instant::now().checked_add(time);
+        let mut state = self.lock();
+        while !condition(&state) {
+            let left = end.map_or(time, |end| end.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return false;
+            }
+            state = wait(&self.changed, state, left);
+        }
+        true
+    }
+
+    /// Waits for `time`, or until the JVM is about to end. Returns whether it is.
+    pub(super) fn wait_for_end(&self, time: Duration) -> bool {
+        self.wait_until(time, |state| state.is_ending)
+    }
+
+    /// Takes the right to write; `None` if another thread writes or the JVM is about to end.
+    pub(super) fn enter(&self) -> Option<Pass<'_>> {
+        let mut state = self.lock();
+        let is_free = !state.is_ending && !state.is_writing;
+        state.is_writing |= is_free;
+        // Not `then_some`: a pass that is not given must not be dropped.
+        is_free.then(|| Pass(self))
+    }
+
+    /// Returns whether the JVM is about to end, so that a snapshot is not worth while.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.lock().is_ending
+    }
+
+    /// Closes the gate at the end of the JVM: the caller writes the last profile. Waits for a snapshot under way, and
+    /// returns false if that does not end.
+    pub(crate) fn close(&self) -> bool {
+        self.lock().is_ending = true;
+        self.changed.notify_all();
+        self.wait_until(LONGEST_WAIT, |state| !state.is_writing || state.is_released)
+    }
+
+    /// Runs `work` of a writer while the end of the JVM does not wait for the writer. The writer must ask whether the
+    /// JVM [ends](Self::is_ending) before and after.
+    pub(crate) fn release_during(&self, work: impl FnOnce()) {
+        self.lock().is_released = true;
+        self.changed.notify_all();
+        work();
+        self.lock().is_released = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_writes_at_a_time() {
+        let gate = SnapshotGate::default();
+        let pass = gate.enter();
+        assert!(pass.is_some() && gate.enter().is_none());
+        drop(pass);
+        assert!(gate.enter().is_some());
+        assert!(gate.enter().is_some(), "a pass ends where it is dropped");
+    }
+
+    #[test]
+    fn the_end_does_not_wait_for_a_released_writer() {
+        let gate = SnapshotGate::default();
+        let _pass = gate.enter();
+        gate.release_during(|| assert!(gate.close()));
+        assert!(gate.is_ending());
+    }
+
+    #[test]
+    fn the_end_waits_for_a_snapshot_under_way() {
+        let gate = SnapshotGate::default();
+        let pass = gate.enter();
+        std::thread::scope(|scope| {
+            let close = scope.spawn(|| gate.close());
+            assert!(gate.wait_for_end(LONGEST_WAIT));
+            assert!(gate.is_ending() && !close.is_finished());
+            drop(pass);
+            assert!(close.join().expect("no panic"));
+        });
+        assert!(gate.enter().is_none(), "none after the end");
+    }
+}

@@ -1,0 +1,123 @@
+//! Writes profiles to the agent's file, and notes them in the manifest.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use thiserror::Error;
+
+use super::assembly::{AssemblyError, Moment, Sources};
+use super::{file, manifest};
+use crate::diagnostics;
+use crate::jvm::jni::Jni;
+use crate::locks::lock;
+use crate::options::Options;
+
+/// The reason why a profile was not written.
+#[derive(Debug, Error)]
+pub(crate) enum WriteError {
+    /// There is nothing to write.
+    #[error(transparent)]
+    Assembly(#[from] AssemblyError),
+    /// The file cannot be written.
+    #[error("{}: {error}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// The error.
+        error: io::Error,
+    },
+}
+
+/// Writes the profiles of this JVM.
+#[derive(Default)]
+pub(crate) struct ProfileWriter {
+    /// The name of the profile in the manifest.
+    noted: OnceLock<PathBuf>,
+    /// Profiles that the trackers of rewritten archives have written in this JVM.
+    others: Mutex<BTreeSet<PathBuf>>,
+}
+
+impl ProfileWriter {
+    /// Writes the last profile. A failure is reported and changes nothing for the program.
+    pub(crate) fn write_last(&self, sources: &Sources<'_>, jni: Jni<'_>) {
+        let options = sources.options();
+        let reserve = &sources.tracker.reserve;
+        if options.rewrites() && !reserve.has_room_at_exit(sources.jvmti, jni) {
+            diagnostics::line("no profile: the heap is full; give the JVM more heap (-Xmx)");
+            return;
+        }
+        match self.write(sources, jni, Moment::End) {
+            Ok(_) if options.settings.quiet => {}
+            Ok(file) => {
+                let others = lock(&self.others);
+                let others = others.iter().map(|other| other.display().to_string());
+                let others: Vec<String> = others.collect();
+                let and = match &others[..] {
+                    [] => String::new(),
+                    _ => format!("; rewritten archives have written {}", others.join(", ")),
+                };
+                diagnostics::line(&format!("profile written to {}{and}", file.display()));
+            }
+            Err(error) => diagnostics::line(&format!("no profile: {error}")),
+        }
+    }
+
+    /// Writes a profile while the program runs. It is no error if the JVM is about to end, since the last profile has
+    /// everything that this one would have.
+    pub(crate) fn write_snapshot(
+        &self,
+        sources: &Sources<'_>,
+        jni: Jni<'_>,
+    ) -> Result<(), WriteError> {
+        match self.write(sources, jni, Moment::Running) {
+            Err(error) if !sources.gate.is_ending() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns whether the agent writes its own profile to a file, so that nobody else may.
+    pub(crate) fn claims(&self, options: &Options, other: &Path) -> bool {
+        let own = self.noted.get().unwrap_or(&options.file);
+        file::is_same(own, other)
+    }
+
+    /// Notes a profile that the tracker of a rewritten archive has written in this JVM.
+    pub(crate) fn note_other(&self, options: &Options, file: &Path) {
+        let is_new = lock(&self.others).insert(file.to_owned());
+        if let Some(manifest) = options.manifest.as_ref().filter(|_| is_new) {
+            manifest::note_of_other(manifest, file);
+        }
+    }
+
+    /// Writes a profile and returns the name of its file.
+    fn write<'a>(
+        &'a self,
+        sources: &Sources<'a>,
+        jni: Jni<'_>,
+        moment: Moment,
+    ) -> Result<&'a Path, WriteError> {
+        let goes_on = || moment == Moment::End || !sources.gate.is_ending();
+        let profile = sources.profile(jni, moment, goes_on)?;
+        let options = sources.options();
+        let noted = self.noted.get();
+        let file = noted.unwrap_or(&options.file).as_path();
+        let put = || {
+            let Some(pending) = file::write(file, &profile, goes_on)? else {
+                return Ok(file);
+            };
+            match &options.manifest {
+                Some(manifest) if noted.is_none() => {
+                    let noted = manifest::note(manifest, file, |file| pending.put(file))?;
+                    Ok(self.noted.get_or_init(|| noted).as_path())
+                }
+                _ => pending.put(file).map(|()| file),
+            }
+        };
+        put().map_err(|error| WriteError::Io {
+            file: file.to_owned(),
+            error,
+        })
+    }
+}

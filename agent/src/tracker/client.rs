@@ -1,0 +1,128 @@
+//! Calls of the tracker's methods.
+
+use thiserror::Error;
+
+use super::heap_reserve::HeapReserve;
+use super::sizes::Sizes;
+use crate::jvm::jni::{Argument, Jni, JniError, StaticMethod};
+use crate::jvm::reference::{Global, Local};
+
+/// Words that are fetched at a time; the longest record has fewer.
+const BUFFER_WORDS: i32 = 1 << 13;
+
+/// The tracker's methods that the agent calls.
+pub(crate) struct TrackerClient {
+    configure: StaticMethod,
+    begin_snapshot: StaticMethod,
+    snapshot: StaticMethod,
+    thread_end: StaticMethod,
+    bind: StaticMethod,
+    /// A `long[]` for snapshots. It is made at the start, because the heap may be full when the program ends.
+    buffer: Global,
+    lost_allocations: StaticMethod,
+    pub(crate) reserve: HeapReserve,
+    pub(crate) sizes: Sizes,
+}
+
+/// The reason why there is no snapshot.
+#[derive(Clone, Copy, Debug, Error)]
+pub(crate) enum NoSnapshot {
+    /// A method of the tracker threw an exception.
+    #[error("the tracker failed")]
+    Failed,
+    /// There is no memory for the snapshot.
+    #[error("the heap is full; give the JVM more heap (-Xmx)")]
+    HeapFull,
+    /// The tracker's lock was not released in time.
+    #[error("a thread holds the tracker's lock (is it suspended by a debugger?)")]
+    Locked,
+    /// The caller wanted no more.
+    #[error("given up")]
+    GivenUp,
+}
+
+impl From<JniError> for NoSnapshot {
+    fn from(error: JniError) -> Self {
+        match error {
+            JniError::OutOfMemory => NoSnapshot::HeapFull,
+            JniError::Thrown | JniError::Refused => NoSnapshot::Failed,
+        }
+    }
+}
+
+impl TrackerClient {
+    /// Looks up the methods of the class that was defined at `VMStart`.
+    pub(crate) fn find(jni: Jni<'_>, class: Local<'_>) -> Result<Self, JniError> {
+        jni.find_out_of_memory_error()?;
+        Ok(TrackerClient {
+            configure: jni.static_method(class, c"configure", c"(III)V")?,
+            begin_snapshot: jni.static_method(class, c"beginSnapshot", c"()Z")?,
+            snapshot: jni.static_method(class, c"snapshot", c"([J)I")?,
+            thread_end: jni.static_method(class, c"threadEnd", c"(Ljava/lang/Thread;)V")?,
+            bind: jni.static_method(class, c"bind", c"()V")?,
+            buffer: jni.global(jni.new_long_array(BUFFER_WORDS)?)?,
+            lost_allocations: jni.static_method(class, c"lostAllocations", c"()J")?,
+            reserve: HeapReserve::find(jni)?,
+            sizes: Sizes::find(jni)?,
+        })
+    }
+
+    /// Sets how calls are counted and timed.
+    pub(crate) fn configure(
+        &self,
+        jni: Jni<'_>,
+        timing: i32,
+        clock: i32,
+        max_nodes: i32,
+    ) -> Result<(), JniError> {
+        let arguments = [timing, clock, max_nodes].map(Argument::Int);
+        jni.call_void(self.configure, &arguments)
+    }
+
+    /// The number of allocations that the last snapshot lacks.
+    pub(crate) fn lost_allocations(&self, jni: Jni<'_>) -> i64 {
+        jni.call_long(self.lost_allocations, &[]).unwrap_or(0)
+    }
+
+    /// Merges the call tree of a thread that is about to end.
+    pub(crate) fn thread_ends(&self, jni: Jni<'_>, thread: Local<'_>) {
+        // If this fails, the tracker keeps the tree with the state of the dead thread.
+        let _ = jni.call_void(self.thread_end, &[Argument::Object(thread)]);
+    }
+
+    /// Asks the tracker, which is code of the boot loader, to have the native method bound again that defines hidden
+    /// classes.
+    pub(crate) fn bind_definer(&self, jni: Jni<'_>) {
+        // The caller looks at what is bound afterwards.
+        let _ = jni.call_void(self.bind, &[]);
+    }
+
+    /// Fetches a snapshot and passes its words to `take`, part by part, until `take` returns false.
+    pub(crate) fn snapshot(
+        &self,
+        jni: Jni<'_>,
+        mut take: impl FnMut(&[i64]) -> bool,
+    ) -> Result<(), NoSnapshot> {
+        let fetched = jni.framed(|jni| {
+            let mut words = vec![0; BUFFER_WORDS as usize];
+            if !jni.call_boolean(self.begin_snapshot, &[])? {
+                return Err(NoSnapshot::Locked);
+            }
+            let buffer = [Argument::Object(self.buffer.local())];
+            loop {
+                let count = jni.call_int(self.snapshot, &buffer)?;
+                let count = usize::try_from(count).ok();
+                let part = count.and_then(|count| words.get_mut(..count));
+                let part = part.ok_or(NoSnapshot::Failed)?;
+                if part.is_empty() {
+                    return Ok(());
+                }
+                jni.read_longs(self.buffer, part)?;
+                if !take(part) {
+                    return Err(NoSnapshot::GivenUp);
+                }
+            }
+        });
+        fetched.unwrap_or(Err(NoSnapshot::Failed))
+    }
+}
