@@ -19,15 +19,13 @@ use std::fmt;
 
 use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::class::Member;
-use loadhook_rewrite::symbol::modified_utf8;
 
+use crate::glob::Glob;
 use crate::list;
+use crate::pattern_fault::{class_fault, descriptor_fault};
 
 /// Message for an empty item.
 const MISSING: &str = "a pattern is missing";
-
-/// Message for a type that is written as in Java source code.
-const NO_TYPE: &str = "types are written as in class files, for example (I[Ljava/lang/String;)";
 
 /// A pattern that names classes or methods.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,14 +46,14 @@ enum Subject {
     },
 }
 
-/// A pattern that cannot be read: where, and why.
+/// A text that is not a pattern: the position of the fault, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
-    /// The pattern as written; the whole list where one is missing.
+    /// The pattern as written; the whole list if an item is empty.
     pub pattern: String,
-    /// The byte at fault.
+    /// The index of the first wrong byte.
     pub at: usize,
-    /// What is wrong there.
+    /// The fault at this byte.
     pub message: &'static str,
 }
 
@@ -70,115 +68,24 @@ impl fmt::Display for PatternError {
 
 impl std::error::Error for PatternError {}
 
-/// A sequence of literal bytes, as class files have them, and wildcards.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Glob(Vec<Part>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Byte(u8),
-    /// Any bytes but `/`.
-    Segment,
-    /// Any bytes.
-    Any,
-}
-
-impl Glob {
-    /// Compiles a class name; dots become the slashes of internal names.
-    fn class(text: &str) -> Glob {
-        let mut parts = Vec::new();
-        let mut bytes = modified_utf8(text).into_iter().peekable();
-        while let Some(byte) = bytes.next() {
-            parts.push(match byte {
-                b'*' if bytes.next_if_eq(&b'*').is_some() => Part::Any,
-                b'*' => Part::Segment,
-                b'.' => Part::Byte(b'/'),
-                byte => Part::Byte(byte),
-            });
-        }
-        Glob(parts)
-    }
-
-    /// Compiles a method name or descriptor.
-    fn text(text: &str) -> Glob {
-        let mut parts: Vec<Part> = modified_utf8(text)
-            .into_iter()
-            .map(|byte| match byte {
-                b'*' => Part::Any,
-                byte => Part::Byte(byte),
-            })
-            .collect();
-        parts.dedup_by(|a, b| *a == Part::Any && *b == Part::Any);
-        Glob(parts)
-    }
-
-    /// Whether the whole of `text` matches. Backtracks to the last wildcard
-    /// only, which is enough for `Any`; a `Segment` that ran into a `/` falls
-    /// back to the last `Any`.
-    fn matches(&self, text: &[u8]) -> bool {
-        let (mut part, mut at) = (0, 0);
-        let mut any: Option<(usize, usize)> = None;
-        let mut segment: Option<(usize, usize)> = None;
-        loop {
-            match (self.0.get(part), text.get(at)) {
-                (None, None) => return true,
-                (Some(Part::Any), _) => {
-                    part += 1;
-                    any = Some((part, at));
-                    segment = None;
-                    continue;
-                }
-                (Some(Part::Segment), _) => {
-                    part += 1;
-                    segment = Some((part, at));
-                    continue;
-                }
-                (Some(Part::Byte(expected)), Some(found)) if expected == found => {
-                    part += 1;
-                    at += 1;
-                    continue;
-                }
-                _ => {}
-            }
-            let retry = |from: &mut Option<(usize, usize)>, stop: Option<u8>| {
-                let (part, at) = (*from)?;
-                let byte = *text.get(at)?;
-                if Some(byte) == stop {
-                    return None;
-                }
-                *from = Some((part, at + 1));
-                Some((part, at + 1))
-            };
-            let next = retry(&mut segment, Some(b'/')).or_else(|| {
-                segment = None;
-                retry(&mut any, None)
-            });
-            match next {
-                Some(next) => (part, at) = next,
-                None => return false,
-            }
-        }
-    }
-}
-
 impl Pattern {
-    /// Reads a list of patterns, as of [`list::items`].
+    /// Reads a list of patterns, which are the items of [`list::items`].
     ///
     /// # Errors
-    /// At the first that is not one, and where one is missing.
+    /// At the first item that is not a pattern, and at an empty item.
     pub fn parse_list(list: &str) -> Result<Vec<Pattern>, PatternError> {
         let mut at = 0;
         let parse = |item: &str| {
             let start = at;
             at += item.len() + 1;
-            match item.is_empty() {
-                true => Err(PatternError {
-                    pattern: list.to_owned(),
-                    at: start,
-                    message: MISSING,
-                }),
-                false => Pattern::parse(&list::unescaped(item)),
+            if !item.is_empty() {
+                return Pattern::parse(&list::unescaped(item));
             }
+            Err(PatternError {
+                pattern: list.to_owned(),
+                at: start,
+                message: MISSING,
+            })
         };
         list::items(list).map(parse).collect()
     }
@@ -186,7 +93,7 @@ impl Pattern {
     /// Reads one pattern.
     ///
     /// # Errors
-    /// When it is not one; the error points at the fault.
+    /// When `text` is not a pattern. The error points at the fault.
     pub fn parse(text: &str) -> Result<Pattern, PatternError> {
         let fault = |at, message| {
             Err(PatternError {
@@ -208,11 +115,7 @@ impl Pattern {
             if let Some((at, message)) = class_fault(name) {
                 return fault(1 + at, message);
             }
-            // Compared with a descriptor: `Lcom/example/Timed;`.
-            let mut glob = Glob::class(name);
-            glob.0.insert(0, Part::Byte(b'L'));
-            glob.0.push(Part::Byte(b';'));
-            Subject::Annotation(glob)
+            Subject::Annotation(Glob::class_descriptor(name))
         } else {
             let (class, member) = match text.split_once("::") {
                 Some((class, member)) => (class, Some(member)),
@@ -238,8 +141,7 @@ impl Pattern {
                     }
                     let mut glob = Glob::text(rest);
                     if rest.ends_with(')') {
-                        // Whatever it returns.
-                        glob.0.push(Part::Any);
+                        glob.push_any();
                     }
                     descriptor = Some(glob);
                 }
@@ -263,8 +165,8 @@ impl Pattern {
         &self.text
     }
 
-    /// Whether it names the class itself, so that all its methods are meant,
-    /// or, with `any_part`, at least could name one of its methods.
+    /// Returns whether the pattern names the class itself, and so all its methods.
+    /// With `any_part`, returns whether it may name the class or a method of it.
     pub(crate) fn names_class(&self, class: &ClassFile<'_>, any_part: bool) -> bool {
         match &self.subject {
             Subject::Annotation(glob) => {
@@ -284,7 +186,8 @@ impl Pattern {
         }
     }
 
-    /// Whether it may name a class of this internal name, or a part of one.
+    /// Returns whether the pattern may name a class with this internal name, or a
+    /// method of such a class.
     pub(crate) fn may_name(&self, name: &[u8]) -> bool {
         match &self.subject {
             Subject::Annotation(_) => true,
@@ -292,6 +195,7 @@ impl Pattern {
         }
     }
 
+    /// Returns whether the pattern names the method.
     pub(crate) fn names_method(&self, method: &Member<'_, '_>) -> bool {
         match &self.subject {
             Subject::Annotation(glob) => {
@@ -305,9 +209,9 @@ impl Pattern {
         }
     }
 
-    /// Whether it names the method of this name and descriptor in the class of
-    /// this internal name, all in modified UTF-8; `None` for annotation
-    /// patterns, which need more than names.
+    /// Returns whether the pattern names the method with this name and descriptor
+    /// in the class with this internal name, all in modified UTF-8. `None` for an
+    /// annotation pattern, which needs more than names.
     pub fn names(&self, class: &[u8], method: &[u8], descriptor: &[u8]) -> Option<bool> {
         match &self.subject {
             Subject::Annotation(_) => None,
@@ -329,103 +233,6 @@ fn shown_name(name: &[u8], simple: bool) -> &[u8] {
     match name.iter().rposition(|&b| b == b'/') {
         Some(slash) if simple => name.get(slash + 1..).unwrap_or_default(),
         _ => name,
-    }
-}
-
-fn class_fault(class: &str) -> Option<(usize, &'static str)> {
-    if class.is_empty() {
-        return Some((0, "a class name, or **, is missing"));
-    }
-    if let Some(at) = class.find([':', ';', '[', '(', ')', '@']) {
-        return Some((at, "this character cannot be in a class name"));
-    }
-    if let Some(at) = class.find('/') {
-        return Some((at, "packages are separated by dots here"));
-    }
-    if let Some(at) = class.find("***") {
-        return Some((at + 2, "at most two stars can stand together"));
-    }
-    if let Some(at) = class.find("..") {
-        return Some((at + 1, "a package name is missing"));
-    }
-    if class.starts_with('.') {
-        return Some((0, "a package name is missing"));
-    }
-    if class.ends_with('.') {
-        return Some((class.len(), "a class name is missing"));
-    }
-    None
-}
-
-/// What is wrong with a descriptor that may have wildcards, and where.
-fn descriptor_fault(text: &str) -> Option<(usize, &'static str)> {
-    let mut at = 1;
-    let mut has_star = false;
-    loop {
-        match text.get(at..)?.chars().next() {
-            Some(')') => break,
-            Some('*') => {
-                has_star = true;
-                at += 1;
-                // What follows may be the rest of a class name.
-                let end = text[at..].find([';', '*', ')']).map(|end| at + end);
-                at = match end {
-                    Some(end) if text[end..].starts_with(';') => end + 1,
-                    Some(end) if text[end..].starts_with('*') => end,
-                    _ => at,
-                };
-            }
-            None if has_star => return None,
-            None => return Some((at, "the descriptor's ) is missing")),
-            Some(_) => match type_end(text, at) {
-                Ok(end) => at = end,
-                Err(fault) => return Some(fault),
-            },
-        }
-    }
-    at += 1;
-    let returned = text.get(at..)?;
-    if matches!(returned, "" | "V") || returned.starts_with('*') {
-        return None;
-    }
-    match type_end(text, at) {
-        Ok(end) if end == text.len() || text[end..].starts_with('*') => None,
-        Ok(end) => Some((word_start(text, end), NO_TYPE)),
-        Err(fault) => Some(fault),
-    }
-}
-
-/// Where the type that begins there ends, or the first star in it.
-fn type_end(text: &str, at: usize) -> Result<usize, (usize, &'static str)> {
-    let rest = text.get(at..).unwrap_or_default();
-    let element = rest.trim_start_matches('[');
-    let at = at + rest.len() - element.len();
-    match element.chars().next() {
-        Some('B' | 'C' | 'D' | 'F' | 'I' | 'J' | 'S' | 'Z') => Ok(at + 1),
-        Some('*') => Ok(at),
-        Some('L') => {
-            let end = element.find([';', '*', '.', ')']).unwrap_or(element.len());
-            match element.get(end..).and_then(|rest| rest.chars().next()) {
-                Some(';') => Ok(at + end + 1),
-                Some('*') => Ok(at + end),
-                Some('.') => Err((at + end, "packages are separated by slashes in descriptors")),
-                _ => Err((
-                    at + end,
-                    "a class ends with ; here, as in (Ljava/lang/String;)",
-                )),
-            }
-        }
-        _ => Err((word_start(text, at), NO_TYPE)),
-    }
-}
-
-/// The beginning of the word in which `at` is, if it is in one.
-fn word_start(text: &str, at: usize) -> usize {
-    let (before, behind) = text.split_at_checked(at).unwrap_or((text, ""));
-    let is_letter = |c: char| c.is_alphanumeric() || "_$".contains(c);
-    match behind.starts_with(is_letter) {
-        true => before.trim_end_matches(is_letter).len(),
-        false => at,
     }
 }
 
