@@ -1,13 +1,13 @@
-//! What a program pays under the agent, as ratios to the same program plain, with JFR's method timing (JDK 25)
-//! beside it in the same run.
+//! Overhead of the agent: the time of a program under the agent as a ratio to the plain program. JFR's method timing (JDK
+//! 25) is measured in the same run.
 //!
 //!     scripts/corpora.sh                       # the sources that javac compiles
 //!     cargo bench -p loadhook-agent            # all rows
 //!     cargo bench -p loadhook-agent -- javac   # tiny, alloc, sampled, javac, hello, virtual: some
 //!     cargo bench -p loadhook-agent -- hello 17   # on one JDK
 //!
-//! The variants of a row take turns, so that a machine that slows down slows all; medians over the turns, but
-//! for `tiny` and `alloc`, which are the best.
+//! The variants of a row run by turns, so that a slow phase of the machine slows down all of them. A row shows the
+//! medians over the turns; for `tiny` and `alloc`, it shows the best.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,15 +19,15 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use tempfile::TempDir;
 
-/// What runs beside the plain program.
+/// The ways of running a program that are compared with the plain program.
 #[derive(Clone, Debug)]
 enum Variant {
     Plain,
-    /// Options of ours.
+    /// Options of Loadhook's agent.
     Agent(&'static str),
     /// Methods or classes that JFR times.
     Jfr(String),
-    /// JFR's samples of allocations.
+    /// JFR samples allocations.
     JfrAllocations,
 }
 
@@ -135,7 +135,7 @@ impl Bench {
         Ok(java)
     }
 
-    /// The numbers that a program prints behind `RESULT`.
+    /// The numbers that a program prints after `RESULT`.
     fn numbers(&self, command: &mut Command) -> Result<Vec<f64>> {
         let output = process::output(command)?;
         let line = output.lines().find_map(|line| line.strip_prefix("RESULT "));
@@ -166,20 +166,20 @@ impl Bench {
             Variant::Agent("include=Alloc,alloc=exact"),
             Variant::Agent("include=Alloc,alloc=exact,alloc-context=true"),
             Variant::Agent("include=Alloc,alloc=exact,timing=adaptive"),
-            // As HPROF's heap=sites: each object gets a tag and its stack.
+            // Like HPROF's heap=sites, it tags each object and records its stack.
             Variant::Agent("alloc=live=exact"),
             Variant::JfrAllocations,
         ];
         println!("  allocations: ns each; two threads: of the plain program's own scaling");
         let rounds = |variant: &Variant| match variant {
-            // Each takes a thousand times as long.
+            // One operation takes a thousand times as long.
             Variant::Agent("alloc=live=exact") => "30",
             _ => "3000",
         };
         self.on_two_threads(feature, &variants, "Alloc", rounds)
     }
 
-    /// The best of what a program takes on one thread and on each of two.
+    /// The best times of a program on one thread and on each of two threads.
     fn on_two_threads(
         &self,
         feature: u32,
@@ -249,7 +249,7 @@ impl Bench {
         for _ in 0..3 {
             for (millis, variant) in millis.iter_mut().zip(&variants) {
                 let mut java = self.java(feature, variant, "Javac")?;
-                // A compile under JFR takes as long as several of ours.
+                // One compilation under JFR takes as long as several under Loadhook.
                 let compiles = match variant {
                     Variant::Jfr(_) => ["2", "1"],
                     _ => ["7", "3"],
@@ -339,7 +339,7 @@ fn helpers_target() -> Result<PathBuf> {
     Ok(target.to_owned())
 }
 
-/// The classes that `com.sun.tools.javac.**` names; JFR has no wildcards.
+/// The names of the classes that `com.sun.tools.javac.**` matches, since JFR has no wildcards.
 fn javac_classes(feature: u32) -> Result<Vec<String>> {
     let module = loadhook_testkit::corpus::jdk_classes(feature)?.join("jdk.compiler");
     let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! Allocations counted at their sites: what a program's own book says, in number and bytes.
+//! Allocations counted at their sites, compared in number and bytes with the program's own counts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ on_jdks!(reflected: on_11 11, on_17 17, on_21 21);
 /// Objects and bytes by `Class.method:line < caller < …` and, behind a tab, the type.
 type Book = BTreeMap<String, (u64, u64)>;
 
-/// The program, with a Java agent that tells the sizes of its objects.
+/// The program with a Java agent that tells it the sizes of its objects.
 struct Booked {
     feature: u32,
     jar: PathBuf,
@@ -47,14 +47,15 @@ impl Booked {
             .jvm(jvm)
             .args(args);
         // Virtual threads.
-        match self.feature >= 21 {
-            true => program.args(&["virtual"]).run(),
-            false => program.run(),
+        if self.feature >= 21 {
+            program.args(&["virtual"]).run()
+        } else {
+            program.run()
         }
     }
 }
 
-/// What the program has written down.
+/// The counts that the program printed.
 fn printed(run: &Finished, with_callers: bool) -> Result<Book> {
     let mut book = Book::new();
     for line in String::from_utf8_lossy(&run.output.stdout).lines() {
@@ -80,13 +81,13 @@ fn allocations(profile: &Profile) -> Result<&Allocations> {
     profile.allocations.as_ref().context("no allocations")
 }
 
-/// What the profile says.
+/// The counts of the profile.
 fn counted(profile: &Profile) -> Result<Book> {
     let allocations = allocations(profile)?;
     let mut book = Book::new();
     for site in &allocations.sites {
         let frame = site.frame.map(|at| &allocations.frames[at as usize]);
-        // No instruction made it.
+        // The object was allocated by no instruction.
         if frame.is_some_and(|frame| frame.bci.is_none()) {
             continue;
         }
@@ -128,7 +129,7 @@ fn agrees(run: &Finished, with_callers: bool) -> Result<()> {
     Ok(())
 }
 
-/// By site alone: the methods are not in the tree.
+/// Without callers, the profile has the sites alone, and no methods in the tree.
 fn by_site(feature: u32, jvm: &[&str]) -> Result<()> {
     let run = Booked::new(feature)?.run("", jvm)?;
     agrees(&run, false)?;
@@ -163,7 +164,7 @@ fn wide_class_pointers(feature: u32) -> Result<()> {
     )
 }
 
-/// Under their callers, also those in methods that are not timed, and whether times are asked for or not.
+/// With callers, also sites in methods that are not timed have them, with every timing.
 fn contexts(feature: u32) -> Result<()> {
     let program = Booked::new(feature)?;
     for options in [
@@ -185,7 +186,7 @@ fn contexts(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A class that comes through the hook again has the sites that it had.
+/// A class that is retransformed keeps its sites.
 fn retransformed(feature: u32) -> Result<()> {
     let program = Booked::new(feature)?;
     for (options, with_callers) in [("", false), ("alloc-context=true", true)] {
@@ -195,8 +196,8 @@ fn retransformed(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Who fills its heap and ends there ends as it would have, whatever collects it: from JDK 17 on ZGC's threads are gone
-/// then, and a collection would never come.
+/// A program that ends with a full heap ends as without the agent, with each collector. From JDK 17 on, ZGC's threads
+/// have ended then, and a collection would never come.
 fn full_at_the_end(feature: u32) -> Result<()> {
     let collectors: &[&str] = match feature {
         11 => &["-XX:+UseSerialGC", "-XX:+UseG1GC"],
@@ -215,7 +216,7 @@ fn full_at_the_end(feature: u32) -> Result<()> {
                 output.status.code() == Some(3),
                 "JDK {feature}, {collector}, {options}: {output:?}"
             );
-            // Only what the tracker counts has its place in that heap.
+            // The tracker needs room in that heap only for the sites that it counts.
             ensure!(
                 file.is_file()
                     || options != "alloc=live"
@@ -229,7 +230,7 @@ fn full_at_the_end(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// What finds no room is told: nothing is lost without a word.
+/// Notes tell of allocations that the tables had no room for.
 fn full(feature: u32) -> Result<()> {
     let program = Booked::new(feature)?;
     for options in ["max-nodes=20", "max-nodes=30,timing=count"] {
@@ -252,7 +253,7 @@ fn full(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The class that a site names is that of its own loader. Where that is gone, nobody knows its bytes, but for the
+/// A site allocates the class that its own loader finds. If that loader is gone, the sizes are unknown, except for the
 /// JDK's classes.
 fn loaders(feature: u32) -> Result<()> {
     let run = Program::new(feature, "AllocatingLoaders")
@@ -264,7 +265,7 @@ fn loaders(feature: u32) -> Result<()> {
     let mut found = Vec::new();
     for site in &allocations.sites {
         let frame = allocations.frames[site.frame.context("a frame")? as usize];
-        // What the VM makes when it loads a class.
+        // Objects that the JVM makes when it loads a class.
         if frame.bci.is_none() {
             continue;
         }
@@ -284,8 +285,8 @@ fn loaders(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Of two loaders with one name only the second allocates: none of it is the first's, whoever tells of it, and no
-/// method is there under two loaders' names.
+/// Only the second of two loaders with one name allocates. None of its allocations is shown for the first loader, and no
+/// method is shown under the names of both.
 fn same_names(feature: u32) -> Result<()> {
     const OF_SECOND: &str = "plugins#2";
     for options in [
@@ -305,7 +306,7 @@ fn same_names(feature: u32) -> Result<()> {
             let path =
                 std::iter::successors(site.frame, |at| allocations.frames[*at as usize].parent);
             let mut path = path.map(|at| &methods[allocations.frames[at as usize].method as usize]);
-            // Not what loading the classes makes.
+            // Without the objects that loading the classes makes.
             if site.type_name.starts_with("SameNames$Made")
                 && let Some(method) = path.find(|method| &*method.class == "SameNames$Plugin")
             {
@@ -321,7 +322,7 @@ fn same_names(feature: u32) -> Result<()> {
 
         let is_apply = |at: u32| {
             let method = &methods[at as usize];
-            // Not the bridge to it.
+            // Without the bridge method.
             (&*method.name == "apply" && method.descriptor.starts_with("(["))
                 .then_some(&*method.loader)
         };
@@ -331,12 +332,11 @@ fn same_names(feature: u32) -> Result<()> {
                 *calls.entry(loader).or_default() += node.calls;
             }
         }
-        let (expected, loaders) = match options.contains("timing") {
-            true => (
-                BTreeMap::from([("plugins", 1), (OF_SECOND, 2)]),
-                vec!["plugins", OF_SECOND],
-            ),
-            false => (BTreeMap::new(), vec![OF_SECOND]),
+        let (expected, loaders) = if options.contains("timing") {
+            let calls = BTreeMap::from([("plugins", 1), (OF_SECOND, 2)]);
+            (calls, vec!["plugins", OF_SECOND])
+        } else {
+            (BTreeMap::new(), vec![OF_SECOND])
         };
         ensure!(calls == expected, "{}: {calls:?}", run.name);
         let mut found: Vec<_> = (0..methods.len() as u32).filter_map(is_apply).collect();
@@ -346,7 +346,7 @@ fn same_names(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Code that reflection generates, which is in a loader of its own that knows no classes.
+/// Code that reflection generates is in a loader of its own that defines no other classes.
 fn reflected(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Reflected")
         .options("include=jdk.internal.reflect.Generated*,alloc=exact")
@@ -359,7 +359,7 @@ fn reflected(feature: u32) -> Result<()> {
     let frame = allocations.frames[site.frame.context("a frame")? as usize];
     let class = &*run.profile.methods[frame.method as usize].class;
     let amount = (site.allocated.objects, site.allocated.bytes);
-    // The first ones are made by native code.
+    // The first calls are made by native code.
     ensure!(
         class == "jdk.internal.reflect.GeneratedConstructorAccessor1"
             && 900.0 < amount.0
@@ -370,7 +370,7 @@ fn reflected(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Who made an instance of the class would wait for its initialiser for ever.
+/// The agent does not instantiate a class whose initialiser is under way, since it would wait for ever.
 fn initialising(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Initialising")
         .options("include=Initialising$Server,alloc=exact")
@@ -386,7 +386,8 @@ fn initialising(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A method whose allocations the compiler removes still allocates nothing: 32 MB and more otherwise.
+/// A method whose allocations the compiler removes allocates nothing with probes either. Otherwise it would allocate 32
+/// MB and more.
 fn vanishing(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Vanishing")
         .options("include=Vanishing,alloc=exact")
@@ -407,7 +408,7 @@ fn vanishing(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Whose caller may be beyond the frames that are looked at is counted there.
+/// An object whose instrumented caller may be beyond the recorded frames is counted under `(deeper)`.
 fn beyond(feature: u32) -> Result<()> {
     for (options, places) in [
         ("", ["(deeper)", "all", "all"]),

@@ -1,4 +1,4 @@
-//! Class loaders and threads that come and go by the thousand: what the agent keeps does not grow with them.
+//! Class loaders and threads that come and go by the thousand. The agent's memory must not grow with them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,8 @@ use support::{Program, finish, read};
 on_each_jdk!(copies_are_one);
 on_jdks!(every_mode generated_classes: on_17 17, on_25 25);
 
-/// All of the heap is resident from the start, so that what grows is native memory; one compiler, with less of its own.
+/// Options that make the whole heap resident from the start, so that only native memory grows, and that use one
+/// compiler, which takes less native memory.
 const JVM: [&str; 5] = [
     "-Xms48m",
     "-Xmx48m",
@@ -25,17 +26,17 @@ const JVM: [&str; 5] = [
 /// Rows of `Churn` and its nested classes, once each.
 const ROWS: usize = 60;
 
-/// How a run went.
+/// The result of a run.
 struct Churned {
     profile: Profile,
-    /// Bytes of the profile.
+    /// Size of the profile in bytes.
     file: u64,
-    /// Loaders, threads and resident kilobytes after each part.
+    /// Numbers of loaders and threads, and resident kilobytes, after each part.
     parts: Vec<[u64; 3]>,
     name: String,
 }
 
-/// Runs `Churn`: `count` is `loaders 4000`, say.
+/// Runs `Churn` with a `count` such as `loaders 4000`.
 fn churn(feature: u32, mode: &str, count: &str, parts: &str, options: &str) -> Result<Churned> {
     let folder = TempDir::new()?;
     let file = folder.path().join("profile.pb.gz");
@@ -68,7 +69,7 @@ fn churn(feature: u32, mode: &str, count: &str, parts: &str, options: &str) -> R
 }
 
 impl Churned {
-    /// Each call was counted, whatever has become of its class.
+    /// Checks that each call was counted, also of classes that are gone.
     fn counts_all(&self) -> Result<&Self> {
         let [loaders, threads, _] = *self.parts.last().context("nothing printed")?;
         let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
@@ -93,7 +94,7 @@ impl Churned {
         Ok(self)
     }
 
-    /// No more rows than these, and the tree no larger than they make it.
+    /// Checks that the profile has at most so many rows, and a tree that is no larger than they need.
     fn has_rows(&self, most: usize) -> Result<&Self> {
         let nodes = self.profile.threads.iter().map(|thread| thread.nodes.len());
         let nodes: usize = nodes.sum();
@@ -115,7 +116,7 @@ impl Churned {
         Ok(self)
     }
 
-    /// How many loaders the only row of `step` stands for.
+    /// The number of loaders that the only row of `step` stands for.
     fn loaders(&self) -> Result<u64> {
         let mut steps = self
             .profile
@@ -127,14 +128,15 @@ impl Churned {
         Ok(step.loaders.into())
     }
 
-    /// Native memory that was taken between two parts, in kilobytes.
+    /// Growth of native memory between two parts, in kilobytes.
     fn grown(&self, from: usize, to: usize) -> i64 {
         let resident = |part: usize| self.parts[part - 1][2].cast_signed();
         resident(to) - resident(from)
     }
 }
 
-/// One class in 6000 loaders has one row; native memory does not grow with them. (It grew by 3.7 MB a thousand.)
+/// One class in 6000 loaders has one row, and native memory does not grow with them. (It once grew by 3.7 MB a
+/// thousand.)
 fn copies_are_one(feature: u32) -> Result<()> {
     let run = churn(feature, "same", "loaders 6000", "4", "timing=adaptive")?;
     run.counts_all()?.has_rows(ROWS)?;
@@ -150,7 +152,7 @@ fn copies_are_one(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The same however calls are timed and allocations followed, and with snapshots.
+/// The same with each timing, with followed allocations, and with snapshots.
 fn every_mode(feature: u32) -> Result<()> {
     for options in [
         "timing=exact",
@@ -173,7 +175,7 @@ fn every_mode(feature: u32) -> Result<()> {
         let Some(allocations) = &run.profile.allocations else {
             continue;
         };
-        // By thread, or group of threads, place and type.
+        // Sites are told apart by thread or group of threads, code and type.
         let own = allocations
             .sites
             .iter()
@@ -184,7 +186,7 @@ fn every_mode(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Each time another class, or a loader of another name: from some hundred gone on they share their rows.
+/// Each loader has another class, or another name. When some hundred are gone, further ones share rows.
 fn generated_classes(feature: u32) -> Result<()> {
     for (mode, name, expected) in [
         (
@@ -199,7 +201,7 @@ fn generated_classes(feature: u32) -> Result<()> {
         ),
     ] {
         let run = churn(feature, mode, "loaders 3000", "10", "timing=count")?;
-        // The heap is collected behind each part: up to two of them are alive at a time.
+        // The heap is collected after each part, so that two parts at most are alive at a time.
         run.counts_all()?.has_rows(42 * 1300)?;
         let steps = run
             .profile
@@ -224,7 +226,7 @@ fn generated_classes(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Ten minutes each, or as many seconds as `LOADHOOK_SOAK_SECONDS` says: after the first minute nothing grows.
+/// Runs for ten minutes, or for `LOADHOOK_SOAK_SECONDS` seconds. After the first minute the memory does not grow.
 #[test]
 #[ignore = "takes ten minutes for each of LOADHOOK_SOAK_OPTIONS"]
 fn soak() -> Result<()> {

@@ -1,5 +1,5 @@
-//! Calls that are more than an `invoke` instruction: through reflection, lambdas, proxies, bridges, interfaces,
-//! hidden classes, and those that the JVM makes itself.
+//! Calls that are not a plain `invoke` instruction: through reflection, lambdas, proxies, bridges, interfaces and hidden
+//! classes, and calls that the JVM makes itself.
 
 use anyhow::Result;
 
@@ -8,8 +8,7 @@ use support::{Program, TIMINGS};
 
 on_each_jdk!(dispatch);
 
-/// What the JVM and the JDK's own classes have in between is not there: a callee is below the method that
-/// caused its call.
+/// Methods of the JVM and the JDK in between are not shown: a callee is below the method that caused its call.
 const CALLS: &str = "
     - > main 1
     main > reflection 1
@@ -76,7 +75,7 @@ const CALLS: &str = "
     Colour.paint > leaf 2000
 ";
 
-/// The proxy of a public interface: of a module of the JDK from 16 on, before that of none.
+/// The proxy of a public interface is in a module of the JDK from JDK 16 on, and in no named module before.
 const PUBLIC_PROXY_BEFORE_16: &str = "
     proxy > com.sun.proxy.$Proxy0.<clinit> 1
     proxy > com.sun.proxy.$Proxy0.<init> 1
@@ -87,7 +86,7 @@ const PUBLIC_PROXY: &str = "
     proxy > lambda$proxy$1 1000
 ";
 
-/// From 15 on.
+/// Hidden classes exist from JDK 15 on.
 const HIDDEN: &str = "
     main > hidden 1
     hidden > hide 1

@@ -1,4 +1,4 @@
-//! Programs and threads that end with methods under way: every call made so far is in the profile, once.
+//! Programs and threads that end with methods under way. Every call that was made is in the profile once.
 
 use anyhow::{Result, ensure};
 
@@ -35,7 +35,7 @@ fn programs(feature: u32) -> Result<()> {
             .sound(1)?;
         let exception = run(feature, timing, "exception")?;
         ensure!(exception.output.status.code() == Some(1));
-        // On the way out both `finally` ran.
+        // Both `finally` blocks ran on the way out.
         let calls = format!("{UNDER_WAY}below > leaf 2");
         exception.calls("Endings", &calls)?.sound(1)?;
     }
@@ -45,7 +45,7 @@ fn programs(feature: u32) -> Result<()> {
 fn daemons(feature: u32) -> Result<()> {
     for timing in TIMINGS {
         let run = run(feature, timing, "daemons")?;
-        // How far the one at work got nobody knows.
+        // The number of calls of the thread at work is not known.
         let found = edges(&run.profile, "Endings");
         let spins = found.get("spins > spin").copied().unwrap_or_default();
         run.printed("", 0)?.sound(1)?.calls(
@@ -67,7 +67,7 @@ fn daemons(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The handler of what nobody caught is called by the JVM, below nothing.
+/// The handler of uncaught exceptions is called by the JVM, so it has no caller.
 fn threads(feature: u32) -> Result<()> {
     for timing in TIMINGS {
         run(feature, timing, "threads")?

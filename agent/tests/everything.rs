@@ -1,5 +1,5 @@
-//! Every allocation and what of it is alive, and what the VM itself makes: what a program's own book says, in number,
-//! bytes and age.
+//! Every allocation, the live objects, and objects that the JVM itself makes, compared in number, bytes and age with the
+//! program's own counts.
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::{Amount, Seen, Site};
@@ -14,7 +14,8 @@ on_each_jdk!(by_collector by_compiler growth unloading made_by_the_vm leaving);
 
 const EXACT: &str = "alloc=live=exact";
 
-/// Behind an object too large for a thread's buffer JDK 11 shows none until the next buffer. A note tells.
+/// The note about JDK 11, which reports no allocations after an object too large for a thread's buffer, until the next
+/// buffer.
 fn buffers(feature: u32) -> &'static [&'static str] {
     match feature {
         11 => &["-XX:-UseTLAB"],
@@ -52,7 +53,7 @@ fn known(objects: f64, bytes: f64) -> Amount {
     }
 }
 
-/// All that is in the program's book is in the profile.
+/// Checks that the profile has all objects that the program counted.
 fn agrees(run: &Finished) -> Result<()> {
     let told = |note: &String| note.starts_with("JDK 11 does not report");
     ensure!(
@@ -64,7 +65,7 @@ fn agrees(run: &Finished) -> Result<()> {
     agrees_without(run, &[])
 }
 
-/// The same but for these marks.
+/// The same, except for these marks.
 fn agrees_without(run: &Finished, unseen: &[&str]) -> Result<()> {
     let found = by_mark(&run.profile, "Everything", |site| site.allocated)?;
     let stdout = String::from_utf8_lossy(&run.output.stdout).into_owned();
@@ -92,7 +93,7 @@ fn agrees_without(run: &Finished, unseen: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What is kept is alive, what is dropped is not.
+/// Objects that the program keeps are alive, and objects that it drops are not.
 fn lives(run: &Finished) -> Result<()> {
     let [objects, bytes] = printed(run, "KEPT")?[..] else {
         anyhow::bail!("{:?}", run.output);
@@ -135,7 +136,7 @@ fn lives(run: &Finished) -> Result<()> {
         "{}: the heap is too small",
         run.name
     );
-    // The program asks for four, and one more is at the end.
+    // The program asks for four collections, and one more is at the end.
     ensure!(found == [5.0], "{}: {found:?}", run.name);
     println!("{}: {objects} alive, five collections old", run.name);
     Ok(())
@@ -143,12 +144,12 @@ fn lives(run: &Finished) -> Result<()> {
 
 fn by_collector(feature: u32) -> Result<()> {
     let collectors: &[&str] = match feature {
-        // Without buffers it has code that allocates in the others' heaps by itself.
+        // Without buffers, compiled code allocates without a report in the heaps of the other collectors.
         11 => &["G1GC"],
         _ => &["SerialGC", "ParallelGC", "G1GC"],
     };
     for collector in collectors {
-        // Room for all that is made between the collections that the program asks for.
+        // The heap has room for all objects between the collections that the program asks for.
         let collector = format!("-XX:+Use{collector}");
         let run = run(feature, EXACT, "300", &[&collector, "-Xms300m", "-Xmn100m"])?;
         agrees(&run)?;
@@ -170,11 +171,11 @@ fn by_compiler(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Beside the instructions of instrumented classes, with `alloc=exact`.
+/// With `alloc=exact`, objects that the JVM makes are counted beside those of instructions.
 fn made_by_the_vm(feature: u32) -> Result<()> {
-    // By instructions of the JDK; up to JDK 17 so are lambdas and what reflection makes.
+    // Objects that instructions of the JDK make. Up to JDK 17, lambdas and objects made by reflection are among them.
     let mut unseen = vec!["boxed", "concatenated+"];
-    // All arrays of an instruction are told under its type.
+    // All arrays of an instruction are counted under its type.
     unseen.extend(["shorts", "deep"]);
     if feature < 21 {
         unseen.extend(["lambda", "reflected"]);
@@ -219,7 +220,7 @@ fn made_by_the_vm(feature: u32) -> Result<()> {
             run.name
         );
     }
-    // What is compiled makes some of them itself, and tells of none.
+    // Compiled code makes some of them without a report.
     let run = run(feature, "include=Everything,alloc=exact", "3000", &[])?;
     unseen.extend([
         "clone",
@@ -234,7 +235,7 @@ fn made_by_the_vm(feature: u32) -> Result<()> {
     agrees_without(&run, &unseen)
 }
 
-/// Classes that come and go with what they made.
+/// Classes that come and go with the objects that they made.
 fn unloading(feature: u32) -> Result<()> {
     let run = Program::new(feature, "Unloaded")
         .options(EXACT)
@@ -242,7 +243,7 @@ fn unloading(feature: u32) -> Result<()> {
         .jvm(buffers(feature))
         .run()?;
     run.printed("unloaded\n", 0)?;
-    // Where C2 compiles a method of the library that is called there, texts of that method's class are made, too.
+    // If C2 compiles a method of the library that is called there, strings of that method's class are made, too.
     let allocations = allocations(&run.profile)?;
     let is_made = |site: &&Site| {
         let frame = site.frame.map(|at| allocations.frames[at as usize]);
@@ -252,14 +253,14 @@ fn unloading(feature: u32) -> Result<()> {
     };
     let sites = || allocations.sites.iter().filter(is_made);
     let made: f64 = sites().map(|site| site.allocated.objects).sum();
-    // In each loader one is of the name of the class that has the field.
+    // Each loader has one with the name of the class that has the field.
     ensure!(made == 200_100.0, "{}: {made:?}", run.name);
     let left: f64 = sites().map(|site| site.live.objects).sum();
     ensure!(left <= 1.0, "{}: {left:?} alive", run.name);
     Ok(())
 }
 
-/// What is more at the end than at the first snapshot is named, without an error.
+/// Sites with more live objects at the end than at the first snapshot are named, without an error.
 fn growth(feature: u32) -> Result<()> {
     let folder = TempDir::new()?;
     let file = folder.path().join("profile.pb.gz");
@@ -284,7 +285,7 @@ fn growth(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Threads allocate and collections go on while the program ends: nothing may wait for each other.
+/// Threads allocate and collections go on while the program ends. They must not wait for each other.
 fn leaving(feature: u32) -> Result<()> {
     for jvm in [&["-Xmx32m"][..], &["-Xmx32m", "-XX:+UseSerialGC"]] {
         for _ in 0..3 {

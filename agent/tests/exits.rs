@@ -1,4 +1,4 @@
-//! Every way out of a method: calls and callers are exact, and what follows is below the right method.
+//! Every way out of a method. Calls and callers are exact, and later calls are below the right method.
 
 use anyhow::{Result, ensure};
 
@@ -7,8 +7,7 @@ use support::{Program, TIMINGS, compiled_and_interpreted};
 
 on_each_jdk!(methods constructors);
 
-/// Half of the 10,000 rounds throw, in 12 of their 16 ways. `Outside` is not there: what it calls is its
-/// caller's.
+/// Half of the 10,000 rounds throw, in 12 of 16 ways. `Outside` is not instrumented, so its callees are below its caller.
 const METHODS: &str = "
     - > main 1
     main > round 10000
@@ -64,7 +63,7 @@ fn methods(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Odd rounds throw.
+/// Every odd round throws.
 const CONSTRUCTORS: &str = "
     - > main 1
     - > <clinit> 1
@@ -125,8 +124,8 @@ const CONSTRUCTORS: &str = "
     outside > leaf 1
 ";
 
-/// A million constructors whose `super(…)` throws, from an instrumented caller and from another one, leave
-/// nothing behind.
+/// A million constructors whose `super(…)` throws leave nothing on the tracker's path, from an instrumented caller and
+/// from another one.
 fn constructors(feature: u32) -> Result<()> {
     let modes = TIMINGS.map(|timing| (timing, "-Xmixed"));
     for (timing, compiler) in modes.into_iter().chain([("exact", "-Xint")]) {

@@ -1,5 +1,4 @@
-//! Hidden classes: counted as the ordinary copies of their class are, and the
-//! program none the wiser.
+//! Hidden classes are counted as ordinary copies of their class, and the program does not notice it.
 
 use anyhow::{Result, ensure};
 use loadhook_profile::Profile;
@@ -8,16 +7,16 @@ use support::{Finished, Program, compiled, java_agent};
 
 mod support;
 
-/// The natives are bound before an agent can ask for their names.
+/// Options with which the JVM binds native methods before an agent can ask for their names.
 const EARLY_BOUND: [&str; 2] = ["--add-exports", "java.base/sun.nio=ALL-UNNAMED"];
 
 fn hidden(feature: u32, modes: &[&str]) -> Program {
     let program = Program::new(feature, "Hidden").args(modes);
-    // Where there is no archive, JNI warns of the JDK's own code.
+    // Without an archive, `-Xcheck:jni` warns of the JDK's own code.
     program.jvm(&["-Xcheck:jni"])
 }
 
-/// All calls of a method, and in how many rows they are.
+/// The number of calls of a method, and the number of its rows.
 fn calls(profile: &Profile, class: &str, method: &str) -> (u64, usize) {
     let is_it = |index: u32| {
         let it = &profile.methods[index as usize];
@@ -41,7 +40,7 @@ fn counts(run: &Finished, expected: &[(&str, &str, u64)]) -> Result<()> {
     Ok(())
 }
 
-/// Nothing that the JDK spins is in it.
+/// Classes that the JDK generates are not in the profile.
 fn no_spun(run: &Finished) -> Result<()> {
     let methods = run.profile.methods.iter();
     let spun: Vec<_> = methods
@@ -80,7 +79,7 @@ fn copies_are_counted(feature: u32) -> Result<()> {
             run.profile.header.notes
         );
     }
-    // Chosen by name, and left out so.
+    // Hidden classes can be included and excluded by name.
     let run = same_as_plain(&hidden(feature, &["copies"]).options("include=Counted::step"))?;
     counts(&run, &[("Counted", "run", 0), ("Counted", "step", 630)])?;
     let run = same_as_plain(&hidden(feature, &["copies"]).options("exclude=Counted"))?;
@@ -100,7 +99,7 @@ fn everything_at_once(feature: u32) -> Result<()> {
     counts(&run, &counted)
 }
 
-/// What is thrown in a hidden class, and what makes it none.
+/// Exceptions in hidden classes, and bytes that the JVM refuses.
 fn exceptions_pass(feature: u32) -> Result<()> {
     let run = same_as_plain(&hidden(feature, &["exceptions"]))?;
     let counted = [
@@ -108,7 +107,7 @@ fn exceptions_pass(feature: u32) -> Result<()> {
         ("Counted", "step", 11),
         ("Failing", "<clinit>", 1),
     ];
-    // An anonymous class is not initialised where it is defined.
+    // An anonymous class is not initialised when it is defined.
     let counted = &counted[..if feature < 15 { 2 } else { 3 }];
     counts(&run, counted)
 }
@@ -136,7 +135,7 @@ fn options_hold(feature: u32) -> Result<()> {
 }
 
 on_each_jdk!(copies_are_counted everything_at_once exceptions_pass lambdas_stay_out copies_are_unloaded);
-// Before, there are anonymous classes, without options.
+// Older JDKs have anonymous classes, which have no options.
 on_jdks!(options_hold: on_17 17, on_21 21, on_25 25);
 
 #[test]
@@ -157,7 +156,7 @@ fn every_collector() -> Result<()> {
     Ok(())
 }
 
-/// The VM retransforms no hidden class, so that the profile has to say it.
+/// The JVM retransforms no hidden class, so a note names the classes that were defined early.
 fn early_ones_are_named(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let jar = java_agent("Hidden", folder.path())?;
@@ -177,7 +176,7 @@ fn early_ones_are_named(feature: u32) -> Result<()> {
 
 on_each_jdk!(early_ones_are_named);
 
-/// Sites in hidden classes.
+/// Allocation sites in hidden classes.
 fn allocations_are_counted(feature: u32) -> Result<()> {
     let program = hidden(feature, &["allocations"]).options("alloc=exact");
     let run = same_as_plain(&program)?;
@@ -207,7 +206,7 @@ fn allocations_are_counted(feature: u32) -> Result<()> {
 
 on_each_jdk!(allocations_are_counted);
 
-/// The bytes of a rewritten class are in an array that is none of the program's.
+/// The array with the bytes of an instrumented class is not counted as an allocation of the program.
 fn no_array_of_ours(feature: u32) -> Result<()> {
     let program = hidden(feature, &["copies"]).options("timing=count,alloc=live=exact");
     let run = program.run()?;

@@ -1,5 +1,4 @@
-//! The JDK's own classes, those loaded before the agent could act among them: all of it instrumented, and it
-//! goes on working.
+//! The JDK's own classes, including those that were loaded before the agent. All are instrumented, and the JDK works.
 
 use anyhow::{Context, Result, ensure};
 
@@ -54,7 +53,7 @@ fn the_whole_jdk(feature: u32) -> Result<()> {
         );
         let found = edges(&run.profile, "JavaBase");
         for (edge, calls) in CALLS {
-            // A recursion that is cut by the end of the stack goes back to its first frame's node.
+            // A recursion that a stack overflow cuts goes back to the node of its first frame.
             let found = found.get(edge).copied().unwrap_or_default();
             let right = if edge.ends_with("deeper") {
                 found >= calls
@@ -71,8 +70,7 @@ fn the_whole_jdk(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// All that the JDK allocates: the program goes on, and what it asks the JDK for is there. Half of the 10,000 bit sets
-/// refuse their size.
+/// All allocations of the JDK are counted, and the program works. Half of the 10,000 bit sets refuse their size.
 fn all_allocations(feature: u32) -> Result<()> {
     for options in ["", "alloc-context=true", "timing=adaptive"] {
         let program = Program::new(feature, "JavaBase")
@@ -103,7 +101,7 @@ fn all_allocations(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// `java.util` alone: its methods appear below the program's that is not instrumented, and nothing else does.
+/// With `java.util` alone, its methods appear without the program's methods, which are not instrumented.
 fn some_of_it(feature: u32) -> Result<()> {
     let options = "include=java.util.*";
     let run = Program::new(feature, "JavaBase").options(options).run()?;

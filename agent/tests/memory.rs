@@ -1,4 +1,4 @@
-//! A heap with little room: the program goes on, or ends, as it does without the agent.
+//! Programs with little room in the heap. They go on, or end, as without the agent.
 
 use anyhow::{Context, Result, ensure};
 
@@ -10,11 +10,11 @@ on_jdks!(many_virtual_threads: on_21 21, on_25 25);
 
 const EXIT: &str = "-XX:+ExitOnOutOfMemoryError";
 
-/// Each of the 32,818 paths is thirteen calls; then `main`, `fill`, `work`, the initialiser, 2,001 calls of `deep`
-/// and the 50 threads' own.
+/// The number of calls: thirteen on each of the 32,818 paths, those of `main`, `fill`, `work` and the initialiser, 2,001
+/// calls of `deep`, and one for each of the 50 threads.
 const CALLS: u64 = 13 * 32_818 + 4 + 2001 + 50;
 
-/// The calls that have a place in the tree, and the others.
+/// The number of calls with a node in the tree, and of the others.
 fn counts(run: &Finished) -> (u64, u64) {
     let profile = &run.profile;
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
@@ -24,9 +24,9 @@ fn counts(run: &Finished) -> (u64, u64) {
     (counted.sum(), profile.header.overflowed_calls)
 }
 
-/// Nine tenths of the heap are held, and the tree would need the rest. The JVM ends at the first
-/// `OutOfMemoryError`, whoever causes it and though it be caught; so none happens. What has no node is
-/// counted all the same.
+/// The program holds nine tenths of the heap, and the tree would need the rest. The JVM ends at the first
+/// `OutOfMemoryError`, even one that is caught, so the test fails if the agent causes one. Calls without a node are
+/// counted.
 fn nearly_full(feature: u32) -> Result<()> {
     for gc in ["-XX:+UseSerialGC", "-XX:+UseG1GC", "-XX:+UseParallelGC"] {
         let program = Program::new(feature, "Memory")
@@ -46,8 +46,8 @@ fn nearly_full(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Virtual threads that live at once, and what the program takes of its heap when it has them: the paths of all would
-/// leave too little.
+/// Many virtual threads are alive at once, and the program fills its heap when it has them. The paths of all threads
+/// would leave too little room.
 fn many_virtual_threads(feature: u32) -> Result<()> {
     let program = Program::new(feature, "ManyVirtual")
         .options("timing=count,include=ManyVirtual::waits,include=ManyVirtual::leaf")
@@ -65,7 +65,7 @@ fn many_virtual_threads(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Where a snapshot finds less than it needs, that is what is told.
+/// A message tells that a snapshot found too little room.
 fn full_inside(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");
@@ -82,7 +82,7 @@ fn full_inside(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The heap is full, twice. Whether there was room for a profile at the end is not asked.
+/// The heap is full twice. The test does not check whether there was room for a profile at the end.
 fn exhausted(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     for (jvm, code) in [(EXIT, 3), ("-XX:-ExitOnOutOfMemoryError", 0)] {
@@ -106,8 +106,8 @@ fn exhausted(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The program ends with its heap full, so that not even the thread that ends the JVM would find room: that is when one
-/// wants to know who has it all. (JDK 11's ZGC, an experiment, keeps tens of megabytes back and says that they are free.)
+/// The program ends with its heap full, so that even the thread that ends the JVM would find no room. A profile is of
+/// most use then. (JDK 11's ZGC, an experiment, keeps tens of megabytes back and reports them as free.)
 fn dying(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");
@@ -119,7 +119,7 @@ fn dying(feature: u32) -> Result<()> {
     ];
     if feature > 11 {
         runs.push(["-XX:+UseZGC", "-Xmx256m", "50000"]);
-        // These share pages of 32 MB.
+        // Objects of this size share pages of 32 MB.
         runs.push(["-XX:+UseZGC", "-Xmx1g", "300000"]);
     }
     for [collector, heap, first] in runs {
@@ -137,10 +137,14 @@ fn dying(feature: u32) -> Result<()> {
                 ensure!(profile.calls() > 500, "{}", what());
                 continue;
             };
-            // The heap, or what of it fits beside the tracker.
-            let most = allocations.sites.iter().map(|site| match allocations.live {
-                true => (site.live.bytes, &site.type_name),
-                false => (site.allocated.bytes, &site.type_name),
+            // The whole heap, or as much of it as fits beside the tracker.
+            let most = allocations.sites.iter().map(|site| {
+                let amount = if allocations.live {
+                    site.live
+                } else {
+                    site.allocated
+                };
+                (amount.bytes, &site.type_name)
             });
             let most = most.max_by(|a, b| a.0.unwrap_or(0.0).total_cmp(&b.0.unwrap_or(0.0)));
             let (bytes, type_name) = most.with_context(what)?;
@@ -154,7 +158,7 @@ fn dying(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// What is kept for that end is a small part of the heap: one that is small itself is left to the program.
+/// The reserve for the end is a small part of the heap. In a small heap there is none.
 fn kept(feature: u32) -> Result<()> {
     let [serial, z] = ["-XX:+UseSerialGC", "-XX:+UseZGC"];
     let mut runs = vec![

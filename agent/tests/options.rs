@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 mod support;
 use support::{Program, finish};
 
-/// Wrong options stop the JVM before `main`, with one line: the only case in which we stop one.
+/// Wrong options stop the JVM before `main`, with one line. Nothing else does.
 #[test]
 fn wrong_options_stop_the_jvm() -> Result<()> {
     let folder = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! A program that counts for itself who called whom, against its profile.
+//! A program that counts its own calls by caller and callee, compared with its profile.
 
 use anyhow::{Result, ensure};
 

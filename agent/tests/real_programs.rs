@@ -1,7 +1,7 @@
-//! The main job on programs that were not written for us: javac, the Closure compiler and Tomcat end as they do
-//! without the agent, and the calls are those that they made.
+//! Real programs: javac, the Closure compiler and Tomcat end as without the agent, and the profile has the calls that
+//! they made.
 //!
-//! `scripts/corpora.sh` fetches the programs and what they work on; `.ci/run` runs it and then these tests.
+//! `scripts/corpora.sh` fetches the programs and their input. `.ci/run` runs it and then these tests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,14 +17,14 @@ use tempfile::TempDir;
 mod support;
 use support::{Finished, finish};
 
-/// Makes these programs do the same in each run. A collection empties weak caches whenever it comes, and what is not in
-/// them is computed again. Identity hashes, of which the VM draws new ones, decide how far hash tables are searched.
+/// Options that make the programs do the same in each run. A collection empties weak caches, and values that are not in
+/// them are computed again. Identity hashes are random, and they decide how far hash tables are searched.
 const REPEATABLE: &[&str] = &[
     "-XX:+UnlockExperimentalVMOptions",
     "-XX:+UseEpsilonGC",
     "-Xmx6g",
     "-XX:hashCode=2",
-    // Of Epsilon's advice about the size of the heap.
+    // Epsilon prints advice about the size of the heap.
     "-Xlog:disable",
 ];
 
@@ -63,7 +63,7 @@ struct Program {
     scratch: TempDir,
 }
 
-/// What a program left behind: its output and, by their names, its files.
+/// The result of a program: its output, and its files by name.
 #[derive(PartialEq, Eq)]
 struct Left {
     output: Output,
@@ -140,7 +140,7 @@ fn agent_option(file: &Path, options: &str) -> Result<String> {
     ))
 }
 
-/// What `scripts/corpora.sh` fetched.
+/// The folder that `scripts/corpora.sh` has filled.
 fn corpus(name: &str) -> Result<PathBuf> {
     let path = paths::target().join("corpora").join(name);
     ensure!(
@@ -180,7 +180,7 @@ fn calls(profile: &Profile) -> BTreeMap<String, u64> {
 }
 
 impl Finished {
-    /// Whether the calls of these edges are so many.
+    /// Checks the number of calls on these edges.
     fn facts(&self, facts: &[(&str, usize)]) -> Result<&Self> {
         let edges = support::edges(&self.profile, "-");
         for &(edge, expected) in facts {
@@ -194,7 +194,7 @@ impl Finished {
         Ok(self)
     }
 
-    /// Whether every method was called as often as in another run, in which more methods may have probes.
+    /// Checks that every method was called as often as in another run, in which more methods may have probes.
     fn as_in(&self, more: &Finished) -> Result<&Self> {
         let wanted = calls(&self.profile);
         let mut found = calls(&more.profile);
@@ -246,7 +246,7 @@ fn javac(feature: u32) -> Result<()> {
     let counted = repeated("timing=count")?;
     counted.as_in(&repeated("timing=adaptive,all=true")?)?;
     counted.as_in(&repeated("timing=exact")?)?;
-    // The whole JDK too, which needs more nodes than a program alone.
+    // The whole JDK is instrumented too, which needs more nodes than the program alone.
     let options = "include=**,all=true,max-nodes=5000000";
     javac
         .observed(&plain, &[], options)?
@@ -264,7 +264,7 @@ fn closure_compiler(feature: u32) -> Result<()> {
             .to_string(),
         "--js".to_owned(),
         corpus("jquery/jquery.js")?.display().to_string(),
-        // Without the browser's declarations, which cost more than the program.
+        // Without the declarations of the browser, which take longer than the program.
         "--env=CUSTOM".to_owned(),
         "--js_output_file".to_owned(),
         closure.out.join("small.js").display().to_string(),
@@ -313,7 +313,7 @@ fn serve(feature: u32, on_virtual: bool, all_options: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Whether each answer was counted, and in the threads that answer.
+/// Checks that each answer was counted, in the threads that answer.
 fn served(run: &Finished, on_virtual: bool) -> Result<()> {
     let answers = tomcat::CLIENTS * tomcat::REQUESTS;
     run.sound(100)?.facts(&[

@@ -1,4 +1,4 @@
-//! Recursion is folded: a method below itself goes back to its node. What it calls, and how it ends, stays exact.
+//! Recursion is folded: a method below itself goes back to its node. Its callees, and the way it ends, stay exact.
 
 use anyhow::{Context, Result, ensure};
 
@@ -48,7 +48,7 @@ fn recursion(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// How deep the stack goes nobody knows; the program's own counters tell how often each method ran.
+/// The depth of the stack differs between runs. The program's own counters tell how often each method ran.
 fn overflows(feature: u32) -> Result<()> {
     for (timing, compiler) in [
         ("adaptive", "-XX:+TieredCompilation"),
@@ -83,7 +83,7 @@ fn overflows(feature: u32) -> Result<()> {
             anyhow::bail!("{}: {printed}", run.name);
         };
         let found = edges(&run.profile, "Overflow");
-        // Which of its handlers a leaf was called from, only the profile tells.
+        // The program does not count which of its handlers called a leaf.
         let at_the_end = |edge: &str| found.get(edge).copied().unwrap_or_default();
         let [t, c, b, g] = ["tries", "cleans", "both", "guards"]
             .map(|method| at_the_end(&format!("{method} > leaf")));

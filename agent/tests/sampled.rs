@@ -1,4 +1,4 @@
-//! Sampled allocations: estimates against what programs count themselves.
+//! Sampled allocations: estimates compared with the programs' own counts.
 
 use std::fs;
 use std::process::Command;
@@ -20,9 +20,8 @@ fn run(feature: u32, options: &str, jvm: &[&str], args: &[&str]) -> Result<Finis
         .run()
 }
 
-/// How far the estimates are from what the program prints, in their own
-/// standard errors. Those of `big` have none: its arrays are of 64 intervals, and the VM
-/// draws none longer than 19.
+/// The differences between the estimates and the numbers that the program prints, in standard errors. Estimates for `big`
+/// are exact: its arrays are as long as 64 intervals, and the JVM draws no distance longer than 19.
 fn errors(run: &Finished, amount: fn(&Site) -> Amount) -> Result<Vec<(String, f64)>> {
     let found = by_mark(&run.profile, "Sampled", amount)?;
     let printed = String::from_utf8_lossy(&run.output.stdout);
@@ -65,11 +64,10 @@ fn errors(run: &Finished, amount: fn(&Site) -> Amount) -> Result<Vec<(String, f6
 on_each_jdk!(estimates threads early live growth unloading out_of_memory other_agents large);
 on_jdks!(generations: on_17 17, on_25 25);
 
-/// Options of a collector, and the bytes of arrays' headers and of references
-/// that go with it.
+/// Options of a collector, with the sizes of array headers and references that they lead to.
 fn collectors(feature: u32) -> Vec<(Vec<&'static str>, [&'static str; 2])> {
     let zgc = match feature {
-        // Not ready before JDK 15, and without compressed class pointers.
+        // ZGC is an experiment before JDK 15, and has no compressed class pointers there.
         11 => (
             vec!["-XX:+UnlockExperimentalVMOptions", "-XX:+UseZGC"],
             ["24", "8"],
@@ -81,9 +79,8 @@ fn collectors(feature: u32) -> Vec<(Vec<&'static str>, [&'static str; 2])> {
     others.into_iter().chain([zgc]).collect()
 }
 
-/// The estimates of all sites are what they should be. One site is beyond in one run of six,
-/// so by chance three are in one of a thousand; the VM draws anew in each run, and two such
-/// runs are one pair of a million.
+/// The estimates of all sites are right. In one run of six one site is out of bounds by chance, in one of a thousand
+/// three sites are. The JVM draws anew in each run, so that two such runs in a row happen once in a million.
 fn estimates(feature: u32) -> Result<()> {
     let Some(first) = unlikely(feature)? else {
         return Ok(());
@@ -93,8 +90,8 @@ fn estimates(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Says what is wrong if the estimates are not within three of their standard errors, but
-/// for two sites' objects and bytes at most, or are too high or too low on the whole.
+/// Fails if the estimates of more than two sites differ by more than three standard errors, or if all together are too
+/// high or too low.
 fn unlikely(feature: u32) -> Result<Option<String>> {
     let mut all = Vec::new();
     for (collector, [header, reference]) in collectors(feature) {
@@ -112,7 +109,7 @@ fn unlikely(feature: u32) -> Result<Option<String>> {
         all.extend(errors(&run, |site| site.allocated)?);
     }
     let wrong: Vec<_> = all.iter().filter(|(_, error)| error.abs() > 3.0).collect();
-    // Objects and bytes of a site err together.
+    // The errors of objects and bytes of a site are correlated.
     let sum: f64 = all.iter().map(|(_, error)| error).sum();
     let mean = sum / (2.0 * all.len() as f64).sqrt();
     println!(
@@ -126,8 +123,8 @@ fn unlikely(feature: u32) -> Result<Option<String>> {
     Ok((mean.abs() >= 4.0).then(|| format!("{mean}: {all:#?}")))
 }
 
-/// Live threads are told apart, those that have ended and virtual ones are not;
-/// callers are there, and cut where there are too many.
+/// Live platform threads have sites of their own; ended threads and virtual threads share theirs. Callers are recorded up
+/// to a limit.
 fn threads(feature: u32) -> Result<()> {
     let run = run(
         feature,
@@ -168,7 +165,7 @@ fn threads(feature: u32) -> Result<()> {
         names("short")
     );
     let main = vec![("main".to_owned(), ThreadKind::Platform, false)];
-    // That of the end has other threads than main's.
+    // The profile at the end has other threads than main.
     let found = names("longs")?;
     ensure!(found == main || found == ended("main"), "{found:?}");
     if feature >= 21 {
@@ -212,7 +209,7 @@ fn threads(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// What is kept is alive at the end, what is dropped is not.
+/// Objects that the program keeps are alive at the end, and objects that it drops are not.
 fn live(feature: u32) -> Result<()> {
     for (collector, _) in collectors(feature) {
         let jvm = [&collector[..], &["-Xmx600m", "-Xcheck:jni"]].concat();
@@ -256,13 +253,13 @@ fn live(feature: u32) -> Result<()> {
             .iter()
             .filter(|site| site.live.objects > 20.0);
         let ages: Vec<f64> = old.map(|site| site.live_age).collect();
-        // The program asks for five collections.
+        // The program asks for five collections itself.
         ensure!(ages.iter().any(|age| *age >= 5.0), "{}: {ages:?}", run.name);
     }
     Ok(())
 }
 
-/// The thread that the JVM begins in has a buffer already then, of megabytes where the heap is large.
+/// The main thread has an allocation buffer before the agent samples, of megabytes in a large heap.
 fn early(feature: u32) -> Result<()> {
     for (collector, _) in collectors(feature) {
         let jvm = [&collector[..], &["-Xms1g", "-Xmx1g"]].concat();
@@ -281,8 +278,8 @@ fn early(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// A collector with generations leaves the tags of the dead where it collects the young alone: they are not alive, nor do
-/// they grow.
+/// A collector with generations leaves the tags of dead objects when it collects only the young generation. Such objects
+/// are not shown as alive or growing.
 fn generations(feature: u32) -> Result<()> {
     for (end, code) in [("return", 0), ("exit", 7)] {
         for options in ["alloc=live", "alloc=live,snapshot-every=300ms"] {
@@ -297,10 +294,10 @@ fn generations(feature: u32) -> Result<()> {
                 let found = live.get(&(mark.to_owned(), name.to_owned()));
                 found.and_then(|found| found.bytes).unwrap_or(0.0)
             };
-            // Of 3 GB, what one collection meets.
+            // The part of 3 GB that is there at one collection.
             let dropped = bytes("dropped", "int[]");
             ensure!(dropped < 1e8, "{}: {dropped} alive", run.name);
-            // 40 MB, 80 samples.
+            // 40 MB are 80 samples.
             let kept = bytes("kept", "byte[]") + bytes("late", "byte[]");
             ensure!((2e7..6.5e7).contains(&kept), "{}: {kept} alive", run.name);
             let notes = &run.profile.header.notes;
@@ -311,7 +308,7 @@ fn generations(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// What is more at the end than at the first snapshot is named.
+/// Sites with more live objects at the end than at the first snapshot are named.
 fn growth(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");
@@ -357,7 +354,7 @@ fn unloading(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Before JDK 25 the VM loses count with objects too large for a thread's buffer: that is told, and what helps.
+/// Before JDK 25, the JVM loses count with objects too large for a thread's buffer. A note tells that, and the remedy.
 fn large(feature: u32) -> Result<()> {
     for (buffers, is_right) in [("-XX:+UseTLAB", feature >= 25), ("-XX:-UseTLAB", true)] {
         let run = Program::new(feature, "Large")
@@ -376,7 +373,7 @@ fn large(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The program goes on, and so does the profile.
+/// The program and the profile go on.
 fn out_of_memory(feature: u32) -> Result<()> {
     for options in ["alloc=sampled=1k", "alloc=live", "alloc=live=exact"] {
         let run = Program::new(feature, "Filled")
@@ -389,8 +386,8 @@ fn out_of_memory(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Another agent that samples, before and after ours: the program runs, whoever
-/// came second says so, and what else was asked for goes on.
+/// Another agent that samples, loaded before or after ours. The program runs, the second agent reports that it cannot
+/// sample, and does everything else.
 fn other_agents(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let (source, library) = (
@@ -421,9 +418,10 @@ fn other_agents(feature: u32) -> Result<()> {
         let program = Program::new(feature, "Filled")
             .options(options)
             .args(&["small"]);
-        let program = match first {
-            true => program.jvm(&[&other]),
-            false => program,
+        let program = if first {
+            program.jvm(&[&other])
+        } else {
+            program
         };
         let mut java = program.command(&file)?;
         if !first {
@@ -463,7 +461,7 @@ fn other_agents(feature: u32) -> Result<()> {
     allocations(&support::read(&file)?).map(drop)
 }
 
-/// The same command with another option behind ours.
+/// The same command with another option after the agent's.
 fn after(java: &Command, option: &str) -> Command {
     let mut command = Command::new(java.get_program());
     for argument in java.get_args() {

@@ -1,4 +1,4 @@
-//! What a program does to the JVM around it neither reaches the tracker nor is reached by it.
+//! Programs that change the JVM around them: the changes do not affect the tracker, and the tracker does not affect them.
 
 use anyhow::{Context, Result, ensure};
 
@@ -6,7 +6,7 @@ mod support;
 use support::{Program, edges};
 
 on_each_jdk!(properties traces);
-// JDK 25's serial collector cannot be filled to the last by what it says is free.
+// The heap of JDK 25's serial collector cannot be filled to the last byte that it reports as free.
 on_jdks!(ends: on_11 11, on_17 17, on_21 21);
 
 fn program(feature: u32, args: &[&str]) -> Program {
@@ -16,7 +16,7 @@ fn program(feature: u32, args: &[&str]) -> Program {
         .args(args)
 }
 
-/// A program may replace the system's properties: nothing of ours calls what it put there.
+/// A program may replace the system properties. The agent calls no method of the replacement.
 fn properties(feature: u32) -> Result<()> {
     for how in ["throw", "hang"] {
         let run = program(feature, &["properties", how]).run()?;
@@ -29,7 +29,7 @@ fn properties(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Paths deeper than 256 are compared with the stack, by traces that tell it only if they are whole.
+/// The tracker compares paths deeper than 256 with the stack, if a stack trace is complete.
 fn traces(feature: u32) -> Result<()> {
     for option in [
         "-XX:-StackTraceInThrowable",
@@ -51,7 +51,7 @@ fn traces(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Threads end while the heap is full: no call is lost, and nobody asks for memory that is not there.
+/// Threads end while the heap is full. No call is lost, and the agent causes no `OutOfMemoryError`.
 fn ends(feature: u32) -> Result<()> {
     let jvm = ["-Xmx40m", "-XX:+ExitOnOutOfMemoryError", "-XX:+UseSerialGC"];
     let program = program(feature, &["ends"]).jvm(&jvm);

@@ -1,5 +1,5 @@
-//! A debugger, `Thread.suspend` or `Thread.stop` stops a thread in the midst of the tracker: the program goes on without
-//! it, and ends.
+//! Threads that a debugger, `Thread.suspend` or `Thread.stop` stops inside the tracker. The program goes on without them
+//! and ends.
 
 use anyhow::{Result, ensure};
 
@@ -16,7 +16,7 @@ fn program(feature: u32, mode: &str) -> Program {
         .args(&[mode])
 }
 
-/// Ends with this code, all its output written, one line of ours, and no profile.
+/// Checks that the program ends with this exit code and all of its output, one message of the agent, and no profile.
 fn ends(feature: u32, mode: &str, code: i32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("profile.pb.gz");
@@ -40,7 +40,7 @@ fn really_suspended(feature: u32) -> Result<()> {
     ends(feature, "suspend", 0)
 }
 
-/// The calls of the thread that went without are told; later ones are counted as ever.
+/// A note tells of the calls that the thread made without being counted. Later calls are counted.
 fn it_goes_on_afterwards(feature: u32) -> Result<()> {
     let run = program(feature, "give").run()?;
     let calls = "
@@ -52,7 +52,7 @@ fn it_goes_on_afterwards(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// An exception from another thread strikes between taking the lock and knowing so.
+/// An exception from another thread comes after the lock is taken and before that is noted.
 fn what_is_left_is_given_back(feature: u32) -> Result<()> {
     let run = program(feature, "left").run()?;
     let calls = "
@@ -64,13 +64,13 @@ fn what_is_left_is_given_back(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Interpreted code sees such an exception at each jump and return.
+/// Interpreted code checks for such an exception at each jump and return.
 fn really_stopped(feature: u32) -> Result<()> {
     let run = Program::new(feature, "StoppedInside")
         .options("include=StoppedInside::works,include=StoppedInside::leaf")
         .jvm(&["-Xint"])
         .run()?;
-    // What is stopped twice, the JVM tells.
+    // The JVM reports a thread that is stopped twice.
     ensure!(run.output.stdout == b"works\n", "{}", run.name);
     let calls = edges(&run.profile, "StoppedInside");
     let lost = run.profile.header.overflowed_calls;
@@ -83,7 +83,7 @@ fn really_stopped(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Threads that were about to tag an object keep nobody from allocating, nor from looking what is alive.
+/// Threads that are suspended while they tag an object prevent neither allocations nor liveness scans.
 fn suspended_tagging(feature: u32) -> Result<()> {
     let run = Program::new(feature, "SuspendedTagging")
         .options("alloc=live=exact,snapshot-every=100ms")

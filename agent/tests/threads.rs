@@ -1,4 +1,4 @@
-//! Many threads, platform and virtual: every call is counted once, below its own thread's methods.
+//! Many platform and virtual threads. Every call is counted once, below methods of its own thread.
 
 use anyhow::{Result, ensure};
 
@@ -61,7 +61,7 @@ fn platform(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// 100,000, of which 20,000 are alive at once; each waits for the others and then in one of four ways.
+/// 100,000 virtual threads, of which 20,000 are alive at once. Each waits for the others, and then in one of four ways.
 const VIRTUAL: &str = "
     - > main 1
     - > <clinit> 1
@@ -93,12 +93,12 @@ fn virtual_threads(feature: u32) -> Result<()> {
             .calls("VirtualThreads", VIRTUAL)?
             .sound(100_000)?;
     }
-    // Their times would be their carriers'.
+    // Their CPU times would be those of their carriers.
     let run = Program::new(feature, "VirtualThreads")
         .options("timing=exact,clock=cpu")
         .run()?;
     let run = run.printed("", 0)?.calls("VirtualThreads", VIRTUAL)?;
-    // Apart from threads of their name that have them.
+    // They are kept apart from platform threads of the same name, which have CPU times.
     for thread in &run.profile.threads {
         let timed = thread.nodes.iter().any(|node| node.timed > 0);
         let is_virtual = thread.name.ends_with("(virtual)");

@@ -1,4 +1,4 @@
-//! Times in real JVMs, against what the program knows of itself.
+//! Times in real JVMs, compared with the program's own measurements.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use loadhook_profile::format::pprof;
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{paths, process};
 
-/// What `Times.java` prints and its profile.
+/// The output of `Times.java` and its profile.
 fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
     let folder = tempfile::tempdir()?;
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/Times.java");
@@ -30,7 +30,7 @@ fn run(feature: u32, options: &str) -> Result<(f64, Profile)> {
     Ok((twin, pprof::read(&std::fs::read(&file)?[..])?))
 }
 
-/// Total time of a method, and its standard error, in nanoseconds.
+/// The total time of a method and its standard error, in nanoseconds.
 fn total(profile: &Profile, method: &str) -> (f64, f64) {
     let mut sum = (0.0, 0.0);
     for thread in &profile.threads {
@@ -48,9 +48,8 @@ fn total(profile: &Profile, method: &str) -> (f64, f64) {
     (sum.0, sum.1.sqrt())
 }
 
-/// Twenty sleeps in a method of which one call in 128 is timed: ticks tell
-/// them, whichever calls are drawn. Seen in one run of three, since a machine that does
-/// other things has late ticks.
+/// Twenty sleeps in a method of which one call in 128 is timed. Ticks show the sleeps, whichever calls are timed. One run
+/// of three must show them, because ticks are late on a busy machine.
 #[test]
 fn pauses_in_short_calls_are_seen() -> Result<()> {
     for feature in [17, 25] {
@@ -71,9 +70,8 @@ fn pauses_in_short_calls_are_seen() -> Result<()> {
     Ok(())
 }
 
-/// 60,000 calls of some 10 µs, estimated, in a caller whose calls are all timed:
-/// before anything is made to fit, callees take no longer than the caller. They
-/// end before the limit from which on ticks count.
+/// 60,000 calls of some 10 µs with estimated times, in a caller whose calls are all timed. The callees take no longer
+/// than the caller before any times are adjusted. Each call is shorter than the limit from which on ticks count.
 #[test]
 fn estimates_fit_into_a_caller_that_is_timed() -> Result<()> {
     for feature in [17, 25] {
@@ -100,23 +98,22 @@ fn estimates_fit_into_a_caller_that_is_timed() -> Result<()> {
     Ok(())
 }
 
-/// The processor's clock does not go on while a method sleeps.
+/// The CPU clock stands still while a method sleeps.
 #[test]
 fn sleep_takes_no_processor_time() -> Result<()> {
     let (_, profile) = run(17, "timing=exact,clock=cpu")?;
     let (time, _) = total(&profile, "pausing");
     println!("{time:.0} ns");
-    // With its sleeps it would be 400 ms at least.
+    // With the sleeps, the time would be 400 ms at least.
     ensure!(time < 400e6, "{time}");
     let notes = &profile.header.notes;
     ensure!(notes.is_empty(), "there are no virtual threads: {notes:?}");
     Ok(())
 }
 
-/// What small methods take, called 20,000 times by an outer one, beside the
-/// same methods without probes in the same run: within 20 % in three runs of
-/// twenty, since whatever else the machine does strikes one of both: with four other
-/// processes on two processors that is half of the runs.
+/// The time of an outer method that calls small methods 20,000 times is compared with the same methods without probes in
+/// the same run. It must be within 20 % in three runs of twenty, because other work of the machine slows down one of the
+/// two: half of the runs with four other processes on two processors.
 #[test]
 fn an_outer_operation_takes_what_it_takes_unobserved() -> Result<()> {
     let mut ratios: Vec<f64> = Vec::new();

@@ -1,4 +1,4 @@
-//! The processor time of threads: who only waited is told from who worked.
+//! The processor time of threads, which tells threads that only waited from threads that worked.
 
 use anyhow::{Context, Result, ensure};
 use loadhook_profile::ThreadTree;
@@ -15,7 +15,7 @@ fn thread<'r>(run: &'r Finished, name: &str) -> Result<&'r ThreadTree> {
     found.with_context(|| format!("{}: no thread {name}", run.name))
 }
 
-/// One waits still when the program ends, one has ended.
+/// One thread still waits when the program ends, another has ended.
 fn idle_threads(feature: u32) -> Result<()> {
     for timing in ["adaptive", "exact"] {
         let run = Program::new(feature, "Waiting")
@@ -30,7 +30,7 @@ fn idle_threads(feature: u32) -> Result<()> {
                 run.name
             );
         }
-        // A second, of which other programs may have had most.
+        // The thread works for a second, but other programs may have had the processor for most of it.
         let cpu = thread(&run, "worker")?.cpu_ns;
         ensure!(
             cpu.is_some_and(|ns| (50_000_000..2_000_000_000).contains(&ns)),
@@ -50,7 +50,7 @@ fn idle_threads(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Where there is none to compare it with, nobody reads processor times.
+/// Without elapsed times to compare them with, processor times are not read.
 fn no_time_without_a_wall_clock(feature: u32) -> Result<()> {
     for options in ["timing=count", "clock=cpu"] {
         let run = Program::new(feature, "Waiting").options(options).run()?;

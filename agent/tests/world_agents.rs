@@ -1,4 +1,4 @@
-//! Agents beside ours: neither disturbs the other, and the counts are exact.
+//! Other agents beside Loadhook's. Neither disturbs the other, and the counts are exact.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ mod world;
 
 const ASM: &str = "/usr/share/java/asm.jar";
 
-/// What `Work` does, whoever else looks on.
+/// The calls of `Work`, with any other agent.
 const COUNTS: &[(&str, u64)] = &[
     ("Work.main", 1),
     ("Work.rounds", 2),
@@ -31,7 +31,7 @@ fn work(feature: u32) -> Result<Program> {
     Program::new(feature, &classes("work")?, &["Work"])
 }
 
-/// The Java agent's jar, made by JDK 17.
+/// The jar of the Java agent, made by JDK 17.
 fn asm_agent(folder: &Path) -> Result<PathBuf> {
     ensure!(
         Path::new(ASM).is_file(),
@@ -52,7 +52,7 @@ fn asm_agent(folder: &Path) -> Result<PathBuf> {
     Ok(jar)
 }
 
-/// Runs with these options before and after ours.
+/// Runs with these options before and after Loadhook's agent.
 fn run(program: &Program, before: &[String], ours: bool, after: &[String]) -> Result<Ran> {
     let ours = ours.then(|| program.agent_option()).transpose()?;
     let mut java = program.java();
@@ -61,14 +61,14 @@ fn run(program: &Program, before: &[String], ours: bool, after: &[String]) -> Re
     Ok(process::finish(java.current_dir(program.folder()))?.into())
 }
 
-/// What the program prints; JDK 11's recorder names its process.
+/// The output of the program without the process id that JDK 11's flight recorder prints.
 fn printed(ran: &Ran) -> Vec<&str> {
     let lines = ran.stdout.lines();
     lines.filter(|line| !line.starts_with("Use jcmd")).collect()
 }
 
-/// Another agent before and after ours: the program does the same as with the
-/// other alone, our counts are exact, and we have nothing to say.
+/// Another agent is loaded before or after Loadhook's. The program does the same as with the other agent alone, the
+/// counts are exact, and Loadhook prints no message.
 fn beside(program: &Program, theirs: &str, properties: &[String]) -> Result<()> {
     let theirs = [theirs.to_owned()];
     let alone = run(program, &theirs, false, properties)?;
@@ -91,8 +91,7 @@ fn beside(program: &Program, theirs: &str, properties: &[String]) -> Result<()> 
     Ok(())
 }
 
-/// Whether each method is in the profile once: a class that is retransformed
-/// keeps its ids.
+/// Checks that each method is in the profile once, since a class that is retransformed keeps its ids.
 fn once(profile: &Profile) -> Result<()> {
     let mut keys = BTreeSet::new();
     for method in &profile.methods {
@@ -101,8 +100,8 @@ fn once(profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// An agent that adds a call to every method, before and after ours; also
-/// while methods are under way, by retransforming all classes there are.
+/// An agent that adds a call to every method, loaded before or after Loadhook's. It also does so while methods are under
+/// way, by retransforming all loaded classes.
 fn asm(feature: u32, kinds: &[(&str, Option<&str>)]) -> Result<()> {
     let options = "all=true,quiet=true,exclude=org.objectweb.**";
     let program = work(feature)?.options(options);
@@ -149,8 +148,7 @@ fn an_asm_agent_beside_ours_on_25() -> Result<()> {
     asm(25, &[AGAIN, LATE])
 }
 
-/// JDK Flight Recorder changes classes too; with its method timing (25), the
-/// program's own.
+/// JDK Flight Recorder changes classes of the JDK. With its method timing (JDK 25), it also changes the program's.
 fn flight_recorder(feature: u32) -> Result<()> {
     let program = work(feature)?;
     let file = program.folder().join("work.jfr");
@@ -161,7 +159,7 @@ fn flight_recorder(feature: u32) -> Result<()> {
     if feature >= 25 {
         option += ",method-timing=Work";
     }
-    // Later ones can be told not to name their process.
+    // An option of later JDKs keeps the process id out of the output.
     beside(&program, &option, &["-Xlog:jfr*=off".to_owned()])?;
     ensure!(
         fs::metadata(&file)?.len() > 10_000,
@@ -186,7 +184,7 @@ fn a_flight_recording_on_25() -> Result<()> {
     flight_recorder(25)
 }
 
-/// A debugger may attach; 11's runtime has no such library.
+/// A debugger may attach. The runtime of JDK 11 lacks its library.
 fn debugged(feature: u32) -> Result<()> {
     let option =
         "-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,quiet=y,address=127.0.0.1:0";
@@ -208,8 +206,8 @@ fn a_debugger_beside_ours_on_25() -> Result<()> {
     debugged(25)
 }
 
-/// Ours twice, of one file and of two: the first counts, the second says that
-/// it does not, and the program runs.
+/// Loadhook's agent is loaded twice, from one file or from two. The first counts, the second reports that it does not,
+/// and the program runs.
 fn ours_twice(feature: u32) -> Result<()> {
     let program = work(feature)?;
     let copy = program.folder().join("libother.so");

@@ -1,5 +1,4 @@
-//! Archives of classes stay in use, and classes that come out of them are
-//! counted like any other.
+//! Class data archives stay in use, and classes from them are counted like any other.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +13,7 @@ use world::{Program, Ran, classes, expect};
 
 mod world;
 
-/// What `Archived` does.
+/// The calls of `Archived`.
 const COUNTS: &[(&str, u64)] = &[
     ("Archived.main", 1),
     ("Archived$Square.<init>", 100),
@@ -23,7 +22,7 @@ const COUNTS: &[(&str, u64)] = &[
     ("Archived$Aside.text", 0),
 ];
 
-/// The program in a jar: classes of folders are not archived.
+/// The program in a jar, since classes in folders are not archived.
 fn archived(feature: u32) -> Result<Program> {
     let mut program = Program::new(feature, &classes("archived")?, &["Archived"])?;
     let jar = program.folder().join("archived.jar");
@@ -41,7 +40,7 @@ struct Sources {
     other: BTreeSet<String>,
 }
 
-/// Runs with these options; the VM logs where each class comes from.
+/// Runs with these options. The JVM logs the source of each class.
 fn logged(program: &Program, agent: bool, options: &[&str]) -> Result<(Ran, Sources)> {
     let log = program.folder().join("classes.log");
     let mut java = program.java();
@@ -62,16 +61,17 @@ fn logged(program: &Program, agent: bool, options: &[&str]) -> Result<(Ran, Sour
             continue;
         };
         let name = before.rsplit(' ').next().unwrap_or_default().to_owned();
-        match source.starts_with("shared objects file") {
-            true => sources.shared.insert(name),
-            false => sources.other.insert(name),
-        };
+        if source.starts_with("shared objects file") {
+            sources.shared.insert(name);
+        } else {
+            sources.other.insert(name);
+        }
     }
     Ok((ran, sources))
 }
 
-/// Runs with these options with and without the agent: the same output and
-/// exit code, and all of the JDK's classes that came from the archive still do.
+/// Runs with these options with and without the agent. Output and exit code are the same, and all classes of the JDK that
+/// came from the archive still do.
 fn same(program: &Program, options: &[&str]) -> Result<(Profile, Sources)> {
     let (plain, before) = logged(program, false, options)?;
     let (observed, after) = logged(program, true, options)?;
@@ -102,8 +102,8 @@ fn same(program: &Program, options: &[&str]) -> Result<(Profile, Sources)> {
     Ok((profile, after))
 }
 
-/// JDK 25 takes these four from its image when an agent has a hook, whatever
-/// the hook does: those of the default archive are not the image's.
+/// JDK 25 takes these four classes from its image if an agent has a class file hook, whatever the hook does. The default
+/// archive has other versions of them.
 fn is_regenerated(name: &str) -> bool {
     name.starts_with("java.lang.invoke.") && name.ends_with("$Holder")
 }
@@ -118,7 +118,7 @@ fn default_archive(feature: u32) -> Result<()> {
          (JAVA_HOME_{feature})",
         archive.display()
     );
-    // With `on` the VM does not start without its archive.
+    // With `on`, the JVM does not start without its archive.
     same(&program, &["-Xshare:on"]).map(drop)
 }
 
@@ -132,7 +132,7 @@ fn the_default_archive_stays_in_use_on_25() -> Result<()> {
     default_archive(25)
 }
 
-/// Makes something of a run without the agent.
+/// Makes an archive by a run without the agent.
 fn made(program: &Program, option: &str, file: &Path) -> Result<PathBuf> {
     let mut java = program.java();
     java.arg(format!("{option}={}", file.display()));
@@ -146,7 +146,7 @@ fn made(program: &Program, option: &str, file: &Path) -> Result<PathBuf> {
     Ok(file.to_owned())
 }
 
-/// A dynamic archive, made without the agent.
+/// Uses a dynamic archive that was made without the agent.
 #[test]
 fn a_dynamic_archive_stays_in_use_on_17() -> Result<()> {
     let program = archived(17)?;
@@ -162,7 +162,7 @@ fn a_dynamic_archive_stays_in_use_on_17() -> Result<()> {
     same(&program, &[&option, "-Xshare:on"]).map(drop)
 }
 
-/// An AOT cache, made without the agent; `AOTMode=on` does not start without.
+/// Uses an AOT cache that was made without the agent. With `AOTMode=on`, the JVM does not start without the cache.
 #[test]
 fn an_aot_cache_stays_in_use_on_25() -> Result<()> {
     let program = archived(25)?;

@@ -1,5 +1,4 @@
-//! Classes that are not quite classes: hidden, made of lambdas, without a
-//! name, and not classes at all.
+//! Unusual classes: hidden, generated for lambdas, without a name, and malformed.
 
 use anyhow::{Context, Result, ensure};
 
@@ -13,8 +12,8 @@ fn odd(feature: u32, mode: &str) -> Result<Program> {
     Program::new(feature, &folder, &["Odd", mode, &name])
 }
 
-/// The bodies of lambdas are methods of the class they are written in; the
-/// classes that the VM makes around them are not seen and not harmed.
+/// The bodies of lambdas are methods of the class in which they are written. The classes that the JVM generates for
+/// lambdas are neither shown nor changed.
 fn lambdas(feature: u32) -> Result<()> {
     let profile = odd(feature, "lambdas")?.unchanged()?;
     expect(&profile, &[("Odd.lambdas", 1), ("Odd.twice", 300)])?;
@@ -23,7 +22,7 @@ fn lambdas(feature: u32) -> Result<()> {
         .filter(|(name, _)| name.starts_with("Odd.lambda$lambdas$"))
         .map(|(_, calls)| calls)
         .sum();
-    // Of the sum and the text each 100, and what the sort needs.
+    // 100 calls for the sum, 100 for the text, and the calls by the sort.
     ensure!(bodies > 200, "{bodies}");
     let profile = odd(feature, "handles")?.unchanged()?;
     expect(&profile, &[("Odd.twice", 200)])
@@ -36,7 +35,7 @@ fn proxies(feature: u32) -> Result<()> {
         .iter()
         .find(|(name, _)| name.starts_with("Odd.lambda$proxies$"));
     ensure!(body.is_some_and(|(_, calls)| *calls == 50), "{calls:#?}");
-    // The proxy's own method is a class file's like any other.
+    // The proxy class has a class file, so its method is counted like any other.
     let greet = calls.iter().find(|(name, _)| name.ends_with(".greet"));
     ensure!(greet.is_some_and(|(_, calls)| *calls == 50), "{calls:#?}");
     Ok(())
@@ -54,7 +53,7 @@ fn nameless(feature: u32) -> Result<()> {
     let profile = program.prints("Hideable 3\n", 0)?;
     let counts = [("Hideable.get", 1), ("Hideable.up", 2)];
     expect(&profile, &counts)?;
-    // Its name is not known when patterns are asked first.
+    // The name of the class is not known when patterns are first tried.
     let by_name = odd(feature, "nameless")?.options("all=true,quiet=true,include=Hideable");
     expect(&by_name.prints("Hideable 3\n", 0)?, &counts)?;
     let other = odd(feature, "nameless")?.options("all=true,quiet=true,include=Odd");
@@ -64,15 +63,13 @@ fn nameless(feature: u32) -> Result<()> {
     )
 }
 
-/// What became of damaged bytes.
+/// The result of loading malformed bytes.
 #[derive(Debug, PartialEq)]
 enum Fate<'o> {
-    /// Refused before it is a class, with this error; offsets in its words may
-    /// differ.
+    /// The JVM refused the bytes with this error. Offsets in its message may differ.
     Refused(&'o str),
-    /// The verifier or the linker refuses it. Which of two faults they meet
-    /// first differs from run to run: they take methods in the order of
-    /// addresses.
+    /// The verifier or the linker refused the class. If it has two faults, the first one differs from run to run, since
+    /// methods are verified in the order of their addresses.
     Unlinked,
     Good,
 }
@@ -86,16 +83,15 @@ fn fate(line: &str) -> Fate<'_> {
     }
 }
 
-/// What the rewriter mends by rewriting, or takes further: a line that begins
-/// at the end of the code, and an index beyond the pool, which it lengthens.
+/// Faults that the rewriter repairs or changes: a line that begins at the end of the code, and an index beyond the
+/// constant pool, which the rewriter extends.
 const MENDED: [&str; 3] = [
     "Invalid pc in LineNumberTable",
     "Invalid code attribute name index",
     "Invalid constant pool index",
 ];
 
-/// What is no class is none with the same error, and what is a class remains
-/// one.
+/// Malformed bytes are refused with the same error as without the agent, and all other classes load.
 fn garbage(feature: u32) -> Result<()> {
     let program = odd(feature, "garbage")?;
     let (plain, observed) = (program.plain()?, program.observed()?);
@@ -120,7 +116,7 @@ fn garbage(feature: u32) -> Result<()> {
         let count = plain.stdout.matches(outcome).count();
         ensure!(count > 100, "{count} times {outcome}");
     }
-    // Told, but not without end.
+    // Messages are printed, but only a limited number.
     for line in observed.stderr.lines() {
         ensure!(
             line.starts_with("loadhook: a class is not instrumented: "),
@@ -131,8 +127,7 @@ fn garbage(feature: u32) -> Result<()> {
     expect(&program.profile()?, &[("Odd.garbage", 1)])
 }
 
-/// Classes are loaded, and so rewritten, where the stack ends: what is left of
-/// it is enough for both.
+/// Classes are loaded, and so rewritten, near the end of the stack. The rest of the stack is enough for both.
 fn deep(feature: u32) -> Result<()> {
     let folder = classes("odd")?;
     let class = folder.join("Varied.class").display().to_string();

@@ -1,5 +1,5 @@
-//! However the program ends, its profile is written and its exit code is its
-//! own; where the profile cannot be written, that is told and nothing else.
+//! Ends of programs. The profile is written, and the exit code is the program's own. If the profile cannot be written, a
+//! message tells it, and nothing else changes.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -95,8 +95,7 @@ fn every_exit_writes_the_profile_on_25() -> Result<()> {
     exits(25)
 }
 
-/// Runs with another `file`; the program is the same, and the agent's lines
-/// are given back.
+/// Runs the program with another `file` and returns the agent's messages.
 fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
     let plain = program.plain()?;
     let mut command = program.java();
@@ -118,8 +117,7 @@ fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
         .collect())
 }
 
-/// A file that cannot be written is told before the program starts and after
-/// it has ended, a line each, and stops nothing.
+/// If the file cannot be written, a message tells it before the program starts and after it has ended. The program runs.
 #[test]
 fn unwritable_files_are_told() -> Result<()> {
     let program = program(17, &["exit"])?;
@@ -152,7 +150,7 @@ fn unwritable_files_are_told() -> Result<()> {
     Ok(())
 }
 
-/// Two JVMs with one name, as in two containers: the second takes another.
+/// Two JVMs have one name for their profiles, as in two containers. The second takes another name.
 #[test]
 fn a_noted_name_is_not_taken_again() -> Result<()> {
     let program = program(17, &["exit"])?;
@@ -178,7 +176,7 @@ fn a_noted_name_is_not_taken_again() -> Result<()> {
     ensure!(fs::read_to_string(&manifest)? == listed);
     ensure!(fs::read_dir(program.folder())?.count() == 3);
 
-    // The command that keeps the list wants quiet, and may have ended.
+    // The command that made the manifest sets `quiet`, and may have exited.
     let missing = program.folder().join("missing/list");
     for (quiet, lines) in [("true", 0), ("false", 2)] {
         let ran = with_list(&missing, &format!(",quiet={quiet}"))?;
@@ -190,16 +188,16 @@ fn a_noted_name_is_not_taken_again() -> Result<()> {
     Ok(())
 }
 
-/// What was missing at the start may be there at the end.
+/// A folder that was missing at the start may be there at the end.
 #[test]
 fn the_file_is_tried_again_at_the_end() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    // A link that leads nowhere until the program has made the folder: the agent cannot make it.
+    // The link leads nowhere until the program has made the folder, which the agent cannot make.
     let [made, link] = ["made", "link"].map(|name| folder.path().join(name));
     symlink(&made, &link)?;
     let made_text = made.display().to_string();
     let program = program(17, &["mkdir", &made_text])?;
-    // Not by `with_file`: the plain run would make the folder.
+    // `with_file` is not used, because its plain run would make the folder.
     let mut command = program.java();
     let file = link.join("profile");
     command.arg(format!(
@@ -216,7 +214,7 @@ fn the_file_is_tried_again_at_the_end() -> Result<()> {
     expect(&read(&file)?, &[("Ends.step", 1000)])
 }
 
-/// Where a link lies, what it points at is replaced and the link stays.
+/// If the file is a link, its target is replaced and the link stays.
 #[test]
 fn a_link_stays_one() -> Result<()> {
     let program = program(17, &["exit"])?;
@@ -232,22 +230,20 @@ fn a_link_stays_one() -> Result<()> {
     expect(&read(&target)?, &[("Ends.step", 1000)])
 }
 
-/// No room for the profile: told in one line, the exit code is the program's,
-/// the earlier file stays, and no half one lies beside it. The limit on the
-/// size of files stands for a full disk.
+/// If there is no room for the profile, one message tells it, the exit code is the program's, the earlier file stays, and
+/// no temporary file is left. A limit on the size of files stands for a full disk.
 #[test]
 fn a_full_disk_is_told() -> Result<()> {
     let program = program(17, &["exit"])?;
     fs::write(program.file(), "earlier")?;
     let mut command = without_options(Command::new("sh"));
-    // 512 or 1024 bytes, as the shell likes. The VM's own performance data is
-    // a file too.
+    // The unit of the limit is 512 or 1024 bytes, depending on the shell. The JVM's performance data is a file too.
     command.args(["-c", "ulimit -f 1; exec \"$@\"", "sh"]);
     command.arg(program.jdk.home.join("bin/java"));
     command.arg("-XX:-UsePerfData");
     command.arg(program.agent_option()?);
     command.args(&program.jvm).args(&program.main);
-    // The profile names the command: text that does not compress.
+    // The profile has the command, so a random argument makes it large: it does not compress.
     let mut state = 1_u32;
     let noise: String = (0..8000)
         .map(|_| {
@@ -271,9 +267,8 @@ fn a_full_disk_is_told() -> Result<()> {
     Ok(())
 }
 
-/// A heap with no room for us: nothing of ours fails in it, since with this
-/// flag the JVM would end there, with an exit code of its own. (JDK 25's own
-/// collector ends the program itself so.)
+/// A heap without room for the agent. No allocation of the agent may fail in it, since with this option the JVM would
+/// end with an exit code of its own. (JDK 25's default collector itself ends the program so.)
 #[test]
 fn a_full_heap_is_told() -> Result<()> {
     let jvm = ["-Xmx32m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"];
@@ -288,7 +283,7 @@ fn a_full_heap_is_told() -> Result<()> {
             observed.stdout == plain.stdout && observed.code == plain.code,
             "{observed}"
         );
-        // A collection may find some more.
+        // A collection may find enough room for the profile.
         let told = observed
             .stderr
             .contains("no profile: the heap is full; give the JVM more heap (-Xmx)");

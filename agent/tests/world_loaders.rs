@@ -1,5 +1,5 @@
-//! Class loaders of every shape: counts are exact, and only copies of a class
-//! in loaders of one class and name share their methods.
+//! Class loaders of every kind. Counts are exact, and only copies of a class in loaders of one class and name share their
+//! methods.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ fn by_loader(profile: &Profile, method: &str) -> Vec<u64> {
     calls
 }
 
-/// How many loaders had copies of a method, copy by copy.
+/// The number of loaders of each row of a method.
 fn copies(profile: &Profile, class: &str, name: &str) -> Vec<u32> {
     let found = profile.methods.iter();
     let found = found.filter(|method| &*method.class == class && &*method.name == name);
@@ -43,8 +43,8 @@ fn copies(profile: &Profile, class: &str, name: &str) -> Vec<u32> {
     copies
 }
 
-/// One name in five loaders, four of one class, of which two and two have the
-/// same bytes: only these share their methods.
+/// A class of one name in five loaders. Four loaders are of one class, and two and two of them have the same bytes: only
+/// these share their methods.
 fn several(feature: u32) -> Result<()> {
     let profile = loaders(feature, "several")?.prints("several\n", 0)?;
     let found = by_loader(&profile, PLUGIN);
@@ -65,8 +65,8 @@ fn several(feature: u32) -> Result<()> {
     )
 }
 
-/// Loaders have the names that the program gave them, else their classes'; an
-/// ordinal only where that is not enough.
+/// Loaders have the names that the program gave them, or the names of their classes. They have an ordinal only if
+/// several have one name.
 fn named(feature: u32) -> Result<()> {
     let profile = loaders(feature, "named")?.prints("named\n", 0)?;
     let mut found = BTreeMap::new();
@@ -118,7 +118,7 @@ fn bootstrap(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// Loaders come and go; what they loaded stays counted under its name, once.
+/// Loaders come and go. Their classes stay in the profile, each once.
 fn unload(feature: u32) -> Result<()> {
     for gc in ["-XX:+UseSerialGC", "-XX:+UseG1GC"] {
         let program = loaders(feature, "unload")?.jvm(&["-Xmx64m", gc]);
@@ -167,7 +167,7 @@ fn named_modules(feature: u32) -> Result<()> {
     let layer = "module world.layer true\n";
     let printed = format!("module world.app module world.lib\n{layer}{layer}");
     let profile = program.prints(&printed, 0)?;
-    // Both layers' loaders are of one class, without names.
+    // The loaders of both layers are of one class and have no names.
     let found = by_loader(&profile, "layer.Entry.run");
     ensure!(found == [2], "{found:?}");
     expect(
@@ -180,9 +180,8 @@ fn named_modules(feature: u32) -> Result<()> {
     )
 }
 
-/// What the agent wants to know of modules it reads without running their
-/// methods: `getName` is called as often whatever else is instrumented. (The VM
-/// itself calls others for a module of which a class is transformed.)
+/// The agent reads the names of modules without calling methods: `getName` is called as often, whatever else is
+/// instrumented. (The JVM itself calls other methods for a module of which a class is transformed.)
 fn modules_are_not_called(feature: u32) -> Result<()> {
     let modules = modules()?;
     let text = |name: &str| modules.join(name).display().to_string();

@@ -1,5 +1,4 @@
-//! `snapshot-every`: whole profiles while the program runs, of which a killed
-//! JVM leaves the last.
+//! `snapshot-every`: complete profiles while the program runs. A killed JVM leaves the last one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,8 +27,7 @@ fn start(program: &Program) -> Result<Child> {
     Ok(command.stderr(Stdio::piped()).spawn()?)
 }
 
-/// Reads so many different snapshots as they come: each is whole, and no
-/// count is ever less than in the one before.
+/// Reads so many different snapshots as they come. Each is complete, and no count is less than in the one before.
 fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> {
     let begun = Instant::now();
     let mut last = (0, BTreeMap::new());
@@ -46,7 +44,7 @@ fn follow(program: &Program, snapshots: usize) -> Result<BTreeMap<String, u64>> 
         }
         ensure!(profile.header.duration_ns > last.0, "an older snapshot");
         let now = calls(&profile);
-        // Method 0, with which the tracker measures its own cost.
+        // The tracker uses method 0 to measure its own cost.
         ensure!(!now.contains_key("Beats.<init>"), "{now:#?}");
         for (method, before) in &last.1 {
             let found = now.get(method).copied().unwrap_or(0);
@@ -101,8 +99,7 @@ fn kill_leaves_the_last_snapshot_on_25() -> Result<()> {
     killed(25, "count")
 }
 
-/// The last profile comes after the snapshots, and has all; nothing lies
-/// beside it.
+/// The last profile comes after the snapshots and has all calls. No temporary file is left.
 fn ends(feature: u32) -> Result<()> {
     let rounds = 300;
     let program = beats(feature, &[&rounds.to_string()], "adaptive")?;
@@ -137,7 +134,7 @@ fn the_end_has_all_calls_on_25() -> Result<()> {
     ends(25)
 }
 
-/// Ends while snapshots are taken, and before the first one.
+/// Programs end while a snapshot is taken, and before the first one.
 fn exits(feature: u32) -> Result<()> {
     for snapshots in [0, 1, 3] {
         let program = beats(feature, &[], "adaptive")?;
@@ -168,7 +165,7 @@ fn an_exit_does_not_wait_on_25() -> Result<()> {
     exits(25)
 }
 
-/// A long interval does not keep the VM from ending.
+/// A long interval does not delay the end of the JVM.
 #[test]
 fn a_sleeping_thread_holds_nothing_up() -> Result<()> {
     let program =
@@ -177,11 +174,11 @@ fn a_sleeping_thread_holds_nothing_up() -> Result<()> {
     expect(&profile, &[("Beats.beat", 5000)])
 }
 
-/// A file that cannot be written is told once; when it can, it is.
+/// If the file cannot be written, one message tells it. The file is written as soon as that is possible.
 #[test]
 fn a_snapshot_is_tried_again() -> Result<()> {
     let program = beats(17, &[], "count")?;
-    // A link that leads nowhere until the folder is there: the agent cannot make it.
+    // The link leads nowhere until the folder is there, which the agent cannot make.
     let [folder, link] = ["later", "link"].map(|name| program.folder().join(name));
     symlink(&folder, &link)?;
     let mut command = program.java();
@@ -197,7 +194,7 @@ fn a_snapshot_is_tried_again() -> Result<()> {
     command.args(&program.jvm).args(&program.main);
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn()?;
-    // Some failures; a machine may be too slow for any.
+    // Some snapshots fail. On a slow machine there may be none at all.
     sleep(Duration::from_secs(1));
     fs::create_dir(&folder)?;
     let begun = Instant::now();

@@ -1,6 +1,6 @@
-/** Makes small objects and arrays that others see: nanoseconds an allocation on one thread, and on each of two. */
+/** Makes small objects and arrays that other code sees. Prints the nanoseconds of an allocation on one thread, and on each of two. */
 public final class Alloc {
-    /** Short: most rounds are over before another process has the processor. */
+    /** Rounds are short, so that most end before another process gets the processor. */
     private static final int ROUND = 20_000;
 
     static final class Pair {
@@ -13,7 +13,7 @@ public final class Alloc {
         }
     }
 
-    /** Each thread's own, far from the others'. */
+    /** The data of a thread, far from the data of others. */
     final Object[] kept = new Object[1024];
 
     private Alloc() {

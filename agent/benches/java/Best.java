@@ -2,7 +2,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.function.DoubleSupplier;
 import java.util.function.Supplier;
 
-/** Nanoseconds of an operation on one thread, and on each of two. */
+/** Measures the nanoseconds of an operation on one thread, and on each of two. */
 final class Best {
     private Best() {
     }

@@ -1,7 +1,7 @@
 import java.util.HashMap;
 import java.util.Map;
 
-/** Allocates all the time: ns a round of small objects, strings and arrays, most of which die at once. */
+/** Allocates small objects, strings and arrays, most of which die at once. Prints the nanoseconds of a round. */
 public class Churn {
     static Object sink;
 

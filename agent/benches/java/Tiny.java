@@ -1,4 +1,4 @@
-/** Calls a tiny method: nanoseconds a call on one thread, and on each of two. */
+/** Calls a tiny method. Prints the nanoseconds of a call on one thread, and on each of two. */
 public final class Tiny {
     private static final int CALLS = 2_000_000;
 

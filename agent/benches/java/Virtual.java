@@ -2,7 +2,7 @@ import java.lang.reflect.Method;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Virtual threads three methods deep: bytes for each that waits, nanoseconds for each of many short ones. */
+/** Virtual threads three methods deep. Prints the bytes of each that waits, and the nanoseconds of each of many short ones. */
 public final class Virtual {
     private static final CountDownLatch GO = new CountDownLatch(1);
     private static final AtomicInteger ENTERED = new AtomicInteger();

@@ -79,7 +79,7 @@ public class Allocations {
             }
         }
 
-        /** Arrays of the same instruction are counted each; null where they are another one's. */
+        /** Arrays of one instruction are counted one by one. Null if they belong to another instruction. */
         private static void add(Object made, long times, long[] entry, Class<?> type) {
             entry[0] += times;
             entry[1] += times * instrumentation.getObjectSize(made);
@@ -122,7 +122,7 @@ public class Allocations {
             tell(sink);
         }
 
-        // In one line, since the second one speaks for the first one, which is to have no call.
+        // In one line, since the second call reports the first allocation, which must have no call of its own.
         static Object trivial() { return new short[3]; } static void tell(Object made) { Book.noteAs("trivial", made); }
 
         static void primitives() {

@@ -1,4 +1,4 @@
-/** Has the VM make arrays: with the caller that is chosen within the frames that are looked at, and beyond. */
+/** Has the JVM make arrays, with an instrumented caller within the recorded frames, and beyond them. */
 public final class Beyond {
     private static final int ROUNDS = 3000;
 

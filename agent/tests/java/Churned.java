@@ -1,7 +1,7 @@
 import java.util.ArrayList;
 import java.util.List;
 
-/** Keeps something from its beginning on, and drops much more, which most collections need not look at twice. */
+/** Keeps some objects from its start on, and drops many more, most of which die before their second collection. */
 public class Churned {
     static final List<byte[]> KEPT = new ArrayList<>();
     static volatile Object sink;
@@ -12,7 +12,7 @@ public class Churned {
         }
         for (int i = 0; i < 300_000; i++) {
             sink = new int[2500]; // @dropped
-            // The second meets what is made behind the first.
+            // The second collection finds the objects that were made after the first.
             if (i == 20_000 || i == 40_000) {
                 System.gc();
             }

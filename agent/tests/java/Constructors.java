@@ -91,7 +91,7 @@ public final class Constructors {
             leaf();
         }
 
-        /** An exception that ends inside, while another constructor is on its way to super. */
+        /** An exception that is caught inside while another constructor is calling super. */
         static int caught(int i) {
             try {
                 new In(i);
@@ -110,7 +110,7 @@ public final class Constructors {
         }
     }
 
-    /** Catches its like, which ended in the call of super. */
+    /** Catches the exception of another instance, which came from the call of super. */
     static final class Same extends Says {
         Same(int n) {
             super(n);
@@ -133,7 +133,7 @@ public final class Constructors {
         }
     }
 
-    /** The same, but nobody tells of the call of super. */
+    /** The same, but no probe reports the call of super. */
     static final class Strict extends OutsideSays {
         Strict(int n) {
             super(n);
@@ -156,7 +156,7 @@ public final class Constructors {
         }
     }
 
-    /** The constructor that it calls for its own object may throw for another one, too. */
+    /** The constructor that it calls for its own object may also throw for another object. */
     static final class Wrap extends Deco {
         Wrap(Object object) {
             super(new Deco(object));
@@ -169,13 +169,13 @@ public final class Constructors {
             try {
                 new Fails(i);
             } catch (IllegalStateException e) {
-                // None of the instrumented sees it.
+                // No instrumented code sees it.
             }
             leaf();
         }
     }
 
-    /** Lives on, though a constructor above it throws while it calls super. */
+    /** Goes on after a constructor that called it throws while calling super. */
     static final class Through extends OutsideCatches {
         Through(int i) {
             super(i);
@@ -227,7 +227,7 @@ public final class Constructors {
         return caught;
     }
 
-    /** What is called from outside stands below this method, which calls the outside. */
+    /** Calls from code that is not instrumented are below this method, which calls that code. */
     static int outside() {
         int caught = Outside.many();
         leaf();

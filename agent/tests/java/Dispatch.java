@@ -12,7 +12,7 @@ import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
 
-/** Calls that are more than an invoke instruction in the caller. */
+/** Calls that are not a plain invoke instruction in the caller. */
 public final class Dispatch {
     static final int ROUNDS = 1000;
 
@@ -22,7 +22,7 @@ public final class Dispatch {
         leaves++;
     }
 
-    // Reflection: after some calls the JVM makes classes of its own for it.
+    // Reflection: after some calls the JVM generates classes for it.
 
     public static int reflected(int i) {
         leaf();
@@ -70,7 +70,7 @@ public final class Dispatch {
         return -i;
     }
 
-    // Lambdas: their bodies are methods of this class, what calls them is hidden.
+    // Lambdas: their bodies are methods of this class, and hidden classes call them.
 
     static int lambda() {
         int captured = ROUNDS;
@@ -141,7 +141,7 @@ public final class Dispatch {
         for (int i = 0; i < ROUNDS; i++) {
             items.add(new Item(i));
         }
-        // A sorted list is compared once for each pair of neighbours.
+        // Sorting a sorted list compares each pair of neighbours once.
         Collections.sort(items);
     }
 
@@ -191,7 +191,7 @@ public final class Dispatch {
         return area;
     }
 
-    // Initialisers run where the class is first used.
+    // Initialisers run when the class is first used.
 
     static class Parent {
         static int value = initial();
@@ -252,7 +252,7 @@ public final class Dispatch {
         }
     }
 
-    // A hidden class (JDK 15 and later) has a name of its own, and no class-load hook sees it: it counts as the class of its bytes.
+    // A hidden class (JDK 15 and later) has a name of its own and no class file hook. It counts as the class of its bytes.
 
     public static final class Template implements Runnable {
         @Override

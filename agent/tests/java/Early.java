@@ -1,4 +1,4 @@
-/** Allocates little, at once. */
+/** Allocates little, right at the start. */
 public class Early {
     static volatile Object sink;
 

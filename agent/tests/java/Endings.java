@@ -40,7 +40,7 @@ public final class Endings {
         leaf();
     }
 
-    // Daemons that still run: waiting, and at work.
+    // Daemon threads that still run: one waits, one works.
 
     static void waits(CountDownLatch ready) {
         for (int i = 0; i < 1000; i++) {
@@ -57,7 +57,7 @@ public final class Endings {
     }
 
     static void spins(CountDownLatch ready) {
-        // Once before it is told: the program may end at once then.
+        // One call before the signal, since the program may end right after it.
         spin();
         ready.countDown();
         while (true) {
@@ -79,7 +79,7 @@ public final class Endings {
         ready.await();
     }
 
-    // Threads that end by an exception nobody catches.
+    // Threads that end with an uncaught exception.
 
     static void uncaught() throws InterruptedException {
         for (int i = 0; i < 100; i++) {
@@ -98,7 +98,7 @@ public final class Endings {
         fails(n - 1);
     }
 
-    // Threads that are stopped where they sleep, on JDK 11 and 17.
+    // Threads that are stopped while they sleep, on JDK 11 and 17.
 
     static void stopped() throws Exception {
         for (int i = 0; i < 100; i++) {

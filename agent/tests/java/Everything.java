@@ -112,7 +112,7 @@ public class Everything {
         }
         known("arrays", count, sink);
         known("arrays", 2L * count, new boolean[3]);
-        // The JVM makes two, and keeps one, at the first time.
+        // The first time, the JVM makes two and keeps one.
         sink = Pair.class.getInterfaces();
         for (int i = 0; i < count; i++) {
             sink = Pair.class.getInterfaces(); // @native
@@ -135,7 +135,7 @@ public class Everything {
         for (int i = 0; i < count; i++) {
             sink = "of " + i; // @concatenated
         }
-        // Beside those of its linkage.
+        // Beside the objects of its linkage.
         known("concatenated+", count, sink);
     }
 

@@ -1,7 +1,7 @@
 import java.util.ArrayList;
 import java.util.List;
 
-/** Fills the heap, again and again. */
+/** Fills the heap again and again. */
 public class Filled {
     public static void main(String[] args) {
         int most = args.length > 0 ? 1000 : Integer.MAX_VALUE;

@@ -1,6 +1,6 @@
 import java.lang.reflect.Field;
 
-/** Makes the tracker ask for more heap than there is when it takes a snapshot: an array for so many threads. */
+/** Has so many threads that the tracker's array for a snapshot is larger than the free heap. */
 public final class FullInside {
     static void leaf() {
     }

@@ -1,9 +1,9 @@
-/** Fills its heap and ends without letting go of anything. */
+/** Fills its heap and ends without releasing anything. */
 public class Halted {
     static final Object[] ALL = new Object[1 << 20];
 
     public static void main(String[] args) throws Exception {
-        // What halts needs no heap then.
+        // Halting must need no heap.
         Class.forName("java.lang.Shutdown");
         Runtime runtime = Runtime.getRuntime();
         int filled = 0;

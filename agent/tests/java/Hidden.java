@@ -28,7 +28,7 @@ public final class Hidden {
         return i + 1;
     }
 
-    /** A hidden class, with class data if there is any. */
+    /** Defines a hidden class, with class data if there is any. */
     static Class<?> define(byte[] bytes, boolean initialize, Object data, String... options) throws Exception {
         if (ANONYMOUS) {
             Class<?> unsafe = Class.forName("sun.misc.Unsafe");
@@ -158,7 +158,7 @@ public final class Hidden {
         System.out.println(sum);
     }
 
-    /** Before an agent that comes later on the command line can act. */
+    /** Defines a hidden class before an agent that comes later on the command line can act. */
     public static void premain(String arguments) throws Throwable {
         EARLY.add(define(bytes("Counted"), true, null));
     }
@@ -173,7 +173,7 @@ public final class Hidden {
         System.out.println(sum);
     }
 
-    /** What instructions of a hidden class allocate. */
+    /** Allocations by instructions of a hidden class. */
     static void allocations() throws Throwable {
         Class<?> hidden = define(bytes("Making"), true, null);
         int sum = 0;

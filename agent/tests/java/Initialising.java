@@ -1,4 +1,4 @@
-/** Makes an instance in an initialiser that never ends; the program is ended meanwhile. */
+/** Makes an instance in an initialiser that never ends. The program is ended meanwhile. */
 public final class Initialising {
     private static final class Server {
         static final Server SERVER = new Server();
@@ -18,7 +18,7 @@ public final class Initialising {
     private Initialising() {
     }
 
-    /** By a thread that does not wait for the initialiser. */
+    /** Ends the program from a thread that does not wait for the initialiser. */
     static void end() {
         new Thread(() -> System.exit(0)).start();
     }

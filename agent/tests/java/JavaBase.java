@@ -10,7 +10,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** Uses the JDK so that its methods are called a known number of times, and so that all of it must go on working. */
+/** Calls methods of the JDK a known number of times, and depends on the results. */
 public final class JavaBase {
     private static final ReentrantLock LOCK = new ReentrantLock();
     private static int shared;
@@ -24,7 +24,7 @@ public final class JavaBase {
         return queue.size();
     }
 
-    /** Half of them throw in a constructor of the JDK's. */
+    /** Half of the calls throw in a constructor of the JDK. */
     static int constructors(int n) {
         int failed = 0;
         for (int i = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-/** Holds all it makes until nothing more fits, however small, and dies of it. */
+/** Keeps all objects until not even a small one fits, and ends with an OutOfMemoryError. */
 public class Leaking {
     static Leaking last;
 
@@ -11,7 +11,7 @@ public class Leaking {
     }
 
     public static void main(String[] args) {
-        // Smaller and smaller: ParallelGC collects everything for each object of the last two megabytes.
+        // Smaller and smaller arrays, since ParallelGC collects the whole heap for each object of the last two megabytes.
         for (int size = Integer.parseInt(args[0]);; size /= 10) {
             try {
                 while (true) {

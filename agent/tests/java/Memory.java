@@ -1,14 +1,14 @@
 import java.util.ArrayList;
 import java.util.List;
 
-/** Little heap, and methods that would like the tracker to grow. */
+/** Methods that make the tracker grow, in a small heap. */
 public final class Memory {
     static final List<byte[]> HELD = new ArrayList<>();
 
     static void leaf() {
     }
 
-    // Many paths to the same methods: each is a node of the tree.
+    // Many paths to the same methods. Each path is a node of the tree.
 
     static void a(int path, int depth) {
         descend(path, depth);
@@ -63,7 +63,7 @@ public final class Memory {
         return n == 0 ? 0 : 1 + deep(n - 1);
     }
 
-    /** Paths, depth and threads, while the heap is as full as it is. */
+    /** Runs the paths, the recursion and the threads while the heap is nearly full. */
     static int work() throws InterruptedException {
         int sum = 0;
         for (int path = 0; path < 1 << 15; path++) {
@@ -85,7 +85,7 @@ public final class Memory {
         }
     }
 
-    /** Until there is no more. */
+    /** Allocates until the heap is full. */
     static void exhaust() {
         try {
             while (true) {
@@ -103,7 +103,7 @@ public final class Memory {
             System.out.println(work());
         } else {
             exhaust();
-            // Some megabytes of room, and the tracker is not to take them.
+            // The tracker must not take the megabytes that are left.
             int kept = HELD.size() - 6000;
             while (HELD.size() > kept) {
                 HELD.remove(HELD.size() - 1);

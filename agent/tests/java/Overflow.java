@@ -35,7 +35,7 @@ public final class Overflow {
         leaf();
     }
 
-    /** Handlers run at the very end of the stack, and overflow it again. */
+    /** Handlers that run at the end of the stack and overflow it again. */
     static void tries(int n) {
         tries++;
         try {
@@ -63,7 +63,7 @@ public final class Overflow {
         }
     }
 
-    /** Handlers that cover themselves: those of {@code synchronized}, and of {@code finally} after {@code catch}. */
+    /** Handlers that cover their own code: those of {@code synchronized}, and of {@code finally} after {@code catch}. */
     static void locks(int n) {
         locks++;
         synchronized (Overflow.class) {
@@ -84,7 +84,7 @@ public final class Overflow {
         }
     }
 
-    /** Handlers inside a lock, which is left however they end. */
+    /** Handlers inside a lock. The lock is released in every case. */
     static void guards(int n) {
         guards++;
         synchronized (Overflow.class) {
@@ -100,7 +100,7 @@ public final class Overflow {
         }
     }
 
-    /** Not instrumented: what the constructors of others count before they call another one. */
+    /** Not instrumented. Has the counters that constructors of other classes increment before they call another one. */
     static class Doll {
         Doll(long counted) {
         }
@@ -146,7 +146,7 @@ public final class Overflow {
     }
 
     public static void main(String[] args) throws Exception {
-        // A stack of a known size, whatever the system's limits.
+        // A stack of a known size, which does not depend on limits of the system.
         Thread thread = new Thread(null, Overflow::rounds, "overflows", 512 * 1024);
         thread.start();
         thread.join();

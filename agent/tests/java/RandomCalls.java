@@ -22,7 +22,7 @@ public final class RandomCalls {
         }
     }
 
-    /** What one thread counts and draws. */
+    /** The counters and random numbers of a thread. */
     static final class Dice {
         final Map<String, long[]> edges = new TreeMap<>();
         long state;
@@ -32,7 +32,7 @@ public final class RandomCalls {
             state = seed;
         }
 
-        /** From 0 on, less than {@code sides}. */
+        /** A random number from 0 to {@code sides} - 1. */
         int roll(int sides) {
             state = state * 6364136223846793005L + 1442695040888963407L;
             return (int) ((state >>> 33) % sides);
@@ -54,7 +54,7 @@ public final class RandomCalls {
             this.dice = dice;
         }
 
-        /** The first thing that a method does. */
+        /** Called by a method before anything else. */
         Trail enter(String callee) {
             Trail at = this;
             while (at.above != null && !at.method.equals(callee)) {
@@ -98,7 +98,7 @@ public final class RandomCalls {
     }
 
     static final class Methods {
-        /** Nothing leaves it. */
+        /** Throws nothing. */
         static void top(Trail trail) {
             Trail here = trail.enter("Methods.top");
             while (here.dice.fuel > 0) {
@@ -278,7 +278,7 @@ public final class RandomCalls {
         }
     }
 
-    /** Seed, number of threads, calls of each. */
+    /** Arguments: seed, number of threads, calls of each thread. */
     public static void main(String[] args) throws InterruptedException {
         int threads = Integer.parseInt(args[1]);
         int calls = Integer.parseInt(args[2]);

@@ -1,4 +1,4 @@
-/** Methods below themselves: directly, around corners, and out of there by exceptions. */
+/** Recursion: direct, through other methods, and left by exceptions. */
 public final class Recursion {
     static final class Enough extends RuntimeException {
         Enough() {
@@ -25,7 +25,7 @@ public final class Recursion {
         return n != 0 && even(n - 1);
     }
 
-    // Around three corners, with a way out of each.
+    // Recursion through three methods, each of which can end it.
 
     static void first(int n) {
         if (n == 0) {
@@ -51,7 +51,7 @@ public final class Recursion {
         }
     }
 
-    /** Throws at the bottom; every tenth catches and throws anew. */
+    /** Throws at the bottom. Every tenth call catches the exception and throws a new one. */
     static void descend(int n) {
         if (n == 0) {
             throw new Enough();
@@ -68,7 +68,7 @@ public final class Recursion {
         }
     }
 
-    /** Constructors within constructors of their class, by a field's initialiser. */
+    /** Constructors that run within a constructor of their class, called by the initialiser of a field. */
     static final class Chain {
         final Chain next;
 

@@ -1,6 +1,6 @@
 import java.lang.reflect.Field;
 
-/** How much the agent keeps back for the program's end, in bytes. */
+/** Prints the size of the agent's reserve for the end of the program, in bytes. */
 public class Reserve {
     public static void main(String[] args) throws Exception {
         Field kept = Class.forName("java.lang.$LoadhookBudget").getDeclaredField("kept");

@@ -1,12 +1,12 @@
 import java.io.InputStream;
 import java.util.function.UnaryOperator;
 
-/** One class in two loaders of one name, but of two classes: the first does not allocate. */
+/** One class in two loaders of one name and different classes. Only the second allocates. */
 public class SameNames {
     public static class Made {}
 
     public static class Plugin implements UnaryOperator<Object[]> {
-        /** Copies the first row to the others: so does the VM itself. */
+        /** Copies the first row to the others, as the JVM itself does. */
         @Override
         public Object[] apply(Object[] rows) {
             Object made = null;

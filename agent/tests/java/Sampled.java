@@ -25,11 +25,11 @@ public class Sampled {
         sums.addAndGet(1, objects * size);
     }
 
-    /** Bytes of an array's header, and of a reference, on this JVM. */
+    /** Sizes of an array's header and of a reference on this JVM, in bytes. */
     static int header;
     static int reference;
 
-    /** The bytes of an array; objects are at multiples of 8. */
+    /** The size of an array in bytes, rounded up to a multiple of 8. */
     static long array(long elements, int size) {
         return header + elements * size + 7 & -8L;
     }
@@ -148,7 +148,7 @@ public class Sampled {
         lambdas(100_000 * scale);
         deep(200, 10_000 * scale);
         middle(500 * scale);
-        // Last, since before JDK 25 the VM loses count of this thread's bytes with them: see Large.
+        // Last, since before JDK 25 the JVM loses count of this thread's bytes with such objects: see Large.
         big(2 * scale);
         List<Thread> threads = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
@@ -156,7 +156,7 @@ public class Sampled {
         }
         all(threads);
         threads.clear();
-        // All alive at once: the VM seeds each one's random numbers by an address.
+        // All threads are alive at once, since the JVM seeds the random numbers of each by an address.
         CountDownLatch done = new CountDownLatch(200);
         for (int i = 0; i < 200; i++) {
             threads.add(start("pool-1-thread-" + i, () -> {

@@ -1,7 +1,7 @@
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
 
-/** What programs do to the JVM around them. */
+/** Changes that programs make to the JVM around them. */
 public class Surroundings {
     static int sink;
     static Object[] held;
@@ -50,13 +50,13 @@ public class Surroundings {
         }
     }
 
-    /** Fifty threads end while the heap has next to nothing left. */
+    /** Fifty threads end while the heap is nearly full. */
     static void ends() throws Exception {
         CountDownLatch ready = new CountDownLatch(50);
         Gate gate = new Gate();
         Thread[] threads = new Thread[50];
         for (int i = 0; i < threads.length; i++) {
-            // Names of which each is a group of its own.
+            // Each name is a group of its own.
             String name = "ends" + (char) ('a' + i % 26) + (char) ('a' + i / 26);
             threads[i] = new Thread(() -> {
                 work();
@@ -76,7 +76,7 @@ public class Surroundings {
         held = null;
     }
 
-    /** Left out. */
+    /** Not instrumented. */
     static class Gate {
         private boolean open;
 
@@ -95,7 +95,7 @@ public class Surroundings {
             }
         }
 
-        /** Never asks for what is not there: the first OutOfMemoryError ends the JVM. */
+        /** Never allocates more than there is, since the first OutOfMemoryError ends the JVM. */
         static void fill() {
             Runtime runtime = Runtime.getRuntime();
             Object[] last = null;
@@ -110,7 +110,7 @@ public class Surroundings {
         }
     }
 
-    /** Left out. Properties that are not the JVM's. */
+    /** Not instrumented. Properties that are not the JVM's. */
     static class Mine extends Properties {
         private final String how;
 

@@ -9,7 +9,7 @@ public final class Suspended {
     static void leaf() {
     }
 
-    /** By a thread of its own that has not met a probe. */
+    /** Runs in a new thread that has not met a probe. */
     static void works() throws InterruptedException {
         Thread thread = new Thread(Suspended::leaf);
         thread.start();
@@ -22,7 +22,7 @@ public final class Suspended {
         return field;
     }
 
-    /** As if it was suspended as soon as it has the lock; gives it back when {@code end} comes. */
+    /** Acts as a thread that is suspended as soon as it has the lock. It releases the lock at {@code end}. */
     static Thread holder(CountDownLatch end) throws Exception {
         CountDownLatch held = new CountDownLatch(1);
         Method take = lock.getDeclaredMethod("take", Thread.class);
@@ -46,7 +46,7 @@ public final class Suspended {
         return thread;
     }
 
-    /** As if it was stopped by an exception where it has the lock and does not know so; then it meets its first probe. */
+    /** Acts as a thread that an exception stops after it took the lock and before it noted so. Then it meets its first probe. */
     static void left() throws Exception {
         Method take = lock.getDeclaredMethod("tryTake", Thread.class);
         take.setAccessible(true);
@@ -62,7 +62,7 @@ public final class Suspended {
         thread.join();
     }
 
-    /** Suspends threads that begin until one holds the lock then. */
+    /** Suspends beginning threads until one of them holds the lock. */
     @SuppressWarnings({"deprecation", "removal"})
     static void suspend() throws Exception {
         Field holder = field("holder");

@@ -1,4 +1,4 @@
-/** Threads that do nothing but allocate are suspended, for ever, wherever they are then. */
+/** Suspends threads that do nothing but allocate, for ever and at any point. */
 public final class SuspendedTagging {
     static volatile Object sink;
 
@@ -18,7 +18,7 @@ public final class SuspendedTagging {
         for (Thread thread : threads) {
             thread.suspend();
         }
-        // Others allocate, before somebody looks what is alive and while.
+        // Other threads allocate, before and during a liveness scan.
         Thread other = new Thread(() -> {
             for (int i = 0; i < 20_000; i++) {
                 sink = new short[3];

@@ -4,7 +4,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 
-/** The same work on many threads, of every name. */
+/** The same work on many threads of different names. */
 public final class Threads {
     static final int ROUNDS = 5000;
 
@@ -34,7 +34,7 @@ public final class Threads {
         leaf();
     }
 
-    /** Overrides what a program may override: none of it is the thread's identity. */
+    /** Overrides the methods that a program may override. None of them tells which thread it is. */
     static final class Impostor extends Thread {
         Impostor(String name) {
             super(name);
@@ -63,7 +63,7 @@ public final class Threads {
         }
     }
 
-    /** What some thread pools do between tasks. */
+    /** Clears the thread's fields, as some thread pools do between tasks. */
     static void erased(Field locals) {
         try {
             for (int i = 0; i < 10; i++) {
@@ -124,7 +124,7 @@ public final class Threads {
     }
 
     public static void main(String[] args) throws Exception {
-        // What a pool's thread dies of is not for the console.
+        // Exceptions of pool threads are not printed.
         Thread.setDefaultUncaughtExceptionHandler((thread, e) -> leaf());
         for (int count : new int[] {1, 2, 8, 64}) {
             together(many(count, "numbered", true));

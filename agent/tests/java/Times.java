@@ -1,4 +1,4 @@
-/** Times that are known while it runs: of pauses in short calls, and of small methods beside a twin without probes. */
+/** Measures its own times: of pauses in short calls, and of small methods beside copies without probes. */
 public class Times {
     static final int ROUNDS = 400;
 
@@ -13,7 +13,7 @@ public class Times {
             work(round);
             long start = System.nanoTime();
             Twin.work(round);
-            // The second half, when both are compiled.
+            // Only the second half counts, when both are compiled.
             twin += round < ROUNDS / 2 ? 0 : System.nanoTime() - start;
             if (round >= ROUNDS / 2) {
                 compiledWork(round);
@@ -44,7 +44,7 @@ public class Times {
         work(seed);
     }
 
-    /** Calls that last longer than probes and not as long as what ticks are for. */
+    /** Calls that last longer than probes, and not long enough for ticks. */
     static void longWork(int seed) {
         long sum = seed;
         for (int i = 0; i < 1000; i++) {
@@ -67,7 +67,7 @@ public class Times {
         return x;
     }
 
-    /** The same, left out. */
+    /** The same, not instrumented. */
     static class Twin {
         static void work(int seed) {
             long sum = seed;

@@ -5,7 +5,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.locks.ReentrantLock;
 
-/** Virtual threads that leave their carrier inside methods. Compiled for 11, hence by method handle. */
+/** Virtual threads that unmount inside methods. They are made by method handle, because the class is compiled for JDK 11. */
 public final class VirtualThreads {
     static final int THREADS = 100000;
 
@@ -34,7 +34,7 @@ public final class VirtualThreads {
         }
     }
 
-    /** Here all of a batch are alive at once. */
+    /** All threads of a batch are alive at once here. */
     static void waits(CountDownLatch all, int i) {
         leaf();
         try {

@@ -1,6 +1,6 @@
 import java.util.concurrent.CountDownLatch;
 
-/** Two threads of a pool wait for work, of which there is none; a third one works. */
+/** Two threads of a pool wait for work that never comes. A third one works. */
 public final class Waiting {
     static volatile long sum;
 

@@ -1,4 +1,4 @@
-//! Allocations of lines that a program marks.
+//! Allocations by the lines that a program marks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use loadhook_profile::{Allocations, Amount, Frame, Profile, Site};
 
-/// The lines that a program marks by `// @mark`.
+/// The lines of a program that a comment `// @mark` marks, with the names of the marks.
 pub(crate) fn marks(program: &str) -> Result<BTreeMap<u32, String>> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{program}.java"));
     let text = fs::read_to_string(source)?;
@@ -21,7 +21,7 @@ pub(crate) fn allocations(profile: &Profile) -> Result<&Allocations> {
     profile.allocations.as_ref().context("no allocations")
 }
 
-/// What was allocated, or is alive, by mark and type.
+/// Sums of the allocated or of the live objects, by mark and type.
 pub(crate) fn by_mark(
     profile: &Profile,
     program: &str,
@@ -32,7 +32,7 @@ pub(crate) fn by_mark(
     let mut found: BTreeMap<(String, String), Amount> = BTreeMap::new();
     for site in &allocations.sites {
         let frame = |at: u32| allocations.frames[at as usize];
-        // What makes a lambda's object has no line.
+        // The generated code that makes a lambda object has no line, so its callers are searched.
         let path = std::iter::successors(site.frame.map(frame), |f| f.parent.map(frame));
         let mark = |frame: Frame| {
             let method = &profile.methods[frame.method as usize];
@@ -42,7 +42,7 @@ pub(crate) fn by_mark(
         let Some(mark) = path.take(16).find_map(mark) else {
             continue;
         };
-        // A lambda's class has a number, before JDK 21 at least.
+        // Before JDK 21 the name of a lambda class has a number.
         let name = match site.type_name.find("$$Lambda") {
             Some(at) => &site.type_name[..at + "$$Lambda".len()],
             None => &site.type_name,

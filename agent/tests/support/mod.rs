@@ -1,4 +1,4 @@
-//! Java programs of `tests/java`, run under the agent on each JDK, and what their profiles say.
+//! Runs the Java programs of `tests/java` under the agent on each JDK, and reads their profiles.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::BTreeMap;
@@ -20,11 +20,10 @@ use tempfile::TempDir;
 
 pub(crate) mod marks;
 
-/// How calls can be timed.
+/// The values of the agent's option `timing`.
 pub(crate) const TIMINGS: [&str; 3] = ["adaptive", "exact", "count"];
 
-/// Each of [`TIMINGS`] with an option of the JVM: with compilers, and without,
-/// where other probes run.
+/// Each of [`TIMINGS`] with an option of the JVM: with the compilers, and without them, which uses other probes.
 pub(crate) fn compiled_and_interpreted() -> impl Iterator<Item = (&'static str, &'static str)> {
     let both = ["-Xmixed", "-Xint"];
     TIMINGS
@@ -32,13 +31,13 @@ pub(crate) fn compiled_and_interpreted() -> impl Iterator<Item = (&'static str, 
         .flat_map(move |timing| both.map(|compiler| (timing, compiler)))
 }
 
-/// A test for each JDK: `on_each_jdk!(counts_are_exact)` makes tests of `fn counts_are_exact(feature: u32)`.
+/// Makes a test for each JDK: `on_each_jdk!(counts_are_exact)` calls `fn counts_are_exact(feature: u32)`.
 #[macro_export]
 macro_rules! on_each_jdk {
     ($($check:ident)+) => { $crate::on_jdks!($($check)+: on_11 11, on_17 17, on_21 21, on_25 25); };
 }
 
-/// A test for each of some JDKs.
+/// Makes a test for each of some JDKs.
 #[macro_export]
 macro_rules! on_jdks {
     ($check:ident : $($name:ident $feature:literal),+) => {
@@ -55,8 +54,8 @@ macro_rules! on_jdks {
     };
 }
 
-/// The classes of `tests/java/<name>.java`, compiled once for all JDKs: by JDK 17, since a runtime has no
-/// compiler, and for 11.
+/// The folder with the classes of `tests/java/<name>.java`. They are compiled once for all JDKs, for JDK 11 by JDK 17,
+/// because the other JDKs may be runtimes without a compiler.
 pub(crate) fn compiled(name: &str) -> Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/java/{name}.java"));
     let text = fs::read(&source).with_context(|| source.display().to_string())?;
@@ -73,14 +72,14 @@ pub(crate) fn compiled(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// An archive that makes a program's class the JVM's agent, which can then ask for the sizes of objects.
+/// An archive that makes a class of the program a Java agent. The program can then ask for the sizes of objects.
 pub(crate) fn java_agent(main: &str, folder: &Path) -> Result<PathBuf> {
     let (manifest, jar) = (folder.join("manifest"), folder.join("agent.jar"));
     fs::write(
         &manifest,
         format!("Premain-Class: {main}\nCan-Retransform-Classes: true\n"),
     )?;
-    // Nothing but the manifest: the class is the program's.
+    // The archive has only a manifest, since the class is in the folder of the program.
     let mut tool = Jdk::find(17)?.tool("jar")?;
     process::output(tool.arg("cfm").arg(&jar).arg(&manifest))?;
     Ok(jar)
@@ -96,11 +95,11 @@ pub(crate) struct Program {
     args: Vec<String>,
 }
 
-/// How a program ended under the agent.
+/// The result of a program under the agent.
 pub(crate) struct Finished {
     pub(crate) output: Output,
     pub(crate) profile: Profile,
-    /// What ran, for messages.
+    /// Name of the run for messages.
     pub(crate) name: String,
 }
 
@@ -116,7 +115,7 @@ impl Program {
         }
     }
 
-    /// Adds options of the agent. It instruments trivial methods too, here.
+    /// Adds options of the agent. In these tests it also instruments trivial methods.
     pub(crate) fn options(mut self, options: &str) -> Self {
         self.options = format!("{},{options}", self.options);
         self
@@ -136,19 +135,19 @@ impl Program {
 
     fn java(&self) -> Result<Command> {
         let mut java = Jdk::find(self.feature)?.java();
-        // What a developer has in the environment is not part of the test.
+        // Options in the developer's environment must not change the test.
         java.env_remove("JAVA_TOOL_OPTIONS")
             .env_remove("JDK_JAVA_OPTIONS");
         java.args(&self.jvm).arg("-cp").arg(compiled(self.main)?);
         Ok(java)
     }
 
-    /// How it ends without the agent.
+    /// Runs the program without the agent.
     pub(crate) fn plain(&self) -> Result<Output> {
         finish(self.java()?.arg(self.main).args(&self.args))
     }
 
-    /// Starts under the agent, which writes to `file`.
+    /// Starts the program under the agent, which writes the profile to `file`.
     pub(crate) fn command(&self, file: &Path) -> Result<Command> {
         let mut java = self.java()?;
         java.arg(format!(
@@ -161,7 +160,7 @@ impl Program {
         Ok(java)
     }
 
-    /// How it ends under the agent, which must have nothing to say.
+    /// Runs the program under the agent, which must print no message.
     pub(crate) fn run(&self) -> Result<Finished> {
         let folder = TempDir::new()?;
         let file = folder.path().join("profile.pb.gz");
@@ -195,7 +194,7 @@ pub(crate) fn read(file: &Path) -> Result<Profile> {
 }
 
 impl Finished {
-    /// Whether the program printed this, ended so, and complained of nothing.
+    /// Checks the program's output and exit code, and that it printed no error.
     pub(crate) fn printed(&self, stdout: &str, code: i32) -> Result<&Self> {
         ensure!(
             self.output.stdout == stdout.as_bytes()
@@ -208,9 +207,9 @@ impl Finished {
         Ok(self)
     }
 
-    /// Whether the profile holds these calls and no others, a line each: `caller > callee calls`, `-` for
-    /// calls from outside. A class of the same name as the program is not named, its nested ones by their own
-    /// names.
+    /// Checks that the profile has these calls and no others, a line each: `caller > callee calls`. The caller is `-` for
+    /// calls from outside. Methods of the program's main class are named without the class, and those of nested classes
+    /// with their own names only.
     pub(crate) fn calls(&self, main: &str, expected: &str) -> Result<&Self> {
         let mut wanted = BTreeMap::new();
         for line in expected.lines().map(str::trim).filter(|l| !l.is_empty()) {
@@ -222,7 +221,7 @@ impl Finished {
         self.same_calls(&wanted, &edges(&self.profile, main))
     }
 
-    /// Whether two tables of calls are the same.
+    /// Checks that two tables of calls are equal.
     pub(crate) fn same_calls(
         &self,
         wanted: &BTreeMap<String, u64>,
@@ -242,9 +241,9 @@ impl Finished {
         Ok(self)
     }
 
-    /// Whether what holds for every profile does: no method is below itself, no self time is negative, no call
-    /// takes longer than its caller, and no thread longer than the program. `threads` is how many ended threads
-    /// of one name there were at most: they share a tree.
+    /// Checks the rules that hold for every profile: no method is below itself, no self time is negative, no call takes
+    /// longer than its caller, and no thread longer than the program. `threads` is the highest number of ended threads of
+    /// one name, which share a tree.
     pub(crate) fn sound(&self, threads: u32) -> Result<&Self> {
         let profile = &self.profile;
         ensure!(
@@ -296,7 +295,7 @@ impl Finished {
     }
 }
 
-/// How often each method called each other, in all threads.
+/// The number of calls from each method to each other, in all threads together.
 pub(crate) fn edges(profile: &Profile, main: &str) -> BTreeMap<String, u64> {
     let name = |method: u32| {
         let method = &profile.methods[method as usize];
@@ -321,7 +320,7 @@ pub(crate) fn edges(profile: &Profile, main: &str) -> BTreeMap<String, u64> {
     edges
 }
 
-/// The calls that a program says it made, in the form of [`edges`]. Other lines are the JVM's.
+/// The calls that a program printed, in the form of [`edges`]. Other lines are the JVM's.
 pub(crate) fn counted(printed: &str) -> Result<BTreeMap<String, u64>> {
     let lines = printed.lines().filter(|line| line.contains(" > "));
     lines

@@ -1,4 +1,4 @@
-//! What the `world_*` tests share: programs with and without the agent.
+//! Shared code of the `world_*` tests: runs programs with and without the agent.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use loadhook_testkit::jdk::Jdk;
 pub(crate) use loadhook_testkit::paths::agent_library;
 use loadhook_testkit::{corpus, paths, process};
 
-/// Where the Java programs of the tests are.
+/// The folder with the Java programs of the tests.
 pub(crate) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java/world")
 }
@@ -28,7 +28,7 @@ pub(crate) fn classes(group: &str) -> Result<PathBuf> {
     })
 }
 
-/// The same with what else the compiler is to be told, files included.
+/// The same with further arguments of the compiler, files included.
 pub(crate) fn compiled(
     group: &str,
     arguments: impl FnOnce(&mut Command, &[PathBuf]) -> Result<()>,
@@ -62,7 +62,7 @@ pub(crate) struct Program {
     folder: tempfile::TempDir,
 }
 
-/// What came of a run.
+/// The result of a run.
 pub(crate) struct Ran {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -96,7 +96,7 @@ impl Program {
         self.folder.path()
     }
 
-    /// Where the agent writes.
+    /// The file that the agent writes the profile to.
     pub(crate) fn file(&self) -> PathBuf {
         self.folder().join("profile.pb.gz")
     }

@@ -2,7 +2,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Uses enough of the JDK to have something in an archive. */
+/** Uses classes of the JDK, so that an archive has some. */
 public final class Archived {
     interface Shape {
         double area();
@@ -25,7 +25,7 @@ public final class Archived {
         return a * b;
     }
 
-    /** Left out by the tests' patterns. */
+    /** Excluded by the tests' patterns. */
     static final class Aside {
         static String text(int i) {
             return "aside " + i;

@@ -32,7 +32,7 @@ public final class AsmAgent {
         System.out.println(hits + " hits");
     }
 
-    /** Retransforms all classes there are. */
+    /** Retransforms all loaded classes. */
     public static void again() throws Exception {
         List<Class<?>> all = new ArrayList<>();
         for (Class<?> loaded : instrumentation.getAllLoadedClasses()) {
@@ -44,7 +44,7 @@ public final class AsmAgent {
         System.out.println(all.size() > 300);
     }
 
-    /** Begins to count only now. */
+    /** Starts counting. */
     public static void late() throws Exception {
         instrumentation.addTransformer(new Counting(), true);
         again();

@@ -1,4 +1,4 @@
-/** Beats in many threads, some of which end, until its standard input ends or for as many rounds as told. */
+/** Calls a method in many threads, some of which end, until its standard input ends or for a number of rounds. */
 public final class Beats {
     static int beats;
 
@@ -28,7 +28,7 @@ public final class Beats {
         }
     }
 
-    /** A thread that has the place of another one's in the tracker's cache: places go by the lowest 12 bits of ids. */
+    /** A thread with the same slot in the tracker's cache as another thread. The slot is the lowest 12 bits of the id. */
     static Thread beside(long id, Runnable body, String name) {
         Thread thread;
         do {
@@ -57,7 +57,7 @@ public final class Beats {
             System.out.println("done");
             return;
         }
-        // Beside every thread that there was before, the one that takes snapshots among them.
+        // Beside all earlier threads, among them the one that takes snapshots.
         long first = new Thread().getId();
         for (long id = 1; id < first; id++) {
             Thread thread = beside(id, Beats::forEver, "beside");

@@ -1,6 +1,6 @@
 import java.io.File;
 
-/** Ends in the way it is told, after 1000 steps. */
+/** Ends after 1000 steps, in the way that its argument says. */
 public final class Ends {
     static int steps;
 

@@ -6,9 +6,9 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One class in loaders of every shape. */
+/** One class in loaders of every kind. */
 public final class Loaders {
-    /** Asks nobody for what is in its folder, and for nothing else but what {@link #delegates} says. */
+    /** Loads the classes of its folder itself, and delegates only the classes that {@link #delegates} names. */
     static class FolderFirst extends ClassLoader {
         private final Path folder;
 
@@ -55,7 +55,7 @@ public final class Loaders {
         }
     }
 
-    /** As in OSGi: a bundle sees java.* and what it imports, here nothing. */
+    /** As in OSGi, a bundle sees java.* and its imports. This one has no imports. */
     static final class Bundle extends FolderFirst {
         Bundle(Path folder) {
             super(folder, Loaders.class.getClassLoader());
@@ -67,7 +67,7 @@ public final class Loaders {
         }
     }
 
-    /** Its name is known without a call of what it overrides. */
+    /** Overrides getName, which the agent must not call. */
     static final class Named extends ClassLoader {
         private final Path folder;
 
@@ -91,7 +91,7 @@ public final class Loaders {
             if (folder != null) {
                 throw new IllegalStateException("called");
             }
-            // The constructor asks.
+            // The constructor of ClassLoader calls the method.
             return super.getName();
         }
     }

@@ -1,7 +1,7 @@
 import java.nio.file.Files;
 import java.nio.file.Paths;
 
-/** Loads classes on the way to the end of the stack, at other depths each time. */
+/** Loads classes near the end of the stack, at a different depth each time. */
 public final class Deep {
     private static byte[] bytes;
     private static int overflows;

@@ -1,4 +1,4 @@
-/** Defined hidden, and without a name. */
+/** A class that is defined as a hidden class, and without a name. */
 public final class Hideable {
     static int calls;
 

@@ -15,7 +15,7 @@ import java.util.Random;
 import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 
-/** Classes that are not quite classes. */
+/** Defines unusual and malformed classes. */
 public final class Odd {
     interface Greeter {
         String greet(String name);
@@ -65,7 +65,7 @@ public final class Odd {
         System.out.println(total);
     }
 
-    /** By reflection: there are none before JDK 15. */
+    /** Uses reflection, because hidden classes exist from JDK 15 on. */
     static void hidden(byte[] bytes) throws Throwable {
         Class<?> options = Class.forName("[Ljava.lang.invoke.MethodHandles$Lookup$ClassOption;");
         Method define = MethodHandles.Lookup.class.getMethod("defineHiddenClass", byte[].class, boolean.class,
@@ -85,7 +85,7 @@ public final class Odd {
         }
     }
 
-    /** What a loader gives is defined without saying what it is called. */
+    /** Defines bytes without giving the name of the class. */
     static void nameless(byte[] bytes) throws Exception {
         Class<?> nameless = new Definer().define(null, bytes);
         System.out.println(nameless.getName() + " " + nameless.getMethod("get").invoke(null));
@@ -119,7 +119,7 @@ public final class Odd {
         for (int i = 0; i < count; i++) {
             byte[] mutant = bytes.clone();
             for (int change = random.nextInt(3); change >= 0; change--) {
-                // Not the version: newer and older ones are judged by other rules, not worth the noise.
+                // The version stays: other rules hold for other versions, so the results would differ.
                 mutant[8 + random.nextInt(mutant.length - 8)] = (byte) random.nextInt();
             }
             System.out.println(i + " " + tried(mutant));

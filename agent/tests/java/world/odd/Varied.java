@@ -2,7 +2,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** Something of everything, to be damaged. */
+/** A class with every kind of structure, whose bytes the tests damage. */
 public class Varied {
     private final List<Object> kept = new ArrayList<>();
     private final long number;

@@ -1,6 +1,6 @@
 import java.lang.reflect.InvocationTargetException;
 
-/** Known numbers of calls, and halfway what the property says. */
+/** Makes known numbers of calls, and runs the action of a property halfway. */
 public final class Work {
     static int leaf(int i) {
         return Integer.toString(i).length();

@@ -1,10 +1,10 @@
 package plug;
 
-/** What loaders load. */
+/** The class that the loaders load. */
 public class Plugin implements Runnable {
     int done;
 
-    /** Work calls step. */
+    /** Calls step. */
     public void run() {
         for (int i = 0; i < 10; i++) {
             step();

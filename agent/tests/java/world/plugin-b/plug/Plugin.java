@@ -1,6 +1,6 @@
 package plug;
 
-/** Has the name of another class. */
+/** Another class of the same name. */
 public class Plugin implements Runnable {
     int done;
 

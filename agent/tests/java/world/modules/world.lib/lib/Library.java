@@ -1,6 +1,6 @@
 package lib;
 
-/** Used by another module. */
+/** A class that another module uses. */
 public final class Library {
     static int calls;
 
