@@ -10,7 +10,7 @@ use tempfile::TempDir;
 mod support;
 use support::{Program, finish, read};
 
-on_each_jdk!(copies_are_one);
+on_each_jdk!(copies_share_rows);
 on_jdks!(every_mode generated_classes: on_17 17, on_25 25);
 
 /// Options that make the whole heap resident from the start, so that only native memory grows, and that use one
@@ -137,7 +137,7 @@ impl Churned {
 
 /// One class in 6000 loaders has one row, and native memory does not grow with them. (It once grew by 3.7 MB a
 /// thousand.)
-fn copies_are_one(feature: u32) -> Result<()> {
+fn copies_share_rows(feature: u32) -> Result<()> {
     let run = churn(feature, "same", "loaders 6000", "4", "timing=adaptive")?;
     run.counts_all()?.has_rows(ROWS)?;
     ensure!(run.loaders()? == 6000, "{}: {}", run.name, run.loaders()?);

@@ -10,7 +10,7 @@ mod support;
 use support::marks::{allocations, by_mark, marks};
 use support::{Finished, Program};
 
-on_each_jdk!(by_collector by_compiler growth unloading made_by_the_vm leaving);
+on_each_jdk!(by_collector by_compiler growth unloading made_by_the_jvm leaving);
 
 const EXACT: &str = "alloc=live=exact";
 
@@ -62,11 +62,11 @@ fn agrees(run: &Finished) -> Result<()> {
         run.name,
         run.profile.header.notes
     );
-    agrees_without(run, &[])
+    agrees_except_for(run, &[])
 }
 
 /// The same, except for these marks.
-fn agrees_without(run: &Finished, unseen: &[&str]) -> Result<()> {
+fn agrees_except_for(run: &Finished, unseen: &[&str]) -> Result<()> {
     let found = by_mark(&run.profile, "Everything", |site| site.allocated)?;
     let stdout = String::from_utf8_lossy(&run.output.stdout).into_owned();
     let (mut all, mut wrong) = (0, Vec::new());
@@ -172,7 +172,7 @@ fn by_compiler(feature: u32) -> Result<()> {
 }
 
 /// With `alloc=exact`, objects that the JVM makes are counted beside those of instructions.
-fn made_by_the_vm(feature: u32) -> Result<()> {
+fn made_by_the_jvm(feature: u32) -> Result<()> {
     // Objects that instructions of the JDK make. Up to JDK 17, lambdas and objects made by reflection are among them.
     let mut unseen = vec!["boxed", "concatenated+"];
     // All arrays of an instruction are counted under its type.
@@ -183,7 +183,7 @@ fn made_by_the_vm(feature: u32) -> Result<()> {
     for (options, callers) in [("", 0), (",alloc-context=true", 1)] {
         let options = format!("include=Everything,alloc=exact{options}");
         let run = run(feature, &options, "200", &["-Xint"])?;
-        agrees_without(&run, &unseen)?;
+        agrees_except_for(&run, &unseen)?;
         let allocations = allocations(&run.profile)?;
         ensure!(allocations.seen == Seen::Exact, "{}", run.name);
         let mut made = 0.0;
@@ -232,7 +232,7 @@ fn made_by_the_vm(feature: u32) -> Result<()> {
         "lambda",
         "reflected",
     ]);
-    agrees_without(&run, &unseen)
+    agrees_except_for(&run, &unseen)
 }
 
 /// Classes that come and go with the objects that they made.

@@ -157,7 +157,7 @@ fn every_collector() -> Result<()> {
 }
 
 /// The JVM retransforms no hidden class, so a note names the classes that were defined early.
-fn early_ones_are_named(feature: u32) -> Result<()> {
+fn early_classes_are_named(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let jar = java_agent("Hidden", folder.path())?;
     let option = format!("-javaagent:{}", jar.display());
@@ -174,7 +174,7 @@ fn early_ones_are_named(feature: u32) -> Result<()> {
     Ok(())
 }
 
-on_each_jdk!(early_ones_are_named);
+on_each_jdk!(early_classes_are_named);
 
 /// Allocation sites in hidden classes.
 fn allocations_are_counted(feature: u32) -> Result<()> {
@@ -207,7 +207,7 @@ fn allocations_are_counted(feature: u32) -> Result<()> {
 on_each_jdk!(allocations_are_counted);
 
 /// The array with the bytes of an instrumented class is not counted as an allocation of the program.
-fn no_array_of_ours(feature: u32) -> Result<()> {
+fn arrays_of_the_agent_are_not_counted(feature: u32) -> Result<()> {
     let program = hidden(feature, &["copies"]).options("timing=count,alloc=live=exact");
     let run = program.run()?;
     counts(&run, &[("Counted", "run", 630)])?;
@@ -232,4 +232,4 @@ fn no_array_of_ours(feature: u32) -> Result<()> {
     Ok(())
 }
 
-on_each_jdk!(no_array_of_ours);
+on_each_jdk!(arrays_of_the_agent_are_not_counted);

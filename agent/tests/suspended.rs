@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 mod support;
 use support::{Program, edges, finish};
 
-on_each_jdk!(the_program_ends it_goes_on_afterwards what_is_left_is_given_back);
+on_each_jdk!(the_program_ends counting_goes_on_afterwards an_abandoned_lock_is_released);
 on_jdks!(really_suspended really_stopped suspended_tagging: on_11 11, on_17 17);
 
 fn program(feature: u32, mode: &str) -> Program {
@@ -41,7 +41,7 @@ fn really_suspended(feature: u32) -> Result<()> {
 }
 
 /// A note tells of the calls that the thread made without being counted. Later calls are counted.
-fn it_goes_on_afterwards(feature: u32) -> Result<()> {
+fn counting_goes_on_afterwards(feature: u32) -> Result<()> {
     let run = program(feature, "give").run()?;
     let calls = "
         - > works 2
@@ -53,7 +53,7 @@ fn it_goes_on_afterwards(feature: u32) -> Result<()> {
 }
 
 /// An exception from another thread comes after the lock is taken and before that is noted.
-fn what_is_left_is_given_back(feature: u32) -> Result<()> {
+fn an_abandoned_lock_is_released(feature: u32) -> Result<()> {
     let run = program(feature, "left").run()?;
     let calls = "
         - > works 1

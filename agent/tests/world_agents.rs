@@ -129,22 +129,22 @@ const KINDS: &[(&str, Option<&str>)] = &[
 ];
 
 #[test]
-fn an_asm_agent_beside_ours_on_11() -> Result<()> {
+fn an_asm_agent_beside_loadhook_on_11() -> Result<()> {
     asm(11, &[AGAIN])
 }
 
 #[test]
-fn an_asm_agent_beside_ours_on_17() -> Result<()> {
+fn an_asm_agent_beside_loadhook_on_17() -> Result<()> {
     asm(17, KINDS)
 }
 
 #[test]
-fn an_asm_agent_beside_ours_on_21() -> Result<()> {
+fn an_asm_agent_beside_loadhook_on_21() -> Result<()> {
     asm(21, &[AGAIN])
 }
 
 #[test]
-fn an_asm_agent_beside_ours_on_25() -> Result<()> {
+fn an_asm_agent_beside_loadhook_on_25() -> Result<()> {
     asm(25, &[AGAIN, LATE])
 }
 
@@ -192,23 +192,23 @@ fn debugged(feature: u32) -> Result<()> {
 }
 
 #[test]
-fn a_debugger_beside_ours_on_17() -> Result<()> {
+fn a_debugger_beside_loadhook_on_17() -> Result<()> {
     debugged(17)
 }
 
 #[test]
-fn a_debugger_beside_ours_on_21() -> Result<()> {
+fn a_debugger_beside_loadhook_on_21() -> Result<()> {
     debugged(21)
 }
 
 #[test]
-fn a_debugger_beside_ours_on_25() -> Result<()> {
+fn a_debugger_beside_loadhook_on_25() -> Result<()> {
     debugged(25)
 }
 
 /// Loadhook's agent is loaded twice, from one file or from two. The first counts, the second reports that it does not,
 /// and the program runs.
-fn ours_twice(feature: u32) -> Result<()> {
+fn loaded_twice(feature: u32) -> Result<()> {
     let program = work(feature)?;
     let copy = program.folder().join("libother.so");
     fs::copy(agent_library()?, &copy)?;
@@ -241,11 +241,11 @@ fn ours_twice(feature: u32) -> Result<()> {
 }
 
 #[test]
-fn ours_twice_on_17() -> Result<()> {
-    ours_twice(17)
+fn loaded_twice_on_17() -> Result<()> {
+    loaded_twice(17)
 }
 
 #[test]
-fn ours_twice_on_25() -> Result<()> {
-    ours_twice(25)
+fn loaded_twice_on_25() -> Result<()> {
+    loaded_twice(25)
 }

@@ -119,7 +119,7 @@ fn with_file(program: &Program, file: &Path) -> Result<Vec<String>> {
 
 /// If the file cannot be written, a message tells it before the program starts and after it has ended. The program runs.
 #[test]
-fn unwritable_files_are_told() -> Result<()> {
+fn unwritable_files_are_reported() -> Result<()> {
     let program = program(17, &["exit"])?;
     let folder = program.folder().join("a-folder");
     fs::create_dir(&folder)?;
@@ -216,7 +216,7 @@ fn the_file_is_tried_again_at_the_end() -> Result<()> {
 
 /// If the file is a link, its target is replaced and the link stays.
 #[test]
-fn a_link_stays_one() -> Result<()> {
+fn a_link_stays_a_link() -> Result<()> {
     let program = program(17, &["exit"])?;
     let (target, link) = (
         program.folder().join("target"),
@@ -233,7 +233,7 @@ fn a_link_stays_one() -> Result<()> {
 /// If there is no room for the profile, one message tells it, the exit code is the program's, the earlier file stays, and
 /// no temporary file is left. A limit on the size of files stands for a full disk.
 #[test]
-fn a_full_disk_is_told() -> Result<()> {
+fn a_full_disk_is_reported() -> Result<()> {
     let program = program(17, &["exit"])?;
     fs::write(program.file(), "earlier")?;
     let mut command = without_options(Command::new("sh"));
@@ -270,7 +270,7 @@ fn a_full_disk_is_told() -> Result<()> {
 /// A heap without room for the agent. No allocation of the agent may fail in it, since with this option the JVM would
 /// end with an exit code of its own. (JDK 25's default collector itself ends the program so.)
 #[test]
-fn a_full_heap_is_told() -> Result<()> {
+fn a_full_heap_is_reported() -> Result<()> {
     let jvm = ["-Xmx32m", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"];
     for options in ["", ",snapshot-every=100ms"] {
         let program = Program::new(17, &classes("ends")?, &["Full", "90"])?

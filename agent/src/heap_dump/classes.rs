@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_the_vms() {
+    fn names_are_those_of_the_jvm() {
         for (signature, expected) in [
             ("Ljava/lang/String;", "java/lang/String"),
             ("[Ljava/lang/String;", "[Ljava/lang/String;"),

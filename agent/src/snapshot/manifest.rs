@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_of_several_gets_a_name_of_its_own() {
+    fn each_jvm_gets_a_name_of_its_own() {
         let folder = tempfile::tempdir().expect("a folder");
         let manifest = folder.path().join("list");
         let file = Path::new("/a.b/x-1.pb.gz");

@@ -87,7 +87,7 @@ fn objects_are_shown_in_one_go() {
 
 /// Walks that the specification of JVM TI rules out are found. No dump is better than a wrong one.
 #[test]
-fn what_cannot_be_is_a_fault() {
+fn walks_against_the_specification_fail() {
     type Show = fn(&mut dyn Visitor, [&Shown; 3]) -> bool;
     let cases: &[(&str, Show)] = &[
         ("an object twice", |visitor, [a, b, _]| {

@@ -229,7 +229,7 @@ fn member(class: &ClassFile<'_>, constant: CpIndex) -> Result<Method> {
 
 /// The list has the methods that the probes reach on any JDK, and no others.
 #[test]
-fn what_the_probes_call_is_never_instrumented() -> Result<()> {
+fn methods_called_by_probes_are_excluded() -> Result<()> {
     let mut needed = BTreeSet::new();
     for feature in [11, 17, 21, 25] {
         needed.extend(reached(feature)?);
