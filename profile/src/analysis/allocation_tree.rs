@@ -1,65 +1,78 @@
-//! Allocations in the form of calls, so that what shows a calling-context tree
-//! shows them: bytes take the place of nanoseconds, objects that of calls, and
-//! the types are the innermost callees.
+//! Allocations as calling-context trees, whose innermost callees are the types.
+//!
+//! A node's count is a number of objects, its weight their bytes: what shows a tree of calls
+//! shows these trees, too.
 
 use std::collections::HashMap;
 
-use crate::analysis::measure::Measure;
-use crate::analysis::paths::Paths;
-use crate::model::{Allocations, Amount, Site};
-use crate::model::{Clock, Header, Method, Node, ProbeCosts, Profile, ThreadTree, Timing};
+use super::measure::Measure;
+use super::paths::Paths;
+use super::weight::Weight;
+use crate::model::{Allocations, Amount, Method, Profile, Site};
 
-/// The tree of `measure`, which is not time. Recursion is folded, as it is in trees of calls.
-pub(crate) fn as_calls(profile: &Profile, measure: Measure) -> Profile {
-    let mut made = Profile {
-        header: Header {
-            timing: Timing::Exact,
-            // With the other one, calls that were not timed have times nevertheless.
-            clock: Clock::Cpu,
-            probe: ProbeCosts::default(),
-            overflowed_calls: 0,
-            ..profile.header.clone()
-        },
+/// The trees of all threads.
+pub(crate) struct AllocationTrees {
+    /// The profile's methods; behind them, the types.
+    pub(crate) methods: Vec<Method>,
+    /// The nodes of each thread, in the order of [`Profile::threads`]; parents come before their
+    /// children.
+    pub(crate) threads: Vec<Vec<AllocationNode>>,
+}
+
+/// A method, or a type, in one calling context.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AllocationNode {
+    pub(crate) parent: Option<u32>,
+    /// Index into [`AllocationTrees::methods`].
+    pub(crate) method: u32,
+    is_type: bool,
+    objects: u64,
+    /// The objects whose size is known.
+    sized_objects: u64,
+    bytes: u64,
+    bytes_variance: f64,
+}
+
+/// Makes the trees of all allocations, or with [`Measure::Live`] of those that are alive.
+///
+/// Recursion is folded, as it is in trees of calls.
+pub(crate) fn allocation_trees(profile: &Profile, measure: Measure) -> AllocationTrees {
+    let mut trees = AllocationTrees {
         methods: profile.methods.clone(),
-        threads: Vec::new(),
-        allocations: None,
+        threads: vec![Vec::new(); profile.threads.len()],
     };
-    let empty = |thread: &ThreadTree| ThreadTree {
-        nodes: Vec::new(),
-        ..thread.clone()
-    };
-    made.threads = profile.threads.iter().map(empty).collect();
     let Some(allocations) = &profile.allocations else {
-        return made;
+        return trees;
     };
     let mut types: HashMap<&str, u32> = HashMap::new();
-    let mut paths: Vec<Paths> = made.threads.iter().map(|_| Paths::default()).collect();
+    let mut paths: Vec<Paths> = profile.threads.iter().map(|_| Paths::default()).collect();
     for site in &allocations.sites {
         let amount = match measure {
             Measure::Live => site.live,
             Measure::Time | Measure::Allocated => site.allocated,
         };
         let type_method = *types.entry(&site.type_name).or_insert_with(|| {
-            made.methods.push(Method::of_type(&site.type_name));
-            made.methods.len() as u32 - 1
+            trees.methods.push(Method::of_type(&site.type_name));
+            trees.methods.len() as u32 - 1
         });
         if amount.objects == 0.0 {
             continue;
         }
         let thread = site.thread as usize;
-        let nodes = &mut made.threads[thread].nodes;
+        let path = folded_path(allocations, site, type_method);
         add(
-            nodes,
+            &mut trees.threads[thread],
             &mut paths[thread],
-            &path(allocations, site, type_method),
+            &path,
             amount,
         );
     }
-    made
+    trees
 }
 
-/// The methods from the outermost on, and the type; none comes twice.
-fn path(allocations: &Allocations, site: &Site, type_method: u32) -> Vec<u32> {
+/// The methods from the outermost on, and the type. A method that is called again goes back to
+/// where it is on the path, so that none is there twice.
+fn folded_path(allocations: &Allocations, site: &Site, type_method: u32) -> Vec<u32> {
     let mut methods: Vec<u32> = allocations.path(site).map(|frame| frame.method).collect();
     methods.reverse();
     let mut path: Vec<u32> = Vec::with_capacity(methods.len() + 1);
@@ -73,32 +86,78 @@ fn path(allocations: &Allocations, site: &Site, type_method: u32) -> Vec<u32> {
     path
 }
 
-fn add(nodes: &mut Vec<Node>, paths: &mut Paths, path: &[u32], amount: Amount) {
+/// Adds what a site allocated to each node of its path.
+fn add(nodes: &mut Vec<AllocationNode>, paths: &mut Paths, path: &[u32], amount: Amount) {
     let objects = amount.objects.round() as u64;
-    // Once, so that callers have what their callees have together.
+    // Rounded here and not in each node, so that a caller has exactly the sum of its callees.
     let bytes = amount.bytes.unwrap_or(0.0).round() as u64;
     let mut parent = None;
-    for (at, method) in path.iter().enumerate() {
+    for (depth, method) in path.iter().enumerate() {
         let place = paths.number(parent, *method);
         if place as usize == nodes.len() {
-            nodes.push(Node {
+            nodes.push(AllocationNode {
                 parent,
                 method: *method,
-                ..Node::default()
+                is_type: depth + 1 == path.len(),
+                ..AllocationNode::default()
             });
         }
         let node = &mut nodes[place as usize];
-        node.calls += objects;
-        // As of calls that nobody timed.
+        node.objects += objects;
         if amount.bytes.is_some() {
-            node.timed += objects;
+            node.sized_objects += objects;
         }
-        node.all_ns += bytes;
-        node.outermost_ns += bytes;
-        if at + 1 < path.len() {
-            node.child_ns += bytes;
-        }
-        node.variance += amount.bytes_variance;
+        node.bytes += bytes;
+        node.bytes_variance += amount.bytes_variance;
         parent = Some(place);
+    }
+}
+
+/// The weights of a thread's nodes.
+pub(crate) fn weights(nodes: &[AllocationNode]) -> Vec<Weight> {
+    let mut weights: Vec<Weight> = nodes.iter().map(AllocationNode::own_weight).collect();
+    // A method's own bytes are the difference between its bytes and those of its callees, so
+    // that the errors of both are in it.
+    let mut callees_variance = vec![0.0; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        let weight = &mut weights[at];
+        weight.total += weight.own;
+        weight.known_total = weight.total;
+        weight.own_variance = callees_variance[at] + node.bytes_variance;
+        let Weight {
+            total, is_unknown, ..
+        } = *weight;
+        if let Some(parent) = node.parent {
+            let parent = parent as usize;
+            weights[parent].total += total;
+            if !is_unknown && !weights[parent].is_unknown && !weights[parent].is_partial() {
+                callees_variance[parent] += node.bytes_variance;
+            }
+        }
+    }
+    weights
+}
+
+impl AllocationNode {
+    /// The node's weight without that of its callees.
+    fn own_weight(&self) -> Weight {
+        let is_unknown = self.sized_objects == 0;
+        let is_estimated = self.bytes_variance > 0.0;
+        let known_count = if is_estimated && !is_unknown {
+            // The samples of known size stand for all objects.
+            self.objects
+        } else {
+            self.sized_objects
+        };
+        let has_own = self.is_type && !is_unknown;
+        Weight {
+            count: self.objects,
+            known_count,
+            own: if has_own { self.bytes as f64 } else { 0.0 },
+            total_variance: self.bytes_variance,
+            is_estimated,
+            is_unknown,
+            ..Weight::default()
+        }
     }
 }

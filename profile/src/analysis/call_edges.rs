@@ -1,8 +1,9 @@
-//! Who calls whom, in all contexts together.
+//! Callers and callees, in all calling contexts together.
 
 use std::collections::BTreeMap;
 
-use crate::analysis::view::{Folded, Tree};
+use super::recursion::RecursiveTotal;
+use super::tree::Tree;
 
 /// The calls of one method by another.
 #[derive(Clone, Copy, Debug)]
@@ -10,56 +11,55 @@ pub(crate) struct Edge {
     /// `None` where a thread starts.
     pub(crate) caller: Option<u32>,
     pub(crate) callee: u32,
-    pub(crate) calls: u64,
-    pub(crate) total_ns: f64,
-    /// As of [`Row`](crate::analysis::view::Row).
+    /// Calls or objects.
+    pub(crate) count: u64,
+    pub(crate) total: f64,
+    /// Set when `total` is an upper bound: calls may have run inside each other.
     pub(crate) total_is_bound: bool,
-    /// Times of some of the calls are unknown.
-    pub(crate) partial: bool,
-    untimed: bool,
+    /// Set when the weight of some calls or objects is unknown.
+    pub(crate) is_partial: bool,
+    is_unknown: bool,
 }
 
 impl Edge {
-    /// `total_ns` where anything is known of it.
-    pub(crate) fn whole_ns(&self) -> Option<f64> {
-        (!self.untimed || self.total_ns > 0.0).then_some(self.total_ns)
+    /// `total` where anything is known of it.
+    pub(crate) fn some_total(&self) -> Option<f64> {
+        (!self.is_unknown || self.total > 0.0).then_some(self.total)
     }
 }
 
 type Ends = (Option<u32>, u32);
 
-/// A tree's edges, by caller and callee. Those of several trees add up.
+/// The edges of a tree, sorted by caller and callee.
 pub(crate) fn edges(tree: &Tree) -> Vec<Edge> {
     let mut edges = BTreeMap::new();
-    let mut folded: BTreeMap<(u32, Ends), Folded> = BTreeMap::new(); // by recursion
+    // By recursion and edge.
+    let mut recursive: BTreeMap<(u32, Ends), RecursiveTotal> = BTreeMap::new();
     for entry in &tree.entries {
         let caller = entry.parent.map(|at| tree.entries[at as usize].method);
         let ends = (caller, entry.method);
         let edge: &mut Edge = edges.entry(ends).or_insert(Edge {
             caller,
             callee: entry.method,
-            calls: 0,
-            total_ns: 0.0,
+            count: 0,
+            total: 0.0,
             total_is_bound: false,
-            partial: false,
-            untimed: true,
+            is_partial: false,
+            is_unknown: true,
         });
-        edge.calls = edge.calls.saturating_add(entry.calls);
-        edge.untimed &= entry.figure.untimed;
-        edge.partial |= entry.is_partial();
-        match entry.figure.recursion {
-            Some(recursion) => folded
-                .entry((recursion, ends))
-                .or_default()
-                .add(&entry.figure),
-            None => edge.total_ns += entry.figure.total_ns,
+        let weight = &entry.weight;
+        edge.count = edge.count.saturating_add(weight.count);
+        edge.is_unknown &= weight.is_unknown;
+        edge.is_partial |= weight.is_partial();
+        match weight.recursion {
+            Some(recursion) => recursive.entry((recursion, ends)).or_default().add(weight),
+            None => edge.total += weight.total,
         }
     }
-    for ((recursion, ends), folded) in folded {
+    for ((recursion, ends), total) in recursive {
         if let Some(edge) = edges.get_mut(&ends) {
-            let [total, _] = folded.totals_ns(tree, recursion);
-            edge.total_ns += total;
-            edge.total_is_bound |= folded.is_bound();
+            edge.total += total.within(tree, recursion).0;
+            edge.total_is_bound |= total.is_bound();
         }
     }
     edges.into_values().collect()

@@ -57,7 +57,7 @@ pub fn merge(profiles: &[Profile]) -> Result<Profile, MergeError> {
         return Ok(only.clone().into_owned());
     }
     let all: Vec<&Profile> = all.iter().map(Cow::as_ref).collect();
-    let matching = Matching::of(all.iter().copied());
+    let matching = Matching::of(all.iter().map(|profile| &*profile.methods));
     add(&all, |method| matching.key(method), Sort::Runs)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{Method, Profile};
+use crate::model::Method;
 
 /// What a method is known by across profiles: loader, class, name, descriptor.
 pub(crate) type Key<'p> = (&'p str, &'p str, &'p str, &'p str);
@@ -18,11 +18,11 @@ pub(crate) struct Matching<'p> {
 }
 
 impl<'p> Matching<'p> {
-    pub(crate) fn of(profiles: impl Iterator<Item = &'p Profile>) -> Matching<'p> {
+    pub(crate) fn of(lists: impl Iterator<Item = &'p [Method]>) -> Matching<'p> {
         let mut several = HashSet::new();
-        for profile in profiles {
+        for methods in lists {
             let mut loaders: HashMap<(&str, &str), &str> = HashMap::new();
-            for method in &profile.methods {
+            for method in methods {
                 let class = (without_ordinal(&method.loader), &*method.class);
                 let loader = loaders.entry(class).or_insert(&method.loader);
                 if **loader != *method.loader {
@@ -57,7 +57,7 @@ mod tests {
     use crate::analysis::diff::methods::compare;
     use crate::analysis::options::Options;
     use crate::merge;
-    use crate::model::{Node, ThreadKind, ThreadTree};
+    use crate::model::{Node, Profile, ThreadKind, ThreadTree};
 
     /// Each method was called as often as its place says, from 1 on.
     fn profile(methods: &[(&str, &str)]) -> Profile {

@@ -1,176 +1,177 @@
-//! The part of a profile that was asked for, with its figures: what all
-//! formats but pprof write.
+//! The part of a profile that was asked for, with its weights: what all formats but pprof write.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use loadhook_text::java::in_loaders;
 use loadhook_text::printable;
 use loadhook_text::units::Quantity;
 
+use super::allocation_tree::{AllocationNode, allocation_trees, weights};
 use super::figures::{Figure, figures};
+use super::focus::focus;
 use super::measure::Measure;
 use super::method_names::names;
+use super::method_rows::{Row, add_tree};
 use super::options::{Options, Sort};
-use super::paths::Paths;
+use super::tree::{Entry, Tree};
 use super::waiting::{Waiting, only_waited};
-use crate::model::{Profile, ThreadKind, ThreadTree, Timing};
+use super::weight::Weight;
+use crate::model::{Header, Method, Node, Profile, ThreadTree, Timing};
 
 /// A profile seen through [`Options`].
 pub(crate) struct View<'p> {
     pub(crate) profile: &'p Profile,
-    /// What stands in the place of times.
+    /// The profile's methods; in a view of allocations, the types are behind them.
+    pub(crate) methods: Cow<'p, [Method]>,
+    /// The measure that the report is about.
     pub(crate) measure: Measure,
+    /// The unit of all weights.
+    pub(crate) quantity: Quantity,
     /// On-screen names by [`Entry::method`], without control characters.
     pub(crate) names: Vec<String>,
-    /// The threads chosen that have calls left.
+    /// The chosen threads that have nodes left.
     pub(crate) trees: Vec<Tree>,
-    /// What the chosen threads cost in all, before focusing; the 100 %.
-    /// Nanoseconds, or calls where nothing was timed.
+    /// Set when any thread has nodes, whether the options choose it or not.
+    pub(crate) has_nodes: bool,
+    /// The weight of the chosen threads before focusing: the 100 %. Nanoseconds or bytes, or
+    /// calls where nothing was timed.
     pub(crate) whole: f64,
     /// The threads that are left out since they only waited.
     pub(crate) waiting: Waiting,
 }
 
-/// A thread's tree, or several laid over each other.
-pub(crate) struct Tree {
-    pub(crate) name: String,
-    /// Index into [`Profile::threads`]; 0 for several threads.
-    pub(crate) thread: u32,
-    /// `None` for several threads.
-    pub(crate) id: Option<u64>,
-    pub(crate) kind: ThreadKind,
-    pub(crate) cpu_ns: Option<u64>,
-    pub(crate) only_waited: bool,
-    /// What the thread cost in all, before focusing.
-    pub(crate) whole: f64,
-    /// Parents come before their children.
-    pub(crate) entries: Vec<Entry>,
-    first: Option<u32>,
-    /// By entry: its first child and its next sibling.
-    links: Vec<[Option<u32>; 2]>,
-}
-
-/// One method in one calling context.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Entry {
-    pub(crate) parent: Option<u32>,
-    pub(crate) method: u32,
-    pub(crate) calls: u64,
-    pub(crate) figure: Figure,
-    /// The self [weight](Entry::weight) of this entry and all below.
-    pub(crate) below: f64,
-}
-
-/// One method in all its contexts.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Row {
-    pub(crate) method: u32,
-    pub(crate) calls: u64,
-    /// The calls at nodes with known times.
-    pub(crate) timed_calls: u64,
-    pub(crate) self_ns: f64,
-    pub(crate) total_ns: f64,
-    /// The part of `total_ns` that the timed calls took.
-    pub(crate) timed_ns: f64,
-    self_variance: f64,
-    once_variance: f64,
-    total_variance: f64,
-    pub(crate) estimated: bool,
-    /// `total_ns` is what it took at most: calls may have run inside each other.
-    pub(crate) total_is_bound: bool,
-}
-
-/// Totals of nodes below one recursion, added up.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Folded {
-    nodes: u32,
-    total_ns: f64,
-    timed_ns: f64,
-    goes_back: bool,
-}
-
-/// From this share of a time on its standard error makes most of it.
-const MOSTLY: f64 = 0.5;
-
-/// A step of a walk through a tree.
-pub(crate) enum Step {
-    Enter(u32),
-    Leave(u32),
-}
-
 impl<'p> View<'p> {
-    /// Without the threads that only waited, if none is asked for by name.
-    pub(crate) fn of_working_threads(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
-        let (waiting, left_out) = Waiting::of(profile, options);
-        let mut view = View::of(profile, options, &left_out);
-        view.waiting = waiting;
-        view
-    }
-
-    /// Of all threads that the options name.
+    /// A view of the measure that the options name, in all threads that they name.
     pub(crate) fn new(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
-        View::of(profile, options, &vec![false; profile.threads.len()])
+        match options.measure.unwrap_or_default() {
+            Measure::Time => View::of_calls(profile, options),
+            measure => View::of_allocations(profile, measure, options),
+        }
     }
 
-    /// Without the threads at the places marked.
-    pub(crate) fn of(profile: &'p Profile, options: &Options<'_>, left_out: &[bool]) -> View<'p> {
-        let focused: Option<Vec<bool>> = options
-            .focus
-            .map(|focus| profile.methods.iter().map(focus).collect());
-        let mut view = View {
-            profile,
-            measure: options.measure.unwrap_or_default(),
-            names: names(&profile.methods)
-                .iter()
-                .map(|name| printable(name).into_owned())
-                .collect(),
-            trees: Vec::new(),
-            whole: 0.0,
-            waiting: Waiting::default(),
-        };
-        let waited = only_waited(profile);
-        for (index, thread) in (0_u32..).zip(&profile.threads) {
-            let at = index as usize;
-            if left_out[at] || options.thread.is_some_and(|wanted| !wanted(&thread.name)) {
-                continue;
+    /// The same without the threads that only waited, if none is asked for by name.
+    pub(crate) fn of_working_threads(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
+        match options.measure.unwrap_or_default() {
+            Measure::Time => {
+                let (waiting, left_out) = Waiting::of(profile, options);
+                let mut view = View::of_calls_without(&left_out, profile, options);
+                view.waiting = waiting;
+                view
             }
-            let entries = entries(thread, profile);
-            let weight = |entry: &Entry| entry.weight(view.counts_only());
-            let whole = entries.iter().map(weight).sum::<f64>();
-            view.whole += whole;
-            let entries = match &focused {
-                Some(focused) => focus(entries, focused),
-                None => entries,
-            };
-            if !entries.is_empty() {
-                let mut tree = Tree::new(thread.name.to_string(), entries, view.counts_only());
-                tree.thread = index;
-                tree.id = thread.id;
-                tree.kind = thread.kind;
-                tree.cpu_ns = thread.cpu_ns;
-                tree.only_waited = waited[at];
-                tree.whole = whole;
-                view.trees.push(tree);
+            measure => View::of_allocations(profile, measure, options),
+        }
+    }
+
+    /// A view of calls and times, whatever the measure of the report.
+    pub(crate) fn of_calls(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
+        View::of_calls_without(&vec![false; profile.threads.len()], profile, options)
+    }
+
+    /// A view of calls and times without the threads that are marked in `left_out`.
+    pub(crate) fn of_calls_without(
+        left_out: &[bool],
+        profile: &'p Profile,
+        options: &Options<'_>,
+    ) -> View<'p> {
+        let methods = Cow::Borrowed(&*profile.methods);
+        let mut view = View::empty(profile, methods, Quantity::Time, options);
+        view.has_nodes = profile.has_calls();
+        let waited = only_waited(profile);
+        let focused = view.focused(options);
+        for (index, thread) in profile.threads.iter().enumerate() {
+            if !left_out[index] && is_chosen(thread, options) {
+                let entries = call_entries(thread, &profile.header);
+                view.add_thread(index, entries, focused.as_deref(), waited[index]);
             }
         }
         view
     }
 
-    /// A method's name for people to read, with the number of its loaders.
-    pub(crate) fn shown(&self, method: u32) -> String {
-        let name = &self.names[method as usize];
-        format!(
-            "{name}{}",
-            in_loaders(self.profile.methods[method as usize].loaders)
-        )
+    /// A view of objects and bytes.
+    fn of_allocations(profile: &'p Profile, measure: Measure, options: &Options<'_>) -> View<'p> {
+        let trees = allocation_trees(profile, measure);
+        let methods = Cow::Owned(trees.methods);
+        let mut view = View::empty(profile, methods, Quantity::Bytes, options);
+        view.has_nodes = trees.threads.iter().any(|nodes| !nodes.is_empty());
+        let focused = view.focused(options);
+        for (index, nodes) in trees.threads.iter().enumerate() {
+            if is_chosen(&profile.threads[index], options) {
+                view.add_thread(index, allocation_entries(nodes), focused.as_deref(), false);
+            }
+        }
+        view
     }
 
-    /// How many threads, as far as it can be told: of those that have ended, of
-    /// virtual ones and of merged profiles several are one tree.
+    fn empty(
+        profile: &'p Profile,
+        methods: Cow<'p, [Method]>,
+        quantity: Quantity,
+        options: &Options<'_>,
+    ) -> View<'p> {
+        let names = names(&methods);
+        let names = names.iter().map(|name| printable(name).into_owned());
+        View {
+            profile,
+            names: names.collect(),
+            methods,
+            measure: options.measure.unwrap_or_default(),
+            quantity,
+            trees: Vec::new(),
+            has_nodes: false,
+            whole: 0.0,
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// By method, whether it is focused; `None` without a focus.
+    fn focused(&self, options: &Options<'_>) -> Option<Vec<bool>> {
+        options
+            .focus
+            .map(|focus| self.methods.iter().map(focus).collect())
+    }
+
+    /// Adds the tree of a thread.
+    fn add_thread(
+        &mut self,
+        index: usize,
+        entries: Vec<Entry>,
+        focused: Option<&[bool]>,
+        only_waited: bool,
+    ) {
+        let thread = &self.profile.threads[index];
+        let counts_only = self.counts_only();
+        let whole: f64 = entries.iter().map(|entry| entry.size(counts_only)).sum();
+        self.whole += whole;
+        let kept = match focused {
+            Some(focused) => focus(entries, focused),
+            None => entries,
+        };
+        if kept.is_empty() {
+            return;
+        }
+        let mut tree = Tree::new(thread.name.to_string(), kept, counts_only);
+        tree.thread = index as u32;
+        tree.id = thread.id;
+        tree.kind = thread.kind;
+        tree.cpu_ns = thread.cpu_ns;
+        tree.only_waited = only_waited;
+        tree.whole = whole;
+        self.trees.push(tree);
+    }
+
+    /// A method's name for people to read, with the number of its loaders.
+    pub(crate) fn shown(&self, method: u32) -> String {
+        let loaders = self.methods[method as usize].loaders;
+        format!("{}{}", self.names[method as usize], in_loaders(loaders))
+    }
+
+    /// The number of threads. A tree of ended or virtual threads, or of merged profiles, can
+    /// stand for several: it is called a group.
     pub(crate) fn threads(&self) -> String {
         let trees = self.trees.len();
-        let single = self.trees.iter().all(|tree| tree.id.is_some());
-        let text = match (trees, single) {
+        let are_single = self.trees.iter().all(|tree| tree.id.is_some());
+        let text = match (trees, are_single) {
             (1, true) => "thread",
             (1, false) => "thread or group",
             (_, true) => "threads",
@@ -179,40 +180,35 @@ impl<'p> View<'p> {
         format!("{trees} {text}")
     }
 
-    /// What the figures are.
-    pub(crate) fn quantity(&self) -> Quantity {
-        match self.measure {
-            Measure::Time => Quantity::Time,
-            Measure::Allocated | Measure::Live => Quantity::Bytes,
-        }
-    }
-
-    /// How many objects are of unknown size; no types are callers.
+    /// The number of objects of unknown size.
     pub(crate) fn unsized_objects(&self) -> f64 {
-        let unsized_in = |tree: &Tree| {
-            let leaves = tree.entries.iter().zip(&tree.links);
-            let leaves = leaves.filter(|(_, [callee, _])| callee.is_none());
-            leaves.fold(0.0, |sum, (entry, _)| {
-                sum + entry.calls.saturating_sub(entry.figure.timed_calls) as f64
-            })
-        };
-        match self.measure {
-            Measure::Time => 0.0,
-            Measure::Allocated | Measure::Live => self.trees.iter().map(unsized_in).sum(),
+        match self.quantity {
+            Quantity::Time => 0.0,
+            Quantity::Bytes => {
+                // Objects are at their types, which call nothing.
+                let types = self.trees.iter().flat_map(Tree::leaves);
+                let of_type = |entry: &Entry| {
+                    let Weight {
+                        count, known_count, ..
+                    } = entry.weight;
+                    count.saturating_sub(known_count) as f64
+                };
+                types.map(of_type).sum()
+            }
         }
     }
 
-    /// What is counted.
-    pub(crate) fn calls_word(&self) -> &'static str {
-        match self.measure {
-            Measure::Time => "calls",
-            Measure::Allocated | Measure::Live => "objects",
+    /// The title of counts.
+    pub(crate) fn count_title(&self) -> &'static str {
+        match self.quantity {
+            Quantity::Time => "calls",
+            Quantity::Bytes => "objects",
         }
     }
 
-    /// Whether there are no times.
+    /// Returns whether there are counts and no weights.
     pub(crate) fn counts_only(&self) -> bool {
-        self.profile.header.timing == Timing::Count
+        self.quantity == Quantity::Time && self.profile.header.timing == Timing::Count
     }
 
     /// `part` of the whole, in percent.
@@ -225,371 +221,92 @@ impl<'p> View<'p> {
     }
 
     /// All trees laid over each other, path over path.
-    pub(crate) fn merged(&self) -> Tree {
-        let mut paths = Paths::default();
-        let mut entries: Vec<Entry> = Vec::new();
-        for tree in &self.trees {
-            let mut places: Vec<u32> = Vec::with_capacity(tree.entries.len());
-            for entry in &tree.entries {
-                let parent = entry.parent.map(|parent| places[parent as usize]);
-                let place = paths.number(parent, entry.method);
-                places.push(place);
-                if place as usize == entries.len() {
-                    entries.push(Entry {
-                        parent,
-                        method: entry.method,
-                        figure: Figure {
-                            untimed: true,
-                            ..Figure::default()
-                        },
-                        ..Entry::default()
-                    });
-                }
-                let sum = &mut entries[place as usize];
-                sum.calls = sum.calls.saturating_add(entry.calls);
-                sum.figure.self_ns += entry.figure.self_ns;
-                sum.figure.total_ns += entry.figure.total_ns;
-                sum.figure.self_variance += entry.figure.self_variance;
-                sum.figure.once_variance = sum.figure.once_variance.max(entry.figure.once_variance);
-                sum.figure.total_variance += entry.figure.total_variance;
-                sum.figure.estimated |= entry.figure.estimated;
-                sum.figure.untimed &= entry.figure.untimed;
-                sum.figure.timed_calls = sum
-                    .figure
-                    .timed_calls
-                    .saturating_add(entry.figure.timed_calls);
-            }
-        }
-        let name = match &self.trees[..] {
-            [one] => one.name.clone(),
-            several => format!("{} threads", several.len()),
-        };
-        Tree::new(name, entries, self.counts_only())
+    pub(crate) fn overlaid(&self) -> Tree {
+        Tree::overlaid(&self.trees, self.counts_only())
     }
 
     /// The methods called, in all their contexts.
     pub(crate) fn rows(&self, sort: Sort) -> Vec<Row> {
         let mut rows = self.empty_rows();
         for tree in &self.trees {
-            tree.add_to(&mut rows);
+            add_tree(&mut rows, tree);
         }
-        rows.retain(|row| row.calls > 0);
+        rows.retain(|row| row.count > 0);
         self.sort(&mut rows, sort);
         rows
     }
 
     /// The methods called by each of [`View::trees`], in the order of their numbers.
     pub(crate) fn rows_by_tree(&self) -> Vec<Vec<Row>> {
+        // One table for all trees: it is as long as the list of methods.
         let mut rows = self.empty_rows();
-        let of_tree = |tree: &Tree| {
-            tree.add_to(&mut rows);
+        let rows_of = |tree: &Tree| {
+            add_tree(&mut rows, tree);
             let mut methods: Vec<u32> = tree.entries.iter().map(|entry| entry.method).collect();
             methods.sort_unstable();
             methods.dedup();
-            let taken = methods.into_iter().map(|method| {
-                let empty = Row {
-                    method,
-                    ..Row::default()
-                };
-                std::mem::replace(&mut rows[method as usize], empty)
-            });
-            taken.filter(|row| row.calls > 0).collect()
+            let taken = methods
+                .into_iter()
+                .map(|method| std::mem::replace(&mut rows[method as usize], Row::empty(method)));
+            taken.filter(|row| row.count > 0).collect()
         };
-        self.trees.iter().map(of_tree).collect()
+        self.trees.iter().map(rows_of).collect()
     }
 
     fn empty_rows(&self) -> Vec<Row> {
-        let empty = |method| Row {
-            method: method as u32,
-            ..Row::default()
-        };
-        (0..self.profile.methods.len()).map(empty).collect()
+        (0..self.methods.len() as u32).map(Row::empty).collect()
     }
 
     fn sort(&self, rows: &mut [Row], sort: Sort) {
-        let by_name = |row: &Row| &self.names[row.method as usize];
+        let name = |row: &Row| &self.names[row.method as usize];
         let key = |row: &Row| match sort {
-            Sort::SelfTime if self.measure == Measure::Time => row.sure_ns(),
-            Sort::SelfTime => row.self_ns,
-            Sort::Total => row.total_ns,
-            Sort::Calls => row.calls as f64,
-            Sort::Mean => row.mean_ns().unwrap_or(0.0),
+            Sort::SelfTime if self.measure == Measure::Time => row.sure_own(),
+            Sort::SelfTime => row.own,
+            Sort::Total => row.total,
+            Sort::Calls => row.count as f64,
+            Sort::Mean => row.mean().unwrap_or(0.0),
             Sort::Name => 0.0,
         };
         rows.sort_by(|a, b| {
-            let values = key(b).total_cmp(&key(a));
-            let values = match sort {
-                Sort::SelfTime => values.then(b.self_ns.total_cmp(&a.self_ns)),
-                _ => values,
+            let by_key = key(b).total_cmp(&key(a));
+            let by_value = match sort {
+                Sort::SelfTime => by_key.then(b.own.total_cmp(&a.own)),
+                _ => by_key,
             };
-            // Where nothing was timed the calls decide.
-            let calls = if sort == Sort::Name {
-                std::cmp::Ordering::Equal
+            // Counts decide where nothing was timed.
+            let by_count = if sort == Sort::Name {
+                Ordering::Equal
             } else {
-                b.calls.cmp(&a.calls)
+                b.count.cmp(&a.count)
             };
-            values.then(calls).then_with(|| by_name(a).cmp(by_name(b)))
+            by_value.then(by_count).then_with(|| name(a).cmp(name(b)))
         });
     }
 }
 
-fn entries(thread: &ThreadTree, profile: &Profile) -> Vec<Entry> {
-    let figures = figures(&thread.nodes, &profile.header);
-    let pairs = thread.nodes.iter().zip(figures);
-    pairs
-        .map(|(node, figure)| Entry {
-            parent: node.parent,
-            method: node.method,
-            calls: node.calls,
-            figure,
-            below: 0.0,
-        })
-        .collect()
+fn is_chosen(thread: &ThreadTree, options: &Options<'_>) -> bool {
+    options.thread.is_none_or(|wanted| wanted(&thread.name))
 }
 
-/// Keeps the paths through a focused method. What lies above it stays as its
-/// context, without a self time and with the kept callees' total.
-fn focus(mut entries: Vec<Entry>, focused: &[bool]) -> Vec<Entry> {
-    // At or below a focused method; then also those with one below.
-    let mut inside = vec![false; entries.len()];
-    for (at, entry) in entries.iter().enumerate() {
-        let above = entry.parent.is_some_and(|parent| inside[parent as usize]);
-        inside[at] = above || focused[entry.method as usize];
-    }
-    let mut kept = inside.clone();
-    let mut totals = vec![(0.0f64, 0.0f64); entries.len()];
-    for at in (0..entries.len()).rev() {
-        if !inside[at] {
-            let figure = &mut entries[at].figure;
-            figure.self_ns = 0.0;
-            figure.self_variance = 0.0;
-            figure.once_variance = 0.0;
-            figure.total_ns = totals[at].0.min(figure.total_ns);
-            figure.timed_ns = figure.timed_ns.min(figure.total_ns);
-            figure.total_variance = totals[at].1;
-        }
-        if let Some(parent) = entries[at].parent.filter(|_| kept[at]) {
-            let parent = parent as usize;
-            kept[parent] = true;
-            totals[parent].0 += entries[at].figure.total_ns;
-            totals[parent].1 += entries[at].figure.total_variance;
-        }
-    }
-    let mut places = vec![None; entries.len()];
-    let mut left = Vec::new();
-    for (at, mut entry) in entries.into_iter().enumerate() {
-        if kept[at] {
-            places[at] = Some(left.len() as u32);
-            entry.parent = entry.parent.and_then(|parent| places[parent as usize]);
-            let recursion = entry.figure.recursion;
-            entry.figure.recursion = recursion.and_then(|r| places[r as usize]);
-            left.push(entry);
-        }
-    }
-    left
+fn call_entries(thread: &ThreadTree, header: &Header) -> Vec<Entry> {
+    let figures = figures(&thread.nodes, header);
+    let pairs = thread.nodes.iter().zip(&figures);
+    let entry = |(node, figure): (&Node, &Figure)| Entry {
+        parent: node.parent,
+        method: node.method,
+        weight: Weight::of_calls(node.calls, figure),
+        below: 0.0,
+    };
+    pairs.map(entry).collect()
 }
 
-impl Entry {
-    /// Whether times of some of its calls are unknown: those that are known are
-    /// the least it took.
-    pub(crate) fn is_partial(&self) -> bool {
-        self.figure.timed_calls < self.calls
-    }
-
-    /// What makes an entry wide in a picture: its self time, or its calls where
-    /// nothing was timed.
-    pub(crate) fn weight(&self, counts_only: bool) -> f64 {
-        if counts_only {
-            self.calls as f64
-        } else {
-            self.figure.self_ns
-        }
-    }
-}
-
-impl Row {
-    /// `self_ns` where it is known.
-    pub(crate) fn own_ns(&self) -> Option<f64> {
-        (self.timed_calls > 0).then_some(self.self_ns)
-    }
-
-    /// `total_ns` where anything is known of it.
-    pub(crate) fn whole_ns(&self) -> Option<f64> {
-        (self.timed_calls > 0 || self.total_ns > 0.0).then_some(self.total_ns)
-    }
-
-    /// Total time a call, of those with known times; recursive calls count as
-    /// calls, so that of a recursive method this is less than an outermost call
-    /// takes.
-    pub(crate) fn mean_ns(&self) -> Option<f64> {
-        (self.timed_calls > 0).then(|| self.timed_ns / self.timed_calls as f64)
-    }
-
-    /// Whether times of some of its calls are unknown.
-    pub(crate) fn is_partial(&self) -> bool {
-        self.timed_calls < self.calls
-    }
-
-    /// Standard error of `self_ns`.
-    pub(crate) fn self_error_ns(&self) -> f64 {
-        (self.self_variance + self.once_variance).sqrt()
-    }
-
-    /// The self time that is left where it is two standard errors less.
-    pub(crate) fn sure_ns(&self) -> f64 {
-        (self.self_ns - 2.0 * self.self_error_ns()).max(0.0)
-    }
-
-    /// Whether the self time is mostly error.
-    pub(crate) fn is_mostly_error(&self) -> bool {
-        self.estimated && self.self_ns > 0.0 && self.self_error_ns() > MOSTLY * self.self_ns
-    }
-
-    /// Standard error of `total_ns`.
-    pub(crate) fn total_error_ns(&self) -> f64 {
-        self.total_variance.sqrt()
-    }
-}
-
-impl Folded {
-    pub(crate) fn add(&mut self, figure: &Figure) {
-        self.nodes += 1;
-        self.total_ns += figure.total_ns;
-        self.timed_ns += figure.timed_ns;
-        self.goes_back |= figure.goes_back;
-    }
-
-    /// All of it, and what timed calls took. At two nodes calls can run inside
-    /// each other, but never outside the recursion.
-    pub(crate) fn totals_ns(&self, tree: &Tree, recursion: u32) -> [f64; 2] {
-        let limit = tree.entries[recursion as usize].figure.total_ns;
-        [self.total_ns, self.timed_ns].map(|total| total.min(limit))
-    }
-
-    /// Whether they can: the way from one node to another goes back to a node
-    /// above both.
-    pub(crate) fn is_bound(&self) -> bool {
-        self.nodes > 1 && self.goes_back
-    }
-}
-
-impl Tree {
-    fn new(name: String, mut entries: Vec<Entry>, counts_only: bool) -> Tree {
-        for entry in &mut entries {
-            entry.below = entry.weight(counts_only);
-        }
-        for at in (0..entries.len()).rev() {
-            if let Some(parent) = entries[at].parent {
-                entries[parent as usize].below += entries[at].below;
-            }
-        }
-        // The heaviest first, in pictures and texts alike.
-        let mut order: Vec<u32> = (0..entries.len() as u32).collect();
-        order.sort_by(|a, b| {
-            let [x, y] = [a, b].map(|at| &entries[*at as usize]);
-            x.below.total_cmp(&y.below).then(b.cmp(a))
-        });
-        let mut first = None;
-        let mut links = vec![[None; 2]; entries.len()];
-        for at in order {
-            let head = match entries[at as usize].parent {
-                Some(parent) => &mut links[parent as usize][0],
-                None => &mut first,
-            };
-            let next = head.replace(at);
-            links[at as usize][1] = next;
-        }
-        Tree {
-            name,
-            thread: 0,
-            id: None,
-            kind: ThreadKind::default(),
-            cpu_ns: None,
-            only_waited: false,
-            whole: 0.0,
-            entries,
-            first,
-            links,
-        }
-    }
-
-    /// Roots, heaviest first, or the callees of an entry.
-    pub(crate) fn children(&self, of: Option<u32>) -> impl Iterator<Item = u32> {
-        let mut next = match of {
-            Some(entry) => self.links[entry as usize][0],
-            None => self.first,
-        };
-        std::iter::from_fn(move || {
-            let at = next?;
-            next = self.links[at as usize][1];
-            Some(at)
-        })
-    }
-
-    /// Walks depth first, heaviest callees first, without recursion: trees are
-    /// as deep as Java's stacks. `step` returns whether to go below what it entered.
-    pub(crate) fn walk(&self, mut step: impl FnMut(Step) -> bool) {
-        let mut path: Vec<u32> = Vec::new();
-        let mut next = self.first;
-        loop {
-            if let Some(at) = next {
-                path.push(at);
-                let below = step(Step::Enter(at));
-                next = self.links[at as usize][0].filter(|_| below);
-            } else if let Some(at) = path.pop() {
-                step(Step::Leave(at));
-                next = self.links[at as usize][1];
-            } else {
-                return;
-            }
-        }
-    }
-
-    /// Adds the entries to their methods' rows. An entry whose method is on
-    /// the path already adds nothing to its total.
-    fn add_to(&self, rows: &mut [Row]) {
-        let mut on_path = vec![0u32; rows.len()];
-        let mut folded: BTreeMap<(u32, u32), Folded> = BTreeMap::new(); // by recursion and method
-        self.walk(|step| {
-            match step {
-                Step::Enter(at) => {
-                    let Entry {
-                        method,
-                        calls,
-                        figure,
-                        ..
-                    } = self.entries[at as usize];
-                    let row = &mut rows[method as usize];
-                    row.calls = row.calls.saturating_add(calls);
-                    row.timed_calls = row.timed_calls.saturating_add(figure.timed_calls);
-                    row.self_ns += figure.self_ns;
-                    row.self_variance += figure.self_variance;
-                    row.once_variance = row.once_variance.max(figure.once_variance);
-                    row.estimated |= figure.estimated;
-                    if on_path[method as usize] == 0 {
-                        row.total_variance += figure.total_variance;
-                        match figure.recursion {
-                            Some(recursion) => {
-                                folded.entry((recursion, method)).or_default().add(&figure);
-                            }
-                            None => {
-                                row.total_ns += figure.total_ns;
-                                row.timed_ns += figure.timed_ns;
-                            }
-                        }
-                    }
-                    on_path[method as usize] += 1;
-                }
-                Step::Leave(at) => on_path[self.entries[at as usize].method as usize] -= 1,
-            }
-            true
-        });
-        for ((recursion, method), folded) in folded {
-            let row = &mut rows[method as usize];
-            let [total, timed] = folded.totals_ns(self, recursion);
-            row.total_ns += total;
-            row.timed_ns += timed;
-            row.total_is_bound |= folded.is_bound();
-        }
-    }
+fn allocation_entries(nodes: &[AllocationNode]) -> Vec<Entry> {
+    let pairs = nodes.iter().zip(weights(nodes));
+    let entry = |(node, weight): (&AllocationNode, Weight)| Entry {
+        parent: node.parent,
+        method: node.method,
+        weight,
+        below: 0.0,
+    };
+    pairs.map(entry).collect()
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use loadhook_text::java::shorten;
 use loadhook_text::units;
 
-use super::view::{Row, View};
+use super::method_rows::Row;
+use super::view::View;
 use crate::model::Clock;
 
 /// Methods named in the line below a table.
@@ -27,8 +28,8 @@ pub(crate) fn mostly_waiting(view: &View<'_>, rows: &[Row]) -> Option<String> {
         let mut own: HashMap<u32, (f64, f64)> = HashMap::new();
         for entry in &tree.entries {
             let (ns, variance) = own.entry(entry.method).or_default();
-            *ns += entry.figure.self_ns;
-            *variance += entry.figure.self_variance;
+            *ns += entry.weight.own;
+            *variance += entry.weight.own_variance;
         }
         for (method, (ns, variance)) in own {
             waited[method as usize] += (ns - 2.0 * variance.sqrt() - cpu as f64).max(0.0);
@@ -36,12 +37,12 @@ pub(crate) fn mostly_waiting(view: &View<'_>, rows: &[Row]) -> Option<String> {
     }
     let is_large = |row: &&Row| {
         let waited = waited[row.method as usize];
-        waited >= 0.5 * row.self_ns && waited >= 0.02 * view.whole && waited > 0.0
+        waited >= 0.5 * row.own && waited >= 0.02 * view.whole && waited > 0.0
     };
     let told = |row: &Row| {
         let name = shorten(&view.names[row.method as usize], 40);
         let waited = units::time(waited[row.method as usize]);
-        format!("{name} (at least {waited} of {})", units::time(row.self_ns))
+        format!("{name} (at least {waited} of {})", units::time(row.own))
     };
     let told: Vec<String> = rows.iter().filter(is_large).take(NAMED).map(told).collect();
     (!told.is_empty()).then(|| format!("mostly waiting: {}", told.join(", ")))

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use crate::analysis::options::Options;
-use crate::analysis::view::{Step, Tree, View};
+use crate::analysis::tree::{Step, Tree};
+use crate::analysis::view::View;
 use crate::model::Profile;
 
 /// One complete event a node, one track a thread. The time axis is no
@@ -37,9 +38,9 @@ pub(super) fn write(
                     "ts": microseconds(start),
                     "dur": microseconds(end - start),
                     "args": {
-                        "calls": entry.calls,
-                        "self_ns": entry.figure.self_ns.round() as u64,
-                        "total_ns": entry.figure.total_ns.round() as u64,
+                        "calls": entry.weight.count,
+                        "self_ns": entry.weight.own.round() as u64,
+                        "total_ns": entry.weight.total.round() as u64,
                     },
                 });
                 if written.is_ok() {
@@ -68,7 +69,7 @@ fn spans(tree: &Tree, counts_only: bool) -> Vec<[u64; 2]> {
             Step::Enter(at) => spans[at as usize][0] = (now * scale).round() as u64,
             Step::Leave(at) => {
                 // Its own time comes behind its callees'.
-                now += tree.entries[at as usize].weight(counts_only);
+                now += tree.entries[at as usize].size(counts_only);
                 spans[at as usize][1] = (now * scale).round() as u64;
             }
         }

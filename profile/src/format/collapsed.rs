@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use crate::analysis::options::Options;
-use crate::analysis::view::{Step, View};
+use crate::analysis::tree::Step;
+use crate::analysis::view::View;
 use crate::model::Profile;
 
 /// One line a node with self time, in nanoseconds; in calls where nothing
@@ -14,7 +15,7 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let view = View::new(profile, options);
-    let tree = view.merged();
+    let tree = view.overlaid();
     // A name must not hold the separator.
     let clean = |name: &String| name.replace(';', ":");
     let names: Vec<String> = view.names.iter().map(clean).collect();
@@ -30,7 +31,7 @@ pub(super) fn write(
                     stack.push(';');
                 }
                 stack.push_str(&names[entry.method as usize]);
-                let weight = entry.weight(view.counts_only()).round();
+                let weight = entry.size(view.counts_only()).round();
                 if weight > 0.0 && written.is_ok() {
                     written = writeln!(out, "{stack} {weight}");
                 }

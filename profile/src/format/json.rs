@@ -9,8 +9,9 @@ use serde_json::json;
 use crate::analysis::allocation_places::chosen_sites;
 use crate::analysis::measure::Measure;
 use crate::analysis::method_names::names;
+use crate::analysis::method_rows::Row;
 use crate::analysis::options::{Options, Sort};
-use crate::analysis::view::{Row, View};
+use crate::analysis::view::View;
 use crate::model::{
     Allocations, Amount, Frame, Header, Profile, Recording, Seen, Site, ThreadKind,
 };
@@ -23,7 +24,7 @@ pub(super) fn write(
     options: &Options<'_>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let view = View::new(profile, options);
+    let view = View::of_calls(profile, options);
     let mut rows = view.rows(options.sort);
     rows.truncate(options.top.unwrap_or(usize::MAX));
     let file = File {
@@ -215,14 +216,14 @@ impl Serialize for Methods<'_, '_> {
                 loaders: method.loaders,
                 file: method.file.as_deref(),
                 line: method.line,
-                calls: row.calls,
-                timed_calls: row.timed_calls,
-                self_ns: row.own_ns().map(whole),
-                total_ns: row.whole_ns().map(whole),
-                mean_ns: row.mean_ns().map(whole),
-                estimated: row.estimated,
-                self_error_ns: row.own_ns().map(|_| whole(row.self_error_ns())),
-                total_error_ns: row.whole_ns().map(|_| whole(row.total_error_ns())),
+                calls: row.count,
+                timed_calls: row.known_count,
+                self_ns: row.known_own().map(whole),
+                total_ns: row.some_total().map(whole),
+                mean_ns: row.mean().map(whole),
+                estimated: row.is_estimated,
+                self_error_ns: row.known_own().map(|_| whole(row.own_error())),
+                total_error_ns: row.some_total().map(|_| whole(row.total_error())),
                 total_is_bound: row.total_is_bound,
             }
         }))
@@ -248,10 +249,10 @@ impl Serialize for Tree<'_, '_> {
                     class: &method.class,
                     method: &method.name,
                     descriptor: &method.descriptor,
-                    calls: entry.calls,
-                    self_ns: entry.figure.own_ns().map(whole),
-                    total_ns: entry.figure.whole_ns().map(whole),
-                    estimated: entry.figure.estimated,
+                    calls: entry.weight.count,
+                    self_ns: entry.weight.known_own().map(whole),
+                    total_ns: entry.weight.some_total().map(whole),
+                    estimated: entry.weight.is_estimated,
                 }
             })
         }))

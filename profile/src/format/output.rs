@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use super::{chrome, collapsed, hprof, html, json, pprof, speedscope, table, tree};
-use crate::analysis::allocation_tree;
 use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::model::Profile;
@@ -78,21 +77,9 @@ impl Format {
     ) -> io::Result<()> {
         let wanted = options;
         let measure = wanted.measure.unwrap_or(Measure::of(profile));
-        let weighed;
-        let profile = match (self, measure) {
-            (_, Measure::Time) => profile,
-            (Format::Chrome, _) => {
-                return Err(io::Error::new(io::ErrorKind::Unsupported, NO_BYTES));
-            }
-            // They tell several, or all.
-            (Format::Table | Format::Pprof | Format::Json | Format::Html | Format::Hprof, _) => {
-                profile
-            }
-            _ => {
-                weighed = allocation_tree::as_calls(profile, measure);
-                &weighed
-            }
-        };
+        if self == Format::Chrome && measure != Measure::Time {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, NO_BYTES));
+        }
         let options = &Options {
             measure: Some(measure),
             ..*wanted

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::analysis::options::Options;
-use crate::analysis::view::{Step, Tree, View};
+use crate::analysis::tree::{Step, Tree};
+use crate::analysis::view::View;
 use crate::model::Profile;
 use loadhook_text::units::Quantity;
 
@@ -17,7 +18,7 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let view = View::new(profile, options);
-    let pairs = profile.methods.iter().zip(&view.names);
+    let pairs = view.methods.iter().zip(&view.names);
     let frames: Vec<Value> = pairs
         .map(|(method, name)| {
             let mut frame = json!({ "name": name });
@@ -49,7 +50,7 @@ pub(super) fn write(
 
 fn events(tree: &Tree, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     let counts_only = view.counts_only();
-    let unit = match view.quantity() {
+    let unit = match view.quantity {
         _ if counts_only => "none",
         Quantity::Time => "nanoseconds",
         Quantity::Bytes => "bytes",
@@ -73,7 +74,7 @@ fn events(tree: &Tree, view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
         let entry = &tree.entries[at as usize];
         if kind == 'C' {
             // Its own time comes behind its callees'.
-            now += entry.weight(counts_only);
+            now += entry.size(counts_only);
         }
         if written.is_ok() {
             let (at, frame) = (now.round(), entry.method);

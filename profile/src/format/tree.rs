@@ -9,7 +9,8 @@ use super::notes::FEW_NOTES;
 use super::table::columns::{Column, NARROWEST_NAME, fitted, name_width, text_table};
 use super::table::methods::nothing;
 use crate::analysis::options::Options;
-use crate::analysis::view::{Entry, Step, Tree, View};
+use crate::analysis::tree::{Entry, Step, Tree};
+use crate::analysis::view::View;
 use crate::format::allocation_text::unsized_remarks;
 use crate::format::bounds::mark;
 use crate::model::Profile;
@@ -25,11 +26,11 @@ pub(super) fn write(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let view = View::of_working_threads(profile, options);
-    let tree = view.merged();
+    let tree = view.overlaid();
     let shown = shown(&heaviest(&view, &tree.entries), options);
     let lines = lines(&tree, &shown);
     if lines.is_empty() {
-        writeln!(out, "{}", nothing(profile, options))?;
+        writeln!(out, "{}", nothing(&view, options))?;
     } else {
         let full: Vec<String> = lines
             .iter()
@@ -158,10 +159,10 @@ fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
 /// what is below it, since the methods that it calls go back to nodes above it.
 /// Where no time is known the share of all calls stands for it.
 fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
-    let calls: f64 = entries.iter().map(|entry| entry.calls as f64).sum();
-    let own = |entry: &Entry| match entry.figure.whole_ns() {
+    let calls: f64 = entries.iter().map(|entry| entry.weight.count as f64).sum();
+    let own = |entry: &Entry| match entry.weight.some_total() {
         Some(total) => view.percent(entry.below.max(total)),
-        None => 100.0 * entry.calls as f64 / calls,
+        None => 100.0 * entry.weight.count as f64 / calls,
     };
     let mut heaviest: Vec<f64> = entries.iter().map(own).collect();
     for (at, entry) in entries.iter().enumerate().rev() {
@@ -192,7 +193,7 @@ fn columns(view: &View<'_>, lines: &[Line<'_>]) -> Vec<Column> {
         let cells = lines.iter().map(|line| cell(line.entry));
         cells.collect::<Vec<_>>()
     };
-    let calls = cells(&|entry| units::count(entry.calls));
+    let calls = cells(&|entry| units::count(entry.weight.count));
     if view.counts_only() {
         let share = |entry: &Entry| format!("{:.1} %", view.percent(entry.below));
         return vec![
@@ -200,25 +201,25 @@ fn columns(view: &View<'_>, lines: &[Line<'_>]) -> Vec<Column> {
             Column::new("calls", 0, calls),
         ];
     }
-    let totals = lines.iter().map(|line| line.entry.figure.total_ns);
-    let unit = Unit::for_largest(totals.fold(0.0, f64::max), view.quantity());
+    let totals = lines.iter().map(|line| line.entry.weight.total);
+    let unit = Unit::for_largest(totals.fold(0.0, f64::max), view.quantity);
     let time = |entry: &Entry, time: Option<f64>| {
-        let least = mark(false, entry.is_partial());
-        let estimated = if entry.figure.estimated { "~" } else { "" };
+        let least = mark(false, entry.weight.is_partial());
+        let estimated = if entry.weight.is_estimated { "~" } else { "" };
         let number = |ns| format!("{least}{estimated}{}", unit.number(ns));
         time.map_or(UNKNOWN.to_owned(), number)
     };
     let share = |entry: &Entry| {
         let share = |ns| format!("{:.1} %", view.percent(ns));
-        entry.figure.whole_ns().map_or(UNKNOWN.to_owned(), share)
+        entry.weight.some_total().map_or(UNKNOWN.to_owned(), share)
     };
-    let total = |entry: &Entry| time(entry, entry.figure.whole_ns());
-    let own = |entry: &Entry| time(entry, entry.figure.own_ns());
+    let total = |entry: &Entry| time(entry, entry.weight.some_total());
+    let own = |entry: &Entry| time(entry, entry.weight.known_own());
     let title = |title: &str| format!("{title}, {}", unit.name);
     vec![
         Column::new("total %", 0, cells(&share)),
         Column::new(&title("total"), 2, cells(&total)),
         Column::new(&title("self"), 1, cells(&own)),
-        Column::new(view.calls_word(), 0, calls),
+        Column::new(view.count_title(), 0, calls),
     ]
 }

@@ -153,7 +153,7 @@ fn found(
     totals: &mut [Vec<(Amount, f64)>; 2],
 ) -> Result<Vec<Change>, MergeError> {
     let measure = measure(options);
-    let matching = Matching::of(sides.iter().flatten().map(Cow::as_ref));
+    let matching = Matching::of(sides.iter().flatten().map(|profile| &*profile.methods));
     type Place<'p> = (Option<Key<'p>>, Option<u32>, String);
     let mut known: HashMap<Place<'_>, usize> = HashMap::new();
     let mut changes: Vec<Change> = Vec::new();

@@ -8,8 +8,9 @@ use crate::analysis::merge::MergeError;
 use crate::analysis::merge::runs;
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::method_names::names;
+use crate::analysis::method_rows::Row;
 use crate::analysis::options::{Options, Sort};
-use crate::analysis::view::{Row, View};
+use crate::analysis::view::View;
 use crate::analysis::waiting::Waiting;
 use crate::model::Profile;
 use crate::model::{Header, Method, Timing};
@@ -122,7 +123,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
     let sides = [runs(before)?, runs(after)?];
     let all = || sides.iter().flatten().map(Cow::as_ref);
     let timing = alike(&sides)?;
-    let matching = Matching::of(all());
+    let matching = Matching::of(all().map(|profile| &*profile.methods));
     let (waiting, left_out) = Waiting::in_all(&sides, options);
     let mut changes: Vec<Change> = Vec::new();
     let mut places: HashMap<Key<'_>, usize> = HashMap::new();
@@ -130,7 +131,9 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
     // The later side first, for its files and lines.
     for side in [1, 0] {
         for (run, profile) in sides[side].iter().enumerate().rev() {
-            for row in View::of(profile, options, &left_out[side][run]).rows(Sort::SelfTime) {
+            for row in
+                View::of_calls_without(&left_out[side][run], profile, options).rows(Sort::SelfTime)
+            {
                 let method = &profile.methods[row.method as usize];
                 let place = *places.entry(matching.key(method)).or_insert_with(|| {
                     changes.push(Change {
@@ -263,13 +266,13 @@ fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
 
 fn cost(row: &Row) -> Cost {
     Cost {
-        calls: row.calls,
-        self_ns: row.own_ns(),
-        total_ns: row.whole_ns(),
-        timed_calls: row.timed_calls,
-        mean_ns: row.mean_ns(),
-        self_error_ns: row.self_error_ns(),
-        total_error_ns: row.total_error_ns(),
+        calls: row.count,
+        self_ns: row.known_own(),
+        total_ns: row.some_total(),
+        timed_calls: row.known_count,
+        mean_ns: row.mean(),
+        self_error_ns: row.own_error(),
+        total_error_ns: row.total_error(),
         total_is_bound: row.total_is_bound,
     }
 }

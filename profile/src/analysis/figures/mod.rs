@@ -74,18 +74,6 @@ pub struct Figure {
     pub timed_ns: f64,
 }
 
-impl Figure {
-    /// `self_ns` where it is known.
-    pub(crate) fn own_ns(&self) -> Option<f64> {
-        (!self.untimed).then_some(self.self_ns)
-    }
-
-    /// `total_ns` where anything is known of it.
-    pub(crate) fn whole_ns(&self) -> Option<f64> {
-        (!self.untimed || self.total_ns > 0.0).then_some(self.total_ns)
-    }
-}
-
 /// The figures of a tree, one a node. All times are 0 in [`Timing::Count`].
 ///
 /// # Panics

@@ -38,7 +38,7 @@ pub(super) fn data(
 ) -> Value {
     let (rows, together) = rows(profile, allocations, view, options);
     let first_type = profile.methods.len();
-    let types = view.profile.methods[first_type..].iter();
+    let types = view.methods[first_type..].iter();
     let types: HashMap<&str, usize> = types.map(|one| &*one.class).zip(first_type..).collect();
     let Rows { places, methods } = rows;
     let unsized_objects = places.iter();

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::lanes::{Lane, overlay};
 use super::page::fill_profile_page;
 use super::profile::{header, methods, threads};
-use crate::analysis::allocation_tree::as_calls;
 use crate::analysis::measure::Measure;
 use crate::analysis::method_matching::{Key, Matching};
 use crate::analysis::method_names::names;
@@ -47,12 +46,12 @@ pub fn difference_page(
     {
         return Err(MergeError::Allocations);
     }
-    let weighed = |profile: Profile| match measure {
-        Measure::Time => profile,
-        Measure::Allocated | Measure::Live => as_calls(&profile, measure),
+    let options = &Options {
+        measure: Some(measure),
+        ..*options
     };
-    let pair = [before, after].map(weighed);
-    Ok(Page(data([&pair[0], &pair[1]], runs, measure, options)))
+    let views = [&before, &after].map(|profile| View::new(profile, options));
+    Ok(Page(data(&views, runs, options)))
 }
 
 /// A page that is ready to be written.
@@ -70,22 +69,17 @@ impl Page {
     }
 }
 
-fn data(pair: [&Profile; 2], runs: [usize; 2], measure: Measure, options: &Options<'_>) -> Value {
-    let options = &Options {
-        measure: Some(measure),
-        ..*options
-    };
-    let (all, numbers) = common(pair);
-    let [before, after] = pair;
-    let view = View::new(after, options);
-    let mut sides = [Lane::all(&View::new(before, options)), Lane::all(&view)];
+fn data(views: &[View<'_>; 2], runs: [usize; 2], options: &Options<'_>) -> Value {
+    let (all, numbers) = common(views);
+    let [before, after] = views;
+    let mut sides = [before, after].map(Lane::all);
     for ((lanes, runs), numbers) in sides.iter_mut().zip(runs).zip(&numbers) {
         for lane in lanes {
             lane.share(runs.max(1), numbers);
         }
     }
     let lanes = overlay(&sides[0], &sides[1]);
-    let (threads, left_out) = threads(&lanes, view.counts_only(), true, options.top);
+    let (threads, left_out) = threads(&lanes, after.counts_only(), true, options.top);
     let names: Vec<String> = names(&all)
         .iter()
         .map(|name| printable(name).into_owned())
@@ -93,33 +87,33 @@ fn data(pair: [&Profile; 2], runs: [usize; 2], measure: Measure, options: &Optio
     json!({
         "header": header(after),
         "difference": { "before": header(before), "runs": runs },
-        "counts": view.counts_only(),
-        "measure": measure.as_str(),
+        "counts": after.counts_only(),
+        "measure": after.measure.as_str(),
         "sort": options.sort.as_str(),
-        "whole": (view.whole / runs[1].max(1) as f64).round(),
+        "whole": (after.whole / runs[1].max(1) as f64).round(),
         "leftOut": left_out,
         "unsized": Vec::<String>::new(),
         "methods": methods(&all, &names),
         "threads": threads,
-        "threadsText": view.threads(),
+        "threadsText": after.threads(),
     })
 }
 
 /// The methods of both sides, each once, with file and line as they are now; and for each
 /// side the numbers that its own methods have among them.
-fn common(pair: [&Profile; 2]) -> (Vec<Method>, [Vec<u32>; 2]) {
-    let matching = Matching::of(pair.into_iter());
+fn common<'v>(views: &'v [View<'_>; 2]) -> (Vec<Method>, [Vec<u32>; 2]) {
+    let matching = Matching::of(views.iter().map(|view| &*view.methods));
     let mut all = Vec::new();
     let mut places: HashMap<Key<'_>, u32> = HashMap::new();
-    let [before, after] = pair;
-    let [now, earlier] = [after, before].map(|profile| {
-        let number = |method| {
+    let [before, after] = views;
+    let [now, earlier] = [after, before].map(|view| {
+        let number = |method: &'v Method| {
             *places.entry(matching.key(method)).or_insert_with(|| {
                 all.push(method.clone());
                 all.len() as u32 - 1
             })
         };
-        profile.methods.iter().map(number).collect()
+        view.methods.iter().map(number).collect()
     });
     (all, [earlier, now])
 }

@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 
 use super::encode::Numbers;
 use crate::analysis::call_edges::{Edge, edges};
+use crate::analysis::method_rows::Row;
 use crate::analysis::paths::Paths;
-use crate::analysis::view::{Entry, Row, Tree, View};
+use crate::analysis::tree::{Entry, Tree};
+use crate::analysis::view::View;
 use crate::model::ThreadKind;
 
 /// A thread's part of the page. In a page of differences it has the nodes of both sides.
@@ -42,75 +44,76 @@ struct Sides {
 /// What a node, a method or an edge cost.
 #[derive(Clone, Copy)]
 struct Cost {
-    calls: f64,
-    timed_calls: f64,
+    /// Calls or objects.
+    count: f64,
+    known_count: f64,
     /// Nanoseconds or bytes; `None` where it is unknown. Edges have none.
     own: Option<f64>,
     /// As `own`, callees included.
     total: Option<f64>,
-    /// The part of `total` that the timed calls took.
-    timed: f64,
+    /// The part of `total` that the calls with known times took.
+    known_total: f64,
     own_error: f64,
     total_error: f64,
-    estimated: bool,
+    is_estimated: bool,
     total_is_bound: bool,
-    partial: bool,
+    is_partial: bool,
 }
 
 impl Cost {
     /// Not called at all.
     const NONE: Cost = Cost {
-        calls: 0.0,
-        timed_calls: 0.0,
+        count: 0.0,
+        known_count: 0.0,
         own: Some(0.0),
         total: Some(0.0),
-        timed: 0.0,
+        known_total: 0.0,
         own_error: 0.0,
         total_error: 0.0,
-        estimated: false,
+        is_estimated: false,
         total_is_bound: false,
-        partial: false,
+        is_partial: false,
     };
 
     fn of_entry(entry: &Entry) -> Cost {
-        let figure = &entry.figure;
+        let weight = &entry.weight;
         Cost {
-            calls: entry.calls as f64,
-            timed_calls: figure.timed_calls as f64,
-            own: figure.own_ns(),
-            total: figure.whole_ns(),
-            timed: figure.timed_ns,
-            own_error: (figure.self_variance + figure.once_variance).sqrt(),
-            total_error: figure.total_variance.sqrt(),
-            estimated: figure.estimated,
+            count: weight.count as f64,
+            known_count: weight.known_count as f64,
+            own: weight.known_own(),
+            total: weight.some_total(),
+            known_total: weight.known_total,
+            own_error: (weight.own_variance + weight.once_variance).sqrt(),
+            total_error: weight.total_variance.sqrt(),
+            is_estimated: weight.is_estimated,
             total_is_bound: false,
-            partial: entry.is_partial(),
+            is_partial: weight.is_partial(),
         }
     }
 
     fn of_row(row: &Row) -> Cost {
         Cost {
-            calls: row.calls as f64,
-            timed_calls: row.timed_calls as f64,
-            own: row.own_ns(),
-            total: row.whole_ns(),
-            timed: row.timed_ns,
-            own_error: row.self_error_ns(),
-            total_error: row.total_error_ns(),
-            estimated: row.estimated,
+            count: row.count as f64,
+            known_count: row.known_count as f64,
+            own: row.known_own(),
+            total: row.some_total(),
+            known_total: row.known_total,
+            own_error: row.own_error(),
+            total_error: row.total_error(),
+            is_estimated: row.is_estimated,
             total_is_bound: row.total_is_bound,
-            partial: row.is_partial(),
+            is_partial: row.is_partial(),
         }
     }
 
     fn of_edge(edge: &Edge) -> Cost {
         Cost {
-            calls: edge.calls as f64,
-            timed_calls: edge.calls as f64,
-            total: edge.whole_ns(),
-            timed: edge.total_ns,
+            count: edge.count as f64,
+            known_count: edge.count as f64,
+            total: edge.some_total(),
+            known_total: edge.total,
             total_is_bound: edge.total_is_bound,
-            partial: edge.partial,
+            is_partial: edge.is_partial,
             ..Cost::NONE
         }
     }
@@ -118,13 +121,13 @@ impl Cost {
     /// What makes a node wide.
     fn weight(&self, counts: bool) -> f64 {
         match counts {
-            true => self.calls,
+            true => self.count,
             false => self.own.unwrap_or(0.0),
         }
     }
 
     fn add(&mut self, other: &Cost) {
-        if self.calls == 0.0 {
+        if self.count == 0.0 {
             *self = *other;
             return;
         }
@@ -133,26 +136,26 @@ impl Cost {
             (known, None) | (None, known) => known,
         };
         *self = Cost {
-            calls: self.calls + other.calls,
-            timed_calls: self.timed_calls + other.timed_calls,
+            count: self.count + other.count,
+            known_count: self.known_count + other.known_count,
             own: sum(self.own, other.own),
             total: sum(self.total, other.total),
-            timed: self.timed + other.timed,
+            known_total: self.known_total + other.known_total,
             own_error: self.own_error.hypot(other.own_error),
             total_error: self.total_error.hypot(other.total_error),
-            estimated: self.estimated || other.estimated,
+            is_estimated: self.is_estimated || other.is_estimated,
             total_is_bound: self.total_is_bound || other.total_is_bound,
-            partial: self.partial || other.partial,
+            is_partial: self.is_partial || other.is_partial,
         };
     }
 
     fn scaled(self, factor: f64) -> Cost {
         Cost {
-            calls: self.calls * factor,
-            timed_calls: self.timed_calls * factor,
+            count: self.count * factor,
+            known_count: self.known_count * factor,
             own: self.own.map(|own| own * factor),
             total: self.total.map(|total| total * factor),
-            timed: self.timed * factor,
+            known_total: self.known_total * factor,
             own_error: self.own_error * factor,
             total_error: self.total_error * factor,
             ..self
@@ -165,26 +168,26 @@ impl Cost {
             expected.is_some_and(|expected| (total - expected).abs() <= 2.0 + total * 1e-5)
         };
         let total = self.total.filter(|total| !is_expected(*total));
-        let timed = 0.0 < self.timed_calls && self.timed_calls < self.calls;
+        let timed = 0.0 < self.known_count && self.known_count < self.count;
         let errors = self.own_error.max(self.total_error) >= 0.5;
         let flags = [
-            self.estimated,
+            self.is_estimated,
             self.own.is_none(),
             self.total.is_none(),
             timed,
             total.is_some(),
             errors,
             self.total_is_bound,
-            self.partial,
+            self.is_partial,
         ];
         let bits = flags.iter().enumerate();
         out.push(bits.fold(0, |sum, (bit, is_set)| sum | u64::from(*is_set) << bit));
-        out.push_rounded(self.calls);
+        out.push_rounded(self.count);
         let given = [
             (self.own.is_some(), self.own.unwrap_or(0.0)),
             (total.is_some(), total.unwrap_or(0.0)),
-            (timed, self.timed_calls),
-            (timed, self.timed),
+            (timed, self.known_count),
+            (timed, self.known_total),
             (errors, self.own_error),
             (errors, self.total_error),
         ];

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::allocations;
 use super::lanes::{Heaviest, Lane};
 use super::page::fill_profile_page;
-use crate::analysis::allocation_tree::as_calls;
 use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::analysis::view::View;
 use crate::format::allocation_text::unsized_remarks;
 use crate::model::{Header, Method, Profile};
+use loadhook_text::units::Quantity;
 
 /// The most tree nodes that a page gets: some 30 MB, which browsers take.
 const MOST_NODES: usize = 2_000_000;
@@ -46,32 +46,26 @@ fn weighed(profile: &Profile, measure: Measure, options: &Options<'_>) -> Value 
         measure: Some(measure),
         ..*options
     };
-    match measure {
-        Measure::Time => data(&View::new(profile, &options), &options),
-        Measure::Allocated | Measure::Live => {
-            let weighed = as_calls(profile, measure);
-            let view = View::new(&weighed, &options);
-            let mut data = data(&view, &options);
-            if let Some(allocations) = &profile.allocations {
-                data["allocations"] = allocations::data(profile, allocations, &view, &options);
-            }
-            data
-        }
+    let view = View::new(profile, &options);
+    let mut data = data(&view, &options);
+    if let (false, Some(allocations)) = (measure == Measure::Time, &profile.allocations) {
+        data["allocations"] = allocations::data(profile, allocations, &view, &options);
     }
+    data
 }
 
 fn data(view: &View<'_>, options: &Options<'_>) -> Value {
     let lanes = Lane::all(view);
     let (threads, left_out) = threads(&lanes, view.counts_only(), false, options.top);
     json!({
-        "header": header(view.profile),
+        "header": header(view),
         "counts": view.counts_only(),
         "measure": view.measure.as_str(),
         "sort": options.sort.as_str(),
         "whole": view.whole.round(),
         "leftOut": left_out,
         "unsized": unsized_remarks(view.unsized_objects()),
-        "methods": methods(&view.profile.methods, &view.names),
+        "methods": methods(&view.methods, &view.names),
         "threads": threads,
         "threadsText": view.threads(),
     })
@@ -94,9 +88,14 @@ pub(super) fn threads(
     (threads, nodes.saturating_sub(most))
 }
 
-pub(super) fn header(profile: &Profile) -> Header {
-    let header = &profile.header;
+pub(super) fn header(view: &View<'_>) -> Header {
+    let header = &view.profile.header;
     Header {
+        // They are no matter of allocations, which come from no tree of calls.
+        overflowed_calls: match view.quantity {
+            Quantity::Time => header.overflowed_calls,
+            Quantity::Bytes => 0,
+        },
         notes: header
             .all_notes()
             .map(str::to_owned)

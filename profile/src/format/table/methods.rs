@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use super::columns::{Column, NARROWEST_NAME, fitted, partly_grey};
 use super::not_instrumented;
+use crate::analysis::method_rows::Row;
 use crate::analysis::options::{Explain, Options};
-use crate::analysis::view::{Row, View};
+use crate::analysis::view::View;
 use crate::analysis::waiting_methods::mostly_waiting;
 use crate::format::bounds::mark;
 use crate::format::notes::FEW_NOTES;
@@ -39,7 +40,7 @@ pub(super) fn write(
     head(&view, options, out)?;
     let mut has_errors = false;
     if all == 0 {
-        writeln!(out, "{}", nothing(profile, options))?;
+        writeln!(out, "{}", nothing(&view, options))?;
     } else {
         let names = names(&view, &rows);
         let columns = fitted(columns(&view, &rows), &names, options.width);
@@ -67,11 +68,11 @@ pub(super) fn write(
     for line in waiting.into_iter().flatten() {
         writeln!(out, "{}", wrapped(&line, INDENT, options.width))?;
     }
-    let estimated = rows.iter().any(|row| row.estimated);
+    let estimated = rows.iter().any(|row| row.is_estimated);
     let has_bounds = rows.iter().any(|row| row.total_is_bound);
     let has_partial = rows
         .iter()
-        .any(|row| row.is_partial() && row.whole_ns().is_some());
+        .any(|row| row.is_partial() && row.some_total().is_some());
     let marks = [estimated, has_errors, has_bounds, has_partial];
     remarks(&profile.header, marks, options.explain != Explain::No, out)?;
     match rows.iter().find(|row| row.is_mostly_error()) {
@@ -92,15 +93,12 @@ fn remedy(method: &Method) -> String {
     )
 }
 
-/// Why there is no row.
-pub(in crate::format) fn nothing(profile: &Profile, options: &Options<'_>) -> &'static str {
-    let called = profile
-        .threads
-        .iter()
-        .any(|thread| !thread.nodes.is_empty());
-    match called && (options.focus.is_some() || options.thread.is_some()) {
-        true => "No methods match these filters",
-        false => "No instrumented method was called",
+/// The line in place of a table that would have no row.
+pub(in crate::format) fn nothing(view: &View<'_>, options: &Options<'_>) -> &'static str {
+    if view.has_nodes && (options.focus.is_some() || options.thread.is_some()) {
+        "No methods match these filters"
+    } else {
+        "No instrumented method was called"
     }
 }
 
@@ -124,7 +122,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     let header = &view.profile.header;
     program(view.profile, options, out)?;
     let calls = view.trees.iter().flat_map(|tree| &tree.entries);
-    let calls = calls.fold(0u64, |sum, entry| sum.saturating_add(entry.calls));
+    let calls = calls.fold(0u64, |sum, entry| sum.saturating_add(entry.weight.count));
     let threads = view.threads();
     let measured = match header.timing {
         Timing::Count => "calls counted, not timed".to_owned(),
@@ -188,9 +186,9 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
     let cells = |cell: &dyn Fn(&Row) -> String| rows.iter().map(cell).collect::<Vec<_>>();
     let ranks = (1..=rows.len()).map(|rank| rank.to_string());
     let mut columns = vec![column("#", ranks.collect())];
-    let calls = column("calls", cells(&|row| units::count(row.calls)));
+    let calls = column("calls", cells(&|row| units::count(row.count)));
     if view.counts_only() {
-        let share = |row: &Row| format!("{:.1} %", view.percent(row.calls as f64));
+        let share = |row: &Row| format!("{:.1} %", view.percent(row.count as f64));
         columns.extend([column("calls %", cells(&share)), calls]);
         return columns;
     }
@@ -198,7 +196,7 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         Some(time) => text(time),
         None => units::UNKNOWN.to_owned(),
     };
-    let share = |row: &Row| known(row.own_ns(), &|ns| format!("{:.1} %", view.percent(ns)));
+    let share = |row: &Row| known(row.known_own(), &|ns| format!("{:.1} %", view.percent(ns)));
     columns.push(column("self %", cells(&share)));
     let times = |title: &str,
                  spare: [u8; 2],
@@ -210,13 +208,13 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
             Quantity::Time,
         );
         let number = |row: &Row| {
-            let estimated = if row.estimated { "~" } else { "" };
+            let estimated = if row.is_estimated { "~" } else { "" };
             let number = |ns| format!("{}{estimated}{}", mark(row), unit.number(ns));
             known(time(row), &number)
         };
         let error = |row: &Row| match 100.0 * error(row) / time(row).unwrap_or(0.0).max(1.0) {
-            percent if row.estimated && percent > 999.0 => ">999 %".to_owned(),
-            percent if row.estimated && percent > NOTABLE_ERROR => format!("{percent:.0} %"),
+            percent if row.is_estimated && percent > 999.0 => ">999 %".to_owned(),
+            percent if row.is_estimated && percent > NOTABLE_ERROR => format!("{percent:.0} %"),
             _ => String::new(),
         };
         let title = format!("{title}, {}", unit.name);
@@ -230,20 +228,20 @@ fn columns(view: &View<'_>, rows: &[Row]) -> Vec<Column> {
         "self",
         [0, 3],
         |row| mark(false, row.is_partial()),
-        Row::own_ns,
-        Row::self_error_ns,
+        Row::known_own,
+        Row::own_error,
     ));
     columns.extend(times(
         "total",
         [1, 4],
         |row| mark(row.total_is_bound, row.is_partial()),
-        Row::whole_ns,
-        Row::total_error_ns,
+        Row::some_total,
+        Row::total_error,
     ));
     columns.push(calls);
     let mean = |row: &Row| {
         let mean = |ns| format!("{}{}", mark(row.total_is_bound, false), units::time(ns));
-        known(row.mean_ns(), &mean)
+        known(row.mean(), &mean)
     };
     columns.push(Column::new("mean", 2, cells(&mean)));
     columns

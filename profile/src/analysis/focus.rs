@@ -1,0 +1,54 @@
+//! `--focus`: the part of a tree that runs in certain methods.
+
+use super::tree::Entry;
+
+/// Keeps the paths through a focused method. The entries above it stay as its context, without
+/// an own weight and with the total of the callees that are kept.
+pub(crate) fn focus(mut entries: Vec<Entry>, is_focused: &[bool]) -> Vec<Entry> {
+    // Set at and below a focused method.
+    let mut is_inside = vec![false; entries.len()];
+    for (at, entry) in entries.iter().enumerate() {
+        let above = entry
+            .parent
+            .is_some_and(|parent| is_inside[parent as usize]);
+        is_inside[at] = above || is_focused[entry.method as usize];
+    }
+    // Set above one, too.
+    let mut is_kept = is_inside.clone();
+    // By entry: total and variance of the callees that are kept.
+    let mut callees = vec![(0.0f64, 0.0f64); entries.len()];
+    for at in (0..entries.len()).rev() {
+        let weight = &mut entries[at].weight;
+        if !is_inside[at] {
+            weight.own = 0.0;
+            weight.own_variance = 0.0;
+            weight.once_variance = 0.0;
+            weight.total = callees[at].0.min(weight.total);
+            weight.known_total = weight.known_total.min(weight.total);
+            weight.total_variance = callees[at].1;
+        }
+        let (total, variance) = (weight.total, weight.total_variance);
+        if let Some(parent) = entries[at].parent.filter(|_| is_kept[at]) {
+            let parent = parent as usize;
+            is_kept[parent] = true;
+            callees[parent].0 += total;
+            callees[parent].1 += variance;
+        }
+    }
+    keep(entries, &is_kept)
+}
+
+fn keep(entries: Vec<Entry>, is_kept: &[bool]) -> Vec<Entry> {
+    let mut new_index = vec![None; entries.len()];
+    let mut kept = Vec::new();
+    for (at, mut entry) in entries.into_iter().enumerate() {
+        if is_kept[at] {
+            new_index[at] = Some(kept.len() as u32);
+            entry.parent = entry.parent.and_then(|parent| new_index[parent as usize]);
+            let recursion = entry.weight.recursion;
+            entry.weight.recursion = recursion.and_then(|at| new_index[at as usize]);
+            kept.push(entry);
+        }
+    }
+    kept
+}

@@ -1,0 +1,132 @@
+//! Methods in all their calling contexts: the rows of a table.
+
+use std::collections::BTreeMap;
+
+use super::recursion::RecursiveTotal;
+use super::tree::{Step, Tree};
+
+/// One method in all its contexts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Row {
+    pub(crate) method: u32,
+    /// Calls or objects.
+    pub(crate) count: u64,
+    /// The count at nodes whose weight is known.
+    pub(crate) known_count: u64,
+    /// Nanoseconds or bytes of the method itself, as far as they are known.
+    pub(crate) own: f64,
+    /// As `own`, with callees.
+    pub(crate) total: f64,
+    /// The part of `total` that the calls with known times took.
+    pub(crate) known_total: f64,
+    own_variance: f64,
+    once_variance: f64,
+    total_variance: f64,
+    pub(crate) is_estimated: bool,
+    /// Set when `total` is an upper bound: calls may have run inside each other.
+    pub(crate) total_is_bound: bool,
+}
+
+/// From this share of a time on its standard error makes most of it.
+const MOSTLY: f64 = 0.5;
+
+impl Row {
+    pub(crate) fn empty(method: u32) -> Row {
+        Row {
+            method,
+            ..Row::default()
+        }
+    }
+
+    /// `own` where it is known.
+    pub(crate) fn known_own(&self) -> Option<f64> {
+        (self.known_count > 0).then_some(self.own)
+    }
+
+    /// `total` where anything is known of it.
+    pub(crate) fn some_total(&self) -> Option<f64> {
+        (self.known_count > 0 || self.total > 0.0).then_some(self.total)
+    }
+
+    /// Total time of a call, over those with known times.
+    ///
+    /// Recursive calls count as calls, so that an outermost call of a recursive method takes
+    /// longer than this.
+    pub(crate) fn mean(&self) -> Option<f64> {
+        (self.known_count > 0).then(|| self.known_total / self.known_count as f64)
+    }
+
+    /// Returns whether the weight of some calls or objects is unknown.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.known_count < self.count
+    }
+
+    /// Standard error of `own`.
+    pub(crate) fn own_error(&self) -> f64 {
+        (self.own_variance + self.once_variance).sqrt()
+    }
+
+    /// The lower end of the self time's interval: two standard errors less than the estimate.
+    pub(crate) fn sure_own(&self) -> f64 {
+        (self.own - 2.0 * self.own_error()).max(0.0)
+    }
+
+    /// Returns whether the self time is mostly error.
+    pub(crate) fn is_mostly_error(&self) -> bool {
+        self.is_estimated && self.own > 0.0 && self.own_error() > MOSTLY * self.own
+    }
+
+    /// Standard error of `total`.
+    pub(crate) fn total_error(&self) -> f64 {
+        self.total_variance.sqrt()
+    }
+}
+
+/// Adds the entries of a tree to the rows of their methods; `rows` has one for each method.
+///
+/// An entry whose method is on the path already adds nothing to the total.
+pub(crate) fn add_tree(rows: &mut [Row], tree: &Tree) {
+    let mut on_path = vec![0u32; rows.len()];
+    // By recursion and method.
+    let mut recursive: BTreeMap<(u32, u32), RecursiveTotal> = BTreeMap::new();
+    tree.walk(|step| {
+        let at = match step {
+            Step::Enter(at) => at,
+            Step::Leave(at) => {
+                on_path[tree.entries[at as usize].method as usize] -= 1;
+                return true;
+            }
+        };
+        let entry = &tree.entries[at as usize];
+        let (method, weight) = (entry.method, &entry.weight);
+        let row = &mut rows[method as usize];
+        row.count = row.count.saturating_add(weight.count);
+        row.known_count = row.known_count.saturating_add(weight.known_count);
+        row.own += weight.own;
+        row.own_variance += weight.own_variance;
+        row.once_variance = row.once_variance.max(weight.once_variance);
+        row.is_estimated |= weight.is_estimated;
+        if on_path[method as usize] == 0 {
+            row.total_variance += weight.total_variance;
+            match weight.recursion {
+                Some(recursion) => {
+                    let total = recursive.entry((recursion, method)).or_default();
+                    total.add(weight);
+                }
+                None => {
+                    row.total += weight.total;
+                    row.known_total += weight.known_total;
+                }
+            }
+        }
+        on_path[method as usize] += 1;
+        true
+    });
+    for ((recursion, method), total) in recursive {
+        let row = &mut rows[method as usize];
+        let (all, known) = total.within(tree, recursion);
+        row.total += all;
+        row.known_total += known;
+        row.total_is_bound |= total.is_bound();
+    }
+}

@@ -1,0 +1,38 @@
+//! Totals of nodes that are in one recursion.
+
+use super::tree::Tree;
+use super::weight::Weight;
+
+/// The totals of several nodes below one recursive node, added up.
+///
+/// Calls at two of these nodes can run inside each other, so the sum can be too large. It is
+/// never larger than the total of the recursive node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RecursiveTotal {
+    nodes: u32,
+    total: f64,
+    known_total: f64,
+    goes_back: bool,
+}
+
+impl RecursiveTotal {
+    pub(crate) fn add(&mut self, weight: &Weight) {
+        self.nodes += 1;
+        self.total += weight.total;
+        self.known_total += weight.known_total;
+        self.goes_back |= weight.goes_back;
+    }
+
+    /// The sum of all totals, and that of the calls with known times, limited by the total of
+    /// the node that is `recursion` in the tree.
+    pub(crate) fn within(&self, tree: &Tree, recursion: u32) -> (f64, f64) {
+        let limit = tree.entries[recursion as usize].weight.total;
+        (self.total.min(limit), self.known_total.min(limit))
+    }
+
+    /// Returns whether calls can have run inside each other: the way from one node to another
+    /// goes back to a node above both.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.nodes > 1 && self.goes_back
+    }
+}

@@ -1,0 +1,81 @@
+//! The weight of a node in a tree.
+
+use super::figures::Figure;
+
+/// What a node of a tree weighs: nanoseconds of its calls, or bytes of its objects.
+///
+/// `own` is the node's part, `total` the part of the node and all below it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Weight {
+    /// Calls or objects.
+    pub(crate) count: u64,
+    /// The calls or objects whose weight is known.
+    pub(crate) known_count: u64,
+    /// 0 where no weight is known.
+    pub(crate) own: f64,
+    /// What is known of it: where the node's own weight is unknown, that of the nodes below.
+    pub(crate) total: f64,
+    /// The part of `total` that the calls with known times took.
+    pub(crate) known_total: f64,
+    pub(crate) own_variance: f64,
+    /// More variance of `own`, once for a method however many nodes it has.
+    pub(crate) once_variance: f64,
+    pub(crate) total_variance: f64,
+    /// Set when the weight was calculated from a sample.
+    pub(crate) is_estimated: bool,
+    /// Set when no call was timed though others were, or when no object's size is known.
+    pub(crate) is_unknown: bool,
+    /// The outermost recursive node at or above this one, as in [`Figure::recursion`].
+    pub(crate) recursion: Option<u32>,
+    /// As [`Figure::goes_back`].
+    pub(crate) goes_back: bool,
+}
+
+impl Weight {
+    /// The weight of so many calls.
+    pub(crate) fn of_calls(calls: u64, figure: &Figure) -> Weight {
+        Weight {
+            count: calls,
+            known_count: figure.timed_calls,
+            own: figure.self_ns,
+            total: figure.total_ns,
+            known_total: figure.timed_ns,
+            own_variance: figure.self_variance,
+            once_variance: figure.once_variance,
+            total_variance: figure.total_variance,
+            is_estimated: figure.estimated,
+            is_unknown: figure.untimed,
+            recursion: figure.recursion,
+            goes_back: figure.goes_back,
+        }
+    }
+
+    /// `own` where it is known.
+    pub(crate) fn known_own(&self) -> Option<f64> {
+        (!self.is_unknown).then_some(self.own)
+    }
+
+    /// `total` where anything is known of it.
+    pub(crate) fn some_total(&self) -> Option<f64> {
+        (!self.is_unknown || self.total > 0.0).then_some(self.total)
+    }
+
+    /// Returns whether the weight of some of the calls or objects is unknown: `own` and `total`
+    /// are lower bounds then.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.known_count < self.count
+    }
+
+    /// Adds the weight of the same path in another thread.
+    pub(crate) fn add(&mut self, other: &Weight) {
+        self.count = self.count.saturating_add(other.count);
+        self.known_count = self.known_count.saturating_add(other.known_count);
+        self.own += other.own;
+        self.total += other.total;
+        self.own_variance += other.own_variance;
+        self.once_variance = self.once_variance.max(other.once_variance);
+        self.total_variance += other.total_variance;
+        self.is_estimated |= other.is_estimated;
+        self.is_unknown &= other.is_unknown;
+    }
+}
