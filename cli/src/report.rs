@@ -375,14 +375,13 @@ fn check_thread(name: &str, profiles: &[Profile], is_it: impl Fn(&str) -> bool) 
     if names.iter().any(|name| is_it(name)) {
         return Ok(());
     }
-    match names.is_empty() {
-        true => bail!(
-            "--thread {name}: no such thread; no thread of this profile ran instrumented code"
-        ),
-        false => bail!(
+    if names.is_empty() {
+        bail!("--thread {name}: no such thread; no thread of this profile ran instrumented code")
+    } else {
+        bail!(
             "--thread {name}: no such thread. Threads: {}",
             listed(&names)
-        ),
+        )
     }
 }
 
@@ -508,9 +507,10 @@ pub(crate) fn shown(file: &Path) -> String {
 pub(crate) fn word(file: &Path) -> String {
     let shown = shown(file);
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+%,:@=".contains(c);
-    match shown.chars().all(is_plain) {
-        true => shown,
-        false => format!("'{}'", shown.replace('\'', r"'\''")),
+    if shown.chars().all(is_plain) {
+        shown
+    } else {
+        format!("'{}'", shown.replace('\'', r"'\''"))
     }
 }
 

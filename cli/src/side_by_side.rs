@@ -109,9 +109,12 @@ fn align<'l>(left: &'l [Line], right: &'l [Line], moves: &Moves) -> Vec<Row<'l>>
             || likeness(left.first(), right.first()) >= likeness(left.last(), right.last());
         let most = left.len().max(right.len());
         for i in 0..most {
-            let line = |lines: &'l [Line]| match from_front {
-                true => lines.get(i),
-                false => lines.get((i + lines.len()).checked_sub(most)?),
+            let line = |lines: &'l [Line]| {
+                if from_front {
+                    lines.get(i)
+                } else {
+                    lines.get((i + lines.len()).checked_sub(most)?)
+                }
             };
             let (left, right) = (line(left), line(right));
             let mark = match (left, right) {

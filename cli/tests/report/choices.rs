@@ -135,16 +135,15 @@ fn options_without_effect_are_refused() {
         for format in formats {
             let arguments = [&["a.pb.gz", "--format", format, "-o", "shown"], option].concat();
             let result = report(&arguments);
-            match refused.contains(&format) {
-                false => assert_eq!((result.code, &*result.err), (Some(0), ""), "{arguments:?}"),
-                true => {
-                    let said = format!(
-                        "error: {} has no effect on --format {format}; it works with table",
-                        option[0]
-                    );
-                    result.expect(1, "", &[&said]);
-                    assert_eq!(result.err.lines().count(), 1, "{}", result.err);
-                }
+            if refused.contains(&format) {
+                let said = format!(
+                    "error: {} has no effect on --format {format}; it works with table",
+                    option[0]
+                );
+                result.expect(1, "", &[&said]);
+                assert_eq!(result.err.lines().count(), 1, "{}", result.err);
+            } else {
+                assert_eq!((result.code, &*result.err), (Some(0), ""), "{arguments:?}")
             }
         }
     }

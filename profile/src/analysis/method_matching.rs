@@ -36,9 +36,10 @@ impl<'p> Matching<'p> {
     pub(crate) fn key(&self, method: &'p Method) -> Key<'p> {
         let (loader, class, name, descriptor) = method.key();
         let short = without_ordinal(loader);
-        match self.several.contains(&(short, class)) {
-            true => (loader, class, name, descriptor),
-            false => (short, class, name, descriptor),
+        if self.several.contains(&(short, class)) {
+            (loader, class, name, descriptor)
+        } else {
+            (short, class, name, descriptor)
         }
     }
 }

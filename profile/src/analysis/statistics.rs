@@ -40,9 +40,10 @@ pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> f64 {
         return 1.0;
     }
     // By the smaller group: there are fewer sums.
-    let (own, size) = match a.len() <= b.len() {
-        true => (&ranks[..a.len()], a.len()),
-        false => (&ranks[a.len()..], b.len()),
+    let (own, size) = if a.len() <= b.len() {
+        (&ranks[..a.len()], a.len())
+    } else {
+        (&ranks[a.len()..], b.len())
     };
     let observed: usize = own.iter().sum();
     let mean = size * (total + 1);

@@ -85,16 +85,20 @@ pub(super) fn write(
         out,
         "rank  self  accum   bytes objs   bytes   objs trace name"
     )?;
-    let percent = |part: f64| match whole > 0.0 {
-        true => format!("{:.2}%", 100.0 * part / whole),
-        false => UNKNOWN.to_owned(),
+    let percent = |part: f64| {
+        if whole > 0.0 {
+            format!("{:.2}%", 100.0 * part / whole)
+        } else {
+            UNKNOWN.to_owned()
+        }
     };
     let mut accumulated = 0.0;
     for (rank, site) in (1..).zip(sites) {
         accumulated += weight(site);
-        let [live_bytes, live_objects] = match allocations.live {
-            true => numbers(site.live),
-            false => [UNKNOWN, UNKNOWN].map(str::to_owned),
+        let [live_bytes, live_objects] = if allocations.live {
+            numbers(site.live)
+        } else {
+            [UNKNOWN, UNKNOWN].map(str::to_owned)
         };
         let [all_bytes, all_objects] = numbers(site.allocated);
         let (own, sum) = (percent(weight(site)), percent(accumulated));

@@ -111,9 +111,10 @@ impl Line<'_> {
     /// Branch and name in `room` columns. A branch that leaves too little for the name is replaced by the
     /// number of its levels.
     fn fitted(&self, view: &View<'_>, room: usize) -> String {
-        let branch = match self.is_too_deep(view, room) {
-            true => Cow::Owned(format!("{}… ", self.depth - 1)),
-            false => Cow::Borrowed(&*self.branch),
+        let branch = if self.is_too_deep(view, room) {
+            Cow::Owned(format!("{}… ", self.depth - 1))
+        } else {
+            Cow::Borrowed(&*self.branch)
         };
         let left = room.saturating_sub(branch.width());
         format!("{branch}{}", shorten(&self.name(view), left))

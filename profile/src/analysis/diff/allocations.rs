@@ -230,9 +230,12 @@ fn name(changes: &mut [Change]) {
 
 fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
     let mean = mean_size(changes);
-    let group = |change: &Change| match plan.is_tested() {
-        true => change.judgement.verdict.group(),
-        false => 0,
+    let group = |change: &Change| {
+        if plan.is_tested() {
+            change.judgement.verdict.group()
+        } else {
+            0
+        }
     };
     let objects =
         |change: &Change| difference(change, |amount| Some(amount.objects)).unwrap_or(0.0);

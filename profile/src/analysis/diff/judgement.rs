@@ -161,9 +161,10 @@ pub(crate) fn judge(values: &[Values], runs: [usize; 2]) -> (Vec<Judgement>, Pla
         let judgement = &mut judgements[*at];
         judgement.p = Some(*p);
         judgement.q = Some(q);
-        judgement.verdict = match q <= LEVEL + 1e-12 {
-            true => Verdict::Changed,
-            false => Verdict::Undecided,
+        judgement.verdict = if q <= LEVEL + 1e-12 {
+            Verdict::Changed
+        } else {
+            Verdict::Undecided
         };
     }
     (judgements, plan)
@@ -175,9 +176,10 @@ pub(crate) fn judge_alone(value: &Values, runs: [usize; 2]) -> Judgement {
     if runs.iter().all(|runs| *runs > 1) {
         let p = mann_whitney(&value.known(0), &value.known(1));
         judgement.p = Some(p);
-        judgement.verdict = match p <= LEVEL {
-            true => Verdict::Changed,
-            false => Verdict::Undecided,
+        judgement.verdict = if p <= LEVEL {
+            Verdict::Changed
+        } else {
+            Verdict::Undecided
         };
     }
     judgement

@@ -209,9 +209,10 @@ fn alike(sides: &[Vec<Cow<'_, Profile>>; 2]) -> Result<Timing, MergeError> {
         side.windows(2)
             .any(|pair| pair[0].header.timing != pair[1].header.timing)
     };
-    match sides.iter().any(is_mixed) {
-        true => Err(MergeError::Modes),
-        false => Ok(first.timing),
+    if sides.iter().any(is_mixed) {
+        Err(MergeError::Modes)
+    } else {
+        Ok(first.timing)
     }
 }
 
@@ -240,9 +241,12 @@ fn whole(changes: &[Change], quantity: Quantity, runs: [usize; 2]) -> Judgement 
 
 /// Into the groups of a table where several runs can tell them apart; then the largest first.
 fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
-    let group = |change: &Change| match plan.is_tested() {
-        true => change.judgement.verdict.group(),
-        false => 0,
+    let group = |change: &Change| {
+        if plan.is_tested() {
+            change.judgement.verdict.group()
+        } else {
+            0
+        }
     };
     changes.sort_by(|a, b| {
         let sizes = b.judgement.size().total_cmp(&a.judgement.size());

@@ -242,9 +242,10 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
             None if given[at] > 0.0 => given[at],
             None => wanted[at],
         };
-        figures[at].self_ns = match wanted[at] > 0.0 {
-            true => own[at].max(0.0) * granted(given[at], wanted[at]),
-            false => given[at],
+        figures[at].self_ns = if wanted[at] > 0.0 {
+            own[at].max(0.0) * granted(given[at], wanted[at])
+        } else {
+            given[at]
         };
         figures[at].total_ns = given[at];
         if let Some(recursion) = figures[at].recursion {

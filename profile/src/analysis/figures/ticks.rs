@@ -218,15 +218,14 @@ impl Settling {
             let variance = self.variance[at];
             let [mean, spread] = self.callees[at];
             let free = self.weight[at] + spread;
-            self.message[at] = match self.linked[at] && self.tick > 0.0 && variance > 0.0 {
-                true => {
-                    let apart = own[at] - self.ticked[at] + mean;
-                    [
-                        apart * variance / (variance + free),
-                        variance * free / (variance + free),
-                    ]
-                }
-                false => [0.0, variance],
+            self.message[at] = if self.linked[at] && self.tick > 0.0 && variance > 0.0 {
+                let apart = own[at] - self.ticked[at] + mean;
+                [
+                    apart * variance / (variance + free),
+                    variance * free / (variance + free),
+                ]
+            } else {
+                [0.0, variance]
             };
             if let Some(caller) = self.caller[at] {
                 let [mean, spread] = self.message[at];
@@ -249,9 +248,10 @@ impl Settling {
                 let [_, siblings] = self.callees[caller];
                 let free = self.weight[caller] + siblings;
                 let apart = self.apart(caller, own);
-                let error = match self.tick > 0.0 {
-                    true => mean - apart * spread / free,
-                    false => 0.0,
+                let error = if self.tick > 0.0 {
+                    mean - apart * spread / free
+                } else {
+                    0.0
                 };
                 let beyond = free + self.outside[caller][0] - spread;
                 (error, beyond)
@@ -259,17 +259,17 @@ impl Settling {
             None => (mean, f64::INFINITY),
         };
         self.error[at] = error;
-        self.outside[at] = match outside.is_finite() && self.tick > 0.0 && variance > 0.0 {
-            true => [variance * outside / (variance + outside), outside],
-            false => [variance, f64::INFINITY],
+        self.outside[at] = if outside.is_finite() && self.tick > 0.0 && variance > 0.0 {
+            [variance * outside / (variance + outside), outside]
+        } else {
+            [variance, f64::INFINITY]
         };
-        self.own[at] = match self.linked[at] && self.tick > 0.0 {
-            true => {
-                let weight = self.weight[at];
-                let [_, callees] = self.callees[at];
-                self.ticked[at] + self.apart(at, own) * weight / (weight + callees)
-            }
-            false => own[at],
+        self.own[at] = if self.linked[at] && self.tick > 0.0 {
+            let weight = self.weight[at];
+            let [_, callees] = self.callees[at];
+            self.ticked[at] + self.apart(at, own) * weight / (weight + callees)
+        } else {
+            own[at]
         };
     }
 
@@ -282,20 +282,20 @@ impl Settling {
     fn variances(&self, at: usize) -> [f64; 3] {
         let rest = self.callees[at][1] + self.outside[at][0];
         let rest = rest.max(self.recursive[at]);
-        let (own, once) = match self.linked[at] && self.tick > 0.0 && rest > 0.0 {
-            true => {
-                let combined = |weight| weight * rest / (weight + rest);
-                let own = combined(self.weight[at]);
-                let more = combined(self.weight[at] + SPARE * self.tick * self.tick);
-                (WIDER * own, more - own)
-            }
-            false => (rest, 0.0),
+        let (own, once) = if self.linked[at] && self.tick > 0.0 && rest > 0.0 {
+            let combined = |weight| weight * rest / (weight + rest);
+            let own = combined(self.weight[at]);
+            let more = combined(self.weight[at] + SPARE * self.tick * self.tick);
+            (WIDER * own, more - own)
+        } else {
+            (rest, 0.0)
         };
         let [_, spread] = self.message[at];
         let [_, beyond] = self.outside[at];
-        let whole = match beyond.is_finite() && spread > 0.0 {
-            true => spread * beyond / (spread + beyond),
-            false => spread,
+        let whole = if beyond.is_finite() && spread > 0.0 {
+            spread * beyond / (spread + beyond)
+        } else {
+            spread
         };
         [own, once, whole]
     }
@@ -307,9 +307,10 @@ fn recursive(nodes: &[Node], back: &[f64], figures: &[Figure]) -> Vec<f64> {
     let own = |((node, back), figure): ((&Node, &f64), &Figure)| {
         let again = node.all_ns as f64 - node.outermost_ns as f64;
         let is_direct = again > 0.0 && *back >= again;
-        match figure.recursion.is_some() && !is_direct {
-            true => node.variance,
-            false => 0.0,
+        if figure.recursion.is_some() && !is_direct {
+            node.variance
+        } else {
+            0.0
         }
     };
     nodes.iter().zip(back).zip(figures).map(own).collect()

@@ -41,9 +41,10 @@ pub fn write(
     let shown = shown(comparison, options);
     let places: Vec<String> = shown.iter().map(|change| change.place()).collect();
     let types = simple_type_names(shown.iter().map(|change| &*change.type_name));
-    let columns = match is_tested {
-        true => ratios(comparison, &shown),
-        false => both_sides(comparison, &shown),
+    let columns = if is_tested {
+        ratios(comparison, &shown)
+    } else {
+        both_sides(comparison, &shown)
     };
     let columns = with_types(columns, &types, &places, options.width);
     if is_tested {
@@ -80,9 +81,10 @@ fn shown<'c>(comparison: &'c Comparison, options: &Options<'_>) -> Vec<&'c Chang
             .max(judgement.after.unwrap_or(0.0))
     };
     let whole = &comparison.whole;
-    let small = match comparison.plan.is_tested() {
-        true => SMALL * whole.before.unwrap_or(0.0).max(whole.after.unwrap_or(0.0)),
-        false => 0.0,
+    let small = if comparison.plan.is_tested() {
+        SMALL * whole.before.unwrap_or(0.0).max(whole.after.unwrap_or(0.0))
+    } else {
+        0.0
     };
     let is_listed =
         |change: &&Change| change.judgement.verdict.group() < 2 || largest(change) >= small;

@@ -33,9 +33,10 @@ pub fn write(
         return writeln!(out, "No instrumented method was called on either side");
     }
     head(comparison, options, out)?;
-    let left = match comparison.plan.is_tested() {
-        true => of_several_runs(comparison, options, out)?,
-        false => of_single_runs(comparison, options, out)?,
+    let left = if comparison.plan.is_tested() {
+        of_several_runs(comparison, options, out)?
+    } else {
+        of_single_runs(comparison, options, out)?
     };
     if left > 0 {
         let what = if left == 1 { "method" } else { "methods" };
@@ -137,9 +138,10 @@ fn of_several_runs(
         Some(value) if counts => units::decimal(value, 0),
         Some(value) => unit.number(value),
     };
-    let title = match counts {
-        true => "calls".to_owned(),
-        false => format!("{}, {}", quantity.title(), unit.name),
+    let title = if counts {
+        "calls".to_owned()
+    } else {
+        format!("{}, {}", quantity.title(), unit.name)
     };
     let cells = |cell: &dyn Fn(&Change) -> String| shown.iter().map(|c| cell(c)).collect();
     let marked = |side: &[Cost], value: Option<f64>| {
@@ -349,9 +351,8 @@ pub(super) fn judgement(judgement: &Judgement) -> Value {
 
 /// How it was tested; null for single runs.
 pub(super) fn test(plan: &Plan) -> Value {
-    match plan.is_tested() {
-        false => Value::Null,
-        true => json!({
+    if plan.is_tested() {
+        json!({
             "name": "Mann-Whitney U",
             "correction": "Benjamini-Hochberg",
             "false_discovery_rate": LEVEL,
@@ -360,7 +361,9 @@ pub(super) fn test(plan: &Plan) -> Value {
             "worth_testing": plan.worth_testing,
             "runs_needed": plan.runs_needed(),
             "confidence": confidence(plan.runs[0], plan.runs[1]),
-        }),
+        })
+    } else {
+        Value::Null
     }
 }
 

@@ -31,9 +31,10 @@ impl Numbers {
             let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
             for place in 0..4 {
                 let sextet = bits >> (18 - 6 * place) & 63;
-                text.push(match place <= chunk.len() {
-                    true => char::from(LETTERS[sextet as usize]),
-                    false => '=',
+                text.push(if place <= chunk.len() {
+                    char::from(LETTERS[sextet as usize])
+                } else {
+                    '='
                 });
             }
         }

@@ -120,9 +120,10 @@ impl Cost {
 
     /// What makes a node wide.
     fn weight(&self, counts: bool) -> f64 {
-        match counts {
-            true => self.count,
-            false => self.own.unwrap_or(0.0),
+        if counts {
+            self.count
+        } else {
+            self.own.unwrap_or(0.0)
         }
     }
 
@@ -211,9 +212,10 @@ impl Sides {
     }
 
     fn add(&mut self, cost: &Cost, is_now: bool) {
-        match is_now {
-            true => self.now.add(cost),
-            false => self.before.get_or_insert(Cost::NONE).add(cost),
+        if is_now {
+            self.now.add(cost)
+        } else {
+            self.before.get_or_insert(Cost::NONE).add(cost)
         }
     }
 

@@ -226,8 +226,9 @@ fn amount(bits: &[u64]) -> Result<Amount, ReadError> {
 
 fn number(bits: u64) -> Result<f64, ReadError> {
     let number = f64::from_bits(bits);
-    match number.is_finite() && number >= 0.0 {
-        true => Ok(number),
-        false => Err(ReadError::Damaged("a number of an allocation is none")),
+    if number.is_finite() && number >= 0.0 {
+        Ok(number)
+    } else {
+        Err(ReadError::Damaged("a number of an allocation is none"))
     }
 }

@@ -180,18 +180,20 @@ impl<R: BufRead> Stream<R> {
     pub(super) fn take(&mut self, len: u64) -> Result<Vec<u8>, StreamError> {
         let mut bytes = Vec::new();
         let taken = (&mut self.from).take(len).read_to_end(&mut bytes)?;
-        match taken as u64 == len {
-            true => Ok(bytes),
-            false => Err(StreamError::Malformed),
+        if taken as u64 == len {
+            Ok(bytes)
+        } else {
+            Err(StreamError::Malformed)
         }
     }
 
     /// Passes over the next bytes.
     pub(super) fn skip(&mut self, len: u64) -> Result<(), StreamError> {
         let skipped = io::copy(&mut (&mut self.from).take(len), &mut io::sink())?;
-        match skipped == len {
-            true => Ok(()),
-            false => Err(StreamError::Malformed),
+        if skipped == len {
+            Ok(())
+        } else {
+            Err(StreamError::Malformed)
         }
     }
 

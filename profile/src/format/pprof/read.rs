@@ -31,9 +31,10 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
     if bytes.is_empty() {
         return Err(ReadError::Empty);
     }
-    let parts = match bytes.starts_with(&[0x1f, 0x8b]) {
-        true => Parts::gather(BufReader::new(MultiGzDecoder::new(bytes)), most)?,
-        false => Parts::gather(bytes, most)?,
+    let parts = if bytes.starts_with(&[0x1f, 0x8b]) {
+        Parts::gather(BufReader::new(MultiGzDecoder::new(bytes)), most)?
+    } else {
+        Parts::gather(bytes, most)?
     };
     let header = parts.header()?;
     let Some(methods) = &parts.methods else {
@@ -153,9 +154,10 @@ fn methods(strings: &Strings, bytes: &[u8]) -> Result<Vec<Method>, ReadError> {
     };
     let method = |row: Result<[u64; 6], ReadError>| {
         let [loader, class, name, descriptor, file, line] = row?;
-        let loaders = match has_loaders {
-            true => narrow(varint(&mut loaders)?)?,
-            false => 1,
+        let loaders = if has_loaders {
+            narrow(varint(&mut loaders)?)?
+        } else {
+            1
         };
         Ok(Method {
             loader: strings.get(loader)?,

@@ -132,9 +132,12 @@ fn columns(
 ) -> Vec<Column> {
     let cells = |cell: &dyn Fn(&Place<'_>) -> String| rows.iter().map(cell).collect::<Vec<_>>();
     let ranks = (1..=rows.len()).map(|rank| rank.to_string()).collect();
-    let share = |row: &Place<'_>| match whole > 0.0 {
-        true => format!("{:.1} %", 100.0 * weight(row, measure) / whole),
-        false => UNKNOWN.to_owned(),
+    let share = |row: &Place<'_>| {
+        if whole > 0.0 {
+            format!("{:.1} %", 100.0 * weight(row, measure) / whole)
+        } else {
+            UNKNOWN.to_owned()
+        }
     };
     let mut columns = vec![
         Column::new("#", 0, ranks),
@@ -167,9 +170,12 @@ fn columns(
         return columns;
     }
     let live = |spare| amounts("live ", spare, Measure::Live);
-    let age = |row: &Place<'_>| match row.amount(Measure::Live).objects > 0.0 {
-        true => units::decimal(row.amounts.live_age, 1),
-        false => String::new(),
+    let age = |row: &Place<'_>| {
+        if row.amount(Measure::Live).objects > 0.0 {
+            units::decimal(row.amounts.live_age, 1)
+        } else {
+            String::new()
+        }
     };
     let age = Column::new("age", 4, cells(&age));
     if measure == Measure::Live {

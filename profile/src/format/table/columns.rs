@@ -116,9 +116,10 @@ pub(crate) fn partly_grey(
     for (at, name) in names.iter().enumerate() {
         let name = shorten(name.as_ref(), left);
         let line = line(&|column| column.cells[at].clone(), &name);
-        match is_grey(at) {
-            true => writeln!(out, "{GREY}{line}{PLAIN}")?,
-            false => writeln!(out, "{line}")?,
+        if is_grey(at) {
+            writeln!(out, "{GREY}{line}{PLAIN}")?
+        } else {
+            writeln!(out, "{line}")?
         }
     }
     Ok(())

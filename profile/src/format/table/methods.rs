@@ -281,9 +281,10 @@ pub(super) fn remarks(
     }
     remarks.extend(not_instrumented::reasons(header));
     for pattern in &header.unmatched {
-        let what = match pattern.contains("::") {
-            true => "method",
-            false => "class",
+        let what = if pattern.contains("::") {
+            "method"
+        } else {
+            "class"
         };
         remarks.push(format!("warning: no {what} matched `{pattern}`"));
     }

@@ -39,13 +39,14 @@ fn tables(profile: &Profile, options: &Options<'_>, out: &mut dyn Write) -> io::
         None => Measure::Allocated,
     };
     allocations::write(profile, allocations, measure, options, out)?;
-    match has_times {
-        true => Ok(()),
-        false => methods::remarks(
+    if has_times {
+        Ok(())
+    } else {
+        methods::remarks(
             &profile.header,
             [false; 4],
             options.explain != Explain::No,
             out,
-        ),
+        )
     }
 }
