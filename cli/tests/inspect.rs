@@ -104,6 +104,91 @@ fn reads_archives() {
     assert!(text(&folder.stderr).ends_with(": a folder; name a class file in it\n"));
 }
 
+/// An archive of stored entries. `directory` lists the entries by their position;
+/// `prefix` is put before what offsets count from.
+fn archive(
+    prefix: &[u8],
+    entries: &[(&str, &[u8])],
+    directory: &[usize],
+    comment: &[u8],
+) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut records = Vec::new();
+    for (name, content) in entries {
+        let mut crc = flate2::Crc::new();
+        crc.update(content);
+        let (offset, len) = (bytes.len() as u32, content.len() as u32);
+        // Flags, method, time and date are zero: stored.
+        let mut facts = vec![0; 8];
+        facts.extend(crc.sum().to_le_bytes());
+        facts.extend(len.to_le_bytes());
+        facts.extend(len.to_le_bytes());
+        facts.extend((name.len() as u16).to_le_bytes());
+        facts.extend([0, 0]);
+        let local = [b"PK\x03\x04\x0a\0", &*facts, name.as_bytes(), content].concat();
+        bytes.extend(local);
+        let offset = offset.to_le_bytes();
+        let record = [b"PK\x01\x02\x0a\0\x0a\0", &*facts, &[0; 10], &offset];
+        records.push([&record.concat(), name.as_bytes()].concat());
+    }
+    let start = bytes.len() as u32;
+    for at in directory {
+        bytes.extend(&records[*at]);
+    }
+    let len = bytes.len() as u32 - start;
+    let count = (directory.len() as u16).to_le_bytes();
+    bytes.extend([b"PK\x05\x06\0\0\0\0", &count[..], &count].concat());
+    bytes.extend(len.to_le_bytes());
+    bytes.extend(start.to_le_bytes());
+    bytes.extend((comment.len() as u16).to_le_bytes());
+    [prefix, &bytes, comment].concat()
+}
+
+/// The class that is shown is the one that is rewritten, and the one that the JVM
+/// loads.
+#[test]
+fn shows_the_entry_that_is_rewritten() {
+    let name = "Trivial.class";
+    let class = fs::read(TRIVIAL).unwrap();
+    let other = fs::read(TRIVIAL.replace("Trivial", "LoopAtZero")).unwrap();
+    let hidden = archive(b"", &[(name, &other)], &[0], b"");
+    let script = [b"#!/bin/sh\nexec java -jar \"$0\"\n", &*hidden].concat();
+    let one: &[(&str, &[u8])] = &[(name, &class)];
+    let two: &[(&str, &[u8])] = &[(name, &other), (name, &class)];
+    // No end record: what follows is longer than its comment.
+    let comment = [b"PK\x05\x06", &[0; 18][..], b"."].concat();
+    for (case, bytes) in [
+        ("duplicate", archive(b"", two, &[0, 1], b"")),
+        ("alias", archive(b"", one, &[0, 0], b"")),
+        ("prefix", archive(&script, one, &[0], b"")),
+        ("comment", archive(b"", one, &[0], &comment)),
+        ("all", archive(&script, two, &[0, 1, 1], &comment)),
+    ] {
+        let jar = file(&format!("{case}.jar"), &bytes);
+        let jar = jar.to_str().unwrap();
+        let shown = inspect(&[&format!("{jar}!{name}")]);
+        let expected = inspect(&[TRIVIAL]);
+        assert!(
+            shown.stdout == expected.stdout,
+            "{case}: {}",
+            text(&shown.stderr)
+        );
+
+        let new = jar.replace(".jar", "-new.jar");
+        let mut rewrite = Command::new(env!("CARGO_BIN_EXE_loadhook"));
+        rewrite.args(["rewrite", jar, "-o", &new, "--all", "--quiet"]);
+        let rewritten = process::finish(&mut rewrite).unwrap();
+        assert!(
+            rewritten.status.success(),
+            "{case}: {}",
+            text(&rewritten.stderr)
+        );
+        let shown = inspect(&[&format!("{new}!{name}")]);
+        let shown = text(&shown.stdout);
+        assert!(shown.contains("loadhook/"), "{case}: {shown}");
+    }
+}
+
 #[test]
 fn says_what_is_wrong() {
     let empty = file(

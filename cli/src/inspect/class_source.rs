@@ -1,15 +1,18 @@
-//! Classes in files and archives.
+//! Classes in files and archives, by the name that a user gives.
+//!
+//! Archives are read as `loadhook rewrite` and the JVM read them, so that the
+//! class that is shown is the one that is rewritten and run.
 
 use std::fs::File;
-use std::io::{BufReader, Read, Seek};
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use zip::ZipArchive;
+use loadhook_offline::zip::{Archive, FileReader};
 
-/// The bytes of the class that `name` names: a file, or `JAR!ENTRY`. Errors
-/// begin with `name`.
-pub(crate) fn read_class(name: &str) -> Result<Vec<u8>> {
+/// Returns the bytes of the class that `name` names: a file, or `JAR!ENTRY`.
+/// Errors begin with `name`.
+pub(super) fn read_class(name: &str) -> Result<Vec<u8>> {
     read(name).with_context(|| name.to_owned())
 }
 
@@ -27,64 +30,71 @@ fn read(name: &str) -> Result<Vec<u8>> {
     if Path::new(name).is_dir() {
         bail!("a folder; name a class file in it");
     }
-    let bytes = bounded(File::open(name)?)?;
-    // An entry comes first, or the end of the directory if there is none.
+    let bytes = read_file(name)?;
+    // An archive begins with an entry or, if it is empty, with its end record.
     if bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06") {
-        bail!("an archive; {}", classes_of(name)?);
+        bail!("an archive; {}", classes_of(name, &open(name)?));
     }
     Ok(bytes)
 }
 
-fn read_entry(jar: &str, entry: &str) -> Result<Vec<u8>> {
-    let mut archive = open(jar)?;
-    let Some(index) = archive.index_for_name(entry) else {
-        match alike(&archive, entry) {
+fn read_entry(jar: &str, name: &str) -> Result<Vec<u8>> {
+    let archive = open(jar)?;
+    let Some(entry) = archive.find(name.as_bytes()) else {
+        match alike(&archive, name) {
             Some(other) => bail!("no such entry in the archive; did you mean {jar}!{other}"),
-            None => bail!("no such entry in the archive; {}", classes_of(jar)?),
+            None => bail!(
+                "no such entry in the archive; {}",
+                classes_of(jar, &archive)
+            ),
         }
     };
-    bounded(archive.by_index(index)?)
+    Ok(archive.read(entry, LARGEST)?)
 }
 
-fn open(jar: &str) -> Result<ZipArchive<BufReader<File>>> {
-    Ok(ZipArchive::new(BufReader::new(File::open(jar)?))?)
+fn open(jar: &str) -> Result<Archive<FileReader>> {
+    Ok(Archive::open_file(File::open(jar)?)?)
 }
 
-/// The names of the entries that can be read.
-fn names<R: Read + Seek>(archive: &ZipArchive<R>) -> impl Iterator<Item = String> {
-    let names = archive.file_names().flatten();
-    names.map(|name| name.into_owned())
+/// The names of the entries that are UTF-8.
+fn names(archive: &Archive<FileReader>) -> impl Iterator<Item = &str> {
+    let names = archive.entries().iter().map(|entry| archive.name(entry));
+    names.filter_map(|name| std::str::from_utf8(name).ok())
 }
 
-/// How to name a class of this archive: one that is in it, for an example.
-fn classes_of(jar: &str) -> Result<String> {
-    let archive = open(jar)?;
-    let is_class = |name: &String| name.ends_with(".class") && !name.starts_with("META-INF/");
-    Ok(match names(&archive).find(is_class) {
+/// Says how to name a class of this archive, with one of its classes as the
+/// example.
+fn classes_of(jar: &str, archive: &Archive<FileReader>) -> String {
+    let is_class = |name: &&str| name.ends_with(".class") && !name.starts_with("META-INF/");
+    match names(archive).find(is_class) {
         Some(class) => format!("name one of its classes, for example {jar}!{class}"),
         None => "it holds no classes; unpack the archives in it first".to_owned(),
-    })
+    }
 }
 
-/// The entry of the same class by its name in Java, `com.example.Main`, or by its name without the
-/// package.
-fn alike<R: Read + Seek>(archive: &ZipArchive<R>, entry: &str) -> Option<String> {
-    let path = entry.strip_suffix(".class").unwrap_or(entry);
+/// Finds the entry of a class that is named as in Java, `com.example.Main`, or
+/// without its package.
+fn alike(archive: &Archive<FileReader>, name: &str) -> Option<String> {
+    let path = name.strip_suffix(".class").unwrap_or(name);
     let path = format!("{}.class", path.replace('.', "/"));
-    if archive.index_for_name(&path).is_some() {
+    if archive.find(path.as_bytes()).is_some() {
         return Some(path);
     }
     let class = path.rsplit('/').next();
-    names(archive).find(|name| name.rsplit('/').next() == class)
+    let mut names = names(archive);
+    names
+        .find(|name| name.rsplit('/').next() == class)
+        .map(str::to_owned)
 }
 
-/// No class of a real program comes near this.
+/// Size limit of a class in bytes. No class of a real program comes near it.
 const LARGEST: u64 = 64 << 20;
 
-/// Reads to the end, but not for ever: archives may inflate to anything.
-fn bounded(from: impl Read) -> Result<Vec<u8>> {
+/// Reads a file to its end, if that comes before the limit: a device has none.
+fn read_file(name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    let file = File::open(name)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST {
         bail!("larger than {} MiB, so not a class file", LARGEST >> 20);
     }

@@ -288,9 +288,7 @@ fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
 }
 
 fn open(path: &Path) -> Result<Archive<FileReader>, ZipError> {
-    let file = File::open(path)?;
-    let len = file.metadata()?.len();
-    Archive::open(FileReader::from(file), len)
+    Archive::open_file(File::open(path)?)
 }
 
 fn same_files(a: &Path, b: &Path) -> io::Result<bool> {

@@ -7,11 +7,11 @@ use rawzip::ReaderAt;
 use super::read::{Archive, Entry, ZipError};
 use super::record::{self, DIRECTORY_LEN, LOCAL_LEN, u2};
 
-/// How much of each file is in memory at a time.
+/// Number of bytes of each file that are in memory at a time.
 const PIECE: u64 = 1 << 18;
 
-/// Whether two archives are the same before their first entry, and behind their
-/// end records.
+/// Returns whether two archives are the same before their first entry and behind
+/// their end records.
 pub(crate) fn same_frame<R: ReaderAt, S: ReaderAt>(
     a: &Archive<R>,
     b: &Archive<S>,
@@ -26,19 +26,19 @@ fn first<R>(archive: &Archive<R>) -> u64 {
     starts.min().unwrap_or(archive.directory_offset)
 }
 
-/// Whether two entries are the same to the byte, with what stands between them
-/// and the next ones. Their places may differ, and what tells those.
+/// Returns whether two entries are the same to the byte, with the bytes between
+/// them and the next entries. Their places may differ, and offsets that state these.
 pub(crate) fn same_entry<R: ReaderAt, S: ReaderAt>(
     a: (&Archive<R>, &Entry),
     b: (&Archive<S>, &Entry),
 ) -> io::Result<bool> {
     let ((archive, entry), (other, twin)) = (a, b);
-    let said = |record: &[u8]| {
-        let lasting = record::lasting(record, DIRECTORY_LEN);
-        (u2(record, 8), lasting)
+    let stated = |record: &[u8]| {
+        let metadata = record::comparable_metadata(record, DIRECTORY_LEN);
+        (u2(record, 8), metadata)
     };
     Ok(entry.facts == twin.facts
-        && said(archive.record(entry)) == said(other.record(twin))
+        && stated(archive.record(entry)) == stated(other.record(twin))
         && same_bytes(
             &archive.source,
             entry.local.clone(),
@@ -47,8 +47,8 @@ pub(crate) fn same_entry<R: ReaderAt, S: ReaderAt>(
         )?)
 }
 
-/// Whether two entries differ in nothing but content, packing and what tells
-/// those.
+/// Returns whether two entries differ only in content and packing, and in the
+/// fields that state these.
 ///
 /// # Errors
 /// When a local record cannot be read.
@@ -58,9 +58,12 @@ pub(crate) fn same_but_content<R: ReaderAt, S: ReaderAt>(
 ) -> Result<bool, ZipError> {
     let ((archive, entry), (other, twin)) = (a, b);
     let (local, new) = (archive.local_header(entry)?, other.local_header(twin)?);
-    Ok(record::lasting(archive.record(entry), DIRECTORY_LEN)
-        == record::lasting(other.record(twin), DIRECTORY_LEN)
-        && record::lasting(&local, LOCAL_LEN) == record::lasting(&new, LOCAL_LEN))
+    Ok(
+        record::comparable_metadata(archive.record(entry), DIRECTORY_LEN)
+            == record::comparable_metadata(other.record(twin), DIRECTORY_LEN)
+            && record::comparable_metadata(&local, LOCAL_LEN)
+                == record::comparable_metadata(&new, LOCAL_LEN),
+    )
 }
 
 fn same_bytes<R: ReaderAt, S: ReaderAt>(

@@ -20,6 +20,7 @@ mod spool;
 mod write;
 
 pub use content::Content;
+pub use rawzip::FileReader;
 pub use read::{Archive, Entry, ZipError};
 pub use spool::Spool;
 pub use write::{Output, Packed};

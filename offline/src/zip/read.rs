@@ -1,9 +1,10 @@
 //! Reading an archive's directory, and entries.
 
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 
-use rawzip::ReaderAt;
+use rawzip::{FileReader, ReaderAt};
 use thiserror::Error;
 
 use super::descriptor;
@@ -100,6 +101,17 @@ impl Entry {
     }
 }
 
+impl Archive<FileReader> {
+    /// Reads the directory of an archive in a file.
+    ///
+    /// # Errors
+    /// See [`Archive::open`].
+    pub fn open_file(file: File) -> Result<Archive<FileReader>, ZipError> {
+        let len = file.metadata()?.len();
+        Archive::open(FileReader::from(file), len)
+    }
+}
+
 impl<R: ReaderAt> Archive<R> {
     /// Reads the directory of an archive of `len` bytes.
     ///
@@ -159,6 +171,13 @@ impl<R: ReaderAt> Archive<R> {
     /// The entries, in the directory's order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// Finds the entry that the JVM reads by this name: of several with one name,
+    /// the last in the directory.
+    pub fn find(&self, name: &[u8]) -> Option<&Entry> {
+        let mut last_first = self.entries.iter().rev();
+        last_first.find(|entry| self.name(entry) == name)
     }
 
     /// The entry's name as it is written: bytes, mostly UTF-8.

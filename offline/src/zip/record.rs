@@ -196,10 +196,10 @@ pub(super) fn fresh_directory(name: &[u8]) -> Vec<u8> {
     record
 }
 
-/// What of a record, local or of the directory, depends neither on content and
-/// packing nor on places: time, attributes, name, extra fields, comment, in
-/// bytes that only serve to be compared.
-pub(super) fn lasting(record: &[u8], fixed: usize) -> Vec<u8> {
+/// Metadata that must survive repacking: time, attributes, name, extra fields and
+/// comment. The bytes are only for comparison. `fixed` is the length of the
+/// record's fixed part, which tells its kind.
+pub(super) fn comparable_metadata(record: &[u8], fixed: usize) -> Vec<u8> {
     let is_local = fixed == LOCAL_LEN;
     // Where the flags, the lengths of name and extra fields, and the attributes
     // are.
