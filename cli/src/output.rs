@@ -1,4 +1,4 @@
-//! What is written: files whole or not at all, and messages.
+//! Writing messages, and files that are complete or not there.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, IsTerminal, Write};
@@ -10,8 +10,7 @@ use anyhow::{Context, Result, bail};
 use loadhook_text::printable;
 use terminal_size::{Width, terminal_size_of};
 
-/// Says something on standard error. That it is closed or full is no reason
-/// to fail.
+/// Writes a message on standard error. A fault of standard error is ignored.
 macro_rules! say {
     ($($text:tt)*) => {
         $crate::output::write_line(&format!($($text)*))
@@ -19,14 +18,14 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// What [`say`] writes. Messages have names of files and what a JVM answers in
-/// them: nothing in them moves a cursor.
+/// Writes the lines of [`say`]. Messages contain names of files and answers of JVMs,
+/// so characters that a terminal acts on are escaped.
 pub(crate) fn write_line(text: &str) {
     let lines: Vec<_> = text.lines().map(printable).collect();
     let _ = writeln!(io::stderr().lock(), "{}", lines.join("\n"));
 }
 
-/// The first of these names in a sentence, and how many more there are.
+/// Lists the first names for a sentence, and the number of the others.
 pub(crate) fn listed(names: &[String]) -> String {
     const FEW: usize = 20;
     let few: Vec<_> = names.iter().take(FEW).map(|name| printable(name)).collect();
@@ -36,13 +35,13 @@ pub(crate) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Writes on standard error what has been made printable already, grey lines in it.
+/// Writes text on standard error that is printable already and may have grey lines.
 pub(crate) fn write_text(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
 }
 
-/// The columns of the terminal that `out` is; the variable `COLUMNS` goes
-/// before it, and `usual` is where there is neither.
+/// Number of columns: the variable `COLUMNS`, else those of the terminal `out`, else
+/// `usual`.
 pub(crate) fn columns(out: impl AsFd, usual: usize) -> usize {
     let set = std::env::var("COLUMNS").ok();
     let set = set.and_then(|set| set.parse().ok());
@@ -51,19 +50,18 @@ pub(crate) fn columns(out: impl AsFd, usual: usize) -> usize {
         .unwrap_or(usual)
 }
 
-/// Whether lines can be grey there: on a terminal, unless the user wants no colours.
+/// Returns whether lines can be grey: on a terminal, unless `NO_COLOR` is set.
 pub(crate) fn can_grey(out: impl IsTerminal) -> bool {
     out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty())
 }
 
-/// Permissions of what tells about a program: its owner's only.
+/// Permissions of files about a program, as profiles: only its owner can read them.
 pub(crate) const PRIVATE: u32 = 0o600;
 
-/// Permissions of other files, as far as the user's mask leaves them.
+/// Permissions of other files, before the user's mask.
 pub(crate) const USUAL: u32 = 0o666;
 
-/// Finds out whether a file can be written there, before there is anything to
-/// write. Makes the folders that are missing.
+/// Checks early that a file can be written to `path`. Makes missing folders.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let name = || path.display().to_string();
     let existing = fs::metadata(path);
@@ -78,7 +76,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     tempfile::tempfile_in(folder).map(drop).with_context(name)
 }
 
-/// Makes a folder, and those around it, where they are missing.
+/// Makes a folder and its missing parents.
 fn make_folder(folder: &Path) -> Result<()> {
     if folder.exists() && !folder.is_dir() {
         bail!("{} is not a folder", folder.display());
@@ -86,7 +84,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     Ok(fs::create_dir_all(folder)?)
 }
 
-/// Where a path leads, though there be nothing yet.
+/// Follows links, even if the last one leads to nothing yet.
 pub(crate) fn behind_links(path: &Path) -> PathBuf {
     let mut target = path.to_owned();
     if fs::metadata(path).is_ok() {
@@ -105,7 +103,7 @@ pub(crate) fn behind_links(path: &Path) -> PathBuf {
     target
 }
 
-/// Whether two paths lead to one file, though there be nothing yet.
+/// Returns whether two paths lead to one file, even if it does not exist yet.
 pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| {
         let target = std::path::absolute(behind_links(path)).ok()?;
@@ -115,7 +113,7 @@ pub(crate) fn is_same(a: &Path, b: &Path) -> bool {
     place(a).is_some_and(|a| Some(a) == place(b))
 }
 
-/// Whether two paths are of one file, that is there.
+/// Returns whether two paths lead to one existing file.
 pub(crate) fn is_one_file(a: &Path, b: &Path) -> bool {
     let identity = |path: &Path| {
         let file = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
@@ -124,10 +122,10 @@ pub(crate) fn is_one_file(a: &Path, b: &Path) -> bool {
     identity(a).is_some_and(|a| Some(a) == identity(b))
 }
 
-/// Writes `bytes` to a file beside `path` and renames it, so that a crash or
-/// a full disk leaves what was there. Makes the folders that are missing. A
-/// link stays one. A new file gets `mode`; one that is there keeps its
-/// permissions, unless `mode` is [`PRIVATE`]. A device or pipe is written to.
+/// Writes `bytes` to a file beside `path` and renames it, so that a crash or a full
+/// disk leaves the old file. Makes missing folders. A link stays, and the file that
+/// it leads to is replaced. A new file gets `mode`; an old one keeps its permissions
+/// unless `mode` is [`PRIVATE`]. Devices and pipes are written to directly.
 pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let name = || path.display().to_string();
     let target = behind_links(path);
@@ -174,8 +172,8 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     write().with_context(name)
 }
 
-/// Gives a file that is [`PRIVATE`] another name. What is there is replaced; a
-/// link stays one.
+/// Renames a [`PRIVATE`] file. An old file of the new name is replaced; a link
+/// stays, and the file that it leads to is replaced.
 pub(crate) fn move_to(from: &Path, to: &Path) -> Result<()> {
     match fs::rename(from, behind_links(to)) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {

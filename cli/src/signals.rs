@@ -1,5 +1,5 @@
-//! Signals go to the child, and we outlive it to show what it did. After that
-//! they are ours again.
+//! Passes signals to the child process. `loadhook` outlives the child to show its
+//! profile; after that, signals end `loadhook` itself again.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,22 +14,23 @@ use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::Cause;
 
-/// A file that would grow beyond `ulimit -f` is an error like a full disk, not
-/// our end. Children get the signal's usual effect: it is handled, not ignored.
+/// Makes a file that would grow beyond `ulimit -f` an error, like a full disk,
+/// instead of the end of this process. The signal is handled, not ignored, so that
+/// it keeps its default effect in children.
 pub(crate) fn survive_file_limits() {
     // Where it cannot be, the limit is our end.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Signals that are held back from now on.
+/// Signals that are held back until there is a child to pass them to.
 pub(crate) struct Held {
     signals: SignalsInfo<WithOrigin>,
     leads_session: bool,
-    /// Whether they do again what they do by default.
+    /// True once signals have their default effect again.
     ours: Arc<AtomicBool>,
 }
 
-/// Signals on their way to a child, until this is dropped.
+/// Passes signals to a child until it is dropped.
 pub(crate) struct HandedOn {
     handle: Handle,
     ours: Arc<AtomicBool>,
@@ -37,7 +38,8 @@ pub(crate) struct HandedOn {
 }
 
 impl Held {
-    /// To be called before the child starts: a signal may come at any time.
+    /// Begins to hold signals back. Call it before the child starts, because a signal
+    /// may come at any time.
     pub(crate) fn new() -> Result<Held> {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         // The child inherits what is ignored, under `nohup` for one, but not
@@ -57,7 +59,7 @@ impl Held {
         })
     }
 
-    /// Hands them on to `child`.
+    /// Passes signals to `child` from now on.
     pub(crate) fn hand_on(self, child: u32) -> HandedOn {
         let Held {
             mut signals,
@@ -104,10 +106,10 @@ impl Drop for HandedOn {
     }
 }
 
-/// A signal to end that came, for what has to clean up first.
+/// A terminating signal that came, for code that has to clean up first.
 pub(crate) struct Noted(Arc<AtomicUsize>);
 
-/// Notes signals to end from now on.
+/// Notes terminating signals from now on instead of ending.
 pub(crate) fn noted() -> Result<Noted> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let noted = Arc::new(AtomicUsize::new(0));
@@ -119,7 +121,7 @@ pub(crate) fn noted() -> Result<Noted> {
 }
 
 impl Noted {
-    /// The exit code of whom the signal ended, if one came.
+    /// The exit code of a process that the signal ended, if one came.
     pub(crate) fn code(&self) -> Option<u8> {
         match self.0.load(Ordering::SeqCst) {
             0 => None,
@@ -128,7 +130,7 @@ impl Noted {
     }
 }
 
-/// Those of `signals` that are not ignored.
+/// Returns those of `signals` that are not ignored.
 fn not_ignored(status: &str, signals: &[i32]) -> Vec<i32> {
     let ignored = ignored(status);
     let mut signals = signals.to_vec();
@@ -136,21 +138,21 @@ fn not_ignored(status: &str, signals: &[i32]) -> Vec<i32> {
     signals
 }
 
-/// The signals that are ignored, a bit each; none where that cannot be known.
+/// The ignored signals as a bit mask; 0 if they are unknown.
 fn ignored(status: &str) -> u64 {
     status_value(status, "SigIgn:")
         .and_then(|mask| u64::from_str_radix(mask, 16).ok())
         .unwrap_or(0)
 }
 
-/// Whether our session has our number, in every namespace: a session that
-/// began outside of a container has number 0 in it, which is no process.
+/// Returns whether this process leads its session, in every namespace. A session
+/// that began outside of a container has number 0 in it, which is no process.
 fn leads_session(status: &str) -> bool {
     let session = status_value(status, "NSsid:");
     session.is_some() && session == status_value(status, "NSpid:")
 }
 
-/// What a line of proc_pid_status(5) says.
+/// The value of a line of proc_pid_status(5).
 pub(crate) fn status_value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = status.lines();
     lines

@@ -24,7 +24,7 @@ pub struct Instrumenter {
 struct Worker {
     rewriter: Rewriter,
     filter: Filter,
-    /// How many of the filter's patterns have named nothing yet.
+    /// Number of the filter's patterns that have named nothing yet.
     unmatched: usize,
 }
 
@@ -33,7 +33,7 @@ struct Worker {
 pub struct Instrumented<B> {
     /// The new class; `None` if it is to stay as it was.
     pub class: Option<B>,
-    /// What the rewriter did to each method.
+    /// The rewriter's report on the methods.
     pub report: Report,
     /// Selected methods without probes: the trivial ones, then those that the
     /// rewriter left alone.
@@ -61,7 +61,7 @@ impl Instrumenter {
         }
     }
 
-    /// What is selected.
+    /// The selection.
     pub fn selection(&self) -> &Selection {
         &self.selection
     }
@@ -148,7 +148,7 @@ impl Instrumenter {
     }
 }
 
-/// Locks what a panic elsewhere cannot leave half changed.
+/// Locks a mutex, even after a panic: no panic leaves these values half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

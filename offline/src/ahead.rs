@@ -1,4 +1,4 @@
-//! What has to be known of an archive before its first entry is written.
+//! Facts about an archive that are needed before its first entry is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,23 +13,25 @@ use crate::zip::{Archive, Entry};
 use crate::{BATCH, Error, Offline, is_class};
 use loadhook_text::printable_bytes;
 
-/// Which packages are in which archive, as loaders up to JDK 17 believe: one
-/// that does not list ours hides it. It only makes loading quicker.
+/// Index of the packages in several archives, which loaders up to JDK 17 use. An
+/// index without the tracker's package hides the tracker. Without an index,
+/// loading is only slower.
 pub(crate) const INDEX: &str = "META-INF/INDEX.LIST";
 
-/// What will become of an archive's classes: descriptions of modules and an
-/// index may come before them.
+/// Forecast of the changes to an archive's classes. Entries that depend on it,
+/// module descriptions and the index, may come before the classes.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// The roots of modules of which a class will be rewritten.
+    /// Roots of the modules in which a class will be rewritten.
     pub(crate) modules: BTreeSet<String>,
-    /// Whether there is an index and any class will be rewritten.
+    /// True if there is an index and a class will be rewritten.
     pub(crate) outdates_index: bool,
 }
 
 impl Offline<'_> {
-    /// Reads as few classes as tell it. A module whose description cannot be
-    /// read cannot get what its classes would need, so they stay.
+    /// Forecasts the changes, reading no more classes than needed. If the
+    /// description of a module cannot be read, its classes stay as they are: the
+    /// module could not be made to read the tracker.
     pub(crate) fn look_ahead<R: ReaderAt + Sync>(
         &mut self,
         name: &str,
@@ -99,13 +101,13 @@ impl Offline<'_> {
         })
     }
 
-    /// What would keep a module's description from being changed.
+    /// Checks that a module's description can be changed.
     pub(crate) fn check_module(&self, bytes: &[u8]) -> Result<(), String> {
         let changed = module_info::changed(bytes, Some(needs("loadhook", self.plan.tracker)));
         changed.map(drop).map_err(|fault| fault.to_string())
     }
 
-    /// The root of a class, if it will be rewritten.
+    /// The root of a class; `None` if the class will not be rewritten.
     fn rewrites<'n, R: ReaderAt>(
         &self,
         archive: &Archive<R>,
@@ -120,7 +122,7 @@ impl Offline<'_> {
     }
 }
 
-/// Cuts a list where so much has come together as should be in memory at a time.
+/// Cuts a list into batches of about [`BATCH`] bytes, to bound memory.
 fn batches<T>(mut items: &[T], size: impl Fn(&T) -> u64) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let mut bytes: u64 = 0;
@@ -135,7 +137,7 @@ fn batches<T>(mut items: &[T], size: impl Fn(&T) -> u64) -> impl Iterator<Item =
     })
 }
 
-/// The folders that a path may have its root in, from `""` on.
+/// The folders above a path, any of which may be its root, from `""` on.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let ends = path.match_indices('/').map(|(at, _)| at + 1);
     std::iter::once(0).chain(ends).map(|end| &path[..end])

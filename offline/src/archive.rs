@@ -17,27 +17,28 @@ use crate::zip::{Archive, DEFLATED, Entry, Output, Packed, Spool};
 use crate::{BATCH, Error, Offline, is_archive, is_class};
 use loadhook_text::printable_bytes;
 
-/// Archives in archives in archives: an application's libraries are two deep.
+/// Depth to which nested archives are rewritten. Libraries of an application are
+/// two deep.
 const DEEPEST: u32 = 4;
 
-/// What becomes of an entry.
+/// What is done with an entry.
 enum Step {
     Copy,
     Class,
-    /// An archive inside.
+    /// Rewrite the archive in it.
     Inside,
     Manifest,
     ModuleInfo,
     Drop,
 }
 
-/// An entry's number and name, and what becomes of it.
+/// An entry's number and name, and what is done with it.
 type Planned<'n> = (usize, &'n str, Step);
 
 impl Offline<'_> {
     /// Rewrites an archive of `len` bytes into `out`; `name` names it in
-    /// messages. Whether any class changed: if not, what `out` holds is worth
-    /// nothing.
+    /// messages. Returns whether any class changed; if not, the content of `out` is
+    /// to be thrown away.
     ///
     /// # Errors
     /// See [`Error`]; `out` is not whole then.
@@ -139,7 +140,7 @@ impl Offline<'_> {
         }
     }
 
-    /// Tells of an entry that no JVM finds: its name is not UTF-8.
+    /// Reports an entry that no JVM finds, because its name is not UTF-8.
     fn check_unnamed<R: ReaderAt, W>(&mut self, job: &Job<'_, R, W>, entry: &Entry) {
         let name = job.archive.name(entry);
         let end = String::from_utf8_lossy(name);
@@ -198,7 +199,7 @@ impl Offline<'_> {
         Ok(())
     }
 
-    /// What becomes of the classes in a batch, all at once.
+    /// Rewrites the classes of a batch in parallel.
     fn batch_classes<R: ReaderAt + Sync, W>(
         &mut self,
         job: &mut Job<'_, R, W>,
@@ -225,7 +226,7 @@ impl Offline<'_> {
             .collect())
     }
 
-    /// An archive inside, rewritten; `None` if it stays as it was.
+    /// Rewrites a nested archive; `None` if it stays as it was.
     fn inside<R: ReaderAt + Sync, W>(
         &mut self,
         job: &Job<'_, R, W>,
@@ -254,7 +255,7 @@ impl Offline<'_> {
         Ok(Some(Packed::spooled(out, entry.method())?))
     }
 
-    /// The manifest of an archive of which the signature is removed.
+    /// Writes the manifest of an archive whose signature is removed.
     fn manifest<R: ReaderAt, W: Write>(
         &mut self,
         job: &mut Job<'_, R, W>,
@@ -312,8 +313,8 @@ impl Offline<'_> {
         Ok(Some(Packed::new(&changed, entry.method())))
     }
 
-    /// The archive's manifest, of several the last one, as the JVM takes it; none
-    /// that cannot be read.
+    /// The archive's manifest, if there is one that can be read. Of several, the
+    /// last one counts, as for the JVM.
     fn main_manifest<R: ReaderAt>(
         &mut self,
         name: &str,
@@ -338,7 +339,7 @@ impl Offline<'_> {
         Ok(archive.read(entry, self.plan.most_entry))
     }
 
-    /// How many bytes an entry takes of the budget; none if it will not be
+    /// Number of bytes that an entry takes from the budget: 0 if it will not be
     /// unpacked.
     pub(crate) fn unpacked(&self, entry: &Entry) -> u64 {
         match entry.size() <= self.plan.most_entry {
@@ -397,7 +398,7 @@ impl Offline<'_> {
 struct Job<'a, R, W> {
     archive: &'a Archive<R>,
     name: &'a str,
-    /// Before entries' names in messages.
+    /// Text before the names of entries in messages.
     prefix: String,
     units: Units,
     ahead: Ahead,
@@ -405,7 +406,7 @@ struct Job<'a, R, W> {
     output: Output<W>,
     depth: u32,
     changed: bool,
-    /// It keeps the archive from being changed.
+    /// Fault of the manifest, which keeps the archive from being changed.
     unreadable_manifest: Option<Error>,
 }
 
@@ -416,7 +417,7 @@ impl<R, W> Job<'_, R, W> {
         }
     }
 
-    /// An entry's name in messages.
+    /// Returns an entry's name for messages.
     fn shown(&self, name: &str) -> String {
         format!("{}{}", self.prefix, printable_bytes(name.as_bytes()))
     }

@@ -1,4 +1,4 @@
-//! What files and folders have besides their content.
+//! Attributes of files and folders: owner, permissions, times.
 
 use std::ffi::OsString;
 use std::fs::{self, File, FileTimes, Metadata, Permissions};
@@ -11,8 +11,8 @@ use xattr::FileExt;
 const SET_UID: u32 = 0o4000;
 const SET_GID: u32 = 0o2000;
 
-/// Owner, permissions, times, and extended attributes, such as lists of who may
-/// do what.
+/// Owner, permissions, times, and extended attributes, such as access control
+/// lists.
 #[derive(Debug)]
 pub(crate) struct Attributes {
     metadata: Metadata,
@@ -20,7 +20,7 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// Those of a file or folder, behind links.
+    /// Reads the attributes of a file or folder; links are followed.
     pub(crate) fn of(path: &Path) -> io::Result<Attributes> {
         let metadata = fs::metadata(path)?;
         // Not every file system has them.
@@ -35,8 +35,8 @@ impl Attributes {
         })
     }
 
-    /// Gives all but the times to another: the owner and the extended
-    /// attributes as far as the process may. Whether the owner is the same then.
+    /// Gives all but the times to another file: owner and extended attributes only
+    /// as far as the process may. Returns whether the owner is then the same.
     pub(crate) fn give(&self, file: &File) -> io::Result<bool> {
         // First, since it takes rights away that come with permissions.
         let now = self.give_owner(file)?;
@@ -56,7 +56,7 @@ impl Attributes {
         Ok(is_owned)
     }
 
-    /// As [`Attributes::give`], and the times.
+    /// Does the same as [`Attributes::give`], and gives the times, too.
     pub(crate) fn give_with_times(&self, file: &File) -> io::Result<bool> {
         let is_owned = self.give(file)?;
         let times = FileTimes::new()
@@ -66,8 +66,8 @@ impl Attributes {
         Ok(is_owned)
     }
 
-    /// Gives owner and group, or the group alone, as far as the process may;
-    /// what the other has then.
+    /// Gives owner and group, or the group alone, as far as the process may. Returns
+    /// the metadata that the other file then has.
     pub(crate) fn give_owner(&self, file: &File) -> io::Result<Metadata> {
         let (now, wanted) = (file.metadata()?, &self.metadata);
         if (now.uid(), now.gid()) == (wanted.uid(), wanted.gid()) {
@@ -79,25 +79,25 @@ impl Attributes {
         file.metadata()
     }
 
-    /// The file system.
+    /// Number of the file system's device.
     pub(crate) fn device(&self) -> u64 {
         self.metadata.dev()
     }
 }
 
-/// Tells whether a name stands for another file than before, or for one that
-/// was written to.
+/// Identity and change times of a file: two that differ show that the name is
+/// another file's now, or that the file was written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct State {
+pub(crate) struct FileState {
     device: u64,
     inode: u64,
     pub(crate) len: u64,
     modified: (i64, i64),
 }
 
-impl State {
-    pub(crate) fn new(metadata: &Metadata) -> State {
-        State {
+impl FileState {
+    pub(crate) fn new(metadata: &Metadata) -> FileState {
+        FileState {
             device: metadata.dev(),
             inode: metadata.ino(),
             len: metadata.len(),
@@ -105,19 +105,20 @@ impl State {
         }
     }
 
-    /// That of what has a name, be it a link; `None` if nothing has.
-    pub(crate) fn of(path: &Path) -> io::Result<Option<State>> {
+    /// Reads the state of a path, without following a link; `None` if nothing is
+    /// there.
+    pub(crate) fn of(path: &Path) -> io::Result<Option<FileState>> {
         let metadata = unless_gone(fs::symlink_metadata(path))?;
-        Ok(metadata.as_ref().map(State::new))
+        Ok(metadata.as_ref().map(FileState::new))
     }
 
-    /// Whether both are one file, written to or not.
-    pub(crate) fn is_same_file(&self, other: &State) -> bool {
+    /// Returns whether both are states of one file.
+    pub(crate) fn is_same_file(&self, other: &FileState) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-/// `None` for what is not there any more: others may work in the same folder.
+/// Turns "not found" into `None`: other programs may work in the same folder.
 pub(crate) fn unless_gone<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

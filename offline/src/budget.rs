@@ -1,17 +1,18 @@
-//! How much an archive may unpack to, lest a small one takes all day, memory
-//! or disk.
+//! Limit of the bytes that an archive may unpack to: a small archive could
+//! otherwise take all time, memory or disk.
 
 use crate::Error;
 
-/// What no archive of use comes near: classes are packed to a half or a third.
+/// Ratio of unpacked to packed bytes that no useful archive comes near: classes
+/// are packed to a half or a third.
 const MOST_RATIO: u64 = 100;
-/// What even a small archive may unpack to, in bytes.
+/// Number of bytes that even a small archive may unpack to.
 const LEAST: u64 = 1 << 30;
-/// What an archive inside, or a root with a rewritten class, costs besides: the
-/// tracker is put there.
+/// Number of bytes that count for each nested archive and for each root with a
+/// rewritten class, because the tracker is put there.
 pub(crate) const ROOT: u64 = 256 << 10;
 
-/// What is left of the bytes that an archive may unpack to.
+/// Number of bytes that an archive may still unpack to.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     most: u64,
@@ -19,12 +20,12 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// For what is not in an archive.
+    /// The budget of files that are not in an archive.
     pub(crate) fn unlimited() -> Budget {
         Budget::new(u64::MAX)
     }
 
-    /// For an archive of `len` bytes, where nothing else is said.
+    /// The default budget of an archive of `len` bytes.
     pub(crate) fn usual(len: u64) -> Budget {
         Budget::new(len.saturating_mul(MOST_RATIO).max(LEAST))
     }
@@ -33,7 +34,7 @@ impl Budget {
         Budget { most, left: most }
     }
 
-    /// Takes so many bytes for something in the archive of this name.
+    /// Takes so many bytes from the budget; `name` names the archive in errors.
     pub(crate) fn take(&mut self, bytes: u64, name: &str) -> Result<(), Error> {
         self.left = self.left.checked_sub(bytes).ok_or(Error::TooMuch {
             name: name.to_owned(),

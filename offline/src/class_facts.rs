@@ -16,17 +16,17 @@ const AGENT_TRACKER: &[u8] = b"java/lang/$Loadhook";
 pub(crate) struct Facts {
     /// Its internal name, in modified UTF-8.
     pub(crate) name: Vec<u8>,
-    /// How many ids its methods and allocation sites take.
+    /// Numbers of ids that its methods and allocation sites take.
     pub(crate) ids: Ids,
     /// About how many bytes its symbols take.
     pub(crate) symbols: u64,
     /// Its relation to trackers.
-    pub(crate) state: State,
+    pub(crate) tracker_use: TrackerUse,
 }
 
 /// The relation of a class to trackers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum TrackerUse {
     /// It calls no tracker.
     Fresh,
     /// It calls one already.
@@ -70,15 +70,15 @@ impl Facts {
             name: class.name().to_vec(),
             ids,
             symbols,
-            state: state(&class),
+            tracker_use: tracker_use(&class),
         })
     }
 }
 
-fn state(class: &ClassFile<'_>) -> State {
+fn tracker_use(class: &ClassFile<'_>) -> TrackerUse {
     let is_tracker = |name: &[u8]| name.starts_with(PACKAGE) || name == AGENT_TRACKER;
     if is_tracker(class.name()) {
-        return State::Tracker;
+        return TrackerUse::Tracker;
     }
     let pool = class.pool();
     let names_tracker = |index| {
@@ -86,9 +86,9 @@ fn state(class: &ClassFile<'_>) -> State {
             if pool.utf8(name).is_ok_and(is_tracker))
     };
     if pool.indexes().any(names_tracker) {
-        State::Instrumented
+        TrackerUse::Instrumented
     } else {
-        State::Fresh
+        TrackerUse::Fresh
     }
 }
 

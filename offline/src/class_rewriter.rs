@@ -6,7 +6,7 @@ use loadhook_instrument::{Instrumented, Instrumenter, NotInstrumented, SkipReaso
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Site, symbol};
 
-use crate::class_facts::{Facts, Ids, State};
+use crate::class_facts::{Facts, Ids, TrackerUse};
 use crate::plan::{Plan, Tracker};
 use crate::symbols;
 use crate::tally::{Detail, Identified, Tally};
@@ -94,7 +94,7 @@ impl<'p> ClassRewriter<'p> {
 
     /// Returns whether a class of these facts would change.
     pub(crate) fn rewrites(&self, bytes: &[u8], facts: &Facts) -> bool {
-        facts.state == State::Fresh
+        facts.tracker_use == TrackerUse::Fresh
             && self
                 .rewrite("", bytes, "loadhook/Tracker", Ids::default())
                 .is_ok_and(|rewritten| rewritten.is_rewritten)

@@ -1,4 +1,4 @@
-//! What ends a rewriting.
+//! Errors that end a rewriting.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::zip::ZipError;
 
-/// Why an input is not rewritten at all.
+/// An error that keeps an input from being rewritten.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,7 +16,7 @@ pub enum Error {
     /// An archive cannot be read.
     #[error(transparent)]
     Zip(#[from] ZipError),
-    /// Its signature would not fit its rewritten classes.
+    /// An archive is signed, and its signature would not fit rewritten classes.
     #[error(
         "{0} is signed, and instrumenting makes its signature invalid; add --strip-signatures to remove it"
     )]
@@ -27,16 +27,15 @@ pub enum Error {
     /// An archive unpacks to more than the plan allows.
     #[error("{name} unpacks to more than {} MiB; raise --max-total", most >> 20)]
     TooMuch {
-        /// The archive, or the one inside where it became too much.
+        /// The archive, or the nested one in which the limit was passed.
         name: String,
-        /// How many bytes are allowed.
+        /// The limit in bytes.
         most: u64,
     },
-    /// Something cannot be read, and there is no way round it or the plan is
-    /// strict.
+    /// Something cannot be read and cannot be left out, or the plan is strict.
     #[error("{0}")]
     Unreadable(String),
-    /// A class that was named itself is none.
+    /// A file that was named as a class is none.
     #[error("{0}")]
     NoClass(loadhook_rewrite::Error),
     /// Somebody asked to stop.

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use tempfile::NamedTempFile;
 
-use crate::attributes::{Attributes, State, unless_gone};
+use crate::attributes::{Attributes, FileState, unless_gone};
 use crate::module_info;
 use crate::plan::Tracker;
 use crate::tree::{NewFolder, at};
@@ -22,30 +22,30 @@ use crate::{BATCH, Error, Offline, is_archive, is_class, tree};
 #[derive(Clone, Debug)]
 pub struct Found {
     pub(crate) path: PathBuf,
-    pub(crate) state: State,
+    pub(crate) state: FileState,
 }
 
 impl Found {
-    /// How large it was.
+    /// Its size when it was found, in bytes.
     pub fn bytes(&self) -> u64 {
         self.state.len
     }
 
-    /// Whether it is as it was found; `folder` is where.
+    /// Returns whether the file in `folder` is as it was found.
     pub(crate) fn is_as_found(&self, folder: &Path) -> bool {
-        State::of(&folder.join(&self.path)).is_ok_and(|now| now == Some(self.state))
+        FileState::of(&folder.join(&self.path)).is_ok_and(|now| now == Some(self.state))
     }
 
-    /// The path behind the folder, with slashes. One that is no UTF-8 is that
-    /// of no class.
+    /// The path below the folder, with slashes. A path that is not UTF-8 is no
+    /// class's.
     fn name(&self) -> Cow<'_, str> {
         self.path.to_string_lossy()
     }
 }
 
-/// The files below a folder, in the order of their paths. Links are no files;
-/// `left_out` is told of those that lead out of the folder, of which nothing is
-/// rewritten, and of pipes and their like.
+/// Finds the files below a folder, in the order of their paths. Links are not
+/// followed. `left_out` is called with links that lead out of the folder and with
+/// pipes and the like: nothing of these is rewritten.
 ///
 /// # Errors
 /// When a folder cannot be read.
@@ -78,7 +78,7 @@ fn collect(
         if kind.is_dir() {
             collect(folder, &path, found, left_out)?;
         } else if kind.is_file() {
-            let state = State::new(&metadata);
+            let state = FileState::new(&metadata);
             found.push(Found { path, state });
         } else {
             let inside = |real: PathBuf| real.starts_with(folder);
@@ -91,9 +91,9 @@ fn collect(
 }
 
 impl Offline<'_> {
-    /// Rewrites the archive in a file into another file, or the same. It is
-    /// written beside and renamed, so that there is a whole one or what was
-    /// there before. Nothing is written if `to` is `None`.
+    /// Rewrites the archive in a file into another file, or the same. The archive
+    /// is written beside its place and renamed, so that there is always a whole
+    /// archive. Nothing is written if `to` is `None`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -112,8 +112,7 @@ impl Offline<'_> {
         Ok(())
     }
 
-    /// Writes the archive that becomes of one; whether there is any change, else
-    /// nothing is written.
+    /// Writes the rewritten archive, if it differs. Returns whether it does.
     fn archive_into(
         &mut self,
         name: &str,
@@ -147,9 +146,9 @@ impl Offline<'_> {
         }
     }
 
-    /// Rewrites the classes and archives among `files` below `from` into a
-    /// folder that is to become `to`, which may be the same; into none if that
-    /// is `None`.
+    /// Rewrites the classes and archives among `files` below `from` into a folder
+    /// that is to become `to`, which may be `from`. Nothing is written if `to` is
+    /// `None`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -170,7 +169,7 @@ impl Offline<'_> {
         Ok(Some(new))
     }
 
-    /// Writes what changes.
+    /// Writes the files that change.
     fn changes(&mut self, from: &Path, files: &[Found], to: Option<&Path>) -> Result<(), Error> {
         let names: Vec<Cow<'_, str>> = files.iter().map(Found::name).collect();
         let content = self.fingerprint(from, files)?;
@@ -260,8 +259,8 @@ impl Offline<'_> {
         Ok(())
     }
 
-    /// A module whose description cannot be changed cannot get what its classes
-    /// would need, so they stay.
+    /// Checks the description of a module. If it cannot be changed, the classes of
+    /// the module stay as they are: they could not call the tracker.
     fn check_module_file(&mut self, units: &mut Units, from: &Path, name: &str) {
         let checked = self
             .read_class(&from.join(name))
@@ -304,7 +303,7 @@ impl Offline<'_> {
         }
     }
 
-    /// Tells a folder's classes from others.
+    /// Hash of the classes of a folder, from which the ids of its units are made.
     fn fingerprint(&self, from: &Path, files: &[Found]) -> Result<Vec<u8>, Error> {
         let mut hash = Sha256::new();
         for file in files.iter().filter(|file| is_class(&file.name())) {
@@ -332,7 +331,7 @@ impl Offline<'_> {
     }
 }
 
-/// A file that is gone unless it is kept, in the same folder.
+/// Makes a temporary file in the folder of `path`.
 fn beside(path: &Path) -> io::Result<NamedTempFile> {
     if fs::metadata(path).is_ok_and(|existing| !existing.is_file()) {
         return Err(at(path, &io::Error::other("not a file")));
@@ -349,7 +348,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
         .map_err(|error| at(&folder, &error))
 }
 
-/// Puts a written file in its place.
+/// Renames a written temporary file to `to`.
 fn keep(written: NamedTempFile, to: &Path) -> Result<(), Error> {
     // Lest a crash of the machine leaves the new name and no data.
     written.as_file().sync_data()?;
@@ -361,7 +360,7 @@ fn keep(written: NamedTempFile, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a file into a folder that is brought to the disk as a whole.
+/// Writes a file into a new folder, which is synchronised to disk as a whole.
 fn write(to: &Path, content: &[u8], like: Option<&Path>) -> Result<(), Error> {
     let mut out = beside(to)?;
     out.write_all(content).map_err(|error| at(to, &error))?;
@@ -375,7 +374,7 @@ fn write(to: &Path, content: &[u8], like: Option<&Path>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether both are one file or folder, which is there.
+/// Returns whether both paths are one existing file or folder.
 fn is_same(a: &Path, b: &Path) -> bool {
     fs::canonicalize(a).is_ok_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
 }

@@ -1,5 +1,5 @@
-//! Removes a folder whose place a new one has taken, and nothing that somebody
-//! has put there meanwhile.
+//! Removes an old folder whose place a new one has taken, but nothing that other
+//! programs have put there meanwhile.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -7,23 +7,23 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::attributes::{State, unless_gone};
+use crate::attributes::{FileState, unless_gone};
 use crate::tree::at;
 
-/// Reading, writing and making folders, by their owner.
+/// Permissions with which the owner can read and change a folder.
 const OPEN: u32 = 0o700;
 
-/// Somebody may put one thing after the other into the old folder, who has
-/// entered it before.
+/// Number of attempts to empty the old folder: a program that works in it may add
+/// one file after the other.
 const MOST_PASSES: u32 = 10;
 
 /// A file of the old folder, and the one of that name in the new one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
-    /// What it was when it was read, or taken.
-    pub(crate) was: State,
-    pub(crate) ours: State,
-    /// Whether ours is the same, or a copy.
+    /// FileState of the old file when it was read, or linked into the new folder.
+    pub(crate) was: FileState,
+    pub(crate) ours: FileState,
+    /// True if the new folder has the same file, false if it has a copy.
     pub(crate) is_taken: bool,
 }
 
@@ -36,12 +36,12 @@ pub(crate) struct Leftover<'a> {
 }
 
 impl Leftover<'_> {
-    /// Removes what the new folder was made of; what came later goes over to
-    /// it.
+    /// Removes the files that the new folder was made of, and moves later files into
+    /// the new folder.
     ///
     /// # Errors
-    /// When something changed in both: it stays in the old folder, which is
-    /// named.
+    /// When a file changed in both folders: it stays in the old one, which the error
+    /// names.
     pub(crate) fn remove(&self) -> io::Result<()> {
         let fault = match self.remove_below(Path::new("")) {
             Ok(None) => return Ok(()),
@@ -56,7 +56,7 @@ impl Leftover<'_> {
         Err(at(self.new, &io::Error::other(line)))
     }
 
-    /// What stays, if anything does.
+    /// Does this below a path; returns a path that stays, if any does.
     fn remove_below(&self, below: &Path) -> io::Result<Option<PathBuf>> {
         let here = self.old.join(below);
         open(&here)?;
@@ -84,13 +84,13 @@ impl Leftover<'_> {
         Ok(Some(below.to_owned()))
     }
 
-    /// Whether it is gone, or in the new folder.
+    /// Does this for one path. Returns whether it is removed or moved.
     fn remove_one(&self, path: &Path) -> io::Result<bool> {
         let (old, new) = (self.old.join(path), self.new.join(path));
-        let Some(is) = State::of(&old)? else {
+        let Some(is) = FileState::of(&old)? else {
             return Ok(true);
         };
-        let (seen, there) = (self.seen.get(path), State::of(&new)?);
+        let (seen, there) = (self.seen.get(path), FileState::of(&new)?);
         let removed = match (seen, there) {
             (Some(seen), _) if seen.was == is => fs::remove_file(&old),
             (_, Some(there)) if there.is_same_file(&is) => fs::remove_file(&old),
@@ -109,7 +109,8 @@ impl Leftover<'_> {
     }
 }
 
-/// What is in a folder without permissions cannot be removed.
+/// Gives the owner all permissions of a folder: without them, nothing in it can be
+/// removed.
 fn open(folder: &Path) -> io::Result<()> {
     let metadata = fs::metadata(folder).map_err(|error| at(folder, &error))?;
     if metadata.permissions().mode() & OPEN != OPEN {
@@ -123,7 +124,7 @@ fn open(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// An old folder and a new one, and what was seen of the old one.
+    /// An old folder and a new one, and the states of the old one's files.
     struct Case {
         folder: tempfile::TempDir,
         seen: BTreeMap<PathBuf, Seen>,
@@ -148,7 +149,7 @@ mod tests {
         }
 
         fn see(&mut self, path: &str) -> io::Result<()> {
-            let state = |root| State::of(&self.at(root).join(path));
+            let state = |root| FileState::of(&self.at(root).join(path));
             let (was, ours) = (state("old")?.expect(path), state("new")?.expect(path));
             let is_taken = was == ours;
             let seen = Seen {
@@ -160,7 +161,7 @@ mod tests {
             Ok(())
         }
 
-        /// A file of the old folder that is in the new one, too.
+        /// Links a file of the old folder into the new one.
         fn link(&mut self, path: &str) -> io::Result<()> {
             self.write(&format!("old/{path}"), "linked")?;
             let [old, new] = ["old", "new"].map(|root| self.at(root).join(path));

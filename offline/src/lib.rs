@@ -1,14 +1,14 @@
-//! Rewrites Java classes where they lie: class files, folders and archives,
-//! archives inside archives included, so that the programs count their calls
-//! with no agent.
+//! Rewrites Java classes on disk: class files, folders and archives, nested
+//! archives included. Rewritten programs count their calls without an agent.
 //!
-//! Everything that is no rewritten class stays as it was, byte for byte; an
-//! archive keeps its entries' order, names, times, comments and packing. What
-//! comes out depends on input and [`Plan`] alone, not on the number of threads.
+//! Everything but rewritten classes stays as it was, byte for byte; an archive
+//! keeps its entries' order, names, times, comments and packing. The output
+//! depends only on the input and the [`Plan`], not on the number of threads.
 //!
-//! With [`Tracker::Embed`] each unit, that is what one class path entry or
-//! module holds, gets the classes of the tracker, a *part*, which its probes
-//! call, and symbols; `docs/dev/jars.md` tells how these work together.
+//! A *unit* is the content of one class path entry or module. With
+//! [`Tracker::Embed`] each unit gets the classes of the tracker, symbols, and a
+//! *part*: the class that its probes call. `docs/dev/jars.md` describes how these
+//! work together.
 #![forbid(unsafe_code)]
 
 mod ahead;
@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use crate::budget::Budget;
-use crate::class_facts::{Facts, Ids, State};
+use crate::class_facts::{Facts, Ids, TrackerUse};
 use crate::class_rewriter::{ClassRewriter, RewrittenClass};
 pub use crate::error::Error;
 pub use crate::folder::{Found, find};
@@ -48,17 +48,17 @@ pub use crate::tree::NewFolder;
 use crate::units::{Units, place};
 use loadhook_text::printable_bytes;
 
-/// About how many bytes of classes are in memory at a time.
+/// Number of bytes of classes that are in memory at a time, about.
 const BATCH: u64 = 16 << 20;
 
-/// The most bytes of methods' names and descriptors that a class may have.
-/// Methods can share them, so that without a bound a class of 2 MB has 4 GB.
+/// Limit of the bytes of names and descriptors of a class's methods. Methods can
+/// share them, so that without a limit a class of 2 MB could have 4 GB.
 const MOST_SYMBOLS: u64 = 64 << 20;
 
-/// What goes on, for other threads to see, and to end.
+/// Progress of a rewriting, which other threads can see and stop.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// How many bytes of the inputs are done.
+    /// Number of bytes of the inputs that are done.
     pub done: AtomicU64,
     /// Set it to end the rewriting with [`Error::Interrupted`].
     pub stop: Arc<AtomicBool>,
@@ -82,14 +82,15 @@ pub struct Offline<'a> {
     plan: &'a Plan,
     rewriter: ClassRewriter<'a>,
     progress: &'a Progress,
-    /// Ids where no part adds a base.
+    /// The next ids of classes whose probes call no part, so that nothing is added
+    /// to the ids.
     outside: Ids,
     budget: Budget,
     tally: Tally,
 }
 
 impl<'a> Offline<'a> {
-    /// `detail` says what the tally has besides counts.
+    /// A rewriter of this plan; `detail` says what its tally lists.
     pub fn new(plan: &'a Plan, detail: Detail, progress: &'a Progress) -> Self {
         Offline {
             plan,
@@ -101,7 +102,7 @@ impl<'a> Offline<'a> {
         }
     }
 
-    /// What became of everything so far.
+    /// Counts of everything so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
@@ -111,7 +112,7 @@ impl<'a> Offline<'a> {
         self.rewriter.unmatched()
     }
 
-    /// Rewrites a class that is no part of anything; `None` if it stays as it
+    /// Rewrites a class that is in no folder or archive; `None` if it stays as it
     /// is. The plan's tracker must be [`Tracker::None`].
     ///
     /// # Errors
@@ -131,21 +132,22 @@ impl<'a> Offline<'a> {
         Ok(done.bytes)
     }
 
-    /// Whether a class may get probes.
+    /// Returns whether a class may get probes; if not, counts it.
     fn is_fresh(&mut self, name: &str, facts: &Facts) -> Result<bool, Error> {
-        match facts.state {
-            State::Fresh => return Ok(true),
-            State::Tracker => self.tally.other_files += 1,
-            State::Instrumented if self.plan.skip_instrumented => {
+        match facts.tracker_use {
+            TrackerUse::Fresh => return Ok(true),
+            TrackerUse::Tracker => self.tally.other_files += 1,
+            TrackerUse::Instrumented if self.plan.skip_instrumented => {
                 self.tally.already_instrumented += 1;
             }
-            State::Instrumented => return Err(Error::Instrumented(name.to_owned())),
+            TrackerUse::Instrumented => return Err(Error::Instrumented(name.to_owned())),
         }
         Ok(false)
     }
 
-    /// Rewrites classes of one archive or folder, all at once. Their names are
-    /// the paths there, behind `prefix` in messages. `None` for those that stay.
+    /// Rewrites classes of one archive or folder in parallel. Their names are their
+    /// paths in it; messages put `prefix` before these. The result is `None` for
+    /// each class that stays as it is.
     fn classes(
         &mut self,
         units: &mut Units,
@@ -226,12 +228,12 @@ impl<'a> Offline<'a> {
     }
 }
 
-/// Whether a file of this name holds a class, by its name.
+/// Returns whether a file with this name is a class file.
 fn is_class(name: &str) -> bool {
     name.ends_with(".class")
 }
 
-/// Whether a file of this name is an archive with classes.
+/// Returns whether a file with this name is an archive with classes.
 pub fn is_archive(name: &str) -> bool {
     [".jar", ".war", ".ear", ".rar", ".zip"].iter().any(|end| {
         let tail = name

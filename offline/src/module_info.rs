@@ -1,5 +1,4 @@
-//! Changing a module's description: one package more, or one module more that
-//! it reads.
+//! Adds a package, or a module to read, to a module's description.
 
 use std::ops::Range;
 
@@ -17,12 +16,12 @@ const PACKAGE: u8 = 20;
 /// The first version of class files with modules.
 const JAVA_9: u16 = 53;
 const ACC_MODULE: u16 = 0x8000;
-/// How a module is required (JVMS §4.7.25): by the JVM's own rule, and when
-/// compiling only.
+/// Flags of required modules (JVMS §4.7.25): `ACC_MANDATED`, then
+/// `ACC_STATIC_PHASE`.
 const MANDATED: u16 = 0x8000;
 const STATIC_PHASE: u16 = 0x0040;
 
-/// Why a description cannot be changed.
+/// A reason why a description cannot be changed.
 #[derive(Debug, Error)]
 pub(crate) enum Unchangeable {
     #[error(transparent)]
@@ -31,32 +30,32 @@ pub(crate) enum Unchangeable {
     Full,
 }
 
-/// At most so many constants are added: a package and a module, each with its
+/// Maximum number of added constants: a package and a module, each with its
 /// name.
 const ADDED: u16 = 4;
 
-/// What a part needs of the module it is put into.
+/// Needs of a part of the module that it is put into.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needs<'a> {
-    /// A package that the module has now, with slashes.
+    /// The part's package, which the module now has; with slashes.
     pub(crate) package: &'a str,
-    /// Where its tracker is.
-    pub(crate) tracker: Place<'a>,
+    /// TrackerPlace of the part's tracker.
+    pub(crate) tracker: TrackerPlace<'a>,
 }
 
-/// Where a module's part has its tracker.
+/// TrackerPlace of the tracker that a module's part uses.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Place<'a> {
-    /// In the same package, which other modules' parts may come to share.
+pub(crate) enum TrackerPlace<'a> {
+    /// In the part's package; parts of other modules may come to share it.
     Package,
-    /// In this module, which has to be read.
+    /// In this module, which the part's module has to read.
     Module(&'a str),
 }
 
-/// The description of the tracker's own module, which exports `package`.
+/// Makes the description of the tracker's own module, which exports `package`.
 ///
-/// It reads `jdk.unsupported` since without it threads are found slowly before
-/// JDK 19, and `java.management` if it is there, for `clock=cpu`.
+/// The module reads `jdk.unsupported`, because without it threads are found slowly
+/// before JDK 19. It reads `java.management`, if present, for `clock=cpu`.
 pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
     let mut constants = Constants {
         next: 1,
@@ -95,14 +94,14 @@ pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
     out
 }
 
-/// The description with what a part needs, if there is one, and does not have:
-/// nothing may be there twice.
+/// Adds the needs of a part, if there is one, to a description. Nothing may be
+/// listed twice, so needs that the description already meets are not added.
 ///
-/// The package of an embedded tracker is exported, since a class loader's
-/// archives share one tracker. A list of packages is optional (JVMS §4.7.26); where there is one, it is
-/// all packages there are, so that ours has to be in it. Hashes of other modules
-/// (the JDK's own attribute `ModuleHashes`) are dropped: those may be rewritten
-/// too, and a module that was hashed otherwise does not start.
+/// The package of an embedded tracker is exported, because the archives of a class
+/// loader share one tracker. The list of packages is optional (JVMS §4.7.26). If it
+/// is there, it has to be complete, so the part's package is added. Hashes of other
+/// modules (the JDK's own attribute `ModuleHashes`) are dropped: those modules may
+/// be rewritten, too, and a module with a wrong hash does not start.
 pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>, Unchangeable> {
     let class = ClassFile::parse(bytes)?;
     let pool = class.pool();
@@ -128,8 +127,8 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
             (b"Module", Some(needs)) => {
                 reader.skip(6)?;
                 match needs.tracker {
-                    Place::Module(module) => ((MODULE, module), Table::Requires),
-                    Place::Package => {
+                    TrackerPlace::Module(module) => ((MODULE, module), Table::Requires),
+                    TrackerPlace::Package => {
                         let requires = reader.u2()?;
                         reader.skip(6 * usize::from(requires))?;
                         ((PACKAGE, needs.package), Table::Exports)
@@ -172,8 +171,8 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
     Ok(out)
 }
 
-/// A table that something may have to be put into. All begin with their count,
-/// and their entries with a constant.
+/// A table that may get an entry. Each table begins with its count, and each entry
+/// with a constant.
 #[derive(Clone, Copy)]
 enum Table {
     Packages,
@@ -182,7 +181,7 @@ enum Table {
 }
 
 impl Table {
-    /// The length of its shortest entry.
+    /// Length of the table's shortest entry.
     fn least(self) -> usize {
         match self {
             Table::Packages => 2,
@@ -190,7 +189,7 @@ impl Table {
         }
     }
 
-    /// Whether a module or package is in it.
+    /// Returns whether a module or package is in the table.
     fn names(
         self,
         pool: &ConstantPool<'_>,
@@ -222,14 +221,14 @@ fn put2(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Constants to be put behind those that are there.
+/// Constants to append to the pool.
 struct Constants {
     next: u16,
     bytes: Vec<u8>,
 }
 
 impl Constants {
-    /// A constant that is nothing but a name.
+    /// Adds a constant that consists of a name.
     fn named(&mut self, tag: u8, name: &str) -> u16 {
         let name = self.utf8(name);
         self.bytes.push(tag);
@@ -253,7 +252,10 @@ mod tests {
 
     #[test]
     fn nothing_is_added_twice() {
-        for tracker in [Place::Module("loadhook.tracker"), Place::Package] {
+        for tracker in [
+            TrackerPlace::Module("loadhook.tracker"),
+            TrackerPlace::Package,
+        ] {
             let needs = |package| Some(Needs { package, tracker });
             let once = changed(&of_tracker("m", "p"), needs("loadhook/a1")).expect("ours");
             let twice = changed(&once, needs("loadhook/a1")).expect("it is a class");
@@ -261,7 +263,7 @@ mod tests {
         }
         // Another part needs a package more, but no second way to the tracker.
         let needs = |package| {
-            let tracker = Place::Module("loadhook.tracker");
+            let tracker = TrackerPlace::Module("loadhook.tracker");
             Some(Needs { package, tracker })
         };
         let once = changed(&of_tracker("m", "p"), needs("loadhook/a1")).expect("ours");
@@ -273,7 +275,7 @@ mod tests {
     fn a_full_pool_is_no_room() {
         let needs = |package| Needs {
             package,
-            tracker: Place::Module("loadhook.tracker"),
+            tracker: TrackerPlace::Module("loadhook.tracker"),
         };
         let small = of_tracker("m", "p");
         let class = ClassFile::parse(&small).expect("ours");

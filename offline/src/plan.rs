@@ -1,47 +1,47 @@
-//! What is asked for.
+//! The settings of a rewriting.
 
 use loadhook_instrument::Selection;
 use loadhook_settings::Filter;
 
-/// What to do with the classes that are found. Archives rewritten by equal
-/// plans get equal parts, by different ones different parts.
+/// The settings of a rewriting. Equal archives that are rewritten by equal plans
+/// get equal parts; different plans give different parts.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Which methods get which probes.
     pub selection: Selection,
-    /// Where the tracker comes from.
+    /// Place of the tracker.
     pub tracker: Tracker,
-    /// Drop the signatures of signed archives, which do not fit any more.
+    /// True if signatures of signed archives are removed: they become invalid.
     pub strip_signatures: bool,
-    /// Keep classes that carry probes already, instead of failing.
+    /// True if classes that already carry probes are kept; else they are an error.
     pub skip_instrumented: bool,
-    /// Fail where a class or archive inside cannot be read, instead of keeping
-    /// it as it is.
+    /// True if a class or nested archive that cannot be read is an error; else it is
+    /// kept as it is.
     pub strict: bool,
-    /// The largest class or archive inside an archive that is unpacked, in
-    /// bytes. Larger ones stay as they are.
+    /// Maximum size of a class, and of a nested archive when unpacked, in bytes.
+    /// Larger ones stay as they are.
     pub most_entry: u64,
-    /// How many bytes the entries of one archive and of those inside it are
-    /// unpacked to at most, all together; more is an error. `None` for what no
-    /// archive of use comes near: 100 times its length, but 1 GiB at least.
-    /// Each archive inside, and each root in which a class is rewritten,
-    /// counts 256 KiB more.
+    /// Maximum number of bytes to which the entries of one archive, nested archives
+    /// included, are unpacked together; more is an error. `None` is a limit that no
+    /// useful archive comes near: 100 times its length, at least 1 GiB. Each nested
+    /// archive, and each root in which a class is rewritten, counts 256 KiB more.
     pub most_total: Option<u64>,
 }
 
-/// Where the classes come from that probes call.
+/// Place of the tracker, the classes that probes call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracker {
-    /// Each archive carries them.
+    /// Each archive has the tracker.
     Embed,
-    /// A jar of their own has them: see [`tracker_jar`](crate::tracker_jar).
+    /// A separate jar has the tracker: see [`tracker_jar`](crate::tracker_jar).
     Jar,
-    /// The caller provides `loadhook.Tracker`; ids count through all inputs.
+    /// The user provides `loadhook.Tracker`. No id is used twice in all inputs.
     None,
 }
 
 impl Plan {
-    /// Timing probes in all methods that are not trivial, tracker embedded.
+    /// Timing probes in all methods that pass the filter and are not trivial; the
+    /// tracker is embedded.
     pub fn new(filter: Filter) -> Plan {
         Plan {
             selection: Selection::timing(filter),

@@ -1,7 +1,7 @@
-//! Signed archives: what is a signature, and manifests without digests.
+//! Signed archives: finds signatures, and removes digests from manifests.
 
-/// Whether an entry is a signature's, as the JDK tells (JAR specification,
-/// "Signed JAR File").
+/// Returns whether an entry belongs to a signature (JAR specification, "Signed JAR
+/// File").
 pub(crate) fn is_signature(name: &str) -> bool {
     let Some(name) = strip_meta_inf(name) else {
         return false;
@@ -15,7 +15,7 @@ pub(crate) fn is_signature(name: &str) -> bool {
                 .any(|end| name.ends_with(end)))
 }
 
-/// Whether it is the manifest.
+/// Returns whether an entry is the manifest.
 pub(crate) fn is_manifest(name: &str) -> bool {
     strip_meta_inf(name).is_some_and(|name| name.eq_ignore_ascii_case("MANIFEST.MF"))
 }
@@ -25,8 +25,8 @@ fn strip_meta_inf(name: &str) -> Option<&str> {
     folder.eq_ignore_ascii_case("META-INF/").then_some(rest)
 }
 
-/// The manifest without the digests of entries; sections that held nothing
-/// else are gone. All other bytes stay.
+/// Removes the digests of entries from a manifest, and sections that held nothing
+/// else. All other bytes stay.
 pub(crate) fn without_digests(manifest: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(manifest.len());
     for (at, section) in sections(manifest).into_iter().enumerate() {
@@ -48,7 +48,7 @@ pub(crate) fn without_digests(manifest: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Cuts at empty lines; those belong to the section before.
+/// Cuts a manifest into sections. The empty line after a section belongs to it.
 fn sections(manifest: &[u8]) -> Vec<&[u8]> {
     let mut sections = Vec::new();
     let mut start = 0;
@@ -67,7 +67,7 @@ fn sections(manifest: &[u8]) -> Vec<&[u8]> {
     sections
 }
 
-/// Attributes with the lines that go on with a space.
+/// Cuts a section into attributes. Lines that begin with a space continue one.
 fn attributes(section: &[u8]) -> Vec<&[u8]> {
     let mut attributes: Vec<&[u8]> = Vec::new();
     let mut start = 0;
@@ -83,7 +83,7 @@ fn attributes(section: &[u8]) -> Vec<&[u8]> {
     attributes
 }
 
-/// A manifest's lines with their ends: LF, CR LF, or CR.
+/// Cuts a manifest into lines, with their ends: LF, CR LF, or CR.
 pub(crate) fn lines(text: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     let mut start = 0;

@@ -1,5 +1,6 @@
-//! What the ids of a unit stand for, as the tracker reads it when it writes a
-//! profile: lines of fields that are separated by tabs.
+//! The symbols of a unit: names of the methods that its ids stand for. The
+//! tracker reads them when it writes a profile. They are lines of fields that are
+//! separated by tabs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +25,7 @@ impl Symbols {
         self.0.write_all(lines.as_bytes())
     }
 
-    /// The whole text, with how many methods were left alone and why.
+    /// Ends the text with the numbers of methods left alone, by reason.
     pub(crate) fn finish(mut self, left_alone: &BTreeMap<&'static str, u64>) -> io::Result<Spool> {
         let mut lines = String::new();
         for (reason, methods) in left_alone {
@@ -35,12 +36,12 @@ impl Symbols {
     }
 }
 
-/// The line of a class; those of its methods follow.
+/// Writes the line of a class. The lines of its methods follow.
 pub(crate) fn class(out: &mut String, name: &str, source_file: Option<&str>) {
     line(out, "C", &[name, source_file.unwrap_or("")]);
 }
 
-/// The line of a method.
+/// Writes the line of a method.
 pub(crate) fn method(
     out: &mut String,
     id: u32,

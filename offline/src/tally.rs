@@ -1,4 +1,4 @@
-//! What became of everything together.
+//! Counts of a rewriting, and names that a user may want to know.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 /// A method or allocation site with its id.
 #[derive(Clone, Debug, Serialize)]
 pub struct Identified {
-    /// What the probes pass, as long as no part adds its base.
+    /// The id that probes pass. A part adds its base to it.
     pub id: u32,
     /// The class as Java writes it.
     pub class: String,
@@ -15,24 +15,25 @@ pub struct Identified {
     pub method: String,
     /// The method's descriptor.
     pub descriptor: String,
-    /// Of a site: its offset in the code as it was.
+    /// Offset of a site in the original code; `None` for methods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bci: Option<u16>,
-    /// Of a site: the type that is allocated.
+    /// Type that a site allocates; `None` for methods.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
 }
 
-/// What a tally has besides counts and a few names.
+/// Options of a [`Tally`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Detail {
-    /// What the ids stand for.
+    /// True if it lists the methods and sites of all ids.
     pub ids: bool,
-    /// All names, not the first few only: there are as many as methods.
+    /// True if it keeps all names, of which there may be as many as methods; else
+    /// the first few.
     pub names: bool,
 }
 
-/// Names of what a user may want to know: all of them, or the first few.
+/// A list of names: all of them, or the first few and their number.
 #[derive(Clone, Debug)]
 pub struct Names {
     total: u64,
@@ -41,7 +42,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// How many are kept unless all are asked for.
+    /// Number of names that are kept unless all are asked for.
     pub const FEW: usize = 10;
 
     fn new(detail: Detail) -> Names {
@@ -52,27 +53,27 @@ impl Names {
         }
     }
 
-    /// How many there are.
+    /// Number of all names.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Those that were kept.
+    /// The names that were kept.
     pub fn kept(&self) -> &[String] {
         &self.kept
     }
 
-    /// The first one.
+    /// The first name.
     pub fn first(&self) -> Option<&String> {
         self.kept.first()
     }
 
-    /// Adds one.
+    /// Adds a name.
     pub fn push(&mut self, name: String) {
         self.push_with(|| name);
     }
 
-    /// Adds one that is only made if it is kept.
+    /// Adds a name that is only made if it is kept.
     pub(crate) fn push_with(&mut self, name: impl FnOnce() -> String) {
         self.total += 1;
         if self.kept.len() < self.most {
@@ -93,56 +94,58 @@ impl Serialize for Names {
     }
 }
 
-/// Counts, and names of what a user may want to know. What is unprintable in
-/// the names of files and entries is escaped.
+/// Counts of a rewriting, and names that a user may want to know. Unprintable
+/// characters in names are escaped.
 #[derive(Clone, Debug, Serialize)]
 pub struct Tally {
     #[serde(skip)]
     detail: Detail,
-    /// Archives, those inside others included.
+    /// Archives, nested ones included.
     pub archives: u64,
-    /// Classes looked at.
+    /// Classes that were read.
     pub classes: u64,
-    /// Those that were rewritten.
+    /// Classes that were rewritten.
     pub rewritten: u64,
     /// Files and entries that are no classes.
     pub other_files: u64,
-    /// Bytes of the classes looked at.
+    /// Bytes of the classes that were read.
     pub class_bytes: u64,
-    /// Methods that have code, in classes looked at.
+    /// Methods with code in the classes that were read.
     pub methods_with_code: u64,
     /// Methods that carry probes now.
     pub instrumented: u64,
-    /// Methods left out since they cost less than their probes.
+    /// Trivial methods, which cost less than their probes.
     pub trivial: u64,
     /// Methods left alone, by reason.
     pub left_alone: BTreeMap<&'static str, Names>,
-    /// Those of them that are too large or unreadable, with the fault: a user
-    /// may want to know each, where the others are left alone by rule.
+    /// Methods left alone because they are too large or unreadable, with the fault.
+    /// Others are left alone by rule; of these a user may want to know each.
     pub refused: Names,
     /// Constructors covered only in part.
     pub uncovered: Names,
-    /// Classes and entries that cannot be read, with the fault: they stay.
+    /// Classes and entries that cannot be read, with the fault. They are kept.
     pub unreadable: Names,
-    /// Entries that may hold classes and stay, since no class loader or we do
-    /// not look there, with the reason.
+    /// Entries that may hold classes and are kept, with the reason: no class loader
+    /// finds them, or they are not looked into.
     pub left_out: Names,
-    /// Classes that carry probes already and stay.
+    /// Classes that already carry probes and are kept.
     pub already_instrumented: u64,
     /// Archives whose signatures were removed.
     pub unsigned: Names,
-    /// Archives whose index of packages was removed, since it would hide ours.
+    /// Archives whose index of packages was removed, because it would hide the
+    /// tracker.
     pub unindexed: Names,
-    /// Modules that stay but for the hashes of others, which may change.
+    /// Modules of which only the hashes of other modules were removed, because these
+    /// may change.
     pub unhashed: Names,
-    /// What the ids stand for, if asked for.
+    /// Methods of all ids, if [`Detail::ids`] is set.
     pub methods: Vec<Identified>,
-    /// See [`Tally::methods`].
+    /// Sites of all ids, if [`Detail::ids`] is set.
     pub sites: Vec<Identified>,
 }
 
 impl Tally {
-    /// One of nothing so far.
+    /// A tally of nothing.
     pub fn new(detail: Detail) -> Tally {
         let names = Names::new(detail);
         Tally {
@@ -179,7 +182,7 @@ impl Tally {
         self.left_alone.entry(reason).or_insert_with(new)
     }
 
-    /// Adds what became of others, which come behind.
+    /// Adds the counts and names of `other` behind these.
     pub fn add(&mut self, other: Tally) {
         self.archives += other.archives;
         self.classes += other.classes;

@@ -1,4 +1,4 @@
-//! The tracker's classes, as they go into archives.
+//! The tracker's classes as they are put into archives.
 
 use loadhook_tracker::renamed;
 
@@ -6,20 +6,21 @@ use crate::module_info;
 use crate::units::Unit;
 use crate::zip::{Archive, Output};
 
-/// The string constant of the template that tells a part its archive.
+/// The string constant of the template that a part's archive replaces.
 const ARCHIVE: &str = "loadhook:archive";
-/// The template of parts.
+/// The class from which parts are made.
 const TEMPLATE: &str = "loadhook/Part";
-/// The package of a tracker that is no module's own, with a slash.
+/// The usual package of the tracker, with a slash. Trackers in modules have other
+/// packages.
 pub(crate) const PREFIX: &str = "loadhook/";
-/// The module of a tracker in a jar of its own.
+/// The module of a tracker in a separate jar.
 pub(crate) const MODULE: &str = "loadhook.tracker";
 
 /// A file to be added: its name, with slashes, and its content.
 pub(crate) type File = (String, Vec<u8>);
 
-/// The classes of the tracker, in `package` (`loadhook/` unless it is a
-/// module's own).
+/// Makes the classes of the tracker in `package`: `loadhook/`, or the package of a
+/// module.
 pub(crate) fn classes(package: &str) -> Vec<File> {
     let rename = |name: &str| {
         name.strip_prefix(PREFIX)
@@ -36,11 +37,11 @@ pub(crate) fn classes(package: &str) -> Vec<File> {
         .collect()
 }
 
-/// The jar that [`Tracker::Jar`](crate::Tracker::Jar) asks for: the tracker as
-/// a module, `loadhook.tracker`.
+/// Makes the jar for [`Tracker::Jar`](crate::Tracker::Jar): the tracker as a
+/// module, `loadhook.tracker`.
 ///
 /// # Errors
-/// Never but for memory; those of writing to it.
+/// Those of writing to memory, so none in practice.
 pub fn jar() -> std::io::Result<Vec<u8>> {
     // The end record of an archive without entries.
     let empty = [&b"PK\x05\x06"[..], &[0; 18]].concat();
@@ -59,8 +60,8 @@ pub fn jar() -> std::io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The class that the probes of a unit call. `package` is that of the
-/// tracker's other classes.
+/// Makes the part of a unit, the class that its probes call. `package` is the
+/// package of the tracker.
 pub(crate) fn part(unit: &Unit, package: &str) -> File {
     let archive = format!("{} {}", unit.id, unit.ids.methods);
     let rename = |text: &str| match text {

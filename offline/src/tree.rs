@@ -1,4 +1,4 @@
-//! Folders that appear under their names whole or not at all.
+//! Replaces a folder as a whole: it appears complete or not at all.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,35 +10,35 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use tempfile::TempDir;
 
-use crate::attributes::{Attributes, State, unless_gone};
+use crate::attributes::{Attributes, FileState, unless_gone};
 use crate::folder::Found;
 use crate::leftover::{Leftover, Seen};
 use crate::{Error, Progress};
 
-/// A folder in the making, beside the one whose place it will take; gone unless
-/// it does.
+/// A folder that is being made beside the one that it will replace. It is removed
+/// if it does not.
 #[derive(Debug)]
 pub struct NewFolder {
     folder: TempDir,
     to: PathBuf,
-    /// What its folders get in the end: there may be some that nothing can be
-    /// put into.
+    /// Attributes that its folders get at the end: with them, nothing could be put
+    /// into some folders.
     folders: BTreeMap<PathBuf, Attributes>,
-    /// The files in its place.
+    /// Files of the folder that it will replace.
     seen: BTreeMap<PathBuf, Seen>,
-    /// The first of its files that should be another's and is not.
+    /// The first file whose owner could not be kept.
     foreign: Option<PathBuf>,
-    /// Whether it is made of what is in its place.
+    /// True if it is made from the folder that it will replace.
     is_in_place: bool,
 }
 
-/// How files come from a folder that stays or goes.
+/// The way in which files are taken from the old folder.
 #[derive(Clone, Copy, Debug)]
 enum Take<'f> {
-    /// As new files with the old ones' attributes: those of a list.
+    /// The files of a list, as copies with the same attributes: the old folder stays.
     Copies(&'f [Found]),
-    /// As the very same files, where the file system can: those of a list, or
-    /// all.
+    /// The files of a list, or all, as hard links where the file system can: the
+    /// old folder goes.
     Files(Option<&'f [Found]>),
 }
 
@@ -59,7 +59,7 @@ impl Take<'_> {
 }
 
 impl NewFolder {
-    /// An empty folder that is to become `to`.
+    /// Makes an empty folder that is to become `to`.
     pub(crate) fn beside(to: &Path) -> io::Result<NewFolder> {
         // What a link leads to is replaced, and the link stays one.
         let to = match fs::canonicalize(to) {
@@ -91,13 +91,13 @@ impl NewFolder {
         })
     }
 
-    /// Where it is until it is published.
+    /// Path of the folder until it is published.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Takes the rest of `from`, of which `files` are known: what came later
-    /// comes when its place is taken, or stays where it is.
+    /// Takes the rest of `from`, of which `files` are known. Files that came later
+    /// are taken when the folder is replaced, or stay there.
     pub(crate) fn complete(
         &mut self,
         from: &Path,
@@ -110,7 +110,7 @@ impl NewFolder {
             return self.fill(from, Path::new(""), Take::Copies(files), progress);
         }
         for file in files {
-            if let Some(ours) = State::of(&self.path().join(&file.path))? {
+            if let Some(ours) = FileState::of(&self.path().join(&file.path))? {
                 let was = file.state;
                 self.see(&file.path, was, ours, false);
             }
@@ -118,7 +118,7 @@ impl NewFolder {
         self.fill(from, Path::new(""), Take::Files(Some(files)), progress)
     }
 
-    /// What is new belongs to whom the folder in `from` belongs that it is in.
+    /// Gives new files the owner of the folder in `from` that they are in.
     fn adopt(&self, from: &Path, below: &Path) -> io::Result<()> {
         let owner = below.ancestors().find(|below| from.join(below).is_dir());
         let owner = Attributes::of(&from.join(owner.unwrap_or(below)))?;
@@ -135,9 +135,8 @@ impl NewFolder {
         Ok(())
     }
 
-    /// Takes what is in `from` and not here yet: files, folders, empty ones
-    /// too, and links as links, which nothing follows. What is gone in between
-    /// is left out.
+    /// Takes the files, folders and links of `from` that are not here yet. Links are
+    /// not followed. Files that vanish meanwhile are left out.
     fn fill(
         &mut self,
         from: &Path,
@@ -190,13 +189,13 @@ impl NewFolder {
             if metadata.is_file() && !take.includes(&below) {
                 continue;
             }
-            let state = State::new(&metadata);
+            let state = FileState::new(&metadata);
             match existing {
                 None => {
                     let put = unless_gone(put(&entry, &target, take));
                     put.map_err(|error| at(&entry.path(), &error))?;
                     if !take.is_copies()
-                        && let Some(ours) = State::of(&target)?
+                        && let Some(ours) = FileState::of(&target)?
                     {
                         self.see(&below, state, ours, true);
                     }
@@ -205,7 +204,7 @@ impl NewFolder {
                     if self.is_in_place && existing.uid() != metadata.uid() {
                         self.foreign.get_or_insert_with(|| entry.path());
                     }
-                    self.see(&below, state, State::new(&existing), false);
+                    self.see(&below, state, FileState::new(&existing), false);
                 }
                 Some(_) => {}
             }
@@ -213,8 +212,9 @@ impl NewFolder {
         Ok(())
     }
 
-    /// Keeps what is known first: files may change any time.
-    fn see(&mut self, path: &Path, was: State, ours: State, is_taken: bool) {
+    /// Notes a file of the old folder, unless it is noted already: its first state
+    /// counts, because files may change at any time.
+    fn see(&mut self, path: &Path, was: FileState, ours: FileState, is_taken: bool) {
         let seen = Seen {
             was,
             ours,
@@ -223,17 +223,16 @@ impl NewFolder {
         self.seen.entry(path.to_owned()).or_insert(seen);
     }
 
-    /// Takes its place: of an older folder in one step where the system can
-    /// exchange two names; else there is a moment in which the old one is
-    /// called `….old` beside it, and nothing has the name. What else the old
-    /// one had is in the new one then, and so is what others put there before
-    /// or while it was replaced. Gives the first file, if any, of which the
-    /// owner could not be kept.
+    /// Replaces the old folder. Where the system can exchange two names, this is one
+    /// step. Elsewhere there is a moment in which the old folder is called `….old`
+    /// and nothing has its name. The new folder then also has the other files of the
+    /// old one, and files that other programs put there meanwhile. Returns the first
+    /// file, if any, whose owner could not be kept.
     ///
     /// # Errors
-    /// When its place cannot be taken, or somebody asked to stop: it is as it
-    /// was then. When a file in its place has changed since it was read, and
-    /// another took its name: the old folder is kept beside, and named.
+    /// When the old folder cannot be replaced, or the user interrupts: it is then as
+    /// it was. When a file of the old folder was replaced since it was read: the old
+    /// folder is kept beside the new one, and the error names it.
     pub fn publish(mut self, progress: &Progress) -> Result<Option<PathBuf>, Error> {
         let to = self.to.clone();
         let is_replaced = is_there(&to);
@@ -283,7 +282,7 @@ impl NewFolder {
     }
 }
 
-/// Where two names cannot be exchanged at once.
+/// Exchanges two names in steps, where the system cannot do so at once.
 fn in_steps(here: &Path, to: &Path) -> io::Result<()> {
     let mut old = here.as_os_str().to_owned();
     old.push(".old");
@@ -295,7 +294,7 @@ fn in_steps(here: &Path, to: &Path) -> io::Result<()> {
     fs::rename(&old, here)
 }
 
-/// Brings what is no folder.
+/// Takes a file or link.
 fn put(entry: &fs::DirEntry, target: &Path, take: Take<'_>) -> io::Result<()> {
     let (source, kind) = (entry.path(), entry.file_type()?);
     if !take.is_copies() && fs::hard_link(&source, target).is_ok() {
@@ -323,12 +322,12 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether something has this name, be it a link to nothing.
+/// Returns whether something has this name, even a link that leads nowhere.
 fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// The error with the path it is about.
+/// Adds the path to an error.
 pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -338,7 +337,7 @@ mod tests {
     use super::*;
     use crate::{Detail, Offline, Plan, find};
 
-    /// A file that is gone when it is its turn is named; nothing is left.
+    /// The error names a file that vanished; no temporary folder is left.
     #[test]
     fn files_that_cannot_be_read_are_named() -> Result<(), Error> {
         let folder = tempfile::tempdir()?;

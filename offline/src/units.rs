@@ -1,4 +1,4 @@
-//! Where classes belong: a unit is what one class path entry or module holds.
+//! Units: the content of one class path entry or module each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,24 +17,24 @@ use crate::tracker::{self, File};
 use crate::zip::Spool;
 
 const MODULE_INFO: &str = "module-info.class";
-/// In the manifest of what is a module without a description.
+/// Attribute of the manifest of an automatic module.
 const MODULE_NAME: &[u8] = b"Automatic-Module-Name:";
-/// Names the package of a tracker that is not in `loadhook`, for others' parts
-/// to find it.
+/// Entry that names the package of a tracker that is not in `loadhook`. Parts of
+/// other archives find the tracker by it.
 const TRACKER: &str = "META-INF/loadhook/tracker";
-/// Versions of classes in an archive for several of Java.
+/// Folder of a multi-release archive's versions.
 const VERSIONS: &str = "META-INF/versions/";
 
-/// Classes that are loaded from one root.
+/// The classes that are loaded from one root.
 #[derive(Debug)]
 pub(crate) struct Unit {
     /// 16 hexadecimal digits that no other unit has.
     pub(crate) id: String,
-    /// The internal name of what its probes call.
+    /// Internal name of its part, the class that its probes call.
     pub(crate) owner: String,
-    /// The part's own, ended by a slash.
+    /// Package of the part, with a slash at the end.
     package: String,
-    /// That of the tracker's classes, if they are embedded.
+    /// Package of the tracker, if it is embedded.
     tracker: String,
     pub(crate) ids: Ids,
     symbols: Symbols,
@@ -43,24 +43,24 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// The package that a module gets.
+    /// The package of the part, without the slash.
     fn package(&self) -> &str {
         self.package.trim_end_matches('/')
     }
 
-    /// What the description of its module has to say.
+    /// Needs of the part, for the description of its module.
     pub(crate) fn needs(&self, tracker: Tracker) -> Needs<'_> {
         needs(self.package(), tracker)
     }
 }
 
-/// What a module's description has to say of a part in `package`.
+/// Needs of a part in `package`, for the description of its module.
 pub(crate) fn needs(package: &str, tracker: Tracker) -> Needs<'_> {
     Needs {
         package,
         tracker: match tracker {
-            Tracker::Jar => module_info::Place::Module(tracker::MODULE),
-            Tracker::Embed | Tracker::None => module_info::Place::Package,
+            Tracker::Jar => module_info::TrackerPlace::Module(tracker::MODULE),
+            Tracker::Embed | Tracker::None => module_info::TrackerPlace::Package,
         },
     }
 }
@@ -70,26 +70,26 @@ pub(crate) fn needs(package: &str, tracker: Tracker) -> Needs<'_> {
 #[derive(Debug)]
 pub(crate) struct Units {
     tracker: Tracker,
-    /// Tells this archive from all others.
+    /// Hash of plan and content, from which the ids of units are made.
     hash: Sha256,
     modules: BTreeSet<String>,
-    /// Roots of which the classes stay as they are.
+    /// Roots whose classes stay as they are.
     closed: BTreeSet<String>,
     by_root: BTreeMap<String, Unit>,
 }
 
-/// What has to be added below one root.
+/// The files to add below one root.
 #[derive(Debug)]
 pub(crate) struct Added<'u> {
     pub(crate) root: &'u str,
-    /// Whether it gets the tracker's classes in their usual package, which are
-    /// the same for all roots.
+    /// True if the root gets the tracker in its usual package, in which it is the
+    /// same for all roots.
     pub(crate) has_usual_tracker: bool,
-    /// What only this root gets.
+    /// Files that only this root gets.
     pub(crate) own: Vec<File>,
 }
 
-/// What the rewriting of a class needs of its unit.
+/// The unit's part in rewriting a class: ids, and the class to call.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     pub(crate) root: String,
@@ -98,8 +98,8 @@ pub(crate) struct Assignment {
 }
 
 impl Units {
-    /// `content` tells this archive from others; `names` are all there are,
-    /// `manifest` is its own.
+    /// The units of an archive or folder. `content` identifies it, `names` are the
+    /// names of its entries, `manifest` is its manifest.
     pub(crate) fn new<'n>(
         plan: &Plan,
         content: &[u8],
@@ -130,8 +130,8 @@ impl Units {
         }
     }
 
-    /// Gives a class its ids. `None` if a class of this name cannot be loaded
-    /// from there.
+    /// Gives a class its ids. `None` if no class loader would load a class of this
+    /// name from `path`.
     pub(crate) fn assign(
         &mut self,
         path: &str,
@@ -159,8 +159,8 @@ impl Units {
         place(path, class).filter(|root| !self.closed.contains(*root))
     }
 
-    /// Keeps the classes of a root as they are: its module cannot be given what
-    /// they would need.
+    /// Keeps the classes of a root as they are, because the description of its
+    /// module cannot be changed.
     pub(crate) fn close(&mut self, root: &str) {
         self.closed.insert(root.to_owned());
     }
@@ -200,8 +200,8 @@ impl Units {
         }
     }
 
-    /// Books what became of a class. Whether it is the first one of its unit that
-    /// was rewritten, so that the unit needs what goes with it.
+    /// Adds a class to its unit. Returns whether it is the first class of the unit
+    /// that was rewritten: the tracker has to be added then.
     pub(crate) fn book(
         &mut self,
         assignment: &Assignment,
@@ -221,7 +221,7 @@ impl Units {
         Ok(is_first)
     }
 
-    /// The unit that is a module's, if classes of it are rewritten.
+    /// The unit of the module at `root`, if classes of the module are rewritten.
     pub(crate) fn module(
         &mut self,
         root: &str,
@@ -231,12 +231,12 @@ impl Units {
         needed.then(|| &*self.unit(root))
     }
 
-    /// The unit of a module of which classes were rewritten.
+    /// The unit of the module at `root`, if classes of the module were rewritten.
     pub(crate) fn rewritten_module(&self, root: &str) -> Option<&Unit> {
         self.by_root.get(root).filter(|unit| unit.rewritten)
     }
 
-    /// What the ids of the units stand for, which is to be added, too.
+    /// Names and contents of the symbol files to add.
     pub(crate) fn into_symbols(self) -> io::Result<Vec<(String, Spool)>> {
         let rewritten = self.by_root.into_iter().filter(|(_, unit)| unit.rewritten);
         rewritten
@@ -247,7 +247,7 @@ impl Units {
             .collect()
     }
 
-    /// What has to be added, root by root.
+    /// The files to add, root by root.
     pub(crate) fn added(&self) -> impl Iterator<Item = Added<'_>> {
         let rewritten = self.by_root.iter().filter(|(_, unit)| unit.rewritten);
         rewritten.map(|(root, unit)| {
@@ -277,7 +277,7 @@ impl Units {
         })
     }
 
-    /// All files that have to be added.
+    /// All files to add.
     pub(crate) fn files(&self) -> impl Iterator<Item = File> {
         self.added().flat_map(|added| {
             let usual = match added.has_usual_tracker {
@@ -290,7 +290,7 @@ impl Units {
     }
 }
 
-/// Whether an entry describes a module.
+/// Returns whether an entry is a module's description.
 pub(crate) fn is_module_info(path: &str) -> bool {
     path.strip_suffix(MODULE_INFO)
         .is_some_and(|root| root.is_empty() || root.ends_with('/'))
@@ -301,8 +301,8 @@ pub(crate) fn module_root(path: &str) -> &str {
     unversioned(path.strip_suffix(MODULE_INFO).unwrap_or(path))
 }
 
-/// Whether a manifest's main section, which an empty line ends, gives its
-/// archive a name as a module.
+/// Returns whether the main section of a manifest, which ends with an empty line,
+/// names an automatic module.
 fn names_module(manifest: &[u8]) -> bool {
     lines(manifest)
         .into_iter()
@@ -311,8 +311,8 @@ fn names_module(manifest: &[u8]) -> bool {
         .any(|name| name.eq_ignore_ascii_case(MODULE_NAME))
 }
 
-/// The root of a class, of which the internal name is modified UTF-8, if it can
-/// be loaded from `path`.
+/// The root of a class, if a class of this internal name (in modified UTF-8) can be
+/// loaded from `path`.
 pub(crate) fn place<'p>(path: &'p str, class: &[u8]) -> Option<&'p str> {
     let name = symbol::text(class);
     let root = path.strip_suffix(".class")?.strip_suffix(&*name)?;
@@ -320,7 +320,7 @@ pub(crate) fn place<'p>(path: &'p str, class: &[u8]) -> Option<&'p str> {
     (root.is_empty() || root.ends_with('/')).then_some(root)
 }
 
-/// The root that the versions of classes for several releases share.
+/// The root that all versions of a multi-release archive share.
 fn unversioned(root: &str) -> &str {
     let Some((before, behind)) = root.rsplit_once(VERSIONS) else {
         return root;

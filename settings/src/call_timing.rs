@@ -1,4 +1,4 @@
-//! How calls are recorded: timed, counted, or not at all; and by which clock.
+//! The recording of calls: timed, counted, or not at all; and its clock.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use loadhook_profile::{Clock, Timing};
 use thiserror::Error;
 
-/// How calls are recorded; the value of `timing=` and `--timing`.
+/// The recording of calls: value of `timing=` and `--timing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallTiming {
     /// `adaptive`, `exact` or `count`: calls are counted, and timed in this way.

@@ -1,7 +1,7 @@
-//! Lists in options: items between commas. `\,` is a comma of an item itself,
-//! `\\` a backslash; any other backslash is one, too.
+//! Lists in options: items separated by commas. In an item, `\,` is a comma and
+//! `\\` a backslash; a backslash before another character stands for itself.
 
-/// The items of a list, as they are written.
+/// Splits a list into items, which are still escaped.
 pub fn items(list: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
     list.split(move |char| {
@@ -11,7 +11,7 @@ pub fn items(list: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What an item stands for.
+/// Returns the text that an item stands for.
 pub fn unescaped(item: &str) -> String {
     let mut text = String::with_capacity(item.len());
     let mut chars = item.chars().peekable();
@@ -25,7 +25,8 @@ pub fn unescaped(item: &str) -> String {
     text
 }
 
-/// The item that stands for this text.
+/// Escapes a text as an item of a list. A trailing backslash is escaped, too, or it
+/// would swallow the separator.
 pub fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace(',', "\\,")
 }

@@ -5,7 +5,7 @@ const UNITS: &[(char, u32)] = &[('k', 10), ('m', 20), ('g', 30)];
 
 /// Reads a number of bytes, which may end in one of the letters in `units`.
 ///
-/// Of these, `k`, `m` and `g` in either case, each is 1024 times the one before.
+/// The letters are `k`, `m` and `g`, in either case: 1024, its square and its cube.
 ///
 /// ```
 /// use loadhook_settings::units::parse_bytes;

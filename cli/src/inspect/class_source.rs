@@ -1,4 +1,4 @@
-//! Classes in files and archives, by the name that a user gives.
+//! Reads a class from a file or an archive, by the name that the user gives.
 //!
 //! Archives are read as `loadhook rewrite` and the JVM read them, so that the
 //! class that is shown is the one that is rewritten and run.
@@ -90,7 +90,7 @@ fn alike(archive: &Archive<FileReader>, name: &str) -> Option<String> {
 /// Size limit of a class in bytes. No class of a real program comes near it.
 const LARGEST: u64 = 64 << 20;
 
-/// Reads a file to its end, if that comes before the limit: a device has none.
+/// Reads a file up to the size limit: a device may have no end.
 fn read_file(name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(name)?;

@@ -1,4 +1,4 @@
-//! `loadhook inspect`: a class as text.
+//! `loadhook inspect`: prints a class as text, or compares two.
 
 mod class_source;
 
@@ -14,7 +14,7 @@ use self::class_source::read_class;
 use crate::output::{columns, listed};
 use crate::side_by_side::{Pair, write_pair};
 
-/// Columns of a comparison that goes to no terminal.
+/// Number of columns of a comparison that is not printed on a terminal.
 const COLUMNS: usize = 160;
 
 /// Arguments of `loadhook inspect`.
@@ -92,7 +92,7 @@ fn check_method(name: &str, class: &ClassFile<'_>, method: Option<&str>) -> Resu
     }
 }
 
-/// Text to bytes; keeps the reason for which nothing more is written.
+/// Writes text to `out`, and keeps the error that ended the writing.
 struct TextSink<W> {
     out: W,
     result: io::Result<()>,

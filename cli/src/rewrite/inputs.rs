@@ -1,4 +1,4 @@
-//! What is read, and where what became of it is written.
+//! Inputs, and the places of their outputs.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use loadhook_offline::{Found, find, is_archive};
 use super::wrong;
 use crate::output::say;
 
-/// One input.
+/// An input, and the place of its output.
 pub(super) struct Input {
     pub(super) from: PathBuf,
     pub(super) to: PathBuf,
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 }
 
 impl Input {
-    /// How much there is to do, in bytes.
+    /// Size of the input in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match &self.kind {
             Kind::Folder(files) => files.iter().map(Found::bytes).sum(),
@@ -35,7 +35,7 @@ impl Input {
     }
 }
 
-/// `quiet`: nothing is told but errors.
+/// Finds the inputs. With `quiet`, only errors are printed.
 pub(super) fn inputs(from: &[PathBuf], output: &Path, quiet: bool) -> Result<Vec<Input>> {
     let several = from.len() > 1;
     if several && output.is_file() {
@@ -116,8 +116,8 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
     })
 }
 
-/// What a file is: an archive by its name, as a JVM would take it, or by how
-/// it begins; anything else may be a class.
+/// Returns the kind of a file. It is an archive by its name, as for the JVM, or by
+/// its first bytes; any other file may be a class.
 fn file_kind(path: &Path) -> Result<Kind> {
     if is_archive(&path.to_string_lossy()) {
         return Ok(Kind::Archive);

@@ -1,4 +1,4 @@
-//! The verifier of a JDK, `java.lang.classfile.ClassFile.verify`, in a JVM of
+//! Runs the verifier of a JDK, `java.lang.classfile.ClassFile.verify`, in a JVM of
 //! its own.
 
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use loadhook_offline::verify::Changed;
 use tempfile::TempDir;
 
-/// The first version with that verifier.
+/// First JDK version with this verifier.
 const FIRST: u32 = 24;
 
-/// Where JDKs are put: folders of homes.
+/// Folders in which JDKs are installed.
 const PLACES: [&str; 3] = [
     "/usr/lib/jvm",
     "/usr/java",
@@ -33,8 +33,8 @@ pub(super) struct Java {
 }
 
 impl Java {
-    /// That of `JAVA_HOME`, of `java` on the path, or else the newest of those
-    /// in the usual places.
+    /// Finds a runtime: that of `JAVA_HOME`, else that of `java` on the path, else the
+    /// newest in the usual folders.
     pub(super) fn find() -> Option<Java> {
         let asked = env::var_os("JAVA_HOME").map(PathBuf::from);
         let path = env::var_os("PATH").unwrap_or_default();
@@ -71,7 +71,7 @@ impl Java {
     }
 }
 
-/// A JVM that judges classes as they come.
+/// A JVM that verifies the classes that are sent to it.
 pub(super) struct Judge {
     process: Child,
     to: Option<BufWriter<ChildStdin>>,
@@ -81,19 +81,19 @@ pub(super) struct Judge {
     _program: TempDir,
 }
 
-/// What it said.
+/// The results of the verifier.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     pub(super) judged: u64,
-    /// Classes of versions below 50, which it cannot judge.
+    /// Number of classes of versions below 50, which it cannot verify.
     pub(super) below_50: u64,
-    /// What is wrong with rewritten classes and was not before.
+    /// Faults of rewritten classes that their originals do not have.
     pub(super) faults: Vec<String>,
 }
 
 impl Judge {
-    /// `superclasses` are those of all classes that may be named; `threads` is
-    /// how many judge.
+    /// Starts the JVM with `threads` verifying threads. `superclasses` are those of
+    /// all classes that code may name.
     pub(super) fn start(
         java: &Java,
         superclasses: &BTreeMap<String, Option<String>>,
@@ -151,7 +151,7 @@ impl Judge {
         Ok(())
     }
 
-    /// Hands a class on.
+    /// Sends a class to the verifier.
     pub(super) fn class(&mut self, changed: &Changed<'_>) -> Result<()> {
         let number = self.names.len() as u32;
         self.names.push(changed.name.to_owned());
@@ -174,7 +174,7 @@ impl Judge {
         self.to.as_mut().ok_or(io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Who does not listen has ended: tells why.
+    /// Turns a failure to send into the reason for which the JVM ended.
     fn sent(&mut self, sent: io::Result<()>) -> Result<()> {
         match sent {
             Ok(()) => Ok(()),
@@ -192,7 +192,7 @@ impl Judge {
         anyhow!("the JVM of --verify ended with {status}: {}", said.trim())
     }
 
-    /// Waits for what it says of all.
+    /// Waits for the results of all classes.
     pub(super) fn finish(mut self) -> Result<Verdict> {
         let ended = self
             .to()
@@ -226,7 +226,7 @@ impl Judge {
     }
 }
 
-/// The last line's.
+/// Reads the two counts in the last line.
 fn counts(line: &str) -> Option<(u64, u64)> {
     let (judged, below_50) = line.strip_prefix("done\t")?.split_once('\t')?;
     Some((judged.parse().ok()?, below_50.parse().ok()?))
@@ -263,8 +263,8 @@ mod tests {
         }
     }
 
-    /// `greet` returns an int where it should return a string: whoever reads
-    /// the class's structure finds nothing wrong.
+    /// Makes `greet` return an int instead of a string. The structure of the class
+    /// stays valid.
     fn broken(class: &[u8]) -> Vec<u8> {
         let mut class = class.to_vec();
         // invokevirtual, areturn
@@ -316,7 +316,7 @@ mod tests {
         assert!(first.contains("greet"), "{first}");
     }
 
-    /// What was wrong elsewhere in the class is no excuse.
+    /// A fault of the original in another method does not hide a new one.
     #[test]
     fn a_second_fault_is_found() {
         let bad = broken(GREETER);

@@ -27,7 +27,7 @@ use self::staged::Staged;
 use self::verify::Verified;
 use crate::output::{USUAL, check_writable, say, write_beside};
 
-/// What to insert.
+/// A family of probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ProbeFamily {
     /// At method entry, exit and exception handlers
@@ -38,7 +38,7 @@ enum ProbeFamily {
     Object,
 }
 
-/// Where the tracker comes from that the probes call.
+/// Place of the tracker, the class that probes call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Tracker {
     Embed,
@@ -148,7 +148,7 @@ pub(crate) struct RewriteArgs {
     verbose: bool,
 }
 
-/// An argument that is wrong or does not go with another.
+/// A wrong argument, or one that cannot be combined with another.
 #[derive(Debug)]
 struct Wrong(String);
 
@@ -298,8 +298,7 @@ impl RewriteArgs {
         Ok(plan)
     }
 
-    /// The jar that is written when all is done, and where, which may not turn
-    /// out to be impossible then.
+    /// Makes the tracker's jar, and checks early that it can be written at the end.
     fn tracker_jar(&self) -> Result<Option<(&Path, Vec<u8>)>> {
         let (Some(Tracker::Jar(path)), false) = (&self.tracker, self.dry_run) else {
             return Ok(None);
@@ -308,7 +307,7 @@ impl RewriteArgs {
         Ok(Some((path, loadhook_offline::tracker_jar()?)))
     }
 
-    /// What is still to be put into its place.
+    /// Rewrites an input. Returns the output if it still has to be put in its place.
     fn rewrite<'i>(
         &self,
         offline: &mut Offline<'_>,

@@ -1,4 +1,4 @@
-//! A bar on a terminal, for what works for minutes.
+//! Progress bar on a terminal.
 
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -7,11 +7,10 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use loadhook_offline::Progress;
 
-/// How often it is drawn anew. What takes less shows none.
+/// Interval at which the bar is drawn. Work that takes less shows no bar.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Runs `work` and shows how much of `total` bytes is done: nothing where
-/// standard error is no terminal.
+/// Runs `work`, and shows on a terminal how many of `total` bytes are done.
 pub(super) fn shown<T>(
     quiet: bool,
     progress: &Progress,

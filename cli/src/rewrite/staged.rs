@@ -1,4 +1,4 @@
-//! Outputs that wait beside their places until they are found good.
+//! Outputs that wait beside their places until they are verified.
 
 use std::env;
 use std::fs;
@@ -15,13 +15,13 @@ use crate::output::{USUAL, say, write_beside};
 /// An output that is not in its place yet.
 pub(super) struct Staged<'i> {
     pub(super) input: &'i Input,
-    /// Where it is.
+    /// Its path while it waits.
     pub(super) at: PathBuf,
     waits: Waits,
 }
 
 enum Waits {
-    /// In a folder of its own, in the folder in which it will be.
+    /// In a temporary folder inside the folder of its place.
     File(TempDir),
     Folder(NewFolder),
 }
@@ -35,7 +35,7 @@ impl<'i> Staged<'i> {
         }
     }
 
-    /// A place for a class or archive.
+    /// Makes a temporary place for a class or archive.
     pub(super) fn file(input: &'i Input) -> Result<Staged<'i>> {
         let name = || input.to.display().to_string();
         let existing = fs::metadata(&input.to);
@@ -55,7 +55,7 @@ impl<'i> Staged<'i> {
         })
     }
 
-    /// Puts it into its place.
+    /// Moves the output to its place.
     pub(super) fn put(self, quiet: bool, progress: &Progress) -> Result<()> {
         let to = &self.input.to;
         let folder = match self.waits {

@@ -1,4 +1,4 @@
-//! What happened, for people and for scripts.
+//! Summary of a rewriting, for people and for scripts.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ pub(super) fn print(
     }
 }
 
-/// Prints at most so many lines; `--json` and `-v` have them all.
+/// Prints at most so many names; `--json` and `-v` list all.
 fn list(what: &str, names: &Names, most: usize) {
     let shown = names.kept().iter().take(most);
     let more = names.total() - shown.len() as u64;

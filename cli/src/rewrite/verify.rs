@@ -1,5 +1,5 @@
-//! `--verify`: outputs are read anew before they come into their places, and
-//! their classes judged by a JDK's own verifier where there is one.
+//! `--verify`: reads outputs again before they are put in their places, and lets the
+//! verifier of a JDK check their classes, if there is one.
 
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -16,17 +16,17 @@ use super::progress;
 use super::staged::Staged;
 use crate::output::say;
 
-/// What was found to be good.
+/// Results of a verification without faults.
 pub(super) struct Verified {
     checked: Checked,
-    /// What whose verifier says.
+    /// The verifier's JDK and its results; `None` if there is no JDK with it.
     judged: Option<(Java, Verdict)>,
 }
 
-/// Checks outputs; `java` judges their classes.
+/// Checks outputs; the verifier of `java` checks their classes.
 ///
 /// # Errors
-/// When one is faulty, which is told then, or cannot be checked.
+/// When an output has faults, which are printed, or cannot be checked.
 pub(super) fn verify(
     staged: &[Staged<'_>],
     plan: &Plan,
@@ -125,7 +125,7 @@ fn judge_all(
     }
 }
 
-/// The most faults that are told.
+/// Maximum number of faults that are printed.
 const MOST: usize = 20;
 
 fn refuse(what: &str, faults: &[String], reason: &str) -> Result<()> {
@@ -191,8 +191,8 @@ mod tests {
 
     const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
 
-    /// Rewrites a folder with a class, damages what waits to be put in its
-    /// place, and verifies it.
+    /// Rewrites a folder with a class, damages the output that waits beside its place,
+    /// and verifies it.
     fn verified(
         folder: &Path,
         java: Option<Java>,

@@ -1,4 +1,5 @@
-//! Options with which a JVM takes no agent, or has one, wherever they may stand.
+//! Finds JVM options that exclude an agent or already load one, on the command line
+//! and in variables.
 
 use std::collections::VecDeque;
 use std::env;
@@ -6,12 +7,12 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-/// What one option says about archives of classes: with an agent, a JVM that
-/// is to write one stops, or archives nothing of what the agent changed.
+/// An option about class-data archives. With an agent, a JVM that should write such
+/// an archive stops, or leaves out classes that the agent changed.
 struct Setting {
-    /// What a later option can take back.
+    /// The setting, which a later option can change.
     what: &'static str,
-    /// Whether an archive is written.
+    /// True if an archive is written.
     writes: bool,
 }
 
@@ -43,7 +44,7 @@ impl Setting {
     }
 }
 
-/// Options of the launcher whose value is the next argument.
+/// Options of the `java` launcher whose value is the next argument.
 const WITH_VALUE: &[&str] = &[
     "-cp",
     "-classpath",
@@ -64,9 +65,9 @@ const WITH_VALUE: &[&str] = &[
     "--describe-module",
 ];
 
-/// An option with which no agent is taken, and where it stands.
+/// Finds an option that cannot be combined with an agent, and the variable it is in.
 ///
-/// `arguments` are those of `java`, where that is the program.
+/// `arguments` are those of `java`, if that is the program.
 pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
     let placed = placed(arguments).map(|(word, place)| {
         let place = match place {
@@ -78,9 +79,10 @@ pub(crate) fn refused(arguments: Option<&[OsString]>) -> Option<String> {
     last_refused(placed).map(|(word, place)| word + &place)
 }
 
-/// What loads the library of this file name already: a variable or the command.
+/// Returns what already loads the library of this file name: the name of a variable,
+/// or `the command`.
 ///
-/// `arguments` are those of `java`, where that is the program.
+/// `arguments` are those of `java`, if that is the program.
 pub(crate) fn with_agent(arguments: Option<&[OsString]>, file: &str) -> Option<&'static str> {
     let loads = |word: &str| {
         let library = word.strip_prefix("-agentpath:");
@@ -94,8 +96,8 @@ pub(crate) fn with_agent(arguments: Option<&[OsString]>, file: &str) -> Option<&
     })
 }
 
-/// The options of the JVM and the variables they are in, in the JVM's own
-/// order; `""` for the command.
+/// The options of the JVM, each with the variable that it is in (`""` for the command
+/// line), in the order in which the JVM applies them.
 fn placed(arguments: Option<&[OsString]>) -> impl Iterator<Item = (String, &'static str)> {
     // No option that counts here has letters that could be lost.
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
@@ -116,7 +118,7 @@ fn placed(arguments: Option<&[OsString]>) -> impl Iterator<Item = (String, &'sta
     })
 }
 
-/// The first of the options that hold, each unless a later one takes it back.
+/// The first option that writes an archive and that no later one takes back.
 fn last_refused<P>(words: impl IntoIterator<Item = (String, P)>) -> Option<(String, P)> {
     let mut refused: Vec<(&str, (String, P))> = Vec::new();
     for word in words {
@@ -130,7 +132,7 @@ fn last_refused<P>(words: impl IntoIterator<Item = (String, P)>) -> Option<(Stri
     refused.into_iter().next().map(|(_, word)| word)
 }
 
-/// The options, and in the place of files of options what is in these.
+/// Replaces files of options by the options in them.
 fn with_option_files(options: Vec<String>) -> Vec<String> {
     let read = |option: String| match option.strip_prefix("-XX:VMOptionsFile=") {
         Some(file) => words(&fs::read_to_string(file).unwrap_or_default()).into(),
@@ -139,8 +141,7 @@ fn with_option_files(options: Vec<String>) -> Vec<String> {
     options.into_iter().flat_map(read).collect()
 }
 
-/// The arguments that are the JVM's, not the program's, with those of argument
-/// files.
+/// The arguments for the JVM, not for the program, with those in argument files.
 fn own(arguments: &[String]) -> Vec<String> {
     let mut rest: VecDeque<String> = arguments.iter().cloned().collect();
     let mut own = Vec::new();
@@ -176,7 +177,7 @@ fn own(arguments: &[String]) -> Vec<String> {
     own
 }
 
-/// The text split at blanks outside of quotes, and without these.
+/// Splits text at blanks outside of quotes, and removes the quotes.
 fn words(text: &str) -> VecDeque<String> {
     let mut words = VecDeque::new();
     let mut word: Option<String> = None;
@@ -197,7 +198,7 @@ fn words(text: &str) -> VecDeque<String> {
     words
 }
 
-/// An argument file without its comments, which go from `#` to the line's end.
+/// Removes the comments of an argument file: from `#` to the end of the line.
 fn without_comments(text: &str) -> String {
     let code = |line: &str| {
         let end = line
@@ -209,7 +210,7 @@ fn without_comments(text: &str) -> String {
     text.lines().map(code).collect::<Vec<_>>().join("\n")
 }
 
-/// An option as `JAVA_TOOL_OPTIONS` takes it: blanks stand in quotes.
+/// Quotes an option for `JAVA_TOOL_OPTIONS`, if it contains blanks or quotes.
 pub(crate) fn quoted(option: &str) -> String {
     if !option.contains([' ', '\t', '\n', '\'', '"']) {
         return option.to_owned();

@@ -1,4 +1,4 @@
-//! Starting the user's command with the agent in its JVM.
+//! Starts the user's command with the agent in its JVM.
 
 use std::env;
 use std::ffi::OsString;
@@ -21,20 +21,20 @@ pub(crate) fn is_java(command: &[OsString]) -> bool {
     program.is_some_and(|program| program.file_name().is_some_and(|name| name == "java"))
 }
 
-/// A command, and what to load into its JVM.
+/// A command, and the agent to load into its JVM.
 pub(crate) struct Launch<'a> {
     pub(crate) command: &'a [OsString],
     pub(crate) agent: &'a Path,
     pub(crate) options: &'a str,
 }
 
-/// How a command ended.
+/// The end of a command.
 pub(crate) enum Ended {
-    /// With this exit code; 128 and the signal that ended it.
+    /// It ended with this exit code; 128 plus the signal if a signal ended it.
     With(u8),
-    /// There is no such program (127), or it cannot be run (126).
+    /// It was not found (127) or cannot be run (126).
     NotStarted(u8),
-    /// With this exit code, and an agent that was there before.
+    /// It ended with this exit code, and with an agent that it loads itself.
     Elsewhere(u8),
 }
 

@@ -1,5 +1,4 @@
-//! What a command left behind: the table at its end, and where the profiles
-//! are.
+//! Shows the profiles of a command that has ended: a table, and their files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,9 +11,8 @@ use super::args::RunArgs;
 use crate::output::{PRIVATE, can_grey, columns, move_to, say, write_beside, write_text};
 use crate::report;
 
-/// Shows the profiles that were written: one, or several together. `whole` is
-/// where all are wanted in one. What goes wrong with one file is said, and
-/// hides none of the others.
+/// Shows the profiles in `files` in one table, and writes all together to `whole` if
+/// that is given. A fault of one file is printed, and the others are still shown.
 pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
     if files.is_empty() {
         say!(
@@ -52,8 +50,8 @@ pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
     name(&read, &profiles, saved, page);
 }
 
-/// Names what there is: the profiles, which of them holds all, and the page
-/// or how to get one.
+/// Names the profiles, the one that holds all, and the page or the command that
+/// makes one.
 fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Option<String>) {
     let picture = |beside: &Path, arguments: &str| {
         // `x.pb.gz` becomes `x.html`.
@@ -100,8 +98,7 @@ fn name(files: &[PathBuf], profiles: &[Profile], whole: Option<&Path>, page: Opt
     }
 }
 
-/// Names the profiles that rewritten archives have written in the JVMs that an
-/// agent was in.
+/// Names the profiles that rewritten archives wrote in JVMs that also had an agent.
 pub(crate) fn name_others(files: &[PathBuf]) {
     for file in files {
         say!(
@@ -111,7 +108,7 @@ pub(crate) fn name_others(files: &[PathBuf]) {
     }
 }
 
-/// What went wrong is said, and the rest goes on.
+/// Prints an error and goes on without the value.
 fn or_said<T>(result: Result<T>) -> Option<T> {
     result.inspect_err(|error| say!("loadhook: {error:#}")).ok()
 }
@@ -148,7 +145,7 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// What to check where nothing was called.
+/// Says what to check if no call was counted.
 fn advice(args: &RunArgs, profile: &Profile) -> String {
     let trivial = profile.header.left_alone.get(loadhook_instrument::TRIVIAL);
     let includes = !args.include.is_empty() || !args.include_file.is_empty();

@@ -1,4 +1,4 @@
-//! Checks archives, and those inside them, entry by entry.
+//! Checks archives and nested archives entry by entry.
 
 use rawzip::ReaderAt;
 use rayon::prelude::*;
@@ -8,14 +8,14 @@ use crate::zip::compare::{same_but_content, same_entry, same_frame};
 use crate::zip::{Archive, Content, Entry, ZipError};
 use crate::{Error, Plan, is_archive, is_class};
 
-/// An entry as it is, and the one it was.
+/// An entry of the output and the entry of the input that it was made from.
 struct Pair<'a> {
     before: Option<&'a Entry>,
     after: &'a Entry,
 }
 
-/// Entries keep their order, in which new ones come last: finds which was
-/// which, and those that are gone.
+/// Pairs the entries of output and input, and finds removed ones. Entries keep
+/// their order; new ones come last.
 fn pairs<'a, R: ReaderAt, S: ReaderAt>(
     before: &'a Archive<R>,
     after: &'a Archive<S>,
@@ -125,7 +125,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Opens the archive in an entry, which may be large.
+/// Opens a nested archive, which may be large.
 fn opened<'a, R: ReaderAt + Sync>(
     archive: &'a Archive<R>,
     entry: &Entry,
@@ -135,7 +135,7 @@ fn opened<'a, R: ReaderAt + Sync>(
     Archive::open(content, entry.size())
 }
 
-/// Gives each class of `after` that is not as it was in `before`.
+/// Calls back with each class of `after` that differs from `before`.
 pub(super) fn visit<R: ReaderAt + Sync, S: ReaderAt + Sync>(
     name: &str,
     before: &Archive<R>,

@@ -1,12 +1,12 @@
-//! Checks a class: whether it is whole, and the one it was made of but for its
-//! code.
+//! Checks a rewritten class: it can be read completely, and only its code
+//! differs.
 
 use loadhook_rewrite::class::{Attribute, Attributes, Member};
 use loadhook_rewrite::{ClassFile, Options, Outcome, Rewriter};
 
 use super::module;
 
-/// What is wrong with `after`, made of `before`.
+/// Finds a fault in `after`, which was made from `before`.
 pub(super) fn fault(before: Option<&[u8]>, after: &[u8]) -> Option<String> {
     check(before, after).err()
 }
@@ -30,8 +30,8 @@ fn check(before: Option<&[u8]>, after: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Takes code and tables of every method apart and puts them together: gives
-/// those with which that cannot be done.
+/// Reads and writes code and tables of every method. Returns the methods for which
+/// that fails.
 fn unreadable(bytes: &[u8]) -> Result<Vec<(u16, String)>, String> {
     let mut rewriter = Rewriter::new(Options::default());
     let copy = rewriter.copy(bytes, |len| Some(vec![0; len]));
@@ -48,8 +48,8 @@ fn unreadable(bytes: &[u8]) -> Result<Vec<(u16, String)>, String> {
     Ok(named.collect())
 }
 
-/// Whether all that is no code is the same. Old constants keep their places,
-/// so that what names them by number means the same.
+/// Compares everything but code. Old constants keep their indexes, so bytes that
+/// refer to them are equal.
 fn compare(before: &ClassFile<'_>, after: &ClassFile<'_>) -> Result<(), String> {
     let (old, new) = (before.bytes(), after.bytes());
     let (pool, new_pool) = (before.pool(), after.pool());

@@ -1,6 +1,5 @@
-//! Checks what was written against what it was made of, by reading both anew:
-//! whatever should have stayed is there to the byte, and what has changed can
-//! be read wholly.
+//! Compares outputs with their inputs, reading both again: what should not have
+//! changed is equal to the byte, and what has changed can be read completely.
 
 mod archive;
 mod class;
@@ -19,7 +18,7 @@ use rawzip::FileReader;
 use rayon::prelude::*;
 
 use crate::ahead::INDEX;
-use crate::attributes::State;
+use crate::attributes::FileState;
 use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::zip::{Archive, ZipError};
 use crate::{Error, Found, Plan, Progress, is_archive, is_class};
@@ -32,19 +31,19 @@ pub struct Verifier<'a> {
     checked: Checked,
 }
 
-/// What a [`Verifier`] has found.
+/// Results of a [`Verifier`].
 #[derive(Clone, Debug, Default)]
 pub struct Checked {
-    /// Files, and entries of archives, that are as they were.
+    /// Files and entries that did not change.
     pub untouched: u64,
     /// Classes that were rewritten or added.
     pub changed: u64,
-    /// How large they are together, in bytes.
+    /// Bytes of these classes.
     pub changed_bytes: u64,
-    /// What is wrong, and where.
+    /// Faults and their places.
     pub faults: Vec<String>,
-    /// Classes and archives of which nothing can be said: what they were made
-    /// of has changed since it was found.
+    /// Classes and archives that cannot be checked, because their inputs changed
+    /// since they were read.
     pub outdated: Vec<String>,
     /// The direct superclass of each class, by internal names; `None` for
     /// interfaces.
@@ -56,17 +55,17 @@ pub struct Checked {
 pub struct Changed<'a> {
     /// `app.jar!/com/example/Service.class`
     pub name: &'a str,
-    /// What it was; `None` if it was not there.
+    /// The original class; `None` if the class was added.
     pub before: Option<&'a [u8]>,
-    /// What it is.
+    /// The new class.
     pub after: &'a [u8],
 }
 
-/// Is given each changed class.
+/// Called with each changed class.
 pub type Visit<'v> = dyn FnMut(Changed<'_>) -> Result<(), Error> + 'v;
 
 impl<'a> Verifier<'a> {
-    /// A verifier of what was rewritten by `plan`.
+    /// A verifier of the outputs of `plan`.
     pub fn new(plan: &'a Plan, progress: &'a Progress) -> Self {
         Verifier {
             plan,
@@ -75,29 +74,29 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// What was found so far.
+    /// Results so far.
     pub fn checked(&self) -> &Checked {
         &self.checked
     }
 
-    /// Checks a class that is no part of anything.
+    /// Checks a class that is in no folder or archive.
     pub fn class(&mut self, name: &str, before: &[u8], after: &[u8]) {
         let found = self.pair(name, Some(before), after);
         self.checked.add(found);
     }
 
-    /// Checks the archive in the file `to`, made of the one in `from`.
+    /// Checks the archive in the file `to`, made from the one in `from`.
     ///
     /// # Errors
-    /// When a file cannot be read, `from` is no archive, or somebody asked to
-    /// stop. What is wrong with `to` is no error, but a fault.
+    /// When a file cannot be read, `from` is no archive, or the user interrupts.
+    /// Faults of `to` are no errors.
     pub fn archive_file(&mut self, name: &str, from: &Path, to: &Path) -> Result<(), Error> {
         let found = self.file_pair(name, from, to)?;
         self.checked.add(found);
         Ok(())
     }
 
-    /// Checks the folder `to`, made of `olds` in `from`.
+    /// Checks the folder `to`, made from `olds` in `from`.
     ///
     /// # Errors
     /// As [`Verifier::archive_file`].
@@ -140,12 +139,12 @@ impl<'a> Verifier<'a> {
         Ok(())
     }
 
-    /// Checks the file `to`, made of `from`.
+    /// Checks the file `to`, made from `from`.
     fn file_pair(&self, name: &str, from: &Path, to: &Path) -> Result<Checked, Error> {
         if is_class(name) {
             return Ok(self.pair(name, Some(&fs::read(from)?), &fs::read(to)?));
         }
-        let state = |path| State::of(path).ok().flatten();
+        let state = |path| FileState::of(path).ok().flatten();
         let is_one = state(from)
             .zip(state(to))
             .is_some_and(|(a, b)| a.is_same_file(&b));
@@ -177,7 +176,7 @@ impl<'a> Verifier<'a> {
         checked
     }
 
-    /// Checks what was not there.
+    /// Checks an added file or entry.
     fn added(&self, name: &str, content: &[u8]) -> Checked {
         match is_class(name) {
             true => self.pair(name, None, content),
@@ -185,7 +184,7 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    /// What may have become of an entry or file that is no class or archive.
+    /// The new content that an entry or file may have that is no class or archive.
     fn expected(&self, name: &str, before: &[u8]) -> Option<Vec<u8>> {
         (self.plan.strip_signatures && is_manifest(name)).then(|| without_digests(before))
     }
@@ -195,7 +194,7 @@ impl<'a> Verifier<'a> {
     }
 }
 
-/// Gives each class of the archive in the file `to` that changed, or was
+/// Calls back with each class of the archive in the file `to` that changed or was
 /// added, in the order of entries.
 ///
 /// # Errors
@@ -213,7 +212,7 @@ pub fn changed_in_archive(
     archive::visit(name, &open(from)?, &open(to)?, plan, visit)
 }
 
-/// As [`changed_in_archive`], of the folder `to`.
+/// Does the same as [`changed_in_archive`] for the folder `to`.
 ///
 /// # Errors
 /// As [`changed_in_archive`].
@@ -268,7 +267,7 @@ impl Checked {
     }
 }
 
-/// The files below a folder. Links are none.
+/// Finds the files below a folder. Links are not followed.
 fn files(folder: &Path) -> io::Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     let mut folders = vec![PathBuf::new()];
@@ -309,14 +308,14 @@ fn same_files(a: &Path, b: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether a file lies where those are that the tracker and parts consist of.
+/// Returns whether a file is where the classes of trackers and parts are.
 fn is_ours(path: &str) -> bool {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     format!("/{folder}/").contains("/loadhook/")
 }
 
-/// A class's name and direct superclass. What is no class, or has a name that
-/// is no text, has none.
+/// Name and direct superclass of a class; `None` if it is no class, or its name is
+/// not UTF-8.
 fn superclass(class: &[u8]) -> Option<(String, Option<String>)> {
     let class = ClassFile::parse(class).ok()?;
     let text = |name: &[u8]| String::from_utf8(name.to_vec()).ok();

@@ -1,30 +1,30 @@
-//! Checks a module's description: it says what it said and what its part needs,
-//! and nothing twice, which no JVM takes.
+//! Checks a module's description: it says the same as before and what its part
+//! needs, and nothing twice, which no JVM accepts.
 
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::{ClassFile, CpIndex, Result, Structure};
 
 use crate::tracker;
 
-/// What the names of parts' packages begin with.
+/// Prefix of the packages of parts.
 const PART: &[u8] = b"loadhook/a";
 
-/// A row of a table: the name of a module or package, and the bytes behind it.
+/// A row of a table: the name of a module or package, and the bytes after it.
 type Row<'a> = (&'a [u8], &'a [u8]);
 
-/// What a description says, as far as it may change.
+/// The parts of a description that may change, and the rest.
 #[derive(Default)]
 struct Said<'a> {
     requires: Vec<Row<'a>>,
     exports: Vec<Row<'a>>,
     lists_packages: bool,
     packages: Vec<Row<'a>>,
-    /// Names of attributes, but for hashes of modules, and what is in them
-    /// besides the tables.
+    /// Names of attributes, except hashes of modules, and their content without the
+    /// tables.
     rest: Vec<(&'a [u8], &'a [u8])>,
 }
 
-/// What is wrong with the description `after`, made of `before`.
+/// Finds a fault in the description `after`, which was made from `before`.
 pub(super) fn compare(
     before: &ClassFile<'_>,
     after: &ClassFile<'_>,
@@ -60,8 +60,8 @@ pub(super) fn compare(
     }
 }
 
-/// The one row that is in `after` besides those of `before`, if there is one.
-/// `None` if there are others, or one is there twice.
+/// The row that `after` has besides those of `before`, if any. `None` if there are
+/// several, or a row is there twice.
 fn added<'a>(before: &[Row<'_>], after: &[Row<'a>]) -> Option<Option<Row<'a>>> {
     let mut olds = before.iter().peekable();
     let mut added = None;

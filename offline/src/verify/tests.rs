@@ -15,7 +15,7 @@ use loadhook_rewrite::constant_pool::Constant;
 use loadhook_rewrite::{ClassFile, CpIndex};
 
 use super::{Verifier, class};
-use crate::module_info::{self, Needs, Place};
+use crate::module_info::{self, Needs, TrackerPlace};
 use crate::zip::{Archive, Output, Packed};
 use crate::{Detail, Offline, Plan, Progress, find};
 
@@ -37,7 +37,7 @@ fn zipped(entries: &[(&str, &[u8])], comment: &str) -> Vec<u8> {
     zip.finish().expect("memory is written").into_inner()
 }
 
-/// An archive and what was made of it.
+/// An archive and the output made from it.
 struct Case {
     folder: TempDir,
     plan: Plan,
@@ -73,7 +73,7 @@ impl Case {
         fs::read(self.path("out.jar")).expect("it was written")
     }
 
-    /// What is wrong with `out`.
+    /// Faults that the verifier finds in `out`.
     fn faults(&self, out: &[u8]) -> Vec<String> {
         fs::write(self.path("bad.jar"), out).expect("ours");
         let progress = Progress::default();
@@ -97,7 +97,7 @@ enum Edit {
     Replace(Vec<u8>),
 }
 
-/// The archive with other contents, as sound as any.
+/// The archive with other contents, but well-formed.
 fn edited(bytes: &[u8], add: Option<&str>, edit: impl Fn(&str, Vec<u8>) -> Edit) -> Vec<u8> {
     let archive = Archive::open(bytes, bytes.len() as u64).expect("it is an archive");
     let mut out = Vec::new();
@@ -137,7 +137,7 @@ fn without(bytes: &[u8], name: &str) -> Vec<u8> {
     })
 }
 
-/// Changes the byte `at` bytes behind the last place where `what` stands.
+/// Changes the byte that is `at` bytes after the last occurrence of `what`.
 fn patched(mut bytes: Vec<u8>, what: &[u8], at: usize) -> Vec<u8> {
     let place = bytes.windows(what.len()).rposition(|piece| piece == what);
     bytes[place.expect("it stands there") + at] ^= 0xff;
@@ -258,8 +258,8 @@ fn descriptions_say_what_they_said_and_what_is_added() {
         changed.expect("there is room")
     };
     let fault = |before: &[u8], after: &[u8]| class::fault(Some(before), after).unwrap_or_default();
-    let usual = Place::Module("loadhook.tracker");
-    for tracker in [Place::Package, usual] {
+    let usual = TrackerPlace::Module("loadhook.tracker");
+    for tracker in [TrackerPlace::Package, usual] {
         let once = with("loadhook/a1", tracker);
         assert_eq!(fault(&before, &once), "");
         // Its last bytes are the packages, the new one first.
@@ -282,7 +282,7 @@ fn descriptions_say_what_they_said_and_what_is_added() {
         );
         assert_eq!(fault(&once, &again.expect("there is room")), "");
     }
-    let other = fault(&before, &with("loadhook/a1", Place::Module("other")));
+    let other = fault(&before, &with("loadhook/a1", TrackerPlace::Module("other")));
     assert_eq!(other, "an addition to it is not what its part needs");
 
     // Its first `requires` twice, as no JVM takes it.

@@ -1,4 +1,4 @@
-//! The content of entries, whole in memory or to be read at any place.
+//! The content of entries, in memory or readable at any offset.
 
 use std::io::{self, Read, Write};
 use std::ops::Range;
@@ -9,16 +9,16 @@ use super::read::{Archive, Entry};
 use super::spool::{Data, IN_MEMORY, Spool};
 use super::{DEFLATED, STORED, deflate};
 
-/// The best that deflate can do: so many bytes from one.
+/// Highest compression ratio that deflate can reach.
 const MOST_RATIO: u64 = 1033;
 
 /// The content of an entry, of any length.
 pub enum Content<'a> {
-    /// What is stored is read where it is.
+    /// A stored entry is read in the archive.
     InPlace {
         /// The archive.
         source: &'a (dyn ReaderAt + Sync),
-        /// The part of it.
+        /// The entry's data in it.
         range: Range<u64>,
     },
     /// Unpacked.
@@ -42,7 +42,7 @@ impl ReaderAt for Content<'_> {
 }
 
 impl Entry {
-    /// How many bytes unpacking it makes at most; none where it is stored.
+    /// Maximum number of bytes to which the entry unpacks; 0 if it is stored.
     pub fn unpacked_at_most(&self) -> u64 {
         match self.facts.method {
             STORED => 0,
@@ -59,8 +59,8 @@ impl Entry {
 }
 
 impl<R: ReaderAt> Archive<R> {
-    /// The content of an entry of at most `most` bytes, which is checked
-    /// against the checksum.
+    /// Reads the content of an entry of at most `most` bytes, and checks its
+    /// checksum.
     ///
     /// # Errors
     /// When the entry is larger, damaged, encrypted, or packed otherwise than
@@ -79,7 +79,7 @@ impl<R: ReaderAt> Archive<R> {
         Ok(content)
     }
 
-    /// Where the entry's data are.
+    /// Finds the entry's data.
     fn data(&self, entry: &Entry) -> io::Result<Range<u64>> {
         if entry.is_encrypted {
             return Err(invalid("encrypted"));
@@ -95,8 +95,8 @@ impl<R: ReaderAt> Archive<R> {
 }
 
 impl<R: ReaderAt + Sync> Archive<R> {
-    /// The content of an entry, to be read at any place. `most` is the largest
-    /// that is unpacked; what is stored may be larger.
+    /// Returns the content of an entry, readable at any offset. `most` is the maximum
+    /// size of a packed entry; a stored one may be larger.
     ///
     /// # Errors
     /// See [`Archive::read`].
@@ -129,7 +129,7 @@ impl<R: ReaderAt + Sync> Archive<R> {
     }
 }
 
-/// What is read only for its checksum.
+/// Computes checksum and length of what is written to it.
 #[derive(Default)]
 struct Sums {
     crc: libdeflater::Crc,
@@ -173,7 +173,7 @@ fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
-/// As [`io::copy`], in larger pieces.
+/// Does the same as [`io::copy`], in larger pieces.
 pub(super) fn copy(mut from: impl Read, to: &mut impl Write) -> io::Result<()> {
     let mut piece = vec![0; 1 << 18];
     loop {

@@ -1,6 +1,6 @@
-//! Packing and unpacking: whole contents at a time, with a state a thread,
-//! since making one takes longer than packing a small class; and what is too
-//! large for memory piece by piece.
+//! Packing and unpacking. Small contents are handled as a whole. Each thread keeps
+//! its compressor, because making one takes longer than packing a small class.
+//! Contents too large for memory are handled piece by piece.
 
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
@@ -12,7 +12,7 @@ use libdeflater::{CompressionLvl, Compressor, Decompressor};
 
 use super::content::copy;
 
-/// What the JDK's own `jar` uses.
+/// The level that the JDK's `jar` uses.
 const LEVEL: i32 = 6;
 
 thread_local! {
@@ -32,7 +32,7 @@ pub(super) fn pack(content: &[u8]) -> Vec<u8> {
     })
 }
 
-/// The content, if it is of exactly `size` bytes.
+/// Unpacks `packed`; `None` if that does not give exactly `size` bytes.
 pub(super) fn unpack(packed: &[u8], size: usize) -> Option<Vec<u8>> {
     UNPACKER.with_borrow_mut(|unpacker| {
         let mut content = vec![0; size];
@@ -41,14 +41,14 @@ pub(super) fn unpack(packed: &[u8], size: usize) -> Option<Vec<u8>> {
     })
 }
 
-/// Packs what is read from `from`.
+/// Packs the content of `from`.
 pub(super) fn pack_all(from: impl Read, to: impl Write) -> io::Result<()> {
     let mut packer = DeflateEncoder::new(to, Compression::new(LEVEL as u32));
     copy(from, &mut packer)?;
     packer.finish()?.flush()
 }
 
-/// Reads what `packed` unpacks to, which may never end.
+/// Unpacks `packed` while it is read. The content may be endless.
 pub(super) fn unpacking(packed: impl Read) -> impl Read {
     DeflateDecoder::new_with_buf(packed, vec![0; 1 << 18])
 }

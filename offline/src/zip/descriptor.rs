@@ -1,15 +1,15 @@
-//! Data descriptors: what writers of streams put behind an entry's data, since
-//! they did not know it before (APPNOTE.TXT, 4.3.9).
+//! Data descriptors: checksum and sizes behind an entry's data, put there by
+//! writers that did not know them before (APPNOTE.TXT, 4.3.9).
 
 use super::record::Facts;
 
 const SIGNATURE: [u8; 4] = *b"PK\x07\x08";
-/// With a signature and the sizes of zip64.
+/// Length of a descriptor with signature and zip64 sizes.
 pub(super) const LONGEST: usize = 24;
 
-/// How long the descriptor is that `behind` an entry's data begins with. It may
-/// have a signature or not, and nothing tells how long its sizes are; so it is
-/// one of what the directory says, or there is none, 0.
+/// Length of the descriptor at the beginning of `behind`, the bytes behind an
+/// entry's data; 0 if there is none. The signature is optional and nothing tells
+/// the length of the sizes, so every form is compared with the directory's values.
 pub(super) fn len(behind: &[u8], facts: Facts) -> usize {
     let short = [facts.compressed, facts.size].map(|size| (size as u32).to_le_bytes());
     let long = [facts.compressed, facts.size].map(u64::to_le_bytes);

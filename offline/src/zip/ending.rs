@@ -1,4 +1,4 @@
-//! What follows the directory: the end records, and whatever stands behind them.
+//! The end of an archive: its end records, and the bytes behind them.
 
 use super::record::{MAX32, VERSION_ZIP64, put2, put4, put8, short, u2, u4};
 
@@ -12,22 +12,21 @@ const MAX16: u64 = u16::MAX as u64;
 /// The end of an archive as it was read.
 #[derive(Clone, Debug)]
 pub(super) struct Ending {
-    /// The end record of zip64 with all that belongs to it; empty if there is
-    /// none.
+    /// The zip64 end record with its locator; empty if there is none.
     pub(super) end64: Vec<u8>,
-    /// The end record, the comment, and what follows them.
+    /// The end record, the comment, and the bytes behind them.
     pub(super) end: Vec<u8>,
 }
 
 impl Ending {
-    /// The comment, and what follows it.
+    /// The comment, and the bytes behind it.
     pub(super) fn behind(&self) -> &[u8] {
         &self.end[END_LEN as usize..]
     }
 
-    /// What follows a directory with so many `entries`, in records of `records`
-    /// bytes which begin at `start` of the file. `base` is what the offsets
-    /// written in the file lack.
+    /// Makes the end of an archive whose directory has so many `entries` in `records`
+    /// bytes, which begin at `start` of the file. `base` is the number of bytes
+    /// before the place that written offsets count from.
     pub(super) fn written(&self, entries: u64, start: u64, records: u64, base: u64) -> Vec<u8> {
         let mut out = Vec::new();
         let offset = start - base;

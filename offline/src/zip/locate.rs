@@ -1,5 +1,6 @@
-//! Finding an archive's directory as the JVM does: a comment may hold what looks
-//! like another one, and what the JVM takes is what it runs.
+//! Finds an archive's directory. A comment may contain what looks like another
+//! directory, so this follows the JVM's rules: the JVM runs the classes that it
+//! finds.
 
 use std::io;
 use std::ops::Range;
@@ -11,30 +12,31 @@ use super::read::ZipError;
 use super::record::{DIRECTORY, LOCAL, MAX32, u2, u4, u8};
 
 const END: [u8; 4] = *b"PK\x05\x06";
-/// What follows an end record is its comment, whose length has 16 bits.
+/// Maximum length of the comment behind an end record: its length has 16 bits.
 const MOST_BEHIND: u64 = u16::MAX as u64;
 
-/// Where an archive's last parts are.
+/// Places of an archive's directory and end records.
 #[derive(Debug)]
 pub(super) struct Located {
-    /// The directory's records, which fill it.
+    /// The directory.
     pub(super) directory: Range<u64>,
-    /// The end record of zip64 with all up to its locator; empty if there is
-    /// none.
+    /// The zip64 end record up to the end of its locator; empty if there is none.
     pub(super) end64: Range<u64>,
-    /// The end record, and all behind it.
+    /// The end record, and the bytes behind it.
     pub(super) end: Vec<u8>,
-    /// What the offsets written in the file lack.
+    /// Number of bytes before the place that written offsets count from.
     pub(super) base: u64,
 }
 
-/// The last end record counts whose comment ends where the file of `len` bytes
-/// does. One in front of something else counts, too, if it leads to a directory
-/// and a first entry. Nothing is read of how many entries it tells.
+/// Finds the end record and the directory in a file of `len` bytes.
 ///
-/// The directory is what lies before it, or before the end record of zip64,
-/// wherever its offset points: something may be put before an archive, and
-/// then all offsets lack the length of that.
+/// The last end record counts whose comment ends with the file. An end record with
+/// other bytes behind it counts, too, if it leads to a directory and a first entry.
+/// The number of entries in it is not used.
+///
+/// The directory ends where the end record, or the zip64 end record, begins,
+/// wherever its offset points: if a script was put before an archive, all offsets
+/// are too small by its length.
 pub(super) fn locate<R: ReaderAt>(source: &R, len: u64) -> Result<Located, ZipError> {
     let start = len.saturating_sub(END_LEN + MOST_BEHIND);
     let mut tail = vec![0; (len - start) as usize];
@@ -95,8 +97,9 @@ fn located<R: ReaderAt>(
     })
 }
 
-/// The end record of zip64 with its place, up to its locator, which stands right
-/// before the end record. One that contradicts that is none.
+/// Finds the zip64 end record and its place, up to the end of its locator, which
+/// lies directly before the end record. A record that contradicts the end record is
+/// ignored.
 fn find_end64<R: ReaderAt>(
     source: &R,
     file_len: u64,

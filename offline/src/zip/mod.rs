@@ -1,12 +1,12 @@
-//! Archives as they are: every entry is copied byte for byte unless somebody
-//! gives another content for it.
+//! Reads and writes zip archives. Every entry is copied byte for byte unless it is
+//! given another content.
 //!
-//! A zip file is a row of local records (header, name, data), then a directory
-//! with one record an entry, which has the facts again and the local record's
-//! place, then the end record. [`Archive`] reads the directory; [`Output`]
-//! writes the local records in their order, old or new, and the directory in
-//! its own. Where only one record changes, all others stay as they were, with
-//! times, comments, extra fields, attributes and whatever stood between them.
+//! A zip file consists of local records (header, name, data), then a directory,
+//! then the end record. The directory has one record for each entry, which repeats
+//! the facts and gives the offset of the local record. [`Archive`] reads the
+//! directory. [`Output`] writes the local records, old or new, in their order, and
+//! the directory in its own order. If one entry changes, all others stay as they
+//! were, with times, comments, extra fields, attributes and the bytes between them.
 
 pub(crate) mod compare;
 mod content;
@@ -25,7 +25,7 @@ pub use read::{Archive, Entry, ZipError};
 pub use spool::Spool;
 pub use write::{Output, Packed};
 
-/// How an entry's data are stored, as zip's specification numbers it.
+/// Compression method of stored entries (APPNOTE.TXT, 4.4.5).
 pub const STORED: u16 = 0;
-/// See [`STORED`].
+/// Compression method of deflated entries (APPNOTE.TXT, 4.4.5).
 pub const DEFLATED: u16 = 8;

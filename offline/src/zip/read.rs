@@ -1,4 +1,4 @@
-//! Reading an archive's directory, and entries.
+//! Reads an archive's directory and its local headers.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use super::ending::Ending;
 use super::locate::locate;
 use super::record::{self, DIRECTORY, DIRECTORY_LEN, Facts, HAS_DESCRIPTOR, LOCAL, LOCAL_LEN, u2};
 
-/// What an archive may be like at most before it is refused.
+/// Limits of archives; larger ones are refused.
 const MOST_ENTRIES: usize = 4 << 20;
 const LARGEST_DIRECTORY: u64 = 1 << 30;
 
@@ -26,15 +26,15 @@ pub enum ZipError {
     /// It has no directory.
     #[error("no archive: {0}")]
     NoArchive(String),
-    /// The directory contradicts itself, or the local records.
+    /// The directory contradicts itself or the local records.
     #[error("damaged archive: {what} (entry {entry})")]
     Damaged {
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
         /// The entry's number in the directory, from 0.
         entry: usize,
     },
-    /// More than we take.
+    /// The directory is larger than the limit.
     #[error(
         "the archive's directory is too large: it has {0} bytes; \
          4194304 entries and 1073741824 bytes are read"
@@ -50,7 +50,8 @@ pub struct Archive<R> {
     /// The directory's records as they stand in the file.
     directory: Vec<u8>,
     pub(super) directory_offset: u64,
-    /// What lies before the place that offsets count from: a launcher script.
+    /// Number of bytes before the place that offsets count from, for example of a
+    /// launcher script.
     pub(super) base: u64,
     pub(super) ending: Ending,
 }
@@ -61,9 +62,9 @@ pub struct Entry {
     record: Range<usize>,
     pub(super) facts: Facts,
     pub(super) is_encrypted: bool,
-    /// Where its local record begins, and where the next thing does.
+    /// From the beginning of its local record to that of the next record.
     pub(super) local: Range<u64>,
-    /// The first entry of the same name that has the same local record.
+    /// The first entry with the same name and local record, if this is another one.
     pub(super) alias_of: Option<usize>,
 }
 
@@ -73,8 +74,7 @@ impl Entry {
         self.facts.method
     }
 
-    /// The length of its content in bytes, as the directory says: not to be
-    /// trusted.
+    /// Length of its content in bytes, as the directory says. It may be wrong.
     pub fn size(&self) -> u64 {
         self.facts.size
     }
@@ -84,18 +84,18 @@ impl Entry {
         self.facts.crc
     }
 
-    /// Whether it is one more record in the directory of an entry before: what
-    /// becomes of that becomes of this one.
+    /// Returns whether it is an additional record, in the directory, of an earlier
+    /// entry. Both have the same content, and change together.
     pub fn is_alias(&self) -> bool {
         self.alias_of.is_some()
     }
 
-    /// Where it begins in the archive.
+    /// Offset of its local record in the archive.
     pub fn offset(&self) -> u64 {
         self.local.start
     }
 
-    /// How long it is in the archive.
+    /// Length of its local record with the bytes behind it.
     pub fn stored_size(&self) -> u64 {
         self.local.end - self.local.start
     }
@@ -190,8 +190,8 @@ impl<R: ReaderAt> Archive<R> {
         &self.directory[entry.record.clone()]
     }
 
-    /// The whole directory; equal ones mean equal archives as far as names,
-    /// sizes and checksums tell.
+    /// The whole directory. If two are equal, so are the archives, as far as names,
+    /// sizes and checksums show.
     pub fn directory(&self) -> &[u8] {
         &self.directory
     }
@@ -220,8 +220,8 @@ impl<R: ReaderAt> Archive<R> {
         Ok(header)
     }
 
-    /// Where the entry's data and their descriptor end, and what belongs to
-    /// nothing begins. `header` is its local header.
+    /// Offset of the end of the entry's data and descriptor. Bytes from there to the
+    /// next record belong to no entry. `header` is the entry's local header.
     pub(super) fn data_end(&self, entry: &Entry, header: &[u8]) -> io::Result<u64> {
         let end = entry.local.start + header.len() as u64 + entry.facts.compressed;
         if u2(header, 6) & HAS_DESCRIPTOR == 0 {
@@ -233,7 +233,7 @@ impl<R: ReaderAt> Archive<R> {
     }
 }
 
-/// The directory's record that begins there.
+/// The range of the directory's record that begins at `at`.
 fn range(directory: &[u8], at: usize) -> Option<Range<usize>> {
     let header = directory.get(at..at.checked_add(DIRECTORY_LEN)?)?;
     let variable: usize = [28, 30, 32]
@@ -249,8 +249,8 @@ fn name(record: &[u8]) -> &[u8] {
     &record[DIRECTORY_LEN..DIRECTORY_LEN + usize::from(u2(record, 28))]
 }
 
-/// Finds where each local record ends: where the next one begins. What lies
-/// between belongs to the one before it. The directory may name one twice.
+/// Sets the end of each local record to the beginning of the next one. The
+/// directory may name a local record twice.
 fn delimit(entries: &mut [Entry], directory: &[u8], end: u64) -> Result<(), ZipError> {
     let starts = entries.iter().map(|entry| entry.local.start);
     let mut order: Vec<(u64, usize)> = starts.zip(0..).collect();

@@ -1,6 +1,6 @@
-//! The records of a zip file (APPNOTE.TXT, 4.3), as far as they are written.
+//! The records of a zip file (APPNOTE.TXT, 4.3).
 
-/// What local and directory records both say of an entry.
+/// Facts that both the local and the directory record state about an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Facts {
     pub(super) method: u16,
@@ -14,13 +14,13 @@ pub(super) const LOCAL_LEN: usize = 30;
 pub(super) const DIRECTORY: [u8; 4] = *b"PK\x01\x02";
 pub(super) const DIRECTORY_LEN: usize = 46;
 
-/// The extra field with what does not fit into 32 bits.
+/// The extra field for numbers that do not fit into 32 bits.
 const ZIP64: u16 = 1;
-/// Readers must know of zip64.
+/// Version that readers need for zip64.
 pub(super) const VERSION_ZIP64: u16 = 45;
 const ENCRYPTED: u16 = 1;
 pub(super) const HAS_DESCRIPTOR: u16 = 1 << 3;
-/// The name is UTF-8.
+/// Flag of a name that is UTF-8.
 pub(super) const UTF8: u16 = 1 << 11;
 
 pub(super) const MAX32: u64 = u32::MAX as u64;
@@ -49,21 +49,22 @@ pub(super) fn put8(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// What stands for a number that may be in the zip64 field.
+/// The 32-bit field of a number: the number, or the mark that it is in the zip64
+/// field.
 pub(super) fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-/// What a directory's record says of an entry.
+/// The content of a directory's record.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) facts: Facts,
     pub(super) is_encrypted: bool,
-    /// Of the local record.
+    /// Offset of the local record.
     pub(super) offset: u64,
 }
 
-/// Reads a directory's record, of which the lengths are checked.
+/// Reads a directory's record, whose lengths the caller has checked.
 pub(super) fn written(record: &[u8]) -> Written {
     let name = usize::from(u2(record, 28));
     let extra = DIRECTORY_LEN + name..DIRECTORY_LEN + name + usize::from(u2(record, 30));
@@ -92,8 +93,8 @@ pub(super) fn written(record: &[u8]) -> Written {
     }
 }
 
-/// The local record that `old` (header, name, extra fields) becomes for new
-/// data. No descriptor follows it: the sizes are known.
+/// Makes the local record for new data from `old` (header, name, extra fields). No
+/// descriptor follows it, because the sizes are known.
 pub(super) fn local(old: &[u8], facts: Facts) -> Vec<u8> {
     let name = usize::from(u2(old, 26));
     let large = facts.size > MAX32 || facts.compressed > MAX32;
@@ -128,8 +129,8 @@ pub(super) fn local(old: &[u8], facts: Facts) -> Vec<u8> {
     record
 }
 
-/// The directory's record that `old` becomes with another place, and for new
-/// data with other facts.
+/// Makes the directory's record for another offset and, if `is_new`, for new data
+/// with other facts.
 pub(super) fn directory(old: &[u8], facts: Facts, is_new: bool, offset: u64) -> Vec<u8> {
     let name = usize::from(u2(old, 28));
     let extra = usize::from(u2(old, 30));
@@ -170,8 +171,8 @@ pub(super) fn directory(old: &[u8], facts: Facts, is_new: bool, offset: u64) -> 
     record
 }
 
-/// The header of a local record that was not there before: of 1980, the
-/// beginning of zip's time, since equal input gives equal output.
+/// Makes the local record of an added entry. Its time is 1980, the beginning of
+/// zip's time, so that equal input gives equal output.
 pub(super) fn fresh_local(name: &[u8]) -> Vec<u8> {
     let mut record = vec![0; LOCAL_LEN];
     record[..4].copy_from_slice(&LOCAL);
@@ -183,7 +184,7 @@ pub(super) fn fresh_local(name: &[u8]) -> Vec<u8> {
     record
 }
 
-/// See [`fresh_local`].
+/// Makes the directory's record of an added entry; see [`fresh_local`].
 pub(super) fn fresh_directory(name: &[u8]) -> Vec<u8> {
     let mut record = vec![0; DIRECTORY_LEN];
     record[..4].copy_from_slice(&DIRECTORY);
@@ -219,7 +220,7 @@ pub(super) fn comparable_metadata(record: &[u8], fixed: usize) -> Vec<u8> {
     out
 }
 
-/// Extra fields but for that of zip64. What is not a field at all stays.
+/// Removes the zip64 field from extra fields. Bytes that are no field stay.
 fn without_zip64(extra: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(extra.len());
     let mut fields_end = 0;
@@ -233,7 +234,7 @@ fn without_zip64(extra: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Extra fields, each with its head, as far as there are whole ones.
+/// The complete extra fields, each with its head.
 fn fields(mut extra: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let head = extra.get(..4)?;

@@ -1,5 +1,5 @@
-//! Content that may be large: in memory as long as it is small, then in a
-//! temporary file that has no name.
+//! Content that may be large: in memory while it is small, then in a temporary file
+//! without a name.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -9,7 +9,7 @@ use tempfile::{SpooledData, SpooledTempFile};
 
 use super::content::copy;
 
-/// How much of one content is in memory, in bytes.
+/// Maximum number of bytes of one content in memory.
 pub(super) const IN_MEMORY: usize = 8 << 20;
 
 /// Content that is being written.
@@ -20,7 +20,7 @@ pub struct Spool {
     len: u64,
 }
 
-/// Where content is.
+/// The place of the content.
 #[derive(Debug)]
 pub(super) enum Data {
     Memory(Vec<u8>),
@@ -28,7 +28,7 @@ pub(super) enum Data {
 }
 
 impl Spool {
-    /// Begins with nothing.
+    /// An empty spool.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Spool {
         Spool {
@@ -38,7 +38,7 @@ impl Spool {
         }
     }
 
-    /// Whether nothing was written.
+    /// Returns whether nothing was written.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -51,7 +51,7 @@ impl Spool {
         self.into_data().copy_to(out)
     }
 
-    /// Its checksum and length.
+    /// Checksum and length of the content.
     pub(super) fn sums(&self) -> (u32, u64) {
         (self.crc, self.len)
     }

@@ -1,4 +1,4 @@
-//! Writing an archive anew, entry by entry.
+//! Writes an archive entry by entry.
 
 use std::io::{self, Seek, Write};
 
@@ -17,7 +17,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs `content` by a method, deflate for all but [`STORED`].
+    /// Packs `content` by a method; by deflate unless that is [`STORED`].
     pub fn new(content: &[u8], method: u16) -> Packed {
         let data = match method {
             STORED => content.to_vec(),
@@ -30,7 +30,7 @@ impl Packed {
         }
     }
 
-    /// As [`new`](Packed::new), of content that may be large.
+    /// Does the same as [`new`](Packed::new) for content that may be large.
     ///
     /// # Errors
     /// Those of temporary files.
@@ -67,15 +67,15 @@ pub struct Output<W> {
     out: W,
     at: u64,
     base: u64,
-    /// By their numbers in the old directory, but for aliases; those left out
-    /// have none.
+    /// New offsets of entries, and their facts if they are new, by their numbers in
+    /// the old directory. `None` for aliases and entries that were left out.
     old: Vec<Option<(u64, Option<Facts>)>>,
     /// Records of new entries.
     new: Vec<Vec<u8>>,
 }
 
 impl<W: Write> Output<W> {
-    /// Begins with what lies before the first entry of `archive`.
+    /// Begins with the bytes before the first entry of `archive`.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -93,7 +93,7 @@ impl<W: Write> Output<W> {
         Ok(output)
     }
 
-    /// Copies an entry as it is, with its aliases.
+    /// Copies an entry and its aliases unchanged.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -103,7 +103,7 @@ impl<W: Write> Output<W> {
         self.copy_range(&archive.source, local.start, local.end)
     }
 
-    /// Writes an entry with another content, which its aliases have, too.
+    /// Writes an entry with another content. Its aliases get the same content.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -122,8 +122,8 @@ impl<W: Write> Output<W> {
         self.copy_gap(archive, entry, &header)
     }
 
-    /// Leaves an entry out, with its aliases, but not what stands behind it and
-    /// belongs to none.
+    /// Leaves out an entry and its aliases, but copies the bytes behind it that belong
+    /// to no entry.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -145,7 +145,7 @@ impl<W: Write> Output<W> {
         self.copy_range(&archive.source, from, entry.local.end)
     }
 
-    /// Adds an entry that was not there.
+    /// Adds an entry.
     ///
     /// # Errors
     /// Those of writing.
@@ -153,7 +153,7 @@ impl<W: Write> Output<W> {
         self.add_packed(name, &Packed::new(content, DEFLATED))
     }
 
-    /// As [`add`](Output::add), of what is packed.
+    /// Adds an entry whose content is packed.
     ///
     /// # Errors
     /// Those of reading and writing.
@@ -169,8 +169,8 @@ impl<W: Write> Output<W> {
         self.put_data(packed)
     }
 
-    /// Writes the directory and what follows it. What was neither copied nor
-    /// replaced is not in it.
+    /// Writes the directory and the end of the archive. Entries that were neither
+    /// copied nor replaced are not in the directory.
     ///
     /// # Errors
     /// Those of writing.

@@ -60,7 +60,7 @@ pub struct AgentOptions {
     pub exclude: Vec<Pattern>,
     /// True if trivial methods are instrumented too.
     pub all: bool,
-    /// How calls are recorded, if the user chose; see [`AgentOptions::timing`].
+    /// The recording of calls, if the user chose one; see [`AgentOptions::timing`].
     pub call_timing: Option<CallTiming>,
     /// Clock used to time calls.
     pub clock: Clock,
@@ -117,7 +117,7 @@ pub enum Conflict {
 }
 
 impl AgentOptions {
-    /// How calls are timed; `None` if they are not recorded.
+    /// The timing of calls; `None` if they are not recorded.
     ///
     /// Calls are recorded by default, but not if allocations are asked for: then
     /// they have to be asked for, too. Calls that lead to allocations are at
