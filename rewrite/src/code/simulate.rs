@@ -217,14 +217,7 @@ impl<'a> TypeState<'a> {
                 let element = self.pop_one()?.element().unwrap_or(V::Top);
                 self.push(element, method)?;
             }
-            Effect::Duplicate(count, below) => {
-                if duplicate(&mut self.stack, usize::from(count), usize::from(below)).is_none() {
-                    return bad("empty");
-                }
-                if self.stack.len() > usize::from(method.max_stack) {
-                    return bad("deeper than max_stack");
-                }
-            }
+            Effect::Duplicate(count, below) => self.copy_top(count, below, method)?,
             Effect::Swap => {
                 let (a, b) = (self.pop_one()?, self.pop_one()?);
                 self.stack.extend([a, b]);
@@ -272,6 +265,17 @@ impl<'a> TypeState<'a> {
             Effect::Wide => return bad("wide of nothing"),
         }
         Ok(Step::Ordinary)
+    }
+
+    /// Copies the `count` top slots below `below` further slots.
+    fn copy_top(&mut self, count: u8, below: u8, method: &MethodBody<'_, 'a>) -> Result<()> {
+        if duplicate(&mut self.stack, usize::from(count), usize::from(below)).is_none() {
+            return bad("empty");
+        }
+        if self.stack.len() > usize::from(method.max_stack) {
+            return bad("deeper than max_stack");
+        }
+        Ok(())
     }
 
     /// Calls a method that has `receiver` slots below its arguments.
