@@ -29,9 +29,9 @@ impl Samples {
         }
     }
 
-    /// Runs a collection behind a sentinel, for a collector that does not collect in one stop. It must not be called
+    /// Makes a sentinel and runs a collection, for a collector that does not collect in one stop. It must not be called
     /// after the collector's threads have ended.
-    pub(super) fn collect_behind_sentinel(&self, jvmti: Jvmti, jni: Jni<'_>) {
+    pub(super) fn collect_after_sentinel(&self, jvmti: Jvmti, jni: Jni<'_>) {
         // The liveness of objects that are younger than this sentinel stays unknown.
         let now = self.collections.fetch_add(1, Ordering::Relaxed) + 1;
         self.last_sentinel.fetch_max(now, Ordering::Relaxed);
@@ -39,7 +39,7 @@ impl Samples {
         let _ = jvmti.collect_garbage();
     }
 
-    /// Runs a collection behind a sentinel when the JVM is about to end.
+    /// Makes a sentinel and runs a collection when the JVM is about to end.
     ///
     /// In a heap that is full of garbage, a first collection makes room for the sentinel. In a heap that is full of
     /// live objects no sentinel is made, since the program would end with an error that the agent caused.
@@ -54,7 +54,7 @@ impl Samples {
             let _ = jvmti.collect_garbage();
         }
         if has_room() {
-            self.collect_behind_sentinel(jvmti, jni);
+            self.collect_after_sentinel(jvmti, jni);
         }
     }
 

@@ -65,7 +65,7 @@ impl Samples {
                 if in_one_stop {
                     let _ = jvmti.collect_garbage();
                 } else if can_ask {
-                    self.collect_behind_sentinel(jvmti, jni);
+                    self.collect_after_sentinel(jvmti, jni);
                 }
             });
         }

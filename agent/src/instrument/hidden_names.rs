@@ -1,7 +1,7 @@
 //! Names of hidden classes.
 //!
-//! The JVM puts an address behind the name that is in the bytes of a hidden class: behind a dot, or with JDK 11 an
-//! address or a number behind a slash. The address differs in every run.
+//! The JVM appends an address to the name that is in the bytes of a hidden class: after a dot, or with JDK 11 an
+//! address or a number after a slash. The address differs in every run.
 
 /// The name in the bytes of a hidden class, from the internal name that the JVM gives it; `None` for another class.
 pub(crate) fn plain_name(name: &[u8]) -> Option<&[u8]> {

@@ -203,7 +203,7 @@ impl Loaders {
             let class = jni.class_of(loader).ok()?;
             let signature = jvmti.class_signature(class).ok()?;
             let name = signature.strip_prefix(b"L")?.strip_suffix(b";")?;
-            // The name of a hidden class has an address behind a dot.
+            // The name of a hidden class has an address after a dot.
             let name = name.split(|byte| *byte == b'.').next()?;
             Some(java_name(name))
         });

@@ -56,7 +56,7 @@ fn shown(show: impl FnOnce(&mut dyn Visitor)) -> Result<u64, String> {
     let out = Writer::new(io::sink(), HEADER).expect("nothing is written");
     let mut dump = Dump::new(&classes, &threads, Ids::new(), out);
     show(&mut dump);
-    // The last one, unless there is a fault, which is told below.
+    // Ends the last object. `finish` below returns the fault of an earlier one.
     let _ = dump.end();
     let objects = dump.written;
     dump.finish().map_err(|fault| fault.to_string())?;
