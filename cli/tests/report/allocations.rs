@@ -48,7 +48,7 @@ fn what_one_profile_lacks_is_not_compared() {
     for (arguments, said) in [
         (
             &["live.pb.gz", "sampled.pb.gz", "--show=live"][..],
-            "error: sampled.pb.gz: --show live: this profile does not say what is still alive; run again with --alloc live\n",
+            "error: sampled.pb.gz: --show live: this profile does not say which objects are still alive; run again with --alloc live\n",
         ),
         (
             &["made.pb.gz", "fewer.pb.gz", "--show=time"],

@@ -204,7 +204,7 @@ fn several_runs_of_two_sides_are_compared() {
     late.expect(
         1,
         "",
-        &["--top: options stand before the --, behind it profiles only"],
+        &["--top: give options before the --; only profiles can follow it"],
     );
     let without = report(&["a.pb.gz", "--", "b.pb.gz"]);
     without.expect(

@@ -7,7 +7,7 @@ use super::options::Options;
 use crate::model::{Allocations, Amount, Method, Profile, Site};
 use loadhook_text::printable;
 
-/// What one place allocates of one type, in all threads and calling contexts.
+/// The objects of one type that one place allocates, in all threads and calling contexts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Place<'p> {
     /// Index into [`Profile::methods`]; `None` if no Java method was running.
@@ -17,12 +17,12 @@ pub(crate) struct Place<'p> {
     pub(crate) amounts: Amounts,
 }
 
-/// What several sites allocated, added up.
+/// The objects of several sites, added up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Amounts {
     allocated: Amount,
     live: Amount,
-    /// The collections that what is alive has survived: the mean over its objects.
+    /// The mean number of collections that the live objects have survived.
     pub(crate) live_age: f64,
     /// Objects of unknown size, which are not in the bytes: allocated, and alive.
     unsized_objects: [f64; 2],
@@ -96,7 +96,7 @@ impl Amounts {
         }
     }
 
-    /// What was allocated, or with [`Measure::Live`] what of it is alive.
+    /// All objects, or with [`Measure::Live`] those that are alive.
     pub(crate) fn of(&self, measure: Measure) -> Amount {
         match measure {
             Measure::Live => self.live,
@@ -104,7 +104,7 @@ impl Amounts {
         }
     }
 
-    /// How many of them are of unknown size.
+    /// The number of objects of unknown size.
     pub(crate) fn unsized_objects(&self, measure: Measure) -> f64 {
         let [allocated, live] = self.unsized_objects;
         match measure {
@@ -115,18 +115,18 @@ impl Amounts {
 }
 
 impl Place<'_> {
-    /// What it is weighed by.
+    /// The objects of a measure.
     pub(crate) fn amount(&self, measure: Measure) -> Amount {
         self.amounts.of(measure)
     }
 
-    /// How many of them are of unknown size.
+    /// The number of objects of unknown size.
     pub(crate) fn unsized_objects(&self, measure: Measure) -> f64 {
         self.amounts.unsized_objects(measure)
     }
 }
 
-/// What all of them have together, and how many objects of unknown size are not in its bytes.
+/// The sum of all places, and the number of objects of unknown size, which are not in its bytes.
 pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
     let mut sum = Amount::default();
     let amounts = places.iter().map(|place| place.amount(measure));
@@ -135,7 +135,7 @@ pub(crate) fn total(places: &[Place<'_>], measure: Measure) -> (Amount, f64) {
     (sum, unsized_objects.sum())
 }
 
-/// What a place is called on screen; `method` is its method's name.
+/// The name of a place on screen; `method` is the name of its method.
 pub(crate) fn place_name(method: Option<&str>, line: Option<u32>) -> String {
     let Some(method) = method else {
         return "the virtual machine".to_owned();

@@ -1,8 +1,8 @@
-//! What a report weighs methods by.
+//! The measure that a report weighs methods by.
 
 use crate::model::Profile;
 
-/// What a report weighs methods by.
+/// The measure that a report weighs methods by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
     /// The time they took, or their calls where nothing was timed.
@@ -10,7 +10,7 @@ pub enum Measure {
     Time,
     /// The bytes they allocated.
     Allocated,
-    /// Those of them that are alive.
+    /// The bytes of the objects that are still alive.
     Live,
 }
 
@@ -27,7 +27,8 @@ impl Measure {
         }
     }
 
-    /// What a profile was made for, if nothing else is said: time, if calls were looked at.
+    /// The measure that a profile was made for, unless another one is asked for: time if it has
+    /// calls.
     pub fn of(profile: &Profile) -> Measure {
         match &profile.allocations {
             Some(_) if profile.has_calls() => Measure::Time,
@@ -37,7 +38,7 @@ impl Measure {
         }
     }
 
-    /// Whether a profile tells it.
+    /// Returns whether a profile has values of the measure.
     pub fn is_in(self, profile: &Profile) -> bool {
         let allocations = profile.allocations.as_ref();
         match self {

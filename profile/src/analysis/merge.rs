@@ -29,7 +29,7 @@ pub enum MergeError {
         "one profile times every call (exact), another a sample (adaptive); profile both with the same --timing"
     )]
     Modes,
-    /// Those of instrumented classes, all, and samples of all.
+    /// Allocations of instrumented classes, all allocations, and samples of all.
     #[error(
         "the profiles are of different allocations: those of the instrumented classes (exact), \
          all (live=exact) and samples (sampled, live) do not mix"
@@ -39,9 +39,9 @@ pub enum MergeError {
 
 /// Adds profiles up: methods with the same [`key`](crate::Method::key) are one, whatever
 /// their ids were, in as many loaders as in the profile with the most; threads of the same kind and name are one tree; memory is summed.
-/// What is alive is left out unless all profiles with allocations tell it, and a note says so.
-/// Notes that several processes have are one, whose number of objects is the sum of theirs; those
-/// with bytes in them say whose they are.
+/// Live objects are left out unless all profiles with allocations have them, and a note says so.
+/// A note that several processes have comes once, with the sum of their numbers of objects; a note
+/// with bytes in it names its process.
 ///
 /// Profiles of one [`process`](Header::process) are its parts: it ran once, as long as
 /// from the first start to the last end. Of several processes durations are
@@ -86,12 +86,12 @@ pub(crate) fn runs(profiles: &[Profile]) -> Result<Vec<Cow<'_, Profile>>, MergeE
     Ok(runs)
 }
 
-/// What profiles are to each other.
+/// The relation of profiles to each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sort {
-    /// Of one process at the same time.
+    /// Parts of one process, measured at the same time.
     Parts,
-    /// Of processes of their own.
+    /// Processes of their own.
     Runs,
 }
 
@@ -345,7 +345,7 @@ fn header(profiles: &[&Profile], sort: Sort) -> Result<Header, MergeError> {
     Ok(merged)
 }
 
-/// When the measurement ended, in nanoseconds since 1970.
+/// The end of the measurement, in nanoseconds since 1970.
 fn end(header: &Header) -> u128 {
     let start = u128::try_from(header.start_epoch_millis).unwrap_or(0);
     start * 1_000_000 + u128::from(header.duration_ns)
@@ -380,7 +380,7 @@ fn distinct(profiles: &[&Profile], texts: fn(&Header) -> &[String]) -> Vec<Strin
 mod tests {
     use super::*;
 
-    /// What `loader` had called of `a.A`, from `start` on, in seconds.
+    /// Calls of `a.A` in one loader, from `start` on, in seconds.
     fn part(process: &str, loader: &str, start: i64, seconds: u64) -> Profile {
         let method = Method {
             loader: loader.into(),

@@ -10,8 +10,8 @@ use loadhook_text::units::count;
 /// Columns of a command in front of a note.
 const COMMAND: usize = 40;
 
-/// Of processes: what several say is said once, and numbers of objects that notes begin with are added up.
-/// A note with bytes in it is of one process alone, and says which.
+/// The notes of several processes. A note that several have comes once; if it begins with a number of
+/// objects, the numbers are added up. A note with bytes in it gets the name of its process.
 pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     let owners = owners(profiles);
     let mut notes: Vec<(Option<u64>, String)> = Vec::new();
@@ -44,8 +44,8 @@ pub(crate) fn of_runs(profiles: &[&Profile]) -> Vec<String> {
     notes.into_iter().map(told).collect()
 }
 
-/// What is counted. Methods that are left alone are the same each time, and the trackers of one
-/// process are not those of another.
+/// The words behind numbers that are added up. Other numbers are not: each process leaves the same
+/// methods alone, and its trackers are its own.
 const COUNTED: [&str; 4] = ["allocations ", "objects ", "of the objects ", "samples "];
 
 /// The number that a note begins with, and what follows: `1,234 objects were not followed`.
@@ -56,7 +56,7 @@ fn counted(note: &str) -> Option<(u64, &str)> {
     is_counted.then_some((number, text))
 }
 
-/// Whether a number of bytes is in it, as [`bytes`](loadhook_text::bytes) writes them.
+/// Returns whether a note has a number of bytes in it, as [`bytes`](loadhook_text::bytes) writes them.
 fn has_bytes(note: &str) -> bool {
     let words: Vec<&str> = note.split([' ', ')']).collect();
     words.windows(2).any(|pair| {
@@ -65,7 +65,7 @@ fn has_bytes(note: &str) -> bool {
     })
 }
 
-/// What each ran, with a number where several ran the same, in their order.
+/// The command of each profile, in their order; numbered where several have the same.
 fn owners(profiles: &[&Profile]) -> Vec<String> {
     let command = |profile: &&Profile| match profile.header.command.as_str() {
         "" => "profile".to_owned(),

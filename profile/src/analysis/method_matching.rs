@@ -1,10 +1,10 @@
-//! Which methods of several profiles are one.
+//! Finding the same method in several profiles.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::model::Method;
 
-/// What a method is known by across profiles: loader, class, name, descriptor.
+/// The key of a method across profiles: loader, class, name, descriptor.
 pub(crate) type Key<'p> = (&'p str, &'p str, &'p str, &'p str);
 
 /// Finds keys that do not depend on the order in which loaders were made.

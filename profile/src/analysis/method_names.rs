@@ -1,4 +1,4 @@
-//! What methods are called on screen.
+//! The names of methods on screen.
 
 use std::collections::HashMap;
 

@@ -3,9 +3,10 @@
 use super::measure::Measure;
 use crate::model::Method;
 
-/// Which part of a profile to write, and in what order.
+/// The part of a profile to write, and its order.
 pub struct Options<'a> {
-    /// What to weigh by; `None` for what the profile was made for, and tables of all that it tells.
+    /// The measure to show; `None` for the one that the profile was made for, and in tables for all
+    /// that it has.
     pub measure: Option<Measure>,
     /// The order of method tables.
     pub sort: Sort,
@@ -20,13 +21,13 @@ pub struct Options<'a> {
     /// Leave branches of the text tree out that are below this share of the
     /// whole, in percent.
     pub min_percent: f64,
-    /// Which methods were not instrumented, below a table, and all notes however many.
+    /// List the methods that were not instrumented below a table, and all notes.
     pub explain: Explain,
     /// Write rows that are mostly error in grey: for a terminal.
     pub grey: bool,
 }
 
-/// How much to say about the methods that were not instrumented, if the profile names them.
+/// The list of methods that were not instrumented, if the profile names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Explain {
     /// Only their number.

@@ -12,10 +12,11 @@
 //!   that a slow run slows together. A correction like Bonferroni's, which allows no false one at
 //!   all, finds less.
 
-/// Of so many runs together, ranks are counted; of more, their sum is taken for normal.
+/// The most runs of both sides for which the distribution of ranks is exact. With more, the sum of
+/// ranks is taken for normal.
 const MOST_EXACT: usize = 40;
 
-/// What intervals leave out, and the rate of false discoveries.
+/// The probability outside of intervals, and the rate of false discoveries.
 pub(crate) const LEVEL: f64 = 0.05;
 
 /// The 97.5 % quantile of the normal distribution.
@@ -139,13 +140,13 @@ pub(crate) fn smallest_p(before: usize, after: usize) -> f64 {
     (2.0 / ways).min(1.0)
 }
 
-/// How many methods can be tested so that a single one that changed passes the correction.
+/// The most methods that can be tested so that a single one that changed passes the correction.
 pub(crate) fn most_tests(before: usize, after: usize) -> usize {
     // 0.05 over 0.05/6 is 6, whatever the last bit says.
     (LEVEL / smallest_p(before, after) + 1e-9) as usize
 }
 
-/// How many runs of each side let so many methods be tested.
+/// The number of runs of each side that allows so many methods to be tested.
 pub(crate) fn runs_needed(tests: usize) -> usize {
     (1..)
         .find(|runs| most_tests(*runs, *runs) >= tests)
@@ -174,12 +175,12 @@ pub(crate) fn ratio(before: &[f64], after: &[f64]) -> Option<Ratio> {
     })
 }
 
-/// How sure an interval is of so many runs: 0.95 at the least, or what they allow.
+/// The confidence of an interval: at least 0.95, or the most that so few runs allow.
 pub(crate) fn confidence(before: usize, after: usize) -> f64 {
     outside(before, after).1
 }
 
-/// How many of the ratios at each end lie outside of the interval, and how sure that is.
+/// The number of ratios at each end that lie outside of the interval, and its confidence.
 fn outside(before: usize, after: usize) -> (usize, f64) {
     let pairs = before * after;
     if before + after > MOST_EXACT {

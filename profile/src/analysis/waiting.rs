@@ -27,7 +27,7 @@ const MOST_OF_CPU: f64 = 0.05;
 /// Threads named in the line below a table.
 const NAMED: usize = 4;
 
-/// By thread whether it only waited.
+/// Returns by thread whether it only waited.
 pub(crate) fn only_waited(profile: &Profile) -> Vec<bool> {
     let mut waited = vec![false; profile.threads.len()];
     let header = &profile.header;
@@ -56,7 +56,7 @@ pub(crate) fn only_waited(profile: &Profile) -> Vec<bool> {
     waited
 }
 
-/// How long the calls of a thread took, those within others left out.
+/// The time of a thread's outermost calls.
 fn wall_ns(thread: &ThreadTree) -> f64 {
     let roots = thread.nodes.iter().filter(|node| node.parent.is_none());
     roots.map(|root| root.outermost_ns as f64).sum()
@@ -66,7 +66,7 @@ fn wall_ns(thread: &ThreadTree) -> f64 {
 #[derive(Default)]
 pub(crate) struct Waiting {
     names: Vec<String>,
-    /// Whether each is one thread, not a group of several.
+    /// Set when each is one thread, and none a group of several.
     are_single: bool,
     wall_ns: f64,
 }

@@ -2,7 +2,7 @@
 
 use super::figures::Figure;
 
-/// What a node of a tree weighs: nanoseconds of its calls, or bytes of its objects.
+/// The weight of a node in a tree: nanoseconds of its calls, or bytes of its objects.
 ///
 /// `own` is the node's part, `total` the part of the node and all below it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Weight {
     pub(crate) known_count: u64,
     /// 0 where no weight is known.
     pub(crate) own: f64,
-    /// What is known of it: where the node's own weight is unknown, that of the nodes below.
+    /// The part that is known: where the node's own weight is unknown, the weight of the nodes below.
     pub(crate) total: f64,
     /// The part of `total` that the calls with known times took.
     pub(crate) known_total: f64,

@@ -5,7 +5,7 @@ use loadhook_text::units;
 use super::bounds::mark;
 use crate::model::{Amount, Seen};
 
-/// Which allocations were seen.
+/// The allocations that were seen, in words.
 pub(super) fn describe(seen: Seen) -> String {
     match seen {
         Seen::Exact => "every allocation of the instrumented classes".to_owned(),
@@ -16,14 +16,14 @@ pub(super) fn describe(seen: Seen) -> String {
     }
 }
 
-/// Why bytes of some objects are missing.
+/// The reason why bytes of some objects are missing; a number of objects stands before it.
 pub(super) const UNSIZED: &str =
     "have unknown sizes: their classes were unloaded, or the heap was full";
 
-/// What the mark of such bytes says, below [`UNSIZED`].
+/// The meaning of the mark of such bytes, in the line below [`UNSIZED`].
 pub(super) const AT_LEAST: &str = "≥ lower bound: without the bytes of these";
 
-/// What is said below a table with shares, where there are objects of unknown size.
+/// The lines below a table with shares, if there are objects of unknown size.
 pub(super) fn unsized_remarks(objects: f64) -> Vec<String> {
     if objects == 0.0 {
         return Vec::new();

@@ -55,7 +55,7 @@ struct File<'v, 'p> {
     allocations: Option<serde_json::Value>,
 }
 
-/// Who allocated what. Objects and bytes of samples are estimates, rounded.
+/// The allocation sites. Objects and bytes of samples are estimates, rounded.
 fn allocations(
     profile: &Profile,
     allocations: &Allocations,
@@ -126,7 +126,7 @@ fn allocations(
     told
 }
 
-/// How allocations were recorded.
+/// The way in which allocations were recorded.
 pub(super) fn recording(recording: Recording) -> serde_json::Value {
     let interval = match recording.seen {
         Seen::Exact | Seen::All => None,

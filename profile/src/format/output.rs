@@ -7,7 +7,7 @@ use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
 use crate::model::Profile;
 
-/// Why there is no picture of allocations.
+/// The reason why the format cannot show allocations.
 const NO_BYTES: &str = "trace events have times only, no bytes; \
     use --format speedscope or html for allocations";
 
@@ -67,8 +67,8 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Those of `out`, and [`io::ErrorKind::Unsupported`] of what the format has no place for:
-    /// allocations as trace events.
+    /// Errors of `out`, and [`io::ErrorKind::Unsupported`] for allocations as trace events, which
+    /// have no place for them.
     pub fn write(
         self,
         profile: &Profile,

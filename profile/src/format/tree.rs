@@ -93,7 +93,7 @@ fn shown(heaviest: &[f64], options: &Options<'_>) -> Vec<bool> {
 /// A line of the tree.
 struct Line<'t> {
     entry: &'t Entry,
-    /// What stands before the name: the lines that lead from the caller to it.
+    /// The lines that lead from the caller to the name.
     branch: String,
     depth: usize,
 }
@@ -103,7 +103,7 @@ impl Line<'_> {
         view.shown(self.entry.method)
     }
 
-    /// Whether the branch leaves too little of `room` columns for the name.
+    /// Returns whether the branch leaves too little of `room` columns for the name.
     fn is_too_deep(&self, view: &View<'_>, room: usize) -> bool {
         self.branch.width() + self.name(view).width().min(NARROWEST_NAME) > room
     }

@@ -1,23 +1,23 @@
-//! Who allocated what, and what of it is still alive.
+//! Allocations by site, and the objects that are still alive.
 
 use std::sync::Arc;
 
 /// The allocations of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Allocations {
-    /// Which ones were seen.
+    /// The allocations that were seen.
     pub seen: Seen,
-    /// Whether [`Site::live`] was followed.
+    /// Set when objects were followed until they died: [`Site::live`] is known.
     pub live: bool,
     /// The calling contexts of the sites; callers come before their callees.
     pub frames: Vec<Frame>,
-    /// What was allocated where, each site, type and thread once; of merged profiles those
-    /// of unknown size apart from those of known size.
+    /// Each combination of site, type and thread once. In merged profiles, objects of unknown
+    /// size have a site apart from those of known size.
     pub sites: Vec<Site>,
 }
 
 impl Allocations {
-    /// How the allocations were recorded.
+    /// The way in which the allocations were recorded.
     pub(crate) fn recording(&self) -> Recording {
         Recording {
             seen: self.seen,
@@ -32,7 +32,7 @@ impl Allocations {
     }
 }
 
-/// How allocations were recorded.
+/// The way in which allocations were recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recording {
     /// As [`Allocations::seen`].
@@ -53,15 +53,15 @@ impl Recording {
     }
 }
 
-/// Which allocations were seen.
+/// The allocations that were seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Seen {
     /// Every one that an instruction of an instrumented class makes: numbers are exact.
     #[default]
     Exact,
-    /// Every one, whoever makes it: numbers are exact.
+    /// Every one, also those of native code and of the JVM itself: numbers are exact.
     All,
-    /// One in so many bytes on average, whoever allocates: numbers are estimates.
+    /// One in so many bytes on average, also of native code and the JVM: numbers are estimates.
     Sampled {
         /// Mean distance of samples in bytes.
         interval: u64,
@@ -69,7 +69,7 @@ pub enum Seen {
 }
 
 impl Seen {
-    /// Whether numbers of both are of the same allocations.
+    /// Returns whether the numbers of both are of the same allocations.
     pub(crate) fn is_alike(self, other: Seen) -> bool {
         self == other || self.is_sampled() && other.is_sampled()
     }
@@ -92,7 +92,7 @@ pub struct Frame {
     pub bci: Option<u16>,
 }
 
-/// What one instruction allocated in one calling context.
+/// The objects of one type that one instruction allocated in one calling context.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     /// Index into [`Profile::threads`](crate::Profile::threads).
@@ -101,20 +101,22 @@ pub struct Site {
     pub frame: Option<u32>,
     /// The type as Java writes it: `java.lang.String`, `int[][]`.
     pub type_name: Arc<str>,
-    /// All that it allocated.
+    /// All objects that it allocated.
     pub allocated: Amount,
-    /// What of it was alive at the last collection.
+    /// The objects that were alive at the last collection.
     pub live: Amount,
-    /// The collections that what is alive has survived: the mean over its objects.
+    /// The mean number of collections that the live objects have survived.
     pub live_age: f64,
 }
 
 /// Objects and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Amount {
-    /// Of samples an estimate, each with the inverse of its probability.
+    /// Number of objects. With samples an estimate, in which each sample counts with the inverse
+    /// of its probability.
     pub objects: f64,
-    /// As the virtual machine lays them out, headers and alignment included; `None` if unknown, as of an unloaded class.
+    /// Their size in the heap, headers and alignment included; `None` if unknown, as for an unloaded
+    /// class.
     pub bytes: Option<f64>,
     /// Variance of `objects` as an estimate; 0 where all were seen.
     pub objects_variance: f64,
@@ -123,7 +125,7 @@ pub struct Amount {
 }
 
 impl Site {
-    /// Adds what another one of the same place and type allocated.
+    /// Adds another site of the same place and type.
     pub(crate) fn add(&mut self, other: &Site) {
         let ages = self.live_age * self.live.objects + other.live_age * other.live.objects;
         self.allocated.add(&other.allocated);

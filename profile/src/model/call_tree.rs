@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// What the calls of one thread, or of several merged, cost.
+/// The calls of one thread, or of several merged, with their times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadTree {
     /// `Thread.getName()`, or the group's name.
     pub name: Arc<str>,
     /// `Thread.threadId()`; `None` for merged threads.
     pub id: Option<u64>,
-    /// Which threads these are.
+    /// The kind of the threads.
     pub kind: ThreadKind,
-    /// Processor time from the first call on, in nanoseconds. `None` where it is unknown:
-    /// of virtual threads, without an agent, and with the CPU clock, which times by it.
+    /// Processor time from the first call on, in nanoseconds. `None` where it is unknown: for
+    /// virtual threads, without an agent, and with the CPU clock, which is the clock of all times.
     pub cpu_ns: Option<u64>,
     /// The calling-context tree; parents come before their children.
     pub nodes: Vec<Node>,
 }
 
-/// Which threads a tree stands for.
+/// The kind of the threads that a tree stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadKind {
@@ -48,7 +48,7 @@ pub struct Node {
     pub method: u32,
     /// Calls, exact.
     pub calls: u64,
-    /// How many of them were timed.
+    /// The calls that were timed.
     pub timed: u64,
     /// Duration of all calls, recursive ones counted each.
     pub all_ns: u64,
@@ -58,15 +58,15 @@ pub struct Node {
     pub child_ns: u64,
     /// Variance of `all_ns` as an estimate, in ns²; 0 where every call was timed.
     pub variance: f64,
-    /// The node's own time as ticks tell it, which sample the method on top about every
-    /// millisecond; 0 in all nodes of a thread where nobody ticked.
+    /// The node's own time by ticks, which sample the method on top about every millisecond; 0 in
+    /// all nodes of a thread that no tick met.
     pub ticked_ns: u64,
     /// Variance of `ticked_ns` as an estimate, in ns².
     pub ticked_variance: f64,
 }
 
 impl ThreadKind {
-    /// As in files: `platform`, `virtual`, `ended`.
+    /// The word in files: `platform`, `virtual`, `ended`.
     pub fn as_str(self) -> &'static str {
         match self {
             ThreadKind::Platform => "platform",

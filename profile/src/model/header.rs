@@ -1,10 +1,10 @@
-//! How and when a profile was measured.
+//! The circumstances of a measurement.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// When a call's time is taken. The numbers are the tracker's.
+/// The calls whose time is taken. The numbers are the tracker's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timing {
@@ -28,11 +28,11 @@ pub enum Clock {
     Cpu = 1,
 }
 
-/// How and when a profile was measured.
+/// The circumstances of a measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
-    /// When a call's time was taken.
+    /// The calls whose time was taken.
     pub timing: Timing,
     /// The clock.
     pub clock: Clock,
@@ -45,7 +45,7 @@ pub struct Header {
     pub tracker_bytes: u64,
     /// Calls counted in an overflow node because the tree was full.
     pub overflowed_calls: u64,
-    /// What the probes cost, calibrated in the measured JVM.
+    /// The cost of the probes, calibrated in the measured JVM.
     pub probe: ProbeCosts,
     /// The program's command line; empty if unknown.
     pub command: String,
@@ -53,17 +53,17 @@ pub struct Header {
     pub jvm: String,
     /// The version of Loadhook that measured; empty if unknown.
     pub version: String,
-    /// What the measured process is called, and no other one; several profiles
-    /// of one are its parts. Empty if unknown, or of several.
+    /// A name that no other process has; profiles with the same name are parts of one process.
+    /// Empty if unknown, and in profiles of several processes.
     pub process: String,
-    /// How many methods were not instrumented, by reason.
+    /// The number of methods that were not instrumented, by reason.
     pub left_alone: BTreeMap<String, u64>,
-    /// Patterns that no class matched, or those with `::` no method.
+    /// Patterns that no class matched; those with `::`, that no method matched.
     pub unmatched: Vec<String>,
-    /// Whether the program had not ended when this was written: a killed one leaves such a
-    /// profile. Of merged profiles, whether one of them had not.
+    /// Set when the program was still running when the profile was written, as a killed program
+    /// leaves it. Set in merged profiles if it is set in one of them.
     pub not_ended: bool,
-    /// Anything else the user should know, one sentence each.
+    /// Other facts for the user, a sentence each.
     pub notes: Vec<String>,
     /// The methods that were not instrumented, if their names were kept:
     /// `reason: class.method descriptor`, without the blank. A last line may say
@@ -71,10 +71,10 @@ pub struct Header {
     pub explained: Vec<String>,
 }
 
-/// What [`Header::not_ended`] says.
+/// The note that [`Header::not_ended`] stands for.
 pub const NOT_ENDED: &str = "the program was still running when this profile was written";
 
-/// What one probe pair costs, in picoseconds.
+/// The cost of the probes of one call, in picoseconds.
 ///
 /// `inside_ps` of a timed call falls between its two readings of the clock,
 /// hence into its own measured time. In [`Timing::Exact`] it adds `outside_ps`
@@ -93,7 +93,7 @@ pub struct ProbeCosts {
 }
 
 impl Header {
-    /// The notes, and before them what other fields say in a sentence.
+    /// All notes, the one of [`Header::not_ended`] first.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = &str> {
         let not_ended = self.not_ended.then_some(NOT_ENDED);
         not_ended
@@ -103,7 +103,7 @@ impl Header {
 }
 
 impl Timing {
-    /// As in options and files: `adaptive`, `exact`, `count`.
+    /// The word in options and files: `adaptive`, `exact`, `count`.
     pub fn as_str(self) -> &'static str {
         match self {
             Timing::Adaptive => "adaptive",
@@ -114,7 +114,7 @@ impl Timing {
 }
 
 impl Clock {
-    /// As in options and files: `wall`, `cpu`.
+    /// The word in options and files: `wall`, `cpu`.
     pub fn as_str(self) -> &'static str {
         match self {
             Clock::Wall => "wall",

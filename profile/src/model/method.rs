@@ -18,7 +18,7 @@ pub struct Method {
     pub file: Option<Arc<str>>,
     /// The first line of the method's code.
     pub line: Option<u32>,
-    /// How many class loaders had a copy of the class; `loader` is the first.
+    /// The number of class loaders that had a copy of the class; `loader` is the first.
     pub loaders: u32,
 }
 
@@ -51,7 +51,7 @@ impl Method {
         Method::new("(unknown)", &format!("method{id}"), "")
     }
 
-    /// What identifies the method across JVMs: loader, class, name, descriptor.
+    /// The fields that identify the method across JVMs: loader, class, name, descriptor.
     pub fn key(&self) -> (&str, &str, &str, &str) {
         (&self.loader, &self.class, &self.name, &self.descriptor)
     }

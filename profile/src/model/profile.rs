@@ -5,21 +5,21 @@ use super::call_tree::ThreadTree;
 use super::header::Header;
 use super::method::Method;
 
-/// What a run of a program cost, call by call.
+/// A run of a program, with the time of its calls and what it allocated.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
-    /// How and when it was measured.
+    /// The circumstances of the measurement: command, clock, start.
     pub header: Header,
     /// The methods that [`Node::method`](super::Node::method) points into, each once.
     pub methods: Vec<Method>,
     /// The threads, in no particular order.
     pub threads: Vec<ThreadTree>,
-    /// Who allocated what, if that was asked for.
+    /// The allocations, if they were recorded.
     pub allocations: Option<Allocations>,
 }
 
 impl Profile {
-    /// Whether any call was counted.
+    /// Returns whether any call was counted.
     pub fn has_calls(&self) -> bool {
         self.threads.iter().any(|thread| !thread.nodes.is_empty())
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::model::{Allocations, Amount, Frame, Site};
 use crate::model::{Node, ThreadTree};
 
-/// What an id stands for that is no method's: an instruction that allocates.
+/// An instruction that allocates, as an id that no method has.
 ///
 /// Its nodes in a snapshot are leaves: their calls are what it allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,18 +21,18 @@ pub struct AllocationSite {
     pub bci: u16,
     /// The type as Java writes it: `java.lang.String`, `int[][]`.
     pub type_name: Arc<str>,
-    /// How to tell the bytes.
+    /// The source of its number of bytes.
     pub bytes: SiteBytes,
 }
 
 /// The bytes of what a site allocates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SiteBytes {
-    /// So many each.
+    /// All objects have this size.
     Each(u64),
     /// They are the node's [`Node::all_ns`].
     Summed,
-    /// Nobody can tell.
+    /// The size of the objects is unknown.
     Unknown,
 }
 

@@ -43,7 +43,7 @@ pub struct Snapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("bad snapshot: {what} at word {position} (value {value})")]
 pub struct SnapshotError {
-    /// What is wrong.
+    /// The fault.
     pub what: &'static str,
     /// The word's position in the stream, from 0.
     pub position: u64,

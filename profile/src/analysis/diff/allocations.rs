@@ -18,14 +18,14 @@ use crate::model::{Header, Method, Profile, Recording};
 /// The allocations of two sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Those that changed first, then those of one side only, then the others; in each of these groups
-    /// the largest difference of bytes, or of objects.
+    /// Places that changed first, then those of one side only, then the others; in each of these
+    /// groups the largest difference of bytes, or of objects, first.
     pub changes: Vec<Change>,
-    /// What so many runs can tell.
+    /// The tests that the number of runs allows.
     pub plan: Plan,
     /// All places together.
     pub whole: Judgement,
-    /// Of the runs of each side.
+    /// The headers of the runs of each side.
     pub headers: [Vec<Header>; 2],
     pub(crate) measure: Measure,
     pub(crate) sort: Sort,
@@ -37,7 +37,7 @@ pub struct Comparison {
     pub(crate) totals: [Vec<(Amount, f64)>; 2],
 }
 
-/// What one place in the code allocates of one type, before and after.
+/// The objects of one type that one place in the code allocates, before and after.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     /// The method, as in the latest profile that has it; `None` if no Java method was running.
@@ -52,7 +52,7 @@ pub struct Change {
     pub before: Vec<Amount>,
     /// By run of the second side; zeros where there was none.
     pub after: Vec<Amount>,
-    /// What the runs say together, of bytes, or of objects where those are sorted by.
+    /// The judgement of all runs together: of bytes, or of objects if they are sorted by.
     pub judgement: Judgement,
 }
 
@@ -259,7 +259,7 @@ fn sort(changes: &mut [Change], sort: Sort, plan: &Plan) {
     });
 }
 
-/// How far the medians of both sides are apart; `None` if a run does not know the value.
+/// The distance of the medians of both sides; `None` if a run does not know the value.
 fn difference(change: &Change, value: fn(&Amount) -> Option<f64>) -> Option<f64> {
     let of = |side: &[Amount]| {
         let known: Option<Vec<f64>> = side.iter().map(value).collect();

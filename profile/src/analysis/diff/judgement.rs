@@ -12,7 +12,7 @@ use crate::analysis::statistics::{
 /// Values below this share of all are not worth runs for their sake.
 const WORTH_TESTING: f64 = 0.001;
 
-/// What is said of a value.
+/// The verdict on a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// More than chance explains, after the correction.
@@ -49,16 +49,16 @@ impl Verdict {
     }
 }
 
-/// What the runs of both sides say of one value.
+/// The statistics of one value over the runs of both sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// What is said of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// The median of the first side's runs that know it.
     pub before: Option<f64>,
     /// That of the second side's.
     pub after: Option<f64>,
-    /// Of several runs on both sides.
+    /// The ratio of the sides; `None` unless both have several runs.
     pub ratio: Option<Ratio>,
     /// Two-sided, of the rank test; `None` if it was not tested.
     pub p: Option<f64>,
@@ -67,7 +67,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// How much the medians differ; 0 if one is unknown.
+    /// The difference of the medians; 0 if one is unknown.
     pub(crate) fn size(&self) -> f64 {
         let [before, after] = [self.before, self.after].map(|side| side.unwrap_or(0.0));
         (after - before).abs()
@@ -103,19 +103,19 @@ impl Values {
     }
 }
 
-/// How many runs there are, and what can be told by them.
+/// The number of runs, and the number of tests that they allow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
-    /// Of each side.
+    /// The number of runs of each side.
     pub runs: [usize; 2],
-    /// How many values were tested.
+    /// The number of values that were tested.
     pub tested: usize,
-    /// How many are large enough to be worth it.
+    /// The number of values that are large enough to be worth a test.
     pub worth_testing: usize,
 }
 
 impl Plan {
-    /// Whether both sides have several runs.
+    /// Returns whether both sides have several runs.
     pub fn is_tested(&self) -> bool {
         self.runs.iter().all(|runs| *runs > 1)
     }
@@ -125,7 +125,7 @@ impl Plan {
         smallest_p(self.runs[0], self.runs[1])
     }
 
-    /// How many runs of each side are enough to test all that are worth it.
+    /// The number of runs of each side that allows all values to be tested that are worth it.
     pub(crate) fn runs_needed(&self) -> usize {
         runs_needed(self.worth_testing.max(1))
     }

@@ -19,14 +19,14 @@ use loadhook_text::printable;
 /// The methods of two sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Those that changed first, then those of one side only, then the others; in each of these groups
-    /// the largest difference of what [`Options::sort`] names.
+    /// Methods that changed first, then those of one side only, then the others; in each of these
+    /// groups the largest difference of the value that [`Options::sort`] names first.
     pub changes: Vec<Change>,
-    /// What so many runs can tell.
+    /// The tests that the number of runs allows.
     pub plan: Plan,
     /// All methods together: their self time, or their calls.
     pub whole: Judgement,
-    /// Of the runs of each side.
+    /// The headers of the runs of each side.
     pub headers: [Vec<Header>; 2],
     pub(crate) quantity: Quantity,
     /// The line about threads that are left out.
@@ -44,11 +44,11 @@ pub struct Change {
     pub before: Vec<Cost>,
     /// By run of the second side; zeros where it was not called.
     pub after: Vec<Cost>,
-    /// What the runs say together.
+    /// The judgement of all runs together.
     pub judgement: Judgement,
 }
 
-/// What a method cost in one run.
+/// The cost of a method in one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cost {
     /// Exact.
@@ -57,7 +57,7 @@ pub struct Cost {
     pub self_ns: Option<f64>,
     /// Nanoseconds; `None` as of `self_ns`.
     pub total_ns: Option<f64>,
-    /// How many of the calls have known times.
+    /// The calls with known times.
     pub timed_calls: u64,
     /// Total time a call, of those with known times.
     pub mean_ns: Option<f64>,
@@ -65,13 +65,13 @@ pub struct Cost {
     pub self_error_ns: f64,
     /// Standard error of `total_ns`.
     pub total_error_ns: f64,
-    /// Whether `total_ns` is what it took at most: in a recursion calls of the
-    /// method may have run inside each other.
+    /// Set when `total_ns` is an upper bound: in a recursion, calls of the method may have run
+    /// inside each other.
     pub total_is_bound: bool,
 }
 
 impl Default for Cost {
-    /// What a method costs that is not called.
+    /// The cost of a method that is not called.
     fn default() -> Self {
         Cost {
             calls: 0,
@@ -87,7 +87,7 @@ impl Default for Cost {
 }
 
 impl Change {
-    /// What calls grew by, the median run of each side; negative where they shrank.
+    /// The growth of calls between the median runs of both sides; negative where they shrank.
     pub fn calls(&self) -> i128 {
         let median = |side: &[Cost]| {
             let mut calls: Vec<u64> = side.iter().map(|cost| cost.calls).collect();
@@ -190,7 +190,7 @@ pub fn compare(sides: [&[Profile]; 2], options: &Options<'_>) -> Result<Comparis
     })
 }
 
-/// How all were timed, as far as it matters to a comparison.
+/// The timing of all runs, if they can be compared.
 fn alike(sides: &[Vec<Cow<'_, Profile>>; 2]) -> Result<Timing, MergeError> {
     let mut headers = sides.iter().flatten().map(|profile| &profile.header);
     let Some(first) = headers.next() else {
@@ -281,7 +281,7 @@ fn cost(row: &Row) -> Cost {
     }
 }
 
-/// What is compared.
+/// The value that is compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Quantity {
     SelfTime,

@@ -1,5 +1,4 @@
-//! What a user reads: times with the probes' cost taken out, never negative,
-//! that add up.
+//! Corrected times: without the cost of the probes, never negative, and adding up.
 //!
 //! With `inside`, `outside` and `read` from [`ProbeCosts`](crate::model::ProbeCosts), for a node `n`:
 //!
@@ -19,7 +18,7 @@
 //! its `inside` along, though the untimed ones it stands for never spent any.
 //!
 //! **Who made a recursive call** is not in the tree, since recursion is folded.
-//! Of a node's calls the share outermost/all counts as made by the parent; the
+//! The share outermost/all of a node's calls counts as made by the parent; the
 //! others are spread over the nodes at and below the outermost recursive
 //! node, by the time each spent in calls that went back up.
 //!
@@ -56,19 +55,20 @@ pub struct Figure {
     pub once_variance: f64,
     /// Variance of `total_ns` from sampling, in ns².
     pub total_variance: f64,
-    /// Whether the times rest on a sample of the calls.
+    /// Set when the times were calculated from a sample of the calls.
     pub estimated: bool,
     /// The outermost recursive node at or above this one. Below it one
     /// method can run inside itself at two nodes, neither above the other; what
     /// such nodes' totals add up to is at most that node's total.
     pub recursion: Option<u32>,
-    /// Whether calls made at or below this node went back to one above it: its
+    /// Set when calls made at or below this node went back to a node above it: its
     /// total holds time that was spent elsewhere in the recursion.
     pub goes_back: bool,
-    /// Whether none of its calls was timed, though others' were: `self_ns` is
-    /// unknown and reads 0, `total_ns` is what is known of its callees.
+    /// Set when no call of the node was timed, though those of others were: `self_ns` is
+    /// unknown and reads 0, `total_ns` is the known time of its callees.
     pub untimed: bool,
-    /// The calls whose times are known; of estimates all, and of [`Timing::Count`].
+    /// The calls whose times are known: all calls if the times are estimates, and with
+    /// [`Timing::Count`].
     pub timed_calls: u64,
     /// The part of `total_ns` that they took.
     pub timed_ns: f64,
@@ -134,7 +134,7 @@ fn back_ns(nodes: &[Node]) -> Vec<f64> {
     back
 }
 
-/// Which part of a node's time, hence about of its calls, was not recursive.
+/// The share of a node's time that was not recursive; about that of its calls, too.
 fn share(node: &Node) -> f64 {
     match node.all_ns {
         0 => 1.0,

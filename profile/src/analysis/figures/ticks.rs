@@ -19,8 +19,7 @@
 //! Σ e(n)² / v(n)  +  Σ (y(n) − e(n) + Σ e(c) − z(n))² / w(n)   is the least
 //! ```
 //!
-//! Of all unbiased linear combinations this has the smallest variance (Gauss and
-//! Markov). Each term holds a node and its callees only, so that two walks through the
+//! No unbiased linear combination has a smaller variance (Gauss and Markov). Each term holds a node and its callees only, so that two walks through the
 //! tree solve it. From the leaves up, a subtree tells its caller what `e(n)` probably
 //! is, `m(n)`, and its variance `q(n)`; with `r = y − z`, `M = Σ m(c)`, `Q = Σ q(c)`:
 //!
@@ -107,7 +106,7 @@ pub(super) fn settle(
 struct Settling {
     /// `φ`; 0 if there are no ticks.
     tick: f64,
-    /// Whether `y` is known: all calls' times are.
+    /// Set when `y` is known, since the times of all calls are.
     linked: Vec<bool>,
     /// The caller whose `y` holds the node's error.
     caller: Vec<Option<u32>>,
@@ -278,7 +277,7 @@ impl Settling {
         own[at] - self.ticked[at] + self.callees[at][0] - self.error[at]
     }
 
-    /// Of the self time, what comes once for a method, and of the total.
+    /// Three variances: of the self time, of the part that comes once for a method, of the total.
     fn variances(&self, at: usize) -> [f64; 3] {
         let rest = self.callees[at][1] + self.outside[at][0];
         let rest = rest.max(self.recursive[at]);

@@ -23,7 +23,7 @@ use loadhook_text::width::joined;
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(
     comparison: &Comparison,
     options: &Options<'_>,
@@ -92,7 +92,7 @@ fn shown<'c>(comparison: &'c Comparison, options: &Options<'_>) -> Vec<&'c Chang
     listed.take(options.top.unwrap_or(usize::MAX)).collect()
 }
 
-/// Which runs there are, what there was in all, and how it is known.
+/// Writes the number of runs, the sum of all places, and how allocations were recorded.
 fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
     let what = match comparison.measure {
         Measure::Live => "alive",
@@ -273,7 +273,7 @@ fn both_sides(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write_json(
     comparison: &Comparison,
     options: &Options<'_>,

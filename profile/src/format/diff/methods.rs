@@ -23,7 +23,7 @@ pub(super) const SMALL: f64 = 0.001;
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(
     comparison: &Comparison,
     options: &Options<'_>,
@@ -57,7 +57,7 @@ pub fn write(
     told.iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
-/// Which runs are compared, and all methods together.
+/// Writes the number of runs, and how all methods together changed.
 fn head(comparison: &Comparison, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
     let [before, after] = comparison.plan.runs.map(sentences::runs);
     let mut facts = vec![format!("before {before}"), format!("after {after}")];
@@ -209,7 +209,7 @@ fn of_single_runs(
     Ok(all.len() - shown.len())
 }
 
-/// What calls grew by in percent; calls alone are exact enough for that.
+/// The growth of calls in percent; times are not exact enough for a percentage.
 fn percent(change: &Change) -> String {
     match change.judgement.verdict {
         Verdict::New => return "new".to_owned(),
@@ -285,7 +285,7 @@ fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write_json(
     comparison: &Comparison,
     options: &Options<'_>,
@@ -331,7 +331,7 @@ pub fn write_json(
     writeln!(out, "{file}")
 }
 
-/// What the runs say together; an infinite ratio is null.
+/// A judgement in JSON; an infinite ratio is null.
 pub(super) fn judgement(judgement: &Judgement) -> Value {
     let finite = |of: fn(&Ratio) -> f64| {
         let value = judgement.ratio.as_ref().map(of);
@@ -349,7 +349,7 @@ pub(super) fn judgement(judgement: &Judgement) -> Value {
     })
 }
 
-/// How it was tested; null for single runs.
+/// The statistical test in JSON; null for single runs.
 pub(super) fn test(plan: &Plan) -> Value {
     if plan.is_tested() {
         json!({

@@ -1,14 +1,14 @@
-//! What a comparison's runs can tell, in sentences.
+//! Sentences about what the runs of a comparison can show.
 
 use super::groups::p_value;
 use crate::analysis::diff::{Judgement, Plan, Verdict};
 use crate::model::Header;
 use loadhook_text::units;
 
-/// How to give several runs.
+/// The command that compares several runs.
 const HOW: &str = "loadhook report --diff BEFORE… -- AFTER…";
 
-/// What is said of the tests below a table; `things` are methods or places.
+/// The lines below a table about its tests; `things` are methods or places.
 pub(super) fn below(plan: &Plan, headers: &[Vec<Header>; 2], things: &str) -> Vec<String> {
     let [before, after] = plan.runs;
     let mut told = Vec::new();
@@ -59,7 +59,7 @@ pub(super) fn below(plan: &Plan, headers: &[Vec<Header>; 2], things: &str) -> Ve
     told
 }
 
-/// Whether time itself tells the sides apart.
+/// Returns whether all runs of one side were made before those of the other.
 fn is_one_after_the_other(headers: &[Vec<Header>; 2]) -> bool {
     let starts = |side: &[Header]| {
         let starts = side.iter().map(|header| header.start_epoch_millis);
@@ -74,7 +74,8 @@ fn is_one_after_the_other(headers: &[Vec<Header>; 2]) -> bool {
     }
 }
 
-/// How all together changed; `what` they are, and how a value is written.
+/// The line that says how all methods or places together changed. `what` names their value,
+/// `number` writes it.
 pub(super) fn whole(
     judgement: &Judgement,
     plan: &Plan,

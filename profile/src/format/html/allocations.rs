@@ -127,8 +127,8 @@ impl<'p> Rows<'p> {
     }
 }
 
-/// What each method allocated with its callees. Recursion counts once: a site adds to each
-/// method on its stack one time.
+/// The allocations of each method and its callees. A site counts once for each method on its
+/// stack, also in a recursion.
 fn with_callees(allocations: &Allocations, sites: &[&Site]) -> Vec<(Option<u32>, Amounts)> {
     let mut rows: Vec<(Option<u32>, Amounts)> = Vec::new();
     // By method: its row, and the last site that was added to it.
@@ -182,7 +182,7 @@ fn column(values: impl Iterator<Item = f64> + Clone) -> Value {
     values.map(number).collect()
 }
 
-/// Estimates are fractions, of which three digits are more than anybody sees.
+/// A number with three decimals at most: estimates are fractions, and no view shows more.
 fn number(value: f64) -> Value {
     let rounded = (value * 1000.0).round() / 1000.0;
     if rounded.fract() == 0.0 && rounded.abs() < 9e15 {

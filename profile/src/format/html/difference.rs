@@ -63,7 +63,7 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         fill_profile_page(&json!([self.0]), out)
     }

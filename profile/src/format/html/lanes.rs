@@ -1,4 +1,4 @@
-//! A thread as the page gets it: its tree, its methods, and who calls whom.
+//! A thread as the page gets it: its tree, its methods, and the edges of its call graph.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -41,7 +41,7 @@ struct Sides {
     before: Option<Cost>,
 }
 
-/// What a node, a method or an edge cost.
+/// The cost of a node, a method or an edge.
 #[derive(Clone, Copy)]
 struct Cost {
     /// Calls or objects.
@@ -118,7 +118,7 @@ impl Cost {
         }
     }
 
-    /// What makes a node wide.
+    /// The width of a node in the graph.
     fn weight(&self, counts: bool) -> f64 {
         if counts {
             self.count
@@ -441,8 +441,8 @@ impl Heaviest {
         }
     }
 
-    /// Whether the next node stays. No node weighs more than its caller, which
-    /// comes before it: callers stay wherever callees do.
+    /// Returns whether the next node stays. No node weighs more than its caller, which comes before
+    /// it, so that the callers of each node that stays also stay.
     fn keep(&mut self, weight: f64) -> bool {
         if weight == self.weight && self.equal > 0 {
             self.equal -= 1;

@@ -43,7 +43,7 @@ pub(super) fn fill_profile_page(data: &Value, out: &mut dyn Write) -> io::Result
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn fill_page(page: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
     put(page, STYLE, script, data, out)
 }

@@ -12,9 +12,9 @@ use crate::model::{Allocations, Amount, Frame, Profile, Seen, Site, ThreadTree};
 /// The bits that stand for unknown bytes; no number has them.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Whether survivors were followed.
+/// The flag for live objects that were followed.
 const LIVE: u64 = 1;
-/// Whether every allocation was seen, whoever made it.
+/// The flag for [`Seen::All`].
 const ALL: u64 = 2;
 
 /// Names and units of the values.

@@ -1,4 +1,4 @@
-//! Why a file cannot be read as a profile.
+//! The reasons why a file cannot be read as a profile.
 
 use std::io;
 

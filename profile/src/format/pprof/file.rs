@@ -10,7 +10,7 @@ use super::fields;
 use super::protobuf::Writer;
 use crate::model::ThreadTree;
 
-/// How many bytes are gathered before they are compressed.
+/// The number of bytes that are gathered before they are compressed.
 pub(super) const PIECE: usize = 1 << 16;
 
 pub(super) struct File<W: Write> {
@@ -84,7 +84,7 @@ impl<W: Write> File<W> {
     }
 }
 
-/// What a sample says of its thread.
+/// The labels of a sample that name its thread.
 pub(super) struct ThreadLabels {
     /// The key and the text.
     name: [u64; 2],
@@ -107,7 +107,7 @@ impl ThreadLabels {
     }
 }
 
-/// Of each node of a tree how far before it its parent is, 0 for roots.
+/// The distance of each node to its parent, which comes before it; 0 for roots.
 pub(super) fn distances(parents: impl Iterator<Item = Option<u32>>) -> impl Iterator<Item = u64> {
     let distance =
         |(at, parent): (u64, Option<u32>)| parent.map_or(0, |parent| at - u64::from(parent));

@@ -1,7 +1,7 @@
 //! pprof: gzipped protobuf, readable by `go tool pprof`, speedscope, Pyroscope,
 //! Parca and Grafana.
 //!
-//! What the public schema (`profile.proto`) can say is said in it: one sample a
+//! The fields of the public schema (`profile.proto`) hold all that they can: one sample a
 //! tree node with its stack; values `calls` and, where times were taken, `self`
 //! in nanoseconds, corrected as in [`crate::analysis::figures`]; labels `thread` and
 //! `thread_id`, and `total` where it is not the sum of the self times below,
@@ -11,8 +11,8 @@
 //! their line, the values `alloc_objects`, `alloc_space` in bytes and, where it was
 //! followed what is alive, `inuse_objects` and `inuse_space`, and the label `type`.
 //!
-//! What it cannot say, raw times and their variance, loaders, descriptors apart
-//! from names, stands in fields of our own, which other readers skip, as
+//! The schema has no place for raw times and their variance, loaders, and descriptors apart
+//! from names. They stand in fields of our own, which other readers skip, as
 //! protobuf demands of them. Columns are packed numbers, one a method or node;
 //! strings are indexes of the string table.
 //!

@@ -118,7 +118,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// What stands before a field's value, as it comes from a file.
+/// The beginning of a field in a stream; the bytes of its value follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Head {
     Number(u64),
@@ -134,7 +134,7 @@ pub(super) struct Stream<R> {
     from: R,
 }
 
-/// Why a [`Stream`] ended.
+/// The reason why a [`Stream`] ended early.
 #[derive(Debug)]
 pub(super) enum StreamError {
     /// The file cannot be read.

@@ -15,7 +15,7 @@ use crate::model::{Header, Method, Node, Profile, ThreadKind, ThreadTree};
 /// million nodes. All else in a file is passed over.
 const MOST: u64 = 1 << 30;
 
-/// What a field takes besides its bytes, about.
+/// The approximate memory that a field takes besides its bytes.
 const FIELD: u64 = 48;
 
 /// Reads a profile written by [`write`](super::write()), gzipped or not.

@@ -15,7 +15,7 @@ use crate::model::{Method, Profile, Seen, ThreadTree, Timing};
 ///
 /// # Errors
 ///
-/// Those of `out`.
+/// Errors of `out`.
 pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
     let mut file = File::new(out);
     file.facts(profile);
@@ -31,7 +31,7 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
     file.finish()
 }
 
-/// How many values tell of calls: `calls`, and `self` where they were timed.
+/// The number of values that calls have: `calls`, and `self` where they were timed.
 fn call_values(profile: &Profile) -> usize {
     match profile.header.timing {
         _ if profile.allocations.is_some() && !profile.has_calls() => 0,
@@ -196,7 +196,7 @@ impl<W: Write> File<W> {
     }
 }
 
-/// What a user of another tool should know, one line each.
+/// Facts for the user of another tool, a line each.
 fn comments(profile: &Profile) -> impl Iterator<Item = String> {
     let header = &profile.header;
     let measured = match header.timing {

@@ -102,7 +102,7 @@ fn weight(row: &Place<'_>, measure: Measure) -> f64 {
     row.amount(measure).bytes.unwrap_or(0.0)
 }
 
-/// What was allocated in all, and how it is known.
+/// Writes the sum of all allocations, and how they were recorded.
 fn head(
     allocations: &Allocations,
     rows: &[Place<'_>],

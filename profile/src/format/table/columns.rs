@@ -15,7 +15,7 @@ const NARROW_NAME: usize = 30;
 /// Columns go before types get narrower than this.
 const NARROW_TYPE: usize = 14;
 
-/// What makes a terminal write dim, and as before.
+/// Escape sequences: dim text, and normal text again.
 const GREY: &str = "\x1b[2m";
 const PLAIN: &str = "\x1b[0m";
 
@@ -37,7 +37,7 @@ impl Column {
         }
     }
 
-    /// Whether any cell has.
+    /// Returns whether any cell has text.
     pub(crate) fn has_text(&self) -> bool {
         self.cells.iter().any(|cell| !cell.is_empty())
     }
@@ -48,7 +48,7 @@ impl Column {
     }
 }
 
-/// What columns take, the blanks behind them included.
+/// The width of columns with the blanks behind them.
 fn taken(columns: &[Column]) -> usize {
     columns.iter().map(|column| column.width() + 2).sum()
 }
@@ -70,7 +70,7 @@ fn leaving(room: usize, mut columns: Vec<Column>, width: usize) -> Vec<Column> {
     columns
 }
 
-/// What the columns leave for the names behind them.
+/// The width that the columns leave for the names behind them.
 pub(crate) fn name_width(columns: &[Column], width: usize) -> usize {
     width.saturating_sub(taken(columns)).max(NARROWEST_NAME)
 }
@@ -91,7 +91,7 @@ pub(crate) fn text_table(
     partly_grey(columns, title, names, width, &|_| false, out)
 }
 
-/// The same, with some of the rows in grey.
+/// Writes columns and names, some of the rows in grey.
 pub(crate) fn partly_grey(
     columns: &[Column],
     title: &str,

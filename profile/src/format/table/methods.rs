@@ -25,7 +25,7 @@ const NOTABLE_ERROR: f64 = 5.0;
 /// The title of columns with standard errors.
 pub(super) const ERROR: &str = "±";
 
-/// What those hold.
+/// The remark that explains columns with standard errors.
 pub(super) const ERRORS: &str = "± standard error of the estimate, where above 5 %";
 
 pub(super) fn write(
@@ -81,7 +81,7 @@ pub(super) fn write(
     }
 }
 
-/// What helps against rows that are mostly error.
+/// The remark that says how to get better numbers for rows that are mostly error.
 fn remedy(method: &Method) -> String {
     let package = match method.class.rsplit_once('.') {
         Some((package, _)) => format!("{package}.**"),
@@ -102,7 +102,7 @@ pub(in crate::format) fn nothing(view: &View<'_>, options: &Options<'_>) -> &'st
     }
 }
 
-/// What ran.
+/// Writes the command line of the program.
 pub(super) fn program(
     profile: &Profile,
     options: &Options<'_>,
@@ -117,7 +117,7 @@ pub(super) fn program(
     writeln!(out, "{}", clipped(&printable(command), columns))
 }
 
-/// What ran, how long, how it was measured.
+/// Writes the command line, the duration, and how calls were timed.
 fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Result<()> {
     let header = &view.profile.header;
     program(view.profile, options, out)?;
@@ -152,7 +152,7 @@ fn head(view: &View<'_>, options: &Options<'_>, out: &mut dyn Write) -> io::Resu
     writeln!(out)
 }
 
-/// How to read times that several threads took at once.
+/// The line that says that times are summed over threads.
 fn sum_over_threads(view: &View<'_>, width: usize) -> Option<String> {
     let header = &view.profile.header;
     if view.counts_only() || view.trees.len() < 2 {
@@ -251,7 +251,7 @@ fn names(view: &View<'_>, rows: &[Row]) -> Vec<String> {
     rows.iter().map(|row| view.shown(row.method)).collect()
 }
 
-/// What the numbers do not say.
+/// Writes what a reader of the numbers has to know: marks, methods not instrumented, notes.
 pub(super) fn remarks(
     header: &Header,
     [estimated, has_errors, has_bounds, has_partial]: [bool; 4],

@@ -16,7 +16,8 @@ const TRIVIAL: &str = "trivial";
 /// Rows of the summary by class.
 const FEW_CLASSES: usize = 20;
 
-/// How many methods were not instrumented, by reason: one sentence, if there are any.
+/// A sentence with the number of methods that were not instrumented, by reason; `None` if there
+/// are none.
 pub(super) fn reasons(header: &Header) -> Option<String> {
     let reason = |(reason, methods): (&String, &u64)| {
         let remedy = match reason.as_str() {

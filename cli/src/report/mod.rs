@@ -1,0 +1,14 @@
+//! `loadhook report`: shows profiles, adds them up, compares them.
+
+mod args;
+mod checks;
+mod command;
+mod focus;
+mod paths;
+mod read;
+mod threads;
+
+pub(crate) use args::ReportArgs;
+pub(crate) use command::{COLUMNS, run};
+pub(crate) use paths::{shown, word};
+pub(crate) use read::read;

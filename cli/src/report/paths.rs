@@ -1,0 +1,21 @@
+//! Paths in messages.
+
+use std::path::Path;
+
+/// A path, relative to the current folder if it is below it.
+pub(crate) fn shown(file: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    let short = file.strip_prefix(&here).unwrap_or(file);
+    short.display().to_string()
+}
+
+/// The same, quoted for a shell where that is needed: for commands that a message suggests.
+pub(crate) fn word(file: &Path) -> String {
+    let shown = shown(file);
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+%,:@=".contains(c);
+    if shown.chars().all(is_plain) {
+        shown
+    } else {
+        format!("'{}'", shown.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,46 @@
+//! Reading the profiles that are named on the command line.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use loadhook_profile::Profile;
+use loadhook_profile::format::pprof::{self, ReadError};
+
+use super::paths::word;
+
+/// Reads a profile. A file of another kind is refused with a word on what it is.
+pub(crate) fn read(file: &Path) -> Result<Profile> {
+    let name = || file.display().to_string();
+    let mut source = File::open(file).with_context(name)?;
+    let mut bytes = Vec::new();
+    // The first bytes alone tell a heap dump, which can be larger than memory.
+    let head = (&mut source).take(4096).read_to_end(&mut bytes);
+    head.with_context(name)?;
+    let outcome = loadhook_heap::histogram(&bytes[..]).1;
+    if outcome.map_or_else(|error| error.is_truncated(), |()| true) {
+        bail!(
+            "{}: a heap dump, not a profile; to show it: loadhook heap {}",
+            name(),
+            word(file)
+        );
+    }
+    source.read_to_end(&mut bytes).with_context(name)?;
+    match pprof::read(&bytes[..]) {
+        Err(ReadError::NotPprof) if starts_with(&bytes, b"{") => bail!(
+            "{}: JSON, not a profile; give the .pb.gz file that it was made from",
+            name()
+        ),
+        Err(ReadError::NotPprof) if starts_with(&bytes, b"<") => bail!(
+            "{}: a page, not a profile; give the .pb.gz file that it was made from",
+            name()
+        ),
+        read => read.with_context(name),
+    }
+}
+
+/// Returns whether a text begins with `start`, after blanks.
+fn starts_with(text: &[u8], start: &[u8]) -> bool {
+    text.trim_ascii_start().starts_with(start)
+}
