@@ -1,7 +1,7 @@
-//! What a heap holds, told by events that suit any garbage collector.
+//! A model of a heap, kept up to date by events that suit any garbage collector.
 //!
 //! The events are JVMPI's: arenas come and go, objects are allocated, freed and
-//! moved in them. Nothing is said of how a collector works: a reference counter
+//! moved in them. They fit any way in which a collector works: a reference counter
 //! sends [`Event::DeleteObject`] at any time, a copying one moves what lives and
 //! deletes the arena with the rest.
 //!
@@ -18,22 +18,22 @@
 //! # Example
 //!
 //! ```
-//! use loadhook_profile::gc_events::{Amount, ArenaId, ClassId, Event, Heap, ObjectId, Place, SiteId};
+//! use loadhook_profile::gc_events::{Amount, ArenaId, ClassId, Event, HeapModel, ObjectId, ObjectGroup, SiteId};
 //!
 //! let [eden, old] = [ArenaId(1), ArenaId(2)];
-//! let place = |arena| Place { arena, class: ClassId(7), site: SiteId(0) };
-//! let mut heap = Heap::default();
+//! let group = |arena| ObjectGroup { arena, class: ClassId(7), site: SiteId(0) };
+//! let mut heap = HeapModel::default();
 //! for arena in [eden, old] {
 //!     heap.apply(Event::NewArena { arena })?;
 //! }
 //! for object in [ObjectId(0x10), ObjectId(0x20)] {
-//!     heap.apply(Event::NewObject { place: place(eden), object, size: 16 })?;
+//!     heap.apply(Event::NewObject { group: group(eden), object, size: 16 })?;
 //! }
 //! let (object, new_object) = (ObjectId(0x10), ObjectId(0x900));
 //! heap.apply(Event::MoveObject { arena: eden, object, new_arena: old, new_object })?;
 //! heap.apply(Event::DeleteArena { arena: eden })?;
 //!
-//! let by_arena = heap.amounts_by(|place| place.arena);
+//! let by_arena = heap.amounts_by(|group| group.arena);
 //! assert_eq!(by_arena[&old].live, Amount { objects: 1, bytes: 16 });
 //! assert_eq!(by_arena[&eden].live, Amount::default());
 //! assert_eq!(by_arena[&eden].allocated, Amount { objects: 2, bytes: 32 });
@@ -51,11 +51,11 @@ use thiserror::Error;
 #[cfg(test)]
 mod tests;
 
-/// A part of the heap; after its end its id may be another one's.
+/// A part of the heap. After its end, its id can become that of another arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArenaId(pub i32);
 
-/// An object, until it is moved or freed; then its id may be another one's.
+/// An object, until it is moved or freed. Then its id can become that of another object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId(pub u64);
 
@@ -68,7 +68,7 @@ pub struct ClassId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiteId(pub u32);
 
-/// What happens to a heap.
+/// A change of a heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Objects can be in this arena from now on.
@@ -84,7 +84,7 @@ pub enum Event {
     /// An object is allocated.
     NewObject {
         /// Where and what.
-        place: Place,
+        group: ObjectGroup,
         /// No other object's.
         object: ObjectId,
         /// In bytes.
@@ -113,10 +113,10 @@ pub enum Event {
     CollectionFinish,
 }
 
-/// What allocated objects are counted by.
+/// The properties that objects are counted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// The arena that they are in; of what was allocated, in which it was.
+pub struct ObjectGroup {
+    /// The arena that the objects are in; for allocated objects, the first one.
     pub arena: ArenaId,
     /// Their class.
     pub class: ClassId,
@@ -124,83 +124,83 @@ pub struct Place {
     pub site: SiteId,
 }
 
-/// How many objects, and their bytes.
+/// A number of objects, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
-    /// How many.
+    /// The number of objects.
     pub objects: u64,
     /// The sum of their sizes.
     pub bytes: u64,
 }
 
-/// What was allocated, and what is alive.
+/// The objects that were allocated, and those that are alive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
-    /// All from the beginning on.
+    /// All objects from the beginning on.
     pub allocated: Amount,
-    /// What was neither deleted itself nor was in a deleted arena.
+    /// The objects that were neither deleted themselves nor in a deleted arena.
     pub live: Amount,
 }
 
-/// A heap, as the events so far leave it.
+/// A heap as the events so far have left it.
 #[derive(Clone, Debug, Default)]
-pub struct Heap {
-    /// Whether places are dropped where nothing is alive.
+pub struct HeapModel {
+    /// Set when groups without live objects are dropped.
     forgets: bool,
-    /// How many objects are in each arena.
+    /// The number of objects in each arena.
     arenas: HashMap<ArenaId, usize>,
-    /// Those of all arenas in one table: a table for each arena would stay as
+    /// The objects of all arenas in one table: a table for each arena would stay as
     /// large as the arena once was, for one object that is left.
     objects: HashMap<ObjectId, Object>,
-    /// Objects whose id another one was moved to, and which keep it till they
-    /// leave: in a collection only.
+    /// Objects whose id another object was moved to. In a collection they keep the id until they
+    /// are moved themselves.
     covered: HashMap<ObjectId, Object>,
     is_collecting: bool,
-    amounts: HashMap<Place, Amounts>,
+    amounts: HashMap<ObjectGroup, Amounts>,
     allocated: Amount,
-    /// How many events came, refused ones too.
+    /// The number of events so far, refused ones too.
     events: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Object {
-    place: Place,
+    group: ObjectGroup,
     size: u64,
 }
 
-/// An event that cannot be. It changed nothing.
+/// An event that contradicts those before it. It changed nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("event {position}: {fault}")]
 pub struct HeapError {
-    /// How many events came before it.
+    /// The number of events before it.
     pub position: u64,
-    /// Why it cannot be.
+    /// The contradiction.
     pub fault: Fault,
 }
 
-/// Why an event cannot be.
+/// The contradiction between an event and those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It begins or allocates in no arena that is.
+    /// It names an arena that does not exist.
     #[error("there is no arena {}", .0.0)]
     UnknownArena(ArenaId),
-    /// It begins an arena that is there.
+    /// It begins an arena that exists.
     #[error("there is an arena {} already", .0.0)]
     ArenaInUse(ArenaId),
-    /// It deletes or moves what is not alive.
+    /// It deletes or moves an object that is not alive.
     #[error("there is no object {:#x}", .0.0)]
     UnknownObject(ObjectId),
-    /// It gives an id that another object has, and keeps.
+    /// It gives an object an id that another one has and keeps.
     #[error("there is an object {:#x} already", .0.0)]
     ObjectInUse(ObjectId),
-    /// It moves an object from where it is not.
+    /// It moves an object out of an arena that the object is not in.
     #[error("object {:#x} is in arena {}", .0.0, .1.0)]
     OtherArena(ObjectId, ArenaId),
     /// It begins a collection inside another one.
     #[error("a collection is under way already")]
     Collecting,
-    /// It ends no collection.
+    /// It ends a collection that has not begun.
     #[error("no collection is under way")]
     NotCollecting,
     /// A sum of sizes is beyond 64 bits.
@@ -208,23 +208,22 @@ pub enum Fault {
     TooManyBytes,
 }
 
-impl Heap {
-    /// A heap that forgets a place with the last object that is alive there:
-    /// [`Amounts::allocated`] counts from then on. What it takes is bounded by
-    /// the most that were alive at a time.
-    pub fn of_the_living() -> Self {
-        Heap {
+impl HeapModel {
+    /// A model that forgets a group with its last live object: [`Amounts::allocated`] counts from
+    /// then on. Its memory is bounded by the most objects that were alive at a time.
+    pub fn of_live_objects() -> Self {
+        HeapModel {
             forgets: true,
-            ..Heap::default()
+            ..HeapModel::default()
         }
     }
 
-    /// How many objects are alive.
+    /// The number of live objects.
     pub fn objects(&self) -> usize {
         self.objects.len() + self.covered.len()
     }
 
-    /// How many of them are in an arena; `None` if it is not there.
+    /// The number of live objects in an arena; `None` if there is no such arena.
     pub fn objects_in(&self, arena: ArenaId) -> Option<usize> {
         self.arenas.get(&arena).copied()
     }
@@ -234,11 +233,11 @@ impl Heap {
         self.objects.keys().copied()
     }
 
-    /// Where an object is, and what it is counted by.
-    pub fn place(&self, object: ObjectId) -> Option<Place> {
+    /// The group of an object; `None` if it is not alive.
+    pub fn group(&self, object: ObjectId) -> Option<ObjectGroup> {
         let first = self.covered.get(&object);
         let object = first.or_else(|| self.objects.get(&object))?;
-        Some(object.place)
+        Some(object.group)
     }
 
     /// Takes the next event. The end of an arena looks at all objects, unless
@@ -246,8 +245,7 @@ impl Heap {
     ///
     /// # Errors
     ///
-    /// When it cannot follow those before it; the heap stays as it was, and may
-    /// take others.
+    /// If it contradicts the events before it. The model stays as it was, and can take others.
     pub fn apply(&mut self, event: Event) -> Result<(), HeapError> {
         let position = self.events;
         self.events += 1;
@@ -255,10 +253,10 @@ impl Heap {
             Event::NewArena { arena } => self.new_arena(arena),
             Event::DeleteArena { arena } => self.delete_arena(arena),
             Event::NewObject {
-                place,
+                group,
                 object,
                 size,
-            } => self.new_object(place, object, size),
+            } => self.new_object(group, object, size),
             Event::DeleteObject { object } => self.delete_object(object),
             Event::MoveObject {
                 arena,
@@ -276,12 +274,11 @@ impl Heap {
         applied.map_err(|fault| HeapError { position, fault })
     }
 
-    /// What was allocated and what is alive, added up by what `key` says of
-    /// each place: its arena, class or site, or several of these.
-    pub fn amounts_by<K: Ord>(&self, key: impl Fn(Place) -> K) -> BTreeMap<K, Amounts> {
+    /// The sums of all groups with the same `key`: their arena, class or site, or several of these.
+    pub fn amounts_by<K: Ord>(&self, key: impl Fn(ObjectGroup) -> K) -> BTreeMap<K, Amounts> {
         let mut sums = BTreeMap::<K, Amounts>::new();
-        for (place, amounts) in &self.amounts {
-            let sum = sums.entry(key(*place)).or_default();
+        for (group, amounts) in &self.amounts {
+            let sum = sums.entry(key(*group)).or_default();
             sum.allocated.add(amounts.allocated);
             sum.live.add(amounts.live);
         }
@@ -302,17 +299,17 @@ impl Heap {
             Some(0) => return Ok(()),
             Some(_) => {}
         }
-        let is_in_it = |object: &Object| object.place.arena == arena;
+        let is_in_it = |object: &Object| object.group.arena == arena;
         let covered = self.covered.extract_if(|_, first| is_in_it(first));
         let covered: Vec<_> = covered.collect();
         let objects = self.objects.extract_if(|_, object| is_in_it(object));
         let objects: Vec<_> = objects.collect();
         for (_, object) in covered {
-            self.ends(object);
+            self.remove(object);
         }
         for (id, object) in objects {
-            self.ends(object);
-            // Which now has the id alone.
+            self.remove(object);
+            // The object that was there first has the id alone now.
             if let Some(first) = self.covered.remove(&id) {
                 self.objects.insert(id, first);
             }
@@ -320,9 +317,9 @@ impl Heap {
         Ok(())
     }
 
-    fn new_object(&mut self, place: Place, id: ObjectId, size: u64) -> Result<(), Fault> {
-        if !self.arenas.contains_key(&place.arena) {
-            return Err(Fault::UnknownArena(place.arena));
+    fn new_object(&mut self, group: ObjectGroup, id: ObjectId, size: u64) -> Result<(), Fault> {
+        if !self.arenas.contains_key(&group.arena) {
+            return Err(Fault::UnknownArena(group.arena));
         }
         if self.objects.contains_key(&id) || self.covered.contains_key(&id) {
             return Err(Fault::ObjectInUse(id));
@@ -331,9 +328,9 @@ impl Heap {
         if self.allocated.bytes.checked_add(size).is_none() {
             return Err(Fault::TooManyBytes);
         }
-        self.put(id, Object { place, size });
+        self.put(id, Object { group, size });
         self.allocated.put(size);
-        let amounts = self.amounts.entry(place).or_default();
+        let amounts = self.amounts.entry(group).or_default();
         amounts.allocated.put(size);
         amounts.live.put(size);
         Ok(())
@@ -341,7 +338,7 @@ impl Heap {
 
     fn delete_object(&mut self, id: ObjectId) -> Result<(), Fault> {
         let object = self.take(id).ok_or(Fault::UnknownObject(id))?;
-        self.ends(object);
+        self.remove(object);
         Ok(())
     }
 
@@ -350,7 +347,7 @@ impl Heap {
         (arena, id): (ArenaId, ObjectId),
         (new_arena, new_id): (ArenaId, ObjectId),
     ) -> Result<(), Fault> {
-        let found = self.place(id).ok_or(Fault::UnknownObject(id))?;
+        let found = self.group(id).ok_or(Fault::UnknownObject(id))?;
         if found.arena != arena {
             return Err(Fault::OtherArena(id, found.arena));
         }
@@ -367,13 +364,13 @@ impl Heap {
         if let Some(first) = self.objects.remove(&new_id) {
             self.covered.insert(new_id, first);
         }
-        self.ends(object);
-        let place = Place {
+        self.remove(object);
+        let group = ObjectGroup {
             arena: new_arena,
-            ..object.place
+            ..object.group
         };
-        self.amounts.entry(place).or_default().live.put(object.size);
-        self.put(new_id, Object { place, ..object });
+        self.amounts.entry(group).or_default().live.put(object.size);
+        self.put(new_id, Object { group, ..object });
         Ok(())
     }
 
@@ -390,7 +387,7 @@ impl Heap {
 
     /// Puts an object into an arena that is there.
     fn put(&mut self, id: ObjectId, object: Object) {
-        *self.arenas.entry(object.place.arena).or_default() += 1;
+        *self.arenas.entry(object.group.arena).or_default() += 1;
         self.objects.insert(id, object);
     }
 
@@ -398,13 +395,13 @@ impl Heap {
     fn take(&mut self, id: ObjectId) -> Option<Object> {
         let first = self.covered.remove(&id);
         let object = first.or_else(|| self.objects.remove(&id))?;
-        *self.arenas.get_mut(&object.place.arena)? -= 1;
+        *self.arenas.get_mut(&object.group.arena)? -= 1;
         Some(object)
     }
 
-    /// What was alive at a place is so there no longer.
-    fn ends(&mut self, object: Object) {
-        if let Entry::Occupied(mut amounts) = self.amounts.entry(object.place) {
+    /// Takes a dead object out of its group.
+    fn remove(&mut self, object: Object) {
+        if let Entry::Occupied(mut amounts) = self.amounts.entry(object.group) {
             let live = &mut amounts.get_mut().live;
             live.take(object.size);
             if self.forgets && live.objects == 0 {

@@ -3,7 +3,9 @@
 //! The ids of the model are the tags of the objects. Its arenas are ages: objects that were made between the same two
 //! collections are in one arena, so that the sums of the model tell how much of each age is alive.
 
-use loadhook_profile::gc_events::{ArenaId, ClassId, Event, Heap, ObjectId, Place, SiteId};
+use loadhook_profile::gc_events::{
+    ArenaId, ClassId, Event, HeapModel, ObjectGroup, ObjectId, SiteId,
+};
 
 use super::estimate::Estimate;
 use super::owners::Site;
@@ -31,7 +33,7 @@ impl ObjectLimits {
 #[derive(Debug)]
 pub(super) struct ExactObjects {
     limits: ObjectLimits,
-    heap: Heap,
+    heap: HeapModel,
     /// The sites of the model: the number of an owner, and a node of its calls.
     sites: Numbers<(u32, Option<u32>)>,
     /// The last tag. No tag is reused.
@@ -42,7 +44,7 @@ impl ExactObjects {
     pub(super) fn new(limits: ObjectLimits) -> Self {
         ExactObjects {
             limits,
-            heap: Heap::of_the_living(),
+            heap: HeapModel::of_live_objects(),
             sites: Numbers::default(),
             tag: 0,
         }
@@ -54,18 +56,18 @@ impl ExactObjects {
             return None;
         }
         let site = (record.owner, record.site.node);
-        let place = Place {
+        let group = ObjectGroup {
             arena: ArenaId(record.born.cast_signed()),
             class: ClassId(record.site.type_number),
             site: SiteId(self.sites.number(site, self.limits.sites)?),
         };
-        if self.heap.objects_in(place.arena).is_none() {
-            let arena = place.arena;
+        if self.heap.objects_in(group.arena).is_none() {
+            let arena = group.arena;
             self.heap.apply(Event::NewArena { arena }).ok()?;
         }
         self.tag += 1;
         let event = Event::NewObject {
-            place,
+            group,
             object: ObjectId(self.tag),
             size: record.estimate.bytes as u64,
         };
@@ -89,7 +91,7 @@ impl ExactObjects {
     /// Removes the object of this tag, which is dead, and returns its owner.
     pub(super) fn take(&mut self, tag: i64) -> Option<u32> {
         let object = ObjectId(tag.cast_unsigned());
-        let Place { arena, site, .. } = self.heap.place(object)?;
+        let ObjectGroup { arena, site, .. } = self.heap.group(object)?;
         self.heap.apply(Event::DeleteObject { object }).ok()?;
         if self.heap.objects_in(arena) == Some(0) {
             self.heap.apply(Event::DeleteArena { arena }).ok()?;
@@ -100,16 +102,16 @@ impl ExactObjects {
 
     /// The live objects, summed by owner, site and age.
     pub(super) fn all(&self) -> Vec<LiveRecord> {
-        let sums = self.heap.amounts_by(|place| place);
-        let records = sums.into_iter().filter_map(|(place, sums)| {
-            let (owner, node) = *self.sites.all().get(place.site.0 as usize)?;
+        let sums = self.heap.amounts_by(|group| group);
+        let records = sums.into_iter().filter_map(|(group, sums)| {
+            let (owner, node) = *self.sites.all().get(group.site.0 as usize)?;
             Some(LiveRecord {
                 owner,
                 site: Site {
                     node,
-                    type_number: place.class.0,
+                    type_number: group.class.0,
                 },
-                born: place.arena.0.cast_unsigned(),
+                born: group.arena.0.cast_unsigned(),
                 estimate: Estimate::exactly(sums.live.objects, sums.live.bytes),
             })
         });
@@ -173,7 +175,7 @@ mod tests {
             let other = objects.put(record(1, 5, born, 16)).expect("there is room");
             assert_eq!(objects.put(record(1, 5, born, 16)), None, "full");
             assert_eq!(objects.take(tag), Some(born % 2));
-            assert_eq!(objects.put(record(2, 5, born, 16)), None, "a third place");
+            assert_eq!(objects.put(record(2, 5, born, 16)), None, "a third group");
             assert_eq!(objects.take(other), Some(1));
         }
         assert_eq!(objects.all(), []);

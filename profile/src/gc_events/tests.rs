@@ -14,9 +14,9 @@ use super::*;
 /// Knows each object by its number, whatever id it has; sends each event to the
 /// model, and compares.
 struct Oracle {
-    heap: Heap,
-    /// The same, of the living.
-    living: Heap,
+    heap: HeapModel,
+    /// A model of live objects only.
+    living: HeapModel,
     events: Vec<Event>,
     objects: Vec<Known>,
 }
@@ -31,8 +31,8 @@ struct Known {
 impl Default for Oracle {
     fn default() -> Self {
         Oracle {
-            heap: Heap::default(),
-            living: Heap::of_the_living(),
+            heap: HeapModel::default(),
+            living: HeapModel::of_live_objects(),
             events: Vec::new(),
             objects: Vec::new(),
         }
@@ -46,7 +46,7 @@ impl Oracle {
         applied.unwrap_or_else(|error| panic!("{error}: {:?}", self.events));
         // The number as the site tells all objects apart.
         assert_eq!(
-            self.heap.amounts_by(|place| place),
+            self.heap.amounts_by(|group| group),
             self.amounts(),
             "{:?}",
             self.events
@@ -55,17 +55,18 @@ impl Oracle {
         self.compare_living();
     }
 
-    /// What is alive is where it should be, and nothing else is kept.
+    /// Checks that live objects are in their arenas, and that nothing else is kept.
     fn compare_living(&self) {
         let amounts = self
             .amounts()
             .into_iter()
-            .map(|(place, sums)| (place, sums.live));
-        let alive: BTreeMap<Place, Amount> = amounts.filter(|(_, live)| live.objects > 0).collect();
-        let found = self.living.amounts_by(|place| place);
-        let found: BTreeMap<Place, Amount> = found
+            .map(|(group, sums)| (group, sums.live));
+        let alive: BTreeMap<ObjectGroup, Amount> =
+            amounts.filter(|(_, live)| live.objects > 0).collect();
+        let found = self.living.amounts_by(|group| group);
+        let found: BTreeMap<ObjectGroup, Amount> = found
             .into_iter()
-            .map(|(place, sums)| (place, sums.live))
+            .map(|(group, sums)| (group, sums.live))
             .collect();
         assert_eq!(found, alive, "{:?}", self.events);
         let places: Vec<_> = self.objects.iter().filter_map(|known| known.at).collect();
@@ -76,29 +77,29 @@ impl Oracle {
         }
         // Two have one id only while a collection moves them.
         for (arena, id) in places {
-            let place = self.living.place(id).expect("it is alive");
-            assert!(place.arena == arena || !self.living.covered.is_empty());
+            let group = self.living.group(id).expect("it is alive");
+            assert!(group.arena == arena || !self.living.covered.is_empty());
         }
     }
 
-    fn amounts(&self) -> BTreeMap<Place, Amounts> {
-        let mut amounts = BTreeMap::<Place, Amounts>::new();
+    fn amounts(&self) -> BTreeMap<ObjectGroup, Amounts> {
+        let mut amounts = BTreeMap::<ObjectGroup, Amounts>::new();
         for (site, known) in (0..).map(SiteId).zip(&self.objects) {
             let class = known.class;
-            let place = |arena| Place { arena, class, site };
-            let allocated = amounts.entry(place(known.born)).or_default();
+            let group = |arena| ObjectGroup { arena, class, site };
+            let allocated = amounts.entry(group(known.born)).or_default();
             allocated.allocated.put(known.size);
             if let Some((arena, _)) = known.at {
                 amounts
-                    .entry(place(arena))
+                    .entry(group(arena))
                     .or_default()
                     .live
                     .put(known.size);
             }
         }
         // Where an object was on its way, nothing is left.
-        for place in self.heap.amounts.keys() {
-            amounts.entry(*place).or_default();
+        for group in self.heap.amounts.keys() {
+            amounts.entry(*group).or_default();
         }
         amounts
     }
@@ -114,7 +115,7 @@ impl Oracle {
             at: Some((arena, object)),
         });
         self.send(Event::NewObject {
-            place: Place { arena, class, site },
+            group: ObjectGroup { arena, class, site },
             object,
             size,
         });
@@ -151,7 +152,7 @@ impl Oracle {
     }
 }
 
-impl Heap {
+impl HeapModel {
     /// For how many objects its tables have room.
     fn room(&self) -> usize {
         self.objects.capacity() + self.covered.capacity()
@@ -159,8 +160,8 @@ impl Heap {
 }
 
 /// All that the model holds, but for the number of events.
-fn state(heap: &Heap) -> impl PartialEq + std::fmt::Debug + use<> {
-    let Heap {
+fn state(heap: &HeapModel) -> impl PartialEq + std::fmt::Debug + use<> {
+    let HeapModel {
         arenas,
         objects,
         covered,
@@ -197,7 +198,7 @@ proptest! {
         for collector in Collector::all() {
             let events = collectors::run(collector, &steps).events;
             let (before, after) = events.split_at(at.index(events.len()));
-            let mut heap = Heap::default();
+            let mut heap = HeapModel::default();
             for event in before {
                 heap.apply(*event).expect("it can be");
             }
@@ -215,14 +216,14 @@ proptest! {
 }
 
 /// Events that cannot follow, and why.
-fn impossible(heap: &Heap) -> Vec<(Event, Fault)> {
-    let place = |arena| Place {
+fn impossible(heap: &HeapModel) -> Vec<(Event, Fault)> {
+    let group = |arena| ObjectGroup {
         arena,
         class: ClassId(0),
         site: SiteId(0),
     };
     let new = |arena, object, size| Event::NewObject {
-        place: place(arena),
+        group: group(arena),
         object,
         size,
     };
@@ -252,7 +253,7 @@ fn impossible(heap: &Heap) -> Vec<(Event, Fault)> {
         }
     }
     // Of two with one id, the first is meant.
-    let arena_of = |id| heap.place(id).expect("it is alive").arena;
+    let arena_of = |id| heap.group(id).expect("it is alive").arena;
     for &id in heap.objects.keys() {
         let arena = arena_of(id);
         let in_use = Fault::ObjectInUse(id);
@@ -278,19 +279,19 @@ fn impossible(heap: &Heap) -> Vec<(Event, Fault)> {
 }
 
 /// A heap of one arena with objects of sizes 1, 2, 4… at these ids.
-fn heap_with(ids: &[u64]) -> Heap {
+fn heap_with(ids: &[u64]) -> HeapModel {
     let arena = ArenaId(1);
-    let mut heap = Heap::default();
+    let mut heap = HeapModel::default();
     heap.apply(Event::NewArena { arena }).expect("the first");
     for (n, id) in (0..).zip(ids) {
-        let place = Place {
+        let group = ObjectGroup {
             arena,
             class: ClassId(0),
             site: SiteId(n),
         };
         let (object, size) = (ObjectId(*id), 1 << n);
         let event = Event::NewObject {
-            place,
+            group,
             object,
             size,
         };
@@ -308,7 +309,7 @@ fn shift(from: u64, to: u64) -> Event {
     }
 }
 
-fn bytes(heap: &Heap) -> u64 {
+fn bytes(heap: &HeapModel) -> u64 {
     heap.amounts_by(|_| ())[&()].live.bytes
 }
 
@@ -387,18 +388,18 @@ fn an_arena_takes_both_objects_of_an_id_or_one() {
 
 #[test]
 fn amounts_are_by_arena_class_and_site() {
-    let mut heap = Heap::default();
+    let mut heap = HeapModel::default();
     let arena = ArenaId(3);
     heap.apply(Event::NewArena { arena }).expect("the first");
     for n in 0..6 {
-        let place = Place {
+        let group = ObjectGroup {
             arena,
             class: ClassId(n % 2),
             site: SiteId(n % 3),
         };
         let (object, size) = (ObjectId(n.into()), 10);
         let event = Event::NewObject {
-            place,
+            group,
             object,
             size,
         };
@@ -410,9 +411,9 @@ fn amounts_are_by_arena_class_and_site() {
         let live = |sum: &Amounts| (sum.live.objects, sum.live.bytes, sum.allocated.objects);
         sums.values().map(live).collect::<Vec<_>>()
     };
-    let by_class = live(heap.amounts_by(|place| place.class.0));
+    let by_class = live(heap.amounts_by(|group| group.class.0));
     assert_eq!(by_class, [(2, 20, 3), (3, 30, 3)]);
-    let by_site = live(heap.amounts_by(|place| place.site.0));
+    let by_site = live(heap.amounts_by(|group| group.site.0));
     assert_eq!(by_site, [(2, 20, 2), (1, 10, 2), (2, 20, 2)]);
     let by_arena = live(heap.amounts_by(|_| 0));
     assert_eq!(by_arena, [(5, 50, 6)]);
@@ -422,19 +423,19 @@ fn amounts_are_by_arena_class_and_site() {
 #[test]
 fn survivors_do_not_keep_the_room_of_the_dead() {
     const EACH: u64 = 1000;
-    let mut heap = Heap::of_the_living();
+    let mut heap = HeapModel::of_live_objects();
     for n in 0..50 {
         let arena = ArenaId(n as i32);
         heap.apply(Event::NewArena { arena }).expect("a new one");
         let objects = (n * EACH..(n + 1) * EACH).map(ObjectId);
         for object in objects.clone() {
-            let place = Place {
+            let group = ObjectGroup {
                 arena,
                 class: ClassId(0),
                 site: SiteId(0),
             };
             let event = Event::NewObject {
-                place,
+                group,
                 object,
                 size: 16,
             };

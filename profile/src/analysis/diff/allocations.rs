@@ -154,8 +154,8 @@ fn found(
 ) -> Result<Vec<Change>, MergeError> {
     let measure = measure(options);
     let matching = Matching::of(sides.iter().flatten().map(|profile| &*profile.methods));
-    type Place<'p> = (Option<Key<'p>>, Option<u32>, String);
-    let mut known: HashMap<Place<'_>, usize> = HashMap::new();
+    type PlaceKey<'p> = (Option<Key<'p>>, Option<u32>, String);
+    let mut known: HashMap<PlaceKey<'_>, usize> = HashMap::new();
     let mut changes: Vec<Change> = Vec::new();
     // The later side first, for its files and lines.
     for side in [1, 0] {

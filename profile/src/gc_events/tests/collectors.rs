@@ -1,9 +1,9 @@
-//! One simulated heap for each kind of collector. Objects are cells: what
-//! matters is which ids they get when, and what is told of it.
+//! One simulated heap for each kind of collector. An object is a cell: the simulation decides
+//! when it gets which id, and sends the events.
 
 use super::*;
 
-/// What the program does.
+/// A step of the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     /// Allocates so many bytes.
