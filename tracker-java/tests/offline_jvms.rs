@@ -396,7 +396,7 @@ fn a_damaged_archive() -> Result<()> {
             .path()
             .join("META-INF/loadhook/0123456789abcdef.symbols");
         for (text, note) in [
-            (Some("loadhook symbols 2\n"), "not of this version"),
+            (Some("loadhook symbols 2\n"), "they are of another version"),
             (None, "META-INF"),
         ] {
             match text {

@@ -9,7 +9,7 @@ final class BeanClock extends CpuClock {
 
     BeanClock() {
         if (!bean.isCurrentThreadCpuTimeSupported()) {
-            throw new UnsupportedOperationException("this JVM does not tell threads' processor time");
+            throw new UnsupportedOperationException("this JVM does not measure the processor time of threads");
         }
         if (!bean.isThreadCpuTimeEnabled()) {
             bean.setThreadCpuTimeEnabled(true);

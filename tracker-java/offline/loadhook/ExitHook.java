@@ -4,9 +4,10 @@ package loadhook;
 final class ExitHook implements Runnable {
     /** The classes that writing needs. They are loaded with this class, because at the JVM's end the loader may be closed. */
     static final Class<?>[] LOADED = {
-        Agent.class, ColumnMessage.class, Diagnostics.class, DisplayNames.class, Figures.class, Header.class, HeapCheck.class, Json.class,
-        LoaderName.class, Method.class, Methods.class, Pprof.class, Pprof.Gzip.class, ProtobufWriter.class, SelfTimeEstimator.class,
-        StringTable.class, Symbols.class, ThreadNodes.class, WeakKey.class,
+        Agent.class, ColumnMessage.class, Diagnostics.class, DisplayNames.class, Figures.class, Header.class,
+        HeapCheck.class, Json.class, LoaderName.class, Method.class, Methods.class, Pprof.class, Pprof.Gzip.class,
+        ProtobufWriter.class, SelfTimeEstimator.class, StringTable.class, Symbols.class, ThreadNodes.class,
+        WeakKey.class,
     };
 
     private final ProfileFile target;

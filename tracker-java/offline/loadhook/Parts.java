@@ -119,7 +119,7 @@ public final class Parts {
                 tick(tracker == 1);
             }
         } catch (Throwable error) {
-            Diagnostics.failure("nothing is counted", error);
+            Diagnostics.failure("the tracker did not start, so calls are not counted", error);
         } finally {
             if (state == STARTING) {
                 state = OFF;
@@ -131,8 +131,8 @@ public final class Parts {
 
     private static void tooMany(int tracker) {
         if (tracker == ThisProcess.MOST_TRACKERS + 1) {
-            Diagnostics.line(ThisProcess.MOST_TRACKERS + " class loaders have trackers of their own, further ones' archives are not"
-                    + " counted: a tracker on the class path (--tracker jar:) would count for all");
+            Diagnostics.line(ThisProcess.MOST_TRACKERS + " class loaders have trackers of their own; archives in further loaders are not"
+                    + " counted. To count all, rewrite with --tracker jar: and put that tracker on the class path");
         }
     }
 
@@ -153,9 +153,9 @@ public final class Parts {
             Clock.cpu = new BeanClock();
             return Clock.CPU;
         } catch (Exception error) {
-            Diagnostics.failure("no processor time, so the clock is wall", error);
+            Diagnostics.failure("processor time is not available, so the clock is wall", error);
         } catch (LinkageError error) {
-            Diagnostics.failure("no processor time, so the clock is wall", error);
+            Diagnostics.failure("processor time is not available, so the clock is wall", error);
         }
         return Clock.WALL;
     }
@@ -165,7 +165,7 @@ public final class Parts {
         try {
             TickerThread.start(alone);
         } catch (Throwable error) {
-            Diagnostics.failure("times are less exact", error);
+            Diagnostics.failure("the thread that ticks did not start, so times are less exact", error);
         }
     }
 }

@@ -69,7 +69,8 @@ final class ProfileFile {
         int counting = Math.min(trackers, ThisProcess.MOST_TRACKERS);
         String others = trackers == counting ? "" : ", and the archives of " + (trackers - counting) + " more are not counted";
         return trackers < 2 ? null
-                : counting + " trackers in this process, each with a profile" + others + ": a path ends where another one's code begins";
+                : counting + " trackers in this process, each with a profile" + others
+                        + "; a call path ends where the code of another tracker begins";
     }
 
     /** The number in the name of this tracker's file. All trackers of the process leave out the file that the agent writes. */

@@ -86,7 +86,7 @@ final class Symbols {
     /** Reads the lines of the resource; {@code docs/user/offline.md} lists them. */
     void read(BufferedReader in, String loader, int loaders, Methods methods, Header header) throws IOException {
         if (!FIRST_LINE.equals(in.readLine())) {
-            throw new IOException("not of this version");
+            throw new IOException("they are of another version");
         }
         String className = "";
         String file = "";
