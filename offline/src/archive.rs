@@ -21,7 +21,7 @@ use loadhook_text::printable_bytes;
 /// two deep.
 const DEEPEST: u32 = 4;
 
-/// What is done with an entry.
+/// The handling of an entry.
 enum Step {
     Copy,
     Class,

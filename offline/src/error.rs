@@ -1,6 +1,7 @@
 //! Errors that end a rewriting.
 
 use std::io;
+use std::path::Path;
 
 use thiserror::Error;
 
@@ -41,4 +42,9 @@ pub enum Error {
     /// Somebody asked to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// Adds the path to an error.
+pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::attributes::{FileState, unless_gone};
-use crate::tree::at;
+use crate::error::at;
 
 /// Permissions with which the owner can read and change a folder.
 const OPEN: u32 = 0o700;

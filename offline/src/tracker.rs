@@ -3,7 +3,6 @@
 use loadhook_tracker::renamed;
 
 use crate::module_info;
-use crate::units::Unit;
 use crate::zip::{Archive, Output};
 
 /// The string constant of the template that a part's archive replaces.
@@ -60,13 +59,14 @@ pub fn jar() -> std::io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Makes the part of a unit, the class that its probes call. `package` is the
-/// package of the tracker.
-pub(crate) fn part(unit: &Unit, package: &str) -> File {
-    let archive = format!("{} {}", unit.id, unit.ids.methods);
+/// Makes a part: the class `owner`, which the probes of a unit call. `unit` is the
+/// unit's id, `methods` the number of its method ids, and `package` the package of
+/// the tracker.
+pub(crate) fn part(owner: &str, unit: &str, methods: u32, package: &str) -> File {
+    let archive = format!("{unit} {methods}");
     let rename = |text: &str| match text {
         ARCHIVE => Some(archive.clone()),
-        TEMPLATE => Some(unit.owner.clone()),
+        TEMPLATE => Some(owner.to_owned()),
         other => other
             .strip_prefix(PREFIX)
             .map(|rest| format!("{package}{rest}")),
@@ -75,5 +75,5 @@ pub(crate) fn part(unit: &Unit, package: &str) -> File {
         .iter()
         .find(|(name, _)| *name == TEMPLATE);
     let (_, template) = template.expect("the tracker has a template of parts");
-    (format!("{}.class", unit.owner), renamed(template, &rename))
+    (format!("{owner}.class"), renamed(template, &rename))
 }

@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use tempfile::TempDir;
 
 use crate::attributes::{Attributes, FileState, unless_gone};
-use crate::folder::Found;
+use crate::error::at;
+use crate::found::Found;
 use crate::leftover::{Leftover, Seen};
 use crate::{Error, Progress};
 
@@ -325,11 +326,6 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
 /// Returns whether something has this name, even a link that leads nowhere.
 fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
-}
-
-/// Adds the path to an error.
-pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -257,7 +257,7 @@ impl Units {
             } else {
                 tracker::PREFIX
             };
-            let part = tracker::part(unit, package);
+            let part = tracker::part(&unit.owner, &unit.id, unit.ids.methods, package);
             if package != unit.package {
                 return Added {
                     root,

@@ -56,7 +56,7 @@ fn check_ending(spec: &Spec, before: &[u8], mut rest: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What must be true of every archive that can be read.
+/// Checks the properties of every archive that can be read.
 fn check(spec: &Spec) -> Result<()> {
     let Made {
         bytes,

@@ -1,5 +1,5 @@
-//! What an archive is: files with several directories, or none where it should
-//! be, are what the JVM takes them for, before and after.
+//! Ambiguous archives: files with several directories, or none in its place, are
+//! read as the JVM reads them, before and after the rewriting.
 
 mod common;
 

@@ -13,7 +13,7 @@ use loadhook_rewrite::symbol::modified_utf8;
 const SIGNED: &[u8] =
     b"Manifest-Version: 1.0\r\n\r\nName: Greeter.class\r\nSHA-256-Digest: eHh4\r\n\r\n";
 
-/// What stands behind the colon of an error that must come.
+/// The text behind the colon of the expected error.
 fn refused(plan: &Plan, bytes: &[u8]) -> Result<Error> {
     let refused = rewrite(plan, bytes).err();
     refused.context("it was not refused")
@@ -87,7 +87,7 @@ impl rawzip::ReaderAt for Watched {
     }
 }
 
-/// Whether classes of modules change is looked up before anything is written.
+/// Changes of module classes are forecast before anything is written.
 #[test]
 fn looking_ahead_unpacks_no_more_than_is_allowed() -> Result<()> {
     let description = content(&tracker_jar()?, "module-info.class")?;

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 pub(crate) const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
 
-/// What stands behind an entry's data.
+/// The bytes behind an entry's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Descriptor {
     No,
@@ -28,7 +28,7 @@ pub(crate) struct EntrySpec {
     pub(crate) content: Vec<u8>,
     pub(crate) deflated: bool,
     pub(crate) descriptor: Descriptor,
-    /// Whether its sizes are in a zip64 field, needed or not.
+    /// True if its sizes are in a zip64 field, needed or not.
     pub(crate) zip64: bool,
     pub(crate) extra: Vec<u8>,
     pub(crate) comment: Vec<u8>,
@@ -48,21 +48,21 @@ impl EntrySpec {
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) prefix: Vec<u8>,
-    /// Whether offsets count from behind the prefix.
+    /// True if offsets count from the end of the prefix.
     pub(crate) shifted: bool,
     pub(crate) entries: Vec<EntrySpec>,
-    /// Whether the directory has another order than the entries.
+    /// True if the directory has another order than the entries.
     pub(crate) reversed: bool,
     pub(crate) ending: EndingSpec,
     pub(crate) comment: Vec<u8>,
 }
 
-/// What follows the directory, besides the end record and the comment.
+/// The bytes behind the directory, besides the end record and the comment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EndingSpec {
     /// The end record of zip64, needed or not, with data of its own.
     pub(crate) zip64: Option<Vec<u8>>,
-    /// Whether the plain end record refers to that of zip64.
+    /// True if the plain end record refers to the zip64 end record.
     pub(crate) refers: bool,
     /// Behind everything; the JVM takes it where the directory and the first
     /// entry are found without an end record of zip64, and nowhere else.
@@ -414,7 +414,7 @@ pub(crate) fn plan(tracker: Tracker) -> Plan {
     plan
 }
 
-/// What an archive becomes, and what is told of it.
+/// Rewrites an archive; returns the output and its tally.
 pub(crate) fn rewrite(plan: &Plan, bytes: &[u8]) -> std::result::Result<(Vec<u8>, Tally), Error> {
     let progress = Progress::default();
     let mut offline = Offline::new(plan, Detail::default(), &progress);
