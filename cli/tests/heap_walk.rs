@@ -348,7 +348,7 @@ fn agrees(feature: u32, options: &[&str]) {
         "Walked$Derived",
         "Walked$Base",
         "Walked$Above",
-        "Walked$Below",
+        "Walked$DominatedClass",
         "Walked$Colour",
     ] {
         let class = format!("heap/{class}");
@@ -361,13 +361,15 @@ fn agrees(feature: u32, options: &[&str]) {
     let retained = |file: &Path, class: &str| {
         let (graph, _) = Graph::read(|| File::open(file), u64::MAX).expect("a dump");
         let found = graph.dominators().expect("dominators");
-        let retained = graph.of_class(class).map(|object| found.retained(object));
+        let retained = graph
+            .objects_of_class(class)
+            .map(|object| found.retained(object));
         let largest = graph
-            .of_class(class)
+            .objects_of_class(class)
             .max_by_key(|object| found.retained(*object));
         let path = found.path(largest.expect("it is there"));
         let links = graph
-            .links(File::open(file).expect("ours"), &path)
+            .reference_names(File::open(file).expect("ours"), &path)
             .expect("a dump");
         let mut retained: Vec<_> = retained.collect();
         retained.sort();

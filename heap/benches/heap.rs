@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let processor = on_processor()? - processor;
     println!(
         "graph: {read:.1} s; all: {seconds:.1} s; {} objects kept",
-        found.kept()
+        found.reachable()
     );
     println!(
         "RESULT heap_dump_mb={} heap_histogram_mb_s={:.0} heap_histogram_peak_mb={before} heap_dominators_s={seconds:.1} heap_dominators_cpu_s={processor:.1} heap_dominators_peak_mb={}",

@@ -1,4 +1,4 @@
-//! The fields of some objects, and the fields by which others refer to them.
+//! The fields of some objects, and the names of the fields by which others refer to them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -6,51 +6,54 @@ use std::sync::Arc;
 
 use loadhook_hprof::{Error, ErrorKind, Header, Type, Visitor, number, read_available};
 
-use crate::contents::{Beginnings, Contents, StringClass, Value, shown};
-use crate::edges::fields;
 use crate::graph::Graph;
-use crate::links::Links;
-use crate::survey::{Survey, What};
+use crate::instance_fields::{FieldPlace, instance_fields};
+use crate::java_values::java_value;
+use crate::object_kind::{ObjectKind, element_type};
+use crate::passes::Result;
+use crate::previews::{ArrayPrefixes, Preview};
+use crate::reference_names::ReferenceNames;
+use crate::strings::{StringClass, StringValue};
 
-/// Strings and arrays of numbers whose contents are read; what those hold is kept in memory.
-const MOST_TEXTS: usize = 50_000;
+/// Strings and arrays of numbers whose previews are made; these are kept in memory.
+const MOST_PREVIEWS: usize = 50_000;
 
-/// What is read of some objects.
+/// Fields and previews of some objects, and names of some references.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
-    /// Fields of each object, elements of arrays of references.
+    /// Fields of each object; for an array of references its elements.
     pub fields: HashMap<u32, Fields>,
-    /// Characters of strings, elements of arrays of numbers; of the first 50,000.
-    pub contents: HashMap<u32, Contents>,
-    /// By which field the first object of a pair refers to the second.
-    pub links: HashMap<(u32, u32), String>,
+    /// The beginnings of strings and of arrays of numbers; of the first 50,000.
+    pub previews: HashMap<u32, Preview>,
+    /// The name of the field by which the first object of a pair refers to the second.
+    pub reference_names: HashMap<(u32, u32), String>,
 }
 
 /// The first fields of an object.
 #[derive(Clone, Debug, Default)]
 pub struct Fields {
-    /// Those of the class itself first, then those of the classes above it; of a class
-    /// its static fields. Of an array the elements that refer to something.
+    /// The fields that the class declares, then those of its superclasses; for a class object its
+    /// static fields; for an array the elements that are not null.
     pub first: Vec<Field>,
-    /// How many fields, or elements other than null, there are in all.
+    /// Number of all fields, or of all elements that are not null.
     pub count: u64,
 }
 
 /// A field of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name; of an element `[3]`.
+    /// Name of the field; for an element `[3]`.
     pub name: Arc<str>,
-    /// Its type; a dump does not tell the class of a reference.
-    pub of: Type,
-    /// Its value.
+    /// Type of the field. A dump does not have the class of a reference.
+    pub value_type: Type,
+    /// Value of the field.
     pub value: FieldValue,
 }
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// A reference to nothing.
+    /// The null reference.
     Null,
     /// A reference to an object.
     Object(u32),
@@ -61,9 +64,9 @@ pub enum FieldValue {
 }
 
 impl Graph {
-    /// Reads the dump once more for at most `most` fields of each of `objects`, what
-    /// strings among them and beside them hold, and how the first of each of `pairs` refers
-    /// to the second.
+    /// Reads the dump once more for details: at most `most` fields of each of `objects`, previews
+    /// of the strings among them and their fields, and the name by which the first object
+    /// of each of `pairs` refers to the second.
     ///
     /// # Errors
     ///
@@ -75,80 +78,32 @@ impl Graph {
         objects: &[u32],
         most: usize,
         pairs: &[(u32, u32)],
-    ) -> Result<Details, Error> {
+    ) -> Result<Details> {
         let string_class = StringClass::of(&self.survey);
-        let (strings, arrays) = self.with_texts(objects, most, string_class.as_ref());
-        let of_strings = |string: &u32| self.references(*string);
-        let values = strings
-            .iter()
-            .flat_map(of_strings)
-            .chain(arrays.iter().copied());
-        let ids: HashSet<u64> = values.map(|array| self.id(array)).collect();
-        let mut reading = Reading {
-            graph: self,
-            supers: self.survey.supers(),
-            strings: string_class.as_ref(),
-            wanted: objects
-                .iter()
-                .map(|object| (self.id(*object), *object))
-                .collect(),
-            of_strings: strings
-                .iter()
-                .map(|object| (self.id(*object), *object))
-                .collect(),
-            values: HashMap::new(),
-            most,
-            fields: HashMap::new(),
-            array: None,
-            names: HashMap::new(),
-            beginnings: Beginnings::new(&self.survey, ids.into_iter()),
-            links: Links::new(self, pairs),
-        };
-        let (end, _) = read_available(source, &mut reading)?;
-        if end != self.end || !reading.links.is_same {
-            let kind = ErrorKind::Changed;
-            return Err(Error { kind, at: end });
-        }
-        for object in objects {
-            if let What::Class(class) = self.what(*object) {
-                let fields = reading.statics(class);
-                reading.fields.insert(*object, fields);
-            }
-        }
-        let mut contents = HashMap::new();
-        for (string, value) in &reading.values {
-            contents.insert(*string, reading.beginnings.string(value));
-        }
-        for array in arrays {
-            contents.insert(array, reading.beginnings.array(self.id(array)));
-        }
-        let links = pairs.iter().map(|pair| (*pair, reading.links.of(*pair)));
-        Ok(Details {
-            links: links.collect(),
-            fields: reading.fields,
-            contents,
-        })
+        let mut reader = DetailsReader::new(self, string_class.as_ref(), objects, most, pairs);
+        let (end, _) = read_available(source, &mut reader)?;
+        reader.finish(end)
     }
 
-    /// Strings among some objects and their fields, and arrays of numbers among them.
-    fn with_texts(
+    /// The strings among some objects and their fields, and the arrays of numbers among the objects.
+    fn previewed(
         &self,
         objects: &[u32],
         most: usize,
         string_class: Option<&StringClass>,
     ) -> (HashSet<u32>, HashSet<u32>) {
-        let is_string = |object: u32| match (string_class, self.what(object)) {
-            (Some(strings), What::Instance(class)) => strings.class == class,
+        let is_string = |object: u32| match (string_class, self.kind(object)) {
+            (Some(strings), ObjectKind::Instance(class)) => strings.class == class,
             _ => false,
         };
         let mut strings: HashSet<u32> = HashSet::new();
         let mut arrays: HashSet<u32> = HashSet::new();
         for object in objects {
-            if strings.len() + arrays.len() >= MOST_TEXTS {
+            if strings.len() + arrays.len() >= MOST_PREVIEWS {
                 break;
             }
-            match self.what(*object) {
-                What::Array(class) if Survey::element_type(class) != Type::Object => {
+            match self.kind(*object) {
+                ObjectKind::Array(class) if element_type(class) != Type::Object => {
                     arrays.insert(*object);
                 }
                 _ => {
@@ -161,53 +116,121 @@ impl Graph {
     }
 }
 
-struct Reading<'g> {
+type VisitResult = std::result::Result<(), ErrorKind>;
+
+/// Collects details while a dump is read.
+pub(crate) struct DetailsReader<'g> {
     graph: &'g Graph,
-    supers: Vec<Option<u32>>,
-    strings: Option<&'g StringClass>,
-    /// Identifiers of the objects whose fields are read.
-    wanted: HashMap<u64, u32>,
-    /// Identifiers of the strings whose characters are read.
-    of_strings: HashMap<u64, u32>,
-    values: HashMap<u32, Value>,
+    superclasses: Vec<Option<u32>>,
+    string_class: Option<&'g StringClass>,
+    /// The objects whose fields are read, by their identifiers.
+    objects: HashMap<u64, u32>,
+    /// The strings whose previews are made, by their identifiers.
+    strings: HashMap<u64, u32>,
+    /// The arrays of numbers whose previews are made.
+    arrays: HashSet<u32>,
+    string_values: HashMap<u32, StringValue>,
+    /// Fields of an object at most.
     most: usize,
     fields: HashMap<u32, Fields>,
-    /// The array whose elements come, and how many there were.
+    /// The array whose elements come, and the number of elements before.
     array: Option<(u32, u64)>,
     /// Names of fields, each kept once.
     names: HashMap<u64, Arc<str>>,
-    beginnings: Beginnings<'g>,
-    links: Links<'g>,
+    prefixes: ArrayPrefixes<'g>,
+    pairs: Vec<(u32, u32)>,
+    reference_names: ReferenceNames<'g>,
 }
 
-impl Reading<'_> {
+impl<'g> DetailsReader<'g> {
+    pub(crate) fn new(
+        graph: &'g Graph,
+        string_class: Option<&'g StringClass>,
+        objects: &[u32],
+        most: usize,
+        pairs: &[(u32, u32)],
+    ) -> DetailsReader<'g> {
+        let (strings, arrays) = graph.previewed(objects, most, string_class);
+        // The array of a string's characters is one of the objects that the string refers to.
+        let of_strings = strings.iter().flat_map(|string| graph.references(*string));
+        let prefixes = of_strings.chain(arrays.iter().copied());
+        let prefixes: HashSet<u64> = prefixes.map(|array| graph.id(array)).collect();
+        let by_id = |object: &u32| (graph.id(*object), *object);
+        DetailsReader {
+            graph,
+            superclasses: graph.survey.superclasses_with_fields(),
+            string_class,
+            objects: objects.iter().map(by_id).collect(),
+            strings: strings.iter().map(by_id).collect(),
+            arrays,
+            string_values: HashMap::new(),
+            most,
+            fields: HashMap::new(),
+            array: None,
+            names: HashMap::new(),
+            prefixes: ArrayPrefixes::new(&graph.survey, prefixes.into_iter()),
+            pairs: pairs.to_vec(),
+            reference_names: ReferenceNames::new(graph, pairs),
+        }
+    }
+
+    /// The details after a reading that ended at byte `end`.
+    pub(crate) fn finish(mut self, end: u64) -> Result<Details> {
+        let graph = self.graph;
+        if end != graph.end || !self.reference_names.is_same {
+            let kind = ErrorKind::Changed;
+            return Err(Error { kind, at: end });
+        }
+        let objects: Vec<u32> = self.objects.values().copied().collect();
+        for object in objects {
+            if let ObjectKind::Class(class) = graph.kind(object) {
+                let fields = self.static_fields(class);
+                self.fields.insert(object, fields);
+            }
+        }
+        let mut previews = HashMap::new();
+        for (string, value) in &self.string_values {
+            previews.insert(*string, self.prefixes.string(value));
+        }
+        for array in &self.arrays {
+            previews.insert(*array, self.prefixes.array(graph.id(*array)));
+        }
+        let names = self.pairs.iter();
+        let names = names.map(|pair| (*pair, self.reference_names.name(*pair)));
+        Ok(Details {
+            reference_names: names.collect(),
+            fields: self.fields,
+            previews,
+        })
+    }
+
     fn name(&mut self, id: u64) -> Arc<str> {
         let graph = self.graph;
         let name = self.names.entry(id);
-        name.or_insert_with(|| graph.text(id).into()).clone()
+        name.or_insert_with(|| graph.survey.text(id).into()).clone()
     }
 
-    fn value(&self, of: Type, bits: u64) -> FieldValue {
-        match (of, bits) {
+    fn value(&self, value_type: Type, bits: u64) -> FieldValue {
+        match (value_type, bits) {
             (Type::Object, 0) => FieldValue::Null,
             (Type::Object, id) => match self.graph.object(id) {
                 Some(object) => FieldValue::Object(object),
                 None => FieldValue::Absent(id),
             },
-            _ => FieldValue::Number(shown(of, bits)),
+            _ => FieldValue::Number(java_value(value_type, bits)),
         }
     }
 
-    fn statics(&mut self, class: u32) -> Fields {
+    fn static_fields(&mut self, class: u32) -> Fields {
         let graph = self.graph;
-        let dump = graph.survey.entries[class as usize].dump.as_ref();
+        let dump = graph.survey.classes[class as usize].dump.as_ref();
         let mut found = Fields::default();
         for field in dump.into_iter().flat_map(|dump| &dump.statics) {
             found.count += 1;
             if found.first.len() < self.most {
                 found.first.push(Field {
                     name: self.name(field.name),
-                    of: field.value_type,
+                    value_type: field.value_type,
                     value: self.value(field.value_type, field.value),
                 });
             }
@@ -216,48 +239,50 @@ impl Reading<'_> {
     }
 }
 
-impl Visitor for Reading<'_> {
+impl Visitor for DetailsReader<'_> {
     fn wants_contents(&self) -> bool {
         true
     }
 
     fn header(&mut self, header: Header) {
-        self.links.header(header);
+        self.reference_names.header(header);
     }
 
-    fn instance(&mut self, id: u64, class: u64, bytes: &[u8]) -> Result<(), ErrorKind> {
-        if let (Some(strings), Some(string)) = (self.strings, self.of_strings.get(&id))
-            && let Some(value) = strings.value(bytes)
+    fn instance(&mut self, id: u64, class: u64, bytes: &[u8]) -> VisitResult {
+        if let (Some(class), Some(string)) = (self.string_class, self.strings.get(&id))
+            && let Some(value) = class.value(bytes)
         {
-            self.values.insert(*string, value);
+            self.string_values.insert(*string, value);
         }
         let survey = &self.graph.survey;
-        if let (Some(object), Some(class)) = (self.wanted.get(&id), survey.class_of(class)) {
+        if let (Some(object), Some(class)) = (self.objects.get(&id), survey.class_index(class)) {
             let object = *object;
             let mut found = Fields::default();
-            let places: Vec<_> = fields(survey, &self.supers, class, bytes.len()).collect();
-            for (at, name, of, _) in places {
+            let fields = instance_fields(survey, &self.superclasses, class, bytes.len());
+            let fields: Vec<FieldPlace> = fields.collect();
+            for field in fields {
                 found.count += 1;
                 if found.first.len() < self.most {
-                    let size = of.size(survey.header.id_size) as usize;
+                    let size = field.value_type.size(survey.header.id_size) as usize;
+                    let value = number(&bytes[field.offset..field.offset + size]);
                     found.first.push(Field {
-                        name: self.name(name),
-                        of,
-                        value: self.value(of, number(&bytes[at..at + size])),
+                        name: self.name(field.name),
+                        value_type: field.value_type,
+                        value: self.value(field.value_type, value),
                     });
                 }
             }
             self.fields.insert(object, found);
         }
-        self.links.instance(id, class, bytes)
+        self.reference_names.instance(id, class, bytes)
     }
 
-    fn object_array(&mut self, id: u64, class: u64, length: u32) -> Result<(), ErrorKind> {
-        self.array = self.wanted.get(&id).map(|object| (*object, 0));
+    fn object_array(&mut self, id: u64, class: u64, length: u32) -> VisitResult {
+        self.array = self.objects.get(&id).map(|object| (*object, 0));
         if let Some((object, _)) = self.array {
             self.fields.insert(object, Fields::default());
         }
-        self.links.object_array(id, class, length)
+        self.reference_names.object_array(id, class, length)
     }
 
     fn elements(&mut self, ids: &[u8]) {
@@ -271,7 +296,7 @@ impl Visitor for Reading<'_> {
                     if found.first.len() < self.most {
                         found.first.push(Field {
                             name: format!("[{at}]").into(),
-                            of: Type::Object,
+                            value_type: Type::Object,
                             value: self.value(Type::Object, id),
                         });
                     }
@@ -281,14 +306,14 @@ impl Visitor for Reading<'_> {
             self.fields.insert(array, found);
             self.array = Some((array, at));
         }
-        self.links.elements(ids);
+        self.reference_names.elements(ids);
     }
 
-    fn primitive_array(&mut self, id: u64, of: Type, length: u32) -> Result<(), ErrorKind> {
-        self.beginnings.primitive_array(id, of, length)
+    fn primitive_array(&mut self, id: u64, element: Type, length: u32) -> VisitResult {
+        self.prefixes.primitive_array(id, element, length)
     }
 
     fn values(&mut self, bytes: &[u8]) {
-        self.beginnings.values(bytes);
+        self.prefixes.values(bytes);
     }
 }

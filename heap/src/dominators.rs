@@ -1,13 +1,7 @@
-//! What each object keeps.
+//! Dominators and retained sizes.
 //!
-//! An object dominates what is reached from the roots only through it; that
-//! is what goes when it goes. The algorithm is Lengauer's and Tarjan's with
-//! path compression, in O(references × log objects) whatever the graph is.
-//! All is numbered in the order in which a depth-first walk comes to it; 0 is
-//! above the roots.
-//!
-//! All columns may be on the disk. References are sorted by the object they
-//! lead to, and taken in that order.
+//! An object dominates the objects that are reached from the roots only through it. Together with
+//! it they are its retained set: the objects that the garbage collector frees when it is gone.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -15,29 +9,45 @@ use std::io;
 
 use loadhook_hprof::{Error, ErrorKind};
 
+use crate::dominator_algorithm::immediate_dominators;
+use crate::external_sort::{Sorted, Sorter};
 use crate::graph::Graph;
+use crate::object_kind::PRIMITIVES;
 use crate::passes::Result;
-use crate::sort::{Sorted, Sorter};
 use crate::store::{Column, Store};
-use crate::survey::PRIMITIVES;
-use crate::suspects::Children;
 
-/// The dominator tree of the objects that roots keep.
+/// The dominator tree of the reachable objects. Objects are numbered in the order of a depth-first
+/// walk from the roots; 0 is the parent of all roots.
 pub struct Dominators<'g> {
     graph: &'g Graph,
-    /// Object to its number in the walk, 0 of what no root keeps.
+    /// For each object its number in the walk; 0 if it is unreachable.
     order: Column,
-    /// Number in the walk to object.
+    /// For each number its object.
     objects: Column,
-    /// Number to the one that dominates it.
+    /// For each number that of its immediate dominator.
     above: Column,
+    /// For each number the bytes of its retained set.
     retained: Column,
-    /// The entry of `java.lang.Class`.
-    of_class: u32,
+    /// The index of `java.lang.Class`.
+    java_lang_class: u32,
+}
+
+/// The dominator tree from the roots to the leaves: for each number its first child and its next
+/// sibling.
+pub(crate) struct Children {
+    pub(crate) child: Column,
+    pub(crate) next: Column,
+}
+
+impl Children {
+    pub(crate) fn free(self, store: &mut Store) {
+        store.free(self.child);
+        store.free(self.next);
+    }
 }
 
 impl Graph {
-    /// Finds what each object keeps.
+    /// Finds the dominators and retained sizes of all objects.
     ///
     /// # Errors
     ///
@@ -53,7 +63,7 @@ impl Graph {
     fn dominators_in(&self, store: &mut Store) -> io::Result<Dominators<'_>> {
         let (order, objects, parents) = self.walk(store)?;
         let references = self.sorted_references(store, &order)?;
-        let above = dominators(store, parents, references)?;
+        let above = immediate_dominators(store, parents, references)?;
         let count = objects.len();
         let retained = store.column(2 * count);
         for number in 1..count {
@@ -72,18 +82,18 @@ impl Graph {
             objects,
             above,
             retained,
-            of_class: self.survey.of_class().unwrap_or(0),
+            java_lang_class: self.survey.java_lang_class().unwrap_or(0),
         })
     }
 
-    /// Walks from the roots: object to number, number to object, number to the
-    /// one from which it was reached.
+    /// Walks from the roots: for each object its number, for each number its object and the number
+    /// from which it was reached.
     fn walk(&self, store: &mut Store) -> io::Result<(Column, Column, Column)> {
         let order = store.column(self.len() as usize);
         let [mut objects, mut parents] = [0; 2].map(|len| store.column(len));
         store.push(&mut objects, 0)?;
         store.push(&mut parents, 0)?;
-        // The next reference of those above `from`; they are its parents.
+        // Positions of the next references of the parents of `from`.
         let mut stack = store.column(0);
         for root in &self.roots {
             let (mut from, mut next) = (0, 0);
@@ -91,7 +101,7 @@ impl Graph {
             loop {
                 if let Some(object) = reached {
                     if self.is_left_out_in(store, object)? {
-                        // The profiler's own.
+                        // Skipped.
                     } else if store.get(&order, object as usize)? == 0 {
                         let number = objects.len() as u32;
                         store.set(&order, object as usize, number)?;
@@ -113,8 +123,8 @@ impl Graph {
         Ok((order, objects, parents))
     }
 
-    /// The references of what is kept, those to the highest number first: its
-    /// complement, and the number of the one that refers to it.
+    /// The references of reachable objects, those to the highest number first: the complement of
+    /// their target, and their source.
     fn sorted_references(&self, store: &mut Store, order: &Column) -> io::Result<Sorted<2>> {
         let mut sorter = Sorter::new(self.sorting);
         for root in &self.roots {
@@ -129,7 +139,7 @@ impl Graph {
             let mut next = self.first_in(store, object)?;
             while let Some(to) = self.reference_in(store, &mut next)? {
                 let to = store.get(order, to as usize)?;
-                // 0 is left out.
+                // Objects that are left out have no number.
                 if to > 0 {
                     sorter.push(store, [!to, from])?;
                 }
@@ -139,170 +149,24 @@ impl Graph {
     }
 }
 
-/// The immediate dominator of each.
-fn dominators(
-    store: &mut Store,
-    mut parents: Column,
-    mut references: Sorted<2>,
-) -> io::Result<Column> {
-    let count = parents.len();
-    let forest = Forest(store.column(PARTS * count));
-    let mut path = store.column(0);
-    let mut reference = references.next(store)?;
-    for number in (1..count as u32).rev() {
-        let parent = store.pop(&mut parents)?;
-        let mut least = parent;
-        while let Some([_, referrer]) = reference.filter(|[to, _]| !*to == number) {
-            let semi = forest.semi_of_best(store, &mut path, referrer, number)?;
-            least = least.min(semi);
-            reference = references.next(store)?;
-        }
-        forest.set(store, number, SEMI, least)?;
-        let behind = forest.get(store, least, WAITING)?;
-        forest.set(store, number, ABOVE, behind)?;
-        forest.set(store, least, WAITING, number + 1)?;
-        // From here on, `number` is linked to its parent. None waits for it:
-        // those below it are done, and its first child has told them.
-        forest.set(store, number, ANCESTOR, parent)?;
-        forest.set(store, number, LABEL, number)?;
-        let mut waiting = forest.get(store, parent, WAITING)?;
-        forest.set(store, parent, WAITING, 0)?;
-        while let Some(of) = waiting.checked_sub(1) {
-            waiting = forest.get(store, of, ABOVE)?;
-            let best = forest.best(store, &mut path, of, number - 1)?;
-            let semi = forest.get(store, of, SEMI)?;
-            let is_below = forest.get(store, best, SEMI)? < semi;
-            forest.set(store, of, ABOVE, if is_below { best } else { parent })?;
-        }
-    }
-    references.free(store);
-    store.free(parents);
-    store.free(path);
-    let mut above = store.column(0);
-    for number in 0..count as u32 {
-        let mut by = forest.get(store, number, ABOVE)?;
-        if by != forest.get(store, number, SEMI)? {
-            by = store.get(&above, by as usize)?;
-        }
-        store.push(&mut above, by)?;
-    }
-    store.free(forest.0);
-    Ok(above)
-}
-
-/// What is linked so far: all numbers above one. What there is of a number lies
-/// side by side, since it is asked for together.
-struct Forest(Column);
-
-/// The parent, or one further up on the compressed path.
-const ANCESTOR: usize = 0;
-/// The one of the least semidominator on the compressed path.
-const LABEL: usize = 1;
-/// As long as a number is not linked it has no label; the first of those that
-/// wait for it, plus 1, takes its place.
-const WAITING: usize = LABEL;
-const SEMI: usize = 2;
-/// The dominator. While a number waits for its dominator, the one that waits
-/// behind it, plus 1.
-const ABOVE: usize = 3;
-const PARTS: usize = 4;
-
-impl Forest {
-    #[inline(always)]
-    fn get(&self, store: &mut Store, number: u32, part: usize) -> io::Result<u32> {
-        store.get(&self.0, PARTS * number as usize + part)
-    }
-
-    #[inline(always)]
-    fn set(&self, store: &mut Store, number: u32, part: usize, value: u32) -> io::Result<()> {
-        store.set(&self.0, PARTS * number as usize + part, value)
-    }
-
-    /// The one of the least semidominator between `number` and the root of
-    /// its tree, that excluded; numbers above `limit` are linked.
-    #[inline]
-    fn best(
-        &self,
-        store: &mut Store,
-        path: &mut Column,
-        number: u32,
-        limit: u32,
-    ) -> io::Result<u32> {
-        if number <= limit {
-            return Ok(number);
-        }
-        if self.get(store, number, ANCESTOR)? > limit {
-            self.compress(store, path, number, limit)?;
-        }
-        self.get(store, number, LABEL)
-    }
-
-    /// Its semidominator; of what is not linked, itself.
-    #[inline]
-    fn semi_of_best(
-        &self,
-        store: &mut Store,
-        path: &mut Column,
-        number: u32,
-        limit: u32,
-    ) -> io::Result<u32> {
-        if number <= limit {
-            return Ok(number);
-        }
-        let best = self.best(store, path, number, limit)?;
-        self.get(store, best, SEMI)
-    }
-
-    fn compress(
-        &self,
-        store: &mut Store,
-        path: &mut Column,
-        number: u32,
-        limit: u32,
-    ) -> io::Result<()> {
-        let mut at = number;
-        loop {
-            let ancestor = self.get(store, at, ANCESTOR)?;
-            if ancestor <= limit {
-                break;
-            }
-            store.push(path, at)?;
-            at = ancestor;
-        }
-        while path.len() > 0 {
-            let below = store.pop(path)?;
-            let ancestor = self.get(store, below, ANCESTOR)?;
-            let old = self.get(store, below, LABEL)?;
-            let new = self.get(store, ancestor, LABEL)?;
-            if self.get(store, new, SEMI)? < self.get(store, old, SEMI)? {
-                self.set(store, below, LABEL, new)?;
-            }
-            let ancestor = self.get(store, ancestor, ANCESTOR)?;
-            self.set(store, below, ANCESTOR, ancestor)?;
-        }
-        Ok(())
-    }
-}
-
 impl Dominators<'_> {
-    /// How many objects roots keep, without those that are left out.
+    /// The number of reachable objects, without those that are left out.
     #[must_use]
-    pub fn kept(&self) -> u32 {
+    pub fn reachable(&self) -> u32 {
         self.objects.len() as u32 - 1
     }
 
-    /// How many of the objects that are not left out no root keeps.
+    /// The number of unreachable objects, without those that are left out.
     #[must_use]
-    pub fn loose(&self) -> u64 {
+    pub fn unreachable(&self) -> u64 {
         let all = self.graph.len() - self.graph.left_out;
-        all.saturating_sub(self.kept()).into()
+        all.saturating_sub(self.reachable()).into()
     }
 
-    /// Bytes of an object and of all that it alone keeps; `None` if no root
-    /// keeps it.
+    /// The retained size of an object; `None` if it is unreachable.
     #[must_use]
     pub fn retained(&self, object: u32) -> Option<u64> {
-        self.graph.told(|store| {
+        self.graph.query(|store| {
             Ok(match store.get(&self.order, object as usize)? {
                 0 => None,
                 number => Some(store.get64(&self.retained, number as usize)?),
@@ -310,10 +174,11 @@ impl Dominators<'_> {
         })
     }
 
-    /// The object that keeps an object; `None` where roots do, or nothing.
+    /// The immediate dominator of an object; `None` if only roots dominate it, or if it is
+    /// unreachable.
     #[must_use]
     pub fn dominator(&self, object: u32) -> Option<u32> {
-        self.graph.told(|store| {
+        self.graph.query(|store| {
             let number = store.get(&self.order, object as usize)?;
             Ok(match store.get(&self.above, number as usize)? {
                 0 => None,
@@ -322,10 +187,10 @@ impl Dominators<'_> {
         })
     }
 
-    /// The objects that keep most, the largest first, at most `most`.
+    /// The objects with the largest retained sizes, the largest first, at most `most`.
     #[must_use]
     pub fn largest(&self, most: usize) -> Vec<u32> {
-        self.graph.told(|store| {
+        self.graph.query(|store| {
             let mut largest = BinaryHeap::new();
             for number in 1..self.objects.len() as u32 {
                 let retained = store.get64(&self.retained, number as usize)?;
@@ -340,14 +205,14 @@ impl Dominators<'_> {
         })
     }
 
-    /// What the objects of each class keep, by the class's identifier and
-    /// name: each by itself, and those inside another of the class not again.
+    /// The retained size of all objects of each class, by the identifier of the class. An object
+    /// that another object of the class dominates is counted once.
     #[must_use]
     pub fn by_class(&self) -> HashMap<u64, u64> {
         let graph = self.graph;
-        let bytes = graph.told(|store| self.by_entry(store));
-        // Arrays of primitive types have no class of their own here.
-        let key = |class: usize| match graph.survey.entries[class].id {
+        let bytes = graph.query(|store| self.by_entry(store));
+        // The classes of arrays of primitive types have no identifier.
+        let key = |class: usize| match graph.survey.classes[class].id {
             0 => class as u64,
             id => id,
         };
@@ -357,12 +222,12 @@ impl Dominators<'_> {
             .collect()
     }
 
-    /// What the store has to say; see [`Graph::told`].
-    pub(crate) fn told<T: Default>(&self, ask: impl FnOnce(&mut Store) -> io::Result<T>) -> T {
-        self.graph.told(ask)
+    /// Asks the store; see [`Graph::query`].
+    pub(crate) fn query<T: Default>(&self, ask: impl FnOnce(&mut Store) -> io::Result<T>) -> T {
+        self.graph.query(ask)
     }
 
-    /// Bytes that an object retains, by its number in the walk; of 0 all bytes that roots keep.
+    /// The retained size of an object, by its number; for 0 the bytes of all reachable objects.
     pub(crate) fn retained_by(&self, store: &mut Store, number: u32) -> io::Result<u64> {
         store.get64(&self.retained, number as usize)
     }
@@ -371,14 +236,14 @@ impl Dominators<'_> {
         store.get(&self.objects, number as usize)
     }
 
-    /// The entry of an object's class; of a class object that of `java.lang.Class`.
+    /// The class of an object, by its number; for a class object that of `java.lang.Class`.
     pub(crate) fn class_at(&self, store: &mut Store, number: u32) -> io::Result<u32> {
         let object = self.object_at(store, number)?;
         let class = self.graph.class_in(store, object)?;
-        Ok(class.unwrap_or(self.of_class))
+        Ok(class.unwrap_or(self.java_lang_class))
     }
 
-    /// The tree downwards.
+    /// The dominator tree from the roots to the leaves.
     pub(crate) fn children(&self, store: &mut Store) -> io::Result<Children> {
         let count = self.objects.len();
         let [child, next] = [count; 2].map(|len| store.column(len));
@@ -391,29 +256,31 @@ impl Dominators<'_> {
         Ok(Children { child, next })
     }
 
-    /// For each class, by the number in its [`Count`](crate::Count), the objects of it
-    /// that retain most, at most `most`; those that no root keeps come last.
+    /// For each class, by its identifier, the objects with the largest retained sizes,
+    /// at most `most`; unreachable objects come last.
     #[must_use]
     pub fn largest_of_each(&self, classes: &[u64], most: usize) -> Vec<Vec<u32>> {
-        let entries = &self.graph.survey.entries;
-        let mut places: Vec<Option<usize>> = vec![None; entries.len()];
+        let mut places: Vec<Option<usize>> = vec![None; self.graph.survey.classes.len()];
         for (place, class) in classes.iter().enumerate() {
             let entry = match usize::try_from(*class) {
                 Ok(class) if class < PRIMITIVES as usize => Some(class),
                 _ => self
                     .graph
                     .survey
-                    .class_of(*class)
+                    .class_index(*class)
                     .map(|entry| entry as usize),
             };
             if let Some(entry) = entry {
                 places[entry] = Some(place);
             }
         }
-        self.told(|store| {
+        self.query(|store| {
             let mut largest = vec![BinaryHeap::new(); classes.len()];
             for object in 0..self.graph.len() {
-                let class = self.graph.class_in(store, object)?.unwrap_or(self.of_class);
+                let class = self
+                    .graph
+                    .class_in(store, object)?
+                    .unwrap_or(self.java_lang_class);
                 let Some(place) = places[class as usize] else {
                     continue;
                 };
@@ -444,8 +311,8 @@ impl Dominators<'_> {
             |store: &mut Store, number: u32| io::Result::Ok(self.class_at(store, number)? as usize);
         let children = self.children(store)?;
         let Children { child, next } = &children;
-        let mut open = vec![0_u32; graph.survey.entries.len()];
-        let mut bytes = vec![0_u64; graph.survey.entries.len()];
+        let mut open = vec![0_u32; graph.survey.classes.len()];
+        let mut bytes = vec![0_u64; graph.survey.classes.len()];
         let mut at = store.get(child, 0)?;
         while at != 0 {
             let of = class(store, at)?;
@@ -458,7 +325,7 @@ impl Dominators<'_> {
                 at = below;
                 continue;
             }
-            // Up until there is something beside.
+            // Goes up until there is a sibling.
             loop {
                 open[class(store, at)?] -= 1;
                 let beside = store.get(next, at as usize)?;
@@ -476,13 +343,12 @@ impl Dominators<'_> {
         Ok(bytes)
     }
 
-    /// The shortest way from an object up to a root, both included; empty if
-    /// no root keeps it. To a thread's variable only if there is no other: what
-    /// a running method has at hand is most often held elsewhere, too.
+    /// The shortest path from an object to a root, both included; empty if it is unreachable. It
+    /// ends at a variable of a thread only if there is no other path.
     #[must_use]
     pub fn path(&self, object: u32) -> Vec<u32> {
         match self.retained(object) {
-            Some(_) => self.graph.told(|store| self.graph.path(store, object)),
+            Some(_) => self.graph.query(|store| self.graph.path(store, object)),
             None => Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
-//! Which objects refer to which.
+//! The objects of a dump and their references.
 //!
-//! Objects are numbered in the order of their identifiers. References lie in
-//! one list, in the order of the file, of which each object has a part.
+//! Objects are numbered in the order of their identifiers. All references are in one list in
+//! the order of the dump, where those of each object lie together.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,37 +10,44 @@ use std::io::{self, Read};
 use loadhook_hprof::{Error, ErrorKind, Root};
 
 use crate::class_names::ClassNames;
-use crate::edges::{END, Edges};
-use crate::histogram::{Histogram, of_survey};
-use crate::index::{Index, Objects};
+use crate::external_sort::{LONGEST_RUN, Sorter};
+use crate::histogram::{Histogram, histogram_of};
+use crate::object_index::{ObjectIndex, ObjectTable};
+use crate::object_kind::ObjectKind;
+use crate::object_records::ObjectRecords;
 use crate::passes::{Result, pass};
-use crate::sort::{LONGEST_RUN, Sorter};
+use crate::references::{END, ReferenceReader};
 use crate::store::{Column, Store};
-use crate::survey::{Survey, What};
+use crate::survey::Survey;
 
-/// The objects of a dump and their references. The `referent` of weak, soft
-/// and phantom references is none.
+/// The objects of a dump and their references, without the `referent` of weak, soft
+/// and phantom references.
 ///
-/// What memory has no room for is in a temporary file. Where that cannot be
-/// read any more, methods give nothing, and [`check`](Graph::check) says so.
+/// Columns that memory has no room for are in a temporary file. If that cannot be
+/// read any more, methods return nothing, and [`check`](Graph::check) returns the error.
 pub struct Graph {
     pub(crate) survey: Survey,
-    /// How many objects each class has.
+    /// The number of objects of each class.
     pub histogram: Histogram,
-    index: Index,
-    whats: Column,
+    index: ObjectIndex,
+    /// A packed [`ObjectKind`] of each object.
+    kinds: Column,
+    /// Bytes of each object, divided by 8.
     sizes: Column,
-    pub(crate) first: Column,
-    pub(crate) targets: Column,
+    /// For each object, the position of its first reference plus 1; 0 if it has none.
+    first: Column,
+    /// The list of references, those of each object ended by [`END`].
+    targets: Column,
     /// The objects that are roots, each once; without those that are left out.
     pub(crate) roots: Vec<u32>,
-    pub(crate) whys: HashMap<u32, Root>,
-    /// Of each object, whether it is left out; see [`profiler`](crate::profiler).
+    /// The root that each of these objects is.
+    root_of: HashMap<u32, Root>,
+    /// For each object, whether it is left out; see [`Graph::leave_out_profiler`].
     pub(crate) marks: Option<Column>,
-    /// How many are.
+    /// Number of objects that are left out.
     pub(crate) left_out: u32,
     pub(crate) is_cut_off: bool,
-    /// Where the dump ends.
+    /// Bytes of the dump that were read.
     pub(crate) end: u64,
     /// Bytes that sorting may take.
     pub(crate) sorting: u64,
@@ -48,86 +55,112 @@ pub struct Graph {
     fault: RefCell<Option<io::Error>>,
 }
 
+/// Bytes that sorting may take of `memory`.
+fn sorting_share(memory: u64) -> u64 {
+    (memory / 8).min(LONGEST_RUN)
+}
+
+/// A survey for the first pass of a graph.
+pub(crate) fn survey_of_objects(memory: u64) -> Survey {
+    let sorting = sorting_share(memory);
+    let store = Store::new(memory - sorting);
+    Survey::of_objects(ObjectRecords::new(store, Sorter::new(sorting)))
+}
+
 impl Graph {
-    /// Reads a dump, twice from its beginning. Of one that is cut off comes
-    /// the part before, with the error.
+    /// Reads a dump in two passes. If the dump is cut off, the graph is that of the part before,
+    /// and the error comes with it.
     ///
     /// The graph and its dominators take some 60 bytes an object and 12 a
-    /// reference. Of these, what is beyond `memory` bytes goes to a file
-    /// without a name in the folder `TMPDIR`, else `/var/tmp`. Classes, names and
-    /// roots are in memory beside that, and 16 MiB at most of where in instances
-    /// references are.
+    /// reference. Of these, the bytes beyond `memory` go to a file
+    /// without a name in the folder `TMPDIR`, or else `/var/tmp`. Classes, names and
+    /// roots are in memory beside that, and up to 16 MiB of offsets of
+    /// references in instances.
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; where the
+    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; if the
     /// temporary file has no room; and if the dump changed between the
-    /// readings.
+    /// passes.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,
         memory: u64,
     ) -> std::result::Result<(Graph, Option<Error>), Error> {
-        let sorting = (memory / 8).min(LONGEST_RUN);
-        let mut survey = Survey::new(true);
-        survey.objects = Some(crate::survey::Objects::new(
-            Store::new(memory - sorting),
-            Sorter::new(sorting),
-        ));
-        let (end, outcome) = pass(&open, &mut survey)?;
+        let mut survey = survey_of_objects(memory);
+        let (end, cut_off) = pass(&open, &mut survey)?;
+        let second_pass = |_: &Survey, references: &mut ReferenceReader<'_>| {
+            let (end, _) = pass(&open, references)?;
+            Ok((end, ()))
+        };
+        let (graph, ()) = Graph::new(survey, memory, end, cut_off.is_some(), second_pass)?;
+        Ok((graph, cut_off))
+    }
+
+    /// Makes a graph of a first pass that ended at byte `end`. `second_pass` reads the dump again
+    /// for its references; it returns its end and anything else.
+    pub(crate) fn new<T>(
+        mut survey: Survey,
+        memory: u64,
+        end: u64,
+        is_cut_off: bool,
+        second_pass: impl FnOnce(&Survey, &mut ReferenceReader<'_>) -> Result<(u64, T)>,
+    ) -> Result<(Graph, T)> {
         let failed = |error| at(error, end);
-        let mut histogram = of_survey(&survey);
+        let mut histogram = histogram_of(&survey);
         histogram.dump_bytes = end;
         let Some(objects) = survey.objects.take() else {
-            unreachable!("put in above")
+            unreachable!("the survey was made with objects")
         };
-        let Objects {
-            mut store,
+        let (table, mut store) = ObjectTable::new(&survey, objects).map_err(failed)?;
+        let ObjectTable {
             index,
-            whats,
+            kinds,
             sizes,
-        } = Objects::of(&survey, objects).map_err(failed)?;
+        } = table;
         let mut roots: Vec<u32> = Vec::new();
-        let mut whys = HashMap::new();
+        let mut root_of = HashMap::new();
         let count = survey.roots.len();
         let reserved = roots.try_reserve_exact(count);
-        let reserved = reserved.and_then(|()| whys.try_reserve(count));
+        let reserved = reserved.and_then(|()| root_of.try_reserve(count));
         reserved.map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
         for (id, root) in std::mem::take(&mut survey.roots) {
             if let Some(object) = index.number(&mut store, id).map_err(failed)? {
                 roots.push(object);
-                whys.insert(object, root);
+                root_of.insert(object, root);
             }
         }
-        let is_root = |object| whys.contains_key(&object);
+        let is_root = |object| root_of.contains_key(&object);
         let placed = |kind| Error { kind, at: end };
-        let mut edges = Edges::new(&survey, &index, &mut store, is_root).map_err(placed)?;
-        if pass(&open, &mut edges)?.0 != end {
+        let reader = ReferenceReader::new(&survey, &index, &mut store, is_root);
+        let mut references = reader.map_err(placed)?;
+        let (second_end, other) = second_pass(&survey, &mut references)?;
+        if second_end != end {
             return Err(placed(ErrorKind::Changed));
         }
-        edges.classes(outcome.is_some()).map_err(placed)?;
-        let Edges { first, targets, .. } = edges;
+        references.classes(is_cut_off).map_err(placed)?;
+        let ReferenceReader { first, targets, .. } = references;
         let graph = Graph {
             survey,
             histogram,
             index,
-            whats,
+            kinds,
             sizes,
             first,
             targets,
             roots,
-            whys,
+            root_of,
             marks: None,
             left_out: 0,
-            is_cut_off: outcome.is_some(),
+            is_cut_off,
             end,
-            sorting,
+            sorting: sorting_share(memory),
             store: RefCell::new(store),
             fault: RefCell::new(None),
         };
-        Ok((graph, outcome))
+        Ok((graph, other))
     }
 
-    /// Whether all that methods gave is right.
+    /// Checks that all methods so far could read the columns.
     ///
     /// # Errors
     ///
@@ -139,111 +172,121 @@ impl Graph {
         }
     }
 
-    /// What the store has to say, or nothing, and then [`check`](Graph::check) fails.
-    pub(crate) fn told<T: Default>(&self, ask: impl FnOnce(&mut Store) -> io::Result<T>) -> T {
+    /// Asks the store. If it fails, the answer is nothing, and [`check`](Graph::check) fails.
+    pub(crate) fn query<T: Default>(&self, ask: impl FnOnce(&mut Store) -> io::Result<T>) -> T {
         ask(&mut self.store.borrow_mut()).unwrap_or_else(|error| {
             self.fault.borrow_mut().get_or_insert(error);
             T::default()
         })
     }
 
-    /// How many objects there are.
+    /// Returns whether the dump is cut off.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
+    /// The number of objects.
     #[must_use]
     pub fn len(&self) -> u32 {
         self.index.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// An object's identifier.
+    /// The identifier of an object.
     #[must_use]
     pub fn id(&self, object: u32) -> u64 {
-        self.told(|store| self.id_in(store, object))
+        self.query(|store| self.id_in(store, object))
     }
 
     pub(crate) fn id_in(&self, store: &mut Store, object: u32) -> io::Result<u64> {
         self.index.id(store, object)
     }
 
-    /// The object of an identifier.
+    /// The object with an identifier.
     #[must_use]
     pub fn object(&self, id: u64) -> Option<u32> {
-        self.told(|store| self.index.number(store, id))
+        self.query(|store| self.index.number(store, id))
     }
 
-    /// The objects of a class, by its name as Java writes it; of
-    /// `class java.lang.String` the classes of that name, one for each loader
-    /// that has one.
-    pub fn of_class(&self, class: &str) -> impl Iterator<Item = u32> {
-        let (name, of_classes) = match class.strip_prefix("class ") {
+    /// The root that an object is, if it is one.
+    #[must_use]
+    pub fn root(&self, object: u32) -> Option<Root> {
+        self.root_of.get(&object).copied()
+    }
+
+    /// The objects of a class, by its name in Java. The name `class java.lang.String` stands for
+    /// the class objects of that name: each class loader may have one.
+    pub fn objects_of_class(&self, class: &str) -> impl Iterator<Item = u32> {
+        let (name, wants_classes) = match class.strip_prefix("class ") {
             Some(name) => (name, true),
             None => (class, false),
         };
-        let mut is_it = vec![false; self.survey.entries.len()];
-        let mut names = ClassNames::of(&self.survey);
+        let mut is_it = vec![false; self.survey.classes.len()];
+        let mut names = ClassNames::new(&self.survey);
         for (entry, is_it) in (0..).zip(&mut is_it).skip(1) {
             *is_it = *names.name(entry) == *name;
         }
-        let of_class = self.survey.of_class();
+        let java_lang_class = self.survey.java_lang_class();
         (0..self.len()).filter(move |object| {
-            let class = match self.what(*object) {
-                What::Class(class) if of_classes => Some(class),
-                What::Class(_) => of_class,
-                What::Instance(class) | What::Array(class) => Some(class).filter(|_| !of_classes),
+            let class = match self.kind(*object) {
+                ObjectKind::Class(class) if wants_classes => Some(class),
+                ObjectKind::Class(_) => java_lang_class,
+                ObjectKind::Instance(class) | ObjectKind::Array(class) => {
+                    Some(class).filter(|_| !wants_classes)
+                }
             };
             class.is_some_and(|class| is_it[class as usize])
         })
     }
 
-    pub(crate) fn what(&self, object: u32) -> What {
-        self.told(|store| self.what_in(store, object).map(Some))
-            .unwrap_or(What::Instance(0))
+    pub(crate) fn kind(&self, object: u32) -> ObjectKind {
+        self.query(|store| self.kind_in(store, object).map(Some))
+            .unwrap_or(ObjectKind::Instance(0))
     }
 
     #[inline]
-    pub(crate) fn what_in(&self, store: &mut Store, object: u32) -> io::Result<What> {
-        Ok(crate::survey::what(
-            store.get(&self.whats, object as usize)?,
-        ))
+    pub(crate) fn kind_in(&self, store: &mut Store, object: u32) -> io::Result<ObjectKind> {
+        Ok(ObjectKind::unpack(store.get(&self.kinds, object as usize)?))
     }
 
-    /// The entry of an object's class; none of a class itself.
+    /// The class of an object; `None` for a class object.
     pub(crate) fn class_in(&self, store: &mut Store, object: u32) -> io::Result<Option<u32>> {
-        Ok(match self.what_in(store, object)? {
-            What::Instance(class) | What::Array(class) => Some(class),
-            What::Class(_) => None,
+        Ok(match self.kind_in(store, object)? {
+            ObjectKind::Instance(class) | ObjectKind::Array(class) => Some(class),
+            ObjectKind::Class(_) => None,
         })
     }
 
-    /// What an object is, as Java writes it: `java.lang.String`, and of
-    /// classes `class java.lang.String`.
+    /// The class of an object, by its name in Java: `java.lang.String`. For a class object
+    /// `class java.lang.String`.
     #[must_use]
     pub fn name(&self, object: u32) -> String {
-        match self.what(object) {
-            What::Instance(class) | What::Array(class) => self.survey.name(class),
-            What::Class(class) => format!("class {}", self.survey.name(class)),
+        match self.kind(object) {
+            ObjectKind::Instance(class) | ObjectKind::Array(class) => self.survey.name(class),
+            ObjectKind::Class(class) => format!("class {}", self.survey.name(class)),
         }
     }
 
-    /// Bytes of an object in memory.
+    /// The bytes of an object in memory.
     #[must_use]
     pub fn size(&self, object: u32) -> u64 {
-        self.told(|store| self.size_in(store, object))
+        self.query(|store| self.size_in(store, object))
     }
 
     pub(crate) fn size_in(&self, store: &mut Store, object: u32) -> io::Result<u64> {
         Ok(u64::from(store.get(&self.sizes, object as usize)?) * 8)
     }
 
-    /// The objects that an object refers to; its class is one, unless that is
-    /// a root.
+    /// The objects that an object refers to. Its class object is one of them unless that is a root.
     #[must_use]
     pub fn references(&self, object: u32) -> Vec<u32> {
-        self.told(|store| self.references_in(store, object))
+        self.query(|store| self.references_in(store, object))
     }
 
     pub(crate) fn references_in(&self, store: &mut Store, object: u32) -> io::Result<Vec<u32>> {
@@ -255,17 +298,17 @@ impl Graph {
         Ok(references)
     }
 
-    /// For each of some objects, those that refer to it: at most `most`, and how many there
-    /// are. An object that refers to it twice counts once, and what is left out does not.
+    /// For each of some objects, the objects that refer to it: at most `most`, and the number of all.
+    /// An object that refers to it twice counts once. Objects that are left out do not count.
     #[must_use]
     pub fn referrers(&self, objects: &[u32], most: usize) -> Vec<(Vec<u32>, u64)> {
-        self.told(|store| {
+        self.query(|store| {
             let places = store.column(self.len() as usize);
             for (place, object) in (1..).zip(objects) {
                 store.set(&places, *object as usize, place)?;
             }
             let mut found: Vec<(Vec<u32>, u64)> = vec![(Vec::new(), 0); objects.len()];
-            // The last that referred to each.
+            // The last object that referred to each.
             let mut last = vec![END; objects.len()];
             for from in 0..self.len() {
                 if self.marks.is_some() && self.is_left_out_in(store, from)? {
@@ -291,13 +334,13 @@ impl Graph {
         })
     }
 
-    /// Where an object's references begin.
+    /// The position of an object's first reference plus 1, or 0.
     #[inline]
     pub(crate) fn first_in(&self, store: &mut Store, object: u32) -> io::Result<u32> {
         store.get(&self.first, object as usize)
     }
 
-    /// The next reference.
+    /// The reference at a position, which moves on; `None` at the end.
     #[inline]
     pub(crate) fn reference_in(
         &self,
@@ -334,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_of_the_disk_is_told_once() {
+    fn a_fault_of_the_disk_is_returned_once() {
         let dump = dump();
         let (graph, _) = Graph::read(|| Ok(&dump[..]), 0).expect("there is room");
         graph.check().expect("nothing happened");
@@ -344,11 +387,11 @@ mod tests {
         let error = graph.check().expect_err("the file is lost");
         let text = error.to_string();
         assert!(text.contains("temporary file in "), "{text}");
-        graph.check().expect("it was told");
+        graph.check().expect("the fault was returned");
     }
 
     #[test]
-    fn memory_that_sorting_does_not_take_is_for_pages() {
+    fn sorting_takes_an_eighth_of_memory_up_to_a_limit() {
         let dump = dump();
         let read = |memory| {
             Graph::read(|| Ok(&dump[..]), memory)

@@ -1,4 +1,4 @@
-//! How many objects each class has, and what they take.
+//! The number of objects of each class, and their bytes.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -8,63 +8,64 @@ use std::sync::Arc;
 use loadhook_hprof::{Error, Header, read};
 
 use crate::class_names::ClassNames;
-use crate::layout::Model;
-use crate::profiler::LeftOut;
+use crate::layout::SizeModel;
+use crate::object_sizes::ObjectSizes;
 use crate::survey::Survey;
+use crate::tracker_classes::LeftOut;
 
-/// Objects of a class.
+/// The objects of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Count {
-    /// The class as Java writes it: `java.lang.String`, `int[]`.
+pub struct ClassCount {
+    /// Name of the class in Java: `java.lang.String`, `int[]`.
     pub name: Arc<str>,
-    /// The class's object; of arrays of primitive types a number below 9.
+    /// Identifier of the class object; for an array of a primitive type a number below 9.
     pub class_id: u64,
-    /// How many objects.
+    /// Number of objects.
     pub instances: u64,
-    /// What they take in memory, headers and alignment included.
+    /// Bytes in memory, headers and alignment included.
     pub bytes: u64,
 }
 
 /// The classes of a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
-    /// The file's.
+    /// The header of the dump.
     pub header: Header,
-    /// How sizes were computed.
-    pub model: Model,
+    /// The size model by which bytes were computed.
+    pub model: SizeModel,
     /// Bytes of the dump that were read, unpacked.
     pub dump_bytes: u64,
-    /// Whether the file goes on behind what gzip packed; that is not read.
-    pub is_followed: bool,
+    /// True if bytes that are not compressed follow the compressed dump. They are not read.
+    pub has_trailing_bytes: bool,
     /// The profiler's own objects that are not counted in `classes`.
     pub left_out: LeftOut,
-    /// Those that have objects, by bytes, then instances, then name. A name
-    /// comes again for each loader that has a class of that name.
-    pub classes: Vec<Count>,
+    /// Classes that have objects, by bytes, then instances, then name. Each class loader
+    /// that has a class of a name gives one row.
+    pub classes: Vec<ClassCount>,
 }
 
 impl Histogram {
-    /// All objects.
+    /// The number of all objects.
     #[must_use]
     pub fn instances(&self) -> u64 {
         self.classes.iter().map(|class| class.instances).sum()
     }
 
-    /// All bytes.
+    /// The bytes of all objects.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let bytes = self.classes.iter().map(|class| class.bytes);
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// Takes objects out of classes; `counts` has each class by its number.
+    /// Subtracts the objects that are left out; `counts` has them by class identifier.
     pub(crate) fn leave_out(&mut self, counts: &[(u64, LeftOut)]) {
         let counts: HashMap<u64, LeftOut> = counts.iter().copied().collect();
         for class in &mut self.classes {
             let Some(count) = counts.get(&class.class_id) else {
                 continue;
             };
-            // No more than there are, in a dump whose classes have the numbers of others.
+            // In a broken dump several classes may have one identifier.
             let instances = count.instances.min(class.instances);
             let bytes = count.bytes.min(class.bytes);
             class.instances -= instances;
@@ -77,26 +78,26 @@ impl Histogram {
     }
 }
 
-fn larger_first(a: &Count, b: &Count) -> Ordering {
+fn larger_first(a: &ClassCount, b: &ClassCount) -> Ordering {
     (b.bytes, b.instances, &a.name).cmp(&(a.bytes, a.instances, &b.name))
 }
 
-/// Counts the objects of a dump. What was read before a fault comes with it.
+/// Counts the objects of a dump. The counts before a fault come with the fault.
 pub fn histogram(source: impl Read) -> (Histogram, Result<(), Error>) {
     count(source, false)
 }
 
-/// The same without the classes of Loadhook's tracker and their objects.
-/// `left_out` tells whether there are any; what only they keep takes a graph to
-/// find, see [`Graph::leave_out_profiler`](crate::Graph::leave_out_profiler).
+/// Counts the objects of a dump without the classes of Loadhook's tracker and their objects.
+/// `left_out` has their number. Objects that only they keep alive are found in a graph, see
+/// [`Graph::leave_out_profiler`](crate::Graph::leave_out_profiler).
 pub fn histogram_without_tracker(source: impl Read) -> (Histogram, Result<(), Error>) {
     count(source, true)
 }
 
 fn count(source: impl Read, without_tracker: bool) -> (Histogram, Result<(), Error>) {
-    let mut survey = Survey::new(false);
+    let mut survey = Survey::of_classes();
     let outcome = read(source, &mut survey);
-    let mut histogram = of_survey(&survey);
+    let mut histogram = histogram_of(&survey);
     if without_tracker && let Some(is_tracker) = survey.tracker_classes() {
         histogram.leave_out(&tracker_counts(&survey, &is_tracker));
     }
@@ -107,61 +108,59 @@ fn count(source: impl Read, without_tracker: bool) -> (Histogram, Result<(), Err
     (histogram, outcome.map(|_| ()))
 }
 
-/// What the tracker's classes and their objects take in each class.
+/// The tracker's classes and their objects, by class identifier.
 fn tracker_counts(survey: &Survey, is_tracker: &[bool]) -> Vec<(u64, LeftOut)> {
-    let sizes = survey.sizes();
-    let of_class = survey.of_class();
+    let sizes = ObjectSizes::new(survey);
     let mut classes = LeftOut::default();
     let mut counts = Vec::new();
-    for (class, entry) in (0..).zip(&survey.entries) {
+    for (class, entry) in (0..).zip(&survey.classes) {
         if !is_tracker[class as usize] {
             continue;
         }
         if entry.dump.is_some() {
             classes.instances += 1;
-            classes.bytes += survey.class_size(class, of_class, &sizes);
+            classes.bytes += sizes.class_object(class);
         }
-        let instances = survey.instances_size(class, &sizes);
         let count = LeftOut {
             instances: entry.instances + entry.arrays,
-            bytes: instances.saturating_add(survey.arrays_size(class, &sizes.model)),
+            bytes: sizes.instances(class).saturating_add(sizes.arrays(class)),
         };
         counts.push((entry.id, count));
     }
-    let of_class = of_class.map(|of_class| survey.entries[of_class as usize].id);
-    counts.extend(of_class.map(|of_class| (of_class, classes)));
+    if let Some(java_lang_class) = survey.java_lang_class() {
+        let id = survey.classes[java_lang_class as usize].id;
+        counts.push((id, classes));
+    }
     counts
 }
 
-pub(crate) fn of_survey(survey: &Survey) -> Histogram {
-    let sizes = survey.sizes();
-    let of_class = survey.of_class();
+/// The histogram of a survey.
+pub(crate) fn histogram_of(survey: &Survey) -> Histogram {
+    let sizes = ObjectSizes::new(survey);
     let mut classes = Vec::new();
-    let mut all_classes = (0, 0);
-    for (index, entry) in survey.entries.iter().enumerate() {
+    let mut class_objects = (0, 0);
+    for (index, entry) in survey.classes.iter().enumerate() {
         let class = index as u32;
         if entry.dump.is_some() {
-            all_classes.0 += 1;
-            all_classes.1 += survey.class_size(class, of_class, &sizes);
+            class_objects.0 += 1;
+            class_objects.1 += sizes.class_object(class);
         }
-        let instances = survey.instances_size(class, &sizes);
-        let arrays = survey.arrays_size(class, &sizes.model);
-        classes.push(Count {
+        classes.push(ClassCount {
             name: "".into(),
             class_id: match entry.id {
                 0 => index as u64,
                 id => id,
             },
             instances: entry.instances + entry.arrays,
-            bytes: instances.saturating_add(arrays),
+            bytes: sizes.instances(class).saturating_add(sizes.arrays(class)),
         });
     }
-    if let Some(of_class) = of_class {
-        let count = &mut classes[of_class as usize];
-        count.instances += all_classes.0;
-        count.bytes += all_classes.1;
+    if let Some(java_lang_class) = survey.java_lang_class() {
+        let count = &mut classes[java_lang_class as usize];
+        count.instances += class_objects.0;
+        count.bytes += class_objects.1;
     }
-    let mut names = ClassNames::of(survey);
+    let mut names = ClassNames::new(survey);
     for (class, count) in (0..).zip(&mut classes) {
         if count.instances > 0 {
             count.name = names.name(class);
@@ -173,7 +172,7 @@ pub(crate) fn of_survey(survey: &Survey) -> Histogram {
         header: survey.header,
         model: sizes.model,
         dump_bytes: 0,
-        is_followed: survey.is_followed,
+        has_trailing_bytes: survey.has_trailing_bytes,
         left_out: LeftOut::default(),
         classes,
     }

@@ -1,17 +1,16 @@
-//! How large objects are in memory, which a dump does not say.
+//! The layout of objects in memory, which a dump does not have.
 //!
 //! HotSpot lays objects out in 8-byte steps behind a header of 8, 12 or 16
-//! bytes, with references of 4 or 8 bytes; options of the VM decide. What they
-//! were is seen in the dump: identifiers are addresses, and nothing is larger
-//! than the distance to what comes behind it.
+//! bytes, with references of 4 or 8 bytes, as options of the JVM decide. The dump shows which:
+//! identifiers are addresses, and no object is larger than the distance to the next.
 
 use loadhook_hprof::Type;
 
-use crate::stacks::STACK_CHUNK;
+use crate::stack_chunks::STACK_CHUNK;
 
-/// What the VM's options decide about the size of objects.
+/// The sizes that options of the JVM decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Model {
+pub struct SizeModel {
     /// Bytes before an object's fields.
     pub header: u32,
     /// Bytes before an array's elements of up to 4 bytes; before those of 8
@@ -21,16 +20,16 @@ pub struct Model {
     pub reference: u32,
 }
 
-impl Model {
-    /// As 64-bit VMs with heaps below 32 GB are by default.
-    const USUAL: Model = Model {
+impl SizeModel {
+    /// The default of 64-bit JVMs with heaps below 32 GB.
+    const USUAL: SizeModel = SizeModel {
         header: 12,
         array_base: 16,
         reference: 4,
     };
 
-    /// As 32-bit VMs are.
-    const NARROW: Model = Model {
+    /// The model of 32-bit JVMs.
+    const NARROW: SizeModel = SizeModel {
         header: 8,
         array_base: 12,
         reference: 4,
@@ -38,8 +37,8 @@ impl Model {
 
     /// Bytes of an array.
     #[must_use]
-    pub fn array(&self, of: Type, length: u32) -> u64 {
-        let size = of.size(self.reference);
+    pub fn array(&self, element: Type, length: u32) -> u64 {
+        let size = element.size(self.reference);
         up(self.base(size) + u64::from(length) * u64::from(size), 8)
     }
 
@@ -53,7 +52,7 @@ pub(crate) fn up(value: u64, to: u64) -> u64 {
     value.next_multiple_of(to)
 }
 
-/// Lengths of which the smallest distance is kept.
+/// Arrays shorter than this show the model.
 const LENGTHS: usize = 64;
 
 /// The smallest distances seen between short arrays and what follows them.
@@ -73,16 +72,16 @@ impl Distances {
         }
     }
 
-    /// The model that fits best: most distances are as it says, and none is
+    /// The model that fits best: most distances are equal to the sizes that it computes, none is
     /// smaller.
-    pub(crate) fn model(&self, id_size: u32) -> Model {
+    pub(crate) fn model(&self, id_size: u32) -> SizeModel {
         if id_size == 4 {
-            return Model::NARROW;
+            return SizeModel::NARROW;
         }
-        let mut best = (0, Model::USUAL);
+        let mut best = (0, SizeModel::USUAL);
         for (header, array_base) in [(12, 16), (16, 24), (16, 20), (8, 12)] {
             for reference in [4, 8] {
-                let model = Model {
+                let model = SizeModel {
                     header,
                     array_base,
                     reference,
@@ -96,7 +95,7 @@ impl Distances {
         best.1
     }
 
-    fn fit(&self, model: &Model) -> i64 {
+    fn fit(&self, model: &SizeModel) -> i64 {
         use Type::{Boolean, Byte, Char, Double, Float, Int, Long, Object, Short};
         let mut fit = 0;
         for of in [Object, Boolean, Char, Float, Double, Byte, Short, Int, Long] {
@@ -113,9 +112,9 @@ impl Distances {
     }
 }
 
-/// Where a class's fields lie, and those of the classes above it: as HotSpot
-/// places them since JDK 15, large ones first, references last, each into the
-/// smallest gap that takes it.
+/// The places of the fields of a class and its superclasses, as HotSpot
+/// chooses them since JDK 15: large fields first, references last, each in the
+/// smallest gap that has room for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// Offset and size, by offset.
@@ -180,8 +179,7 @@ impl Layout {
     }
 }
 
-/// Fields that HotSpot adds to classes of its own, of which a dump says
-/// nothing.
+/// The fields that HotSpot adds to some classes, and that a dump does not have.
 pub(crate) fn hidden_fields(class: &[u8], has: impl Fn(&[u8]) -> bool) -> &'static [Type] {
     use Type::{Boolean, Byte, Int, Long, Object, Short};
     match class {
@@ -208,7 +206,7 @@ mod tests {
     use super::*;
     use Type::{Boolean, Byte, Int, Long, Object};
 
-    fn size(model: Model, classes: &[&[Type]]) -> u32 {
+    fn size(model: SizeModel, classes: &[&[Type]]) -> u32 {
         let mut layout = Layout::after(model.header);
         for fields in classes {
             layout.add(fields.iter().copied(), model.reference);
@@ -217,16 +215,16 @@ mod tests {
     }
 
     #[test]
-    fn fields_fill_the_gaps_of_the_classes_above() {
+    fn fields_fill_the_gaps_of_superclasses() {
         let node: &[Type] = &[Int, Byte, Object];
         let below: &[Type] = &[Boolean, Long];
-        assert_eq!(size(Model::USUAL, &[node]), 24);
-        assert_eq!(size(Model::USUAL, &[node, below]), 32);
+        assert_eq!(size(SizeModel::USUAL, &[node]), 24);
+        assert_eq!(size(SizeModel::USUAL, &[node, below]), 32);
         // A long leaves four bytes behind the header to what comes after.
-        assert_eq!(size(Model::USUAL, &[&[Long]]), 24);
-        assert_eq!(size(Model::USUAL, &[&[Long], &[Object]]), 24);
-        assert_eq!(size(Model::NARROW, &[node]), 24);
-        let wide = Model {
+        assert_eq!(size(SizeModel::USUAL, &[&[Long]]), 24);
+        assert_eq!(size(SizeModel::USUAL, &[&[Long], &[Object]]), 24);
+        assert_eq!(size(SizeModel::NARROW, &[node]), 24);
+        let wide = SizeModel {
             header: 16,
             array_base: 24,
             reference: 8,
@@ -238,7 +236,7 @@ mod tests {
     fn the_model_is_seen_in_the_distances() {
         for header in [8, 12, 16] {
             for reference in [4, 8] {
-                let model = Model {
+                let model = SizeModel {
                     header,
                     array_base: header + 4,
                     reference,
@@ -255,7 +253,7 @@ mod tests {
                 assert_eq!(distances.model(8), model);
             }
         }
-        assert_eq!(Distances::new().model(8), Model::USUAL);
-        assert_eq!(Distances::new().model(4), Model::NARROW);
+        assert_eq!(Distances::new().model(8), SizeModel::USUAL);
+        assert_eq!(Distances::new().model(4), SizeModel::NARROW);
     }
 }

@@ -1,11 +1,13 @@
-//! Reads heap dumps: HPROF binary 1.0.1 and 1.0.2, as HotSpot's
-//! `jcmd PID GC.heap_dump FILE` writes them, packed by gzip or not.
+//! Analyses heap dumps in HPROF's binary format: histogram, dominators, paths to the roots,
+//! duplicates, threads.
 //!
-//! [`read`](fn@read) gives a dump's records to a [`Visitor`] one after the other, in
-//! memory of a megabyte. [`histogram`](fn@histogram) counts objects and keeps only what there is
-//! once a class. [`Graph`] has the references, and the [`Dominators`] what each object keeps;
-//! [`Duplicates`] are strings and arrays that hold the same, [`Threads`] have their stacks.
-//! No length in a file is believed before its bytes are there.
+//! [`histogram`](fn@histogram) counts objects, in the memory of their classes. A [`Graph`] has all
+//! references; from it come the [`Dominators`] with the retained size of each object, and the
+//! [`ShortestPaths`] to the roots. [`Duplicates`] finds strings and arrays with equal contents,
+//! [`Threads`] the stacks. [`SharedPasses`] does all of this in four passes over a dump.
+//!
+//! The crate `loadhook-hprof` reads the format. This crate opens no file but
+//! temporary ones: the caller gives a function that opens the dump.
 //!
 //! ```
 //! use loadhook_heap::histogram;
@@ -28,40 +30,55 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod array_hashes;
 mod class_names;
-mod contents;
 mod details;
+mod dominator_algorithm;
 mod dominators;
 mod duplicates;
-mod edges;
+mod external_sort;
 mod graph;
 mod histogram;
-mod index;
-mod kept;
+mod instance_fields;
+mod java_names;
+mod java_values;
 mod layout;
-mod links;
+mod memory_budget;
+mod object_index;
+mod object_kind;
+mod object_records;
+mod object_sizes;
 mod passes;
+mod previews;
 mod profiler;
-mod sort;
-mod stacks;
+mod reference_names;
+mod references;
+mod shared_passes;
+mod shortest_paths;
+mod stack_chunks;
+mod stack_tables;
 mod store;
+mod strings;
 #[cfg(test)]
 #[path = "../tests/support/mod.rs"]
 mod support;
 mod survey;
 mod suspects;
+mod thread_objects;
 mod threads;
-mod ways;
+mod tracker_classes;
 
-pub use contents::Contents;
 pub use details::{Details, Field, FieldValue, Fields};
 pub use dominators::Dominators;
 pub use duplicates::{Duplicate, Duplicates, Waste};
 pub use graph::Graph;
-pub use histogram::{Count, Histogram, histogram, histogram_without_tracker};
-pub use layout::Model;
+pub use histogram::{ClassCount, Histogram, histogram, histogram_without_tracker};
+pub use layout::SizeModel;
 pub use loadhook_hprof::{Error, ErrorKind, Header, Root, RootKind, Type};
-pub use profiler::{LeftOut, Profiler};
-pub use suspects::{Below, Suspect, THRESHOLD};
+pub use previews::Preview;
+pub use profiler::ProfilerObjects;
+pub use shared_passes::{SharedPasses, ViewRequest, Views};
+pub use shortest_paths::ShortestPaths;
+pub use suspects::{DominatedClass, Suspect, THRESHOLD};
 pub use threads::{Frame, Local, Thread, Threads};
-pub use ways::Ways;
+pub use tracker_classes::LeftOut;

@@ -13,55 +13,25 @@ use loadhook_hprof::{Error, ErrorKind, RootKind, Type};
 
 use crate::graph::Graph;
 use crate::histogram::Histogram;
+use crate::object_kind::ObjectKind;
 use crate::passes::Result;
 use crate::store::{Column, Store};
-use crate::survey::{Survey, What};
-
-/// Objects that are left out of a dump's views.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Number of objects.
-    pub instances: u64,
-    /// Their bytes in memory.
-    pub bytes: u64,
-}
+use crate::survey::Survey;
+use crate::tracker_classes::LeftOut;
 
 /// How a view treats the profiler's own objects.
 #[derive(Clone, Copy)]
-pub enum Profiler<'g> {
-    /// They are shown like the program's.
+pub enum ProfilerObjects<'g> {
+    /// The view shows them like the program's.
     Shown,
-    /// They are left out. Where a dump has any, a graph of so many bytes of
-    /// memory is built to find them, which reads the dump twice more.
+    /// The view leaves them out. If a dump has any, a graph of this many bytes of
+    /// memory finds them, in two more passes.
     LeftOut(u64),
-    /// Those are left out that [`Graph::leave_out_profiler`] found.
-    Of(&'g Graph),
+    /// The objects that [`Graph::leave_out_profiler`] found are left out.
+    LeftOutOf(&'g Graph),
 }
 
-/// Returns whether a class, by its internal name, is the tracker's or an array
-/// of such.
-pub(crate) fn is_tracker(name: &[u8]) -> bool {
-    let element = name.iter().position(|byte| *byte != b'[').unwrap_or(0);
-    let class = match &name[element..] {
-        [b'L', class @ ..] if element > 0 => class,
-        class => class,
-    };
-    class.starts_with(b"java/lang/$Loadhook") || class.starts_with(b"loadhook/")
-}
-
-impl Survey {
-    /// For each entry, whether its class is the tracker's; `None` if the dump
-    /// has no such class.
-    pub(crate) fn tracker_classes(&self) -> Option<Vec<bool>> {
-        let classes = 0..self.entries.len() as u32;
-        let is_tracker: Vec<bool> = classes
-            .map(|class| is_tracker(self.internal_name(class)))
-            .collect();
-        is_tracker.contains(&true).then_some(is_tracker)
-    }
-}
-
-impl Profiler<'_> {
+impl ProfilerObjects<'_> {
     /// Identifiers of the objects to leave out, in order, with the histogram
     /// without them if a graph was built.
     pub(crate) fn find<R: Read>(
@@ -70,30 +40,32 @@ impl Profiler<'_> {
         open: impl Fn() -> io::Result<R>,
     ) -> Result<(Vec<u64>, Option<Histogram>)> {
         match self {
-            Profiler::LeftOut(memory) if survey.tracker_classes().is_some() => {
+            ProfilerObjects::LeftOut(memory) if survey.tracker_classes().is_some() => {
                 let (mut graph, _) = Graph::read(open, memory)?;
                 graph.leave_out_profiler()?;
                 let ids = graph.ids_left_out()?;
                 Ok((ids, Some(graph.histogram)))
             }
-            Profiler::Of(graph) => Ok((graph.ids_left_out()?, Some(graph.histogram.clone()))),
-            Profiler::Shown | Profiler::LeftOut(_) => Ok((Vec::new(), None)),
+            ProfilerObjects::LeftOutOf(graph) => {
+                Ok((graph.ids_left_out()?, Some(graph.histogram.clone())))
+            }
+            ProfilerObjects::Shown | ProfilerObjects::LeftOut(_) => Ok((Vec::new(), None)),
         }
     }
 }
 
-/// Elements of the `long[]` through which the agent takes what the tracker counted; only
+/// Elements of the `long[]` through which the agent takes the tracker's counts. Only
 /// native code refers to it (`BUFFER` in the agent's agent.rs).
 const BUFFER: u32 = 1 << 13;
 
-/// Marks of an object.
+/// Marks of objects.
 const PROGRAM: u32 = 1;
 const PROFILER: u32 = 2;
 
 impl Graph {
-    /// Leaves the profiler's own objects out of the histogram and of all that
-    /// is found afterwards. Of a dump that is cut off, these are the seeds
-    /// only: roots may be missing, so nothing says what only seeds keep.
+    /// Leaves the profiler's own objects out of the histogram and of all later
+    /// results. If the dump is cut off, only the seeds are left out: roots may be missing,
+    /// so it is unknown which objects only seeds keep.
     ///
     /// # Errors
     ///
@@ -128,7 +100,7 @@ impl Graph {
     /// Returns whether an object is one of the profiler's that are left out.
     #[must_use]
     pub fn is_left_out(&self, object: u32) -> bool {
-        self.told(|store| self.is_left_out_in(store, object))
+        self.query(|store| self.is_left_out_in(store, object))
     }
 
     #[inline]
@@ -140,7 +112,7 @@ impl Graph {
     }
 
     /// Identifiers of the objects that are left out, in order.
-    fn ids_left_out(&self) -> Result<Vec<u64>> {
+    pub(crate) fn ids_left_out(&self) -> Result<Vec<u64>> {
         if self.marks.is_none() {
             return Ok(Vec::new());
         }
@@ -170,25 +142,25 @@ impl Graph {
     fn seeds(&self, store: &mut Store, is_tracker: &[bool]) -> io::Result<Column> {
         let marks = store.column(self.len() as usize);
         for object in 0..self.len() {
-            let (What::Instance(class) | What::Array(class) | What::Class(class)) =
-                self.what_in(store, object)?;
+            let (ObjectKind::Instance(class) | ObjectKind::Array(class) | ObjectKind::Class(class)) =
+                self.kind_in(store, object)?;
             if is_tracker[class as usize] {
                 store.set(&marks, object as usize, PROFILER)?;
             }
         }
         self.buffer(store, &marks)?;
-        // A thread that runs a tracker's object: it refers to that by `target`,
-        // since JDK 19 by `holder.task`.
+        // A thread that runs an object of the tracker refers to it by `target`, since JDK 19 by
+        // `holder.task`.
         let is_thread = self.extends(b"java/lang/Thread");
         let is_holder = self.extends(b"java/lang/Thread$FieldHolder");
         for is_it in [is_holder, is_thread] {
             self.spread(store, &marks, &is_it, |of, all| of > 0 && all > 0)?;
         }
-        // An entry for a tracker's value, and tables and maps of nothing else. The
-        // key of an entry is weak, hence no reference.
+        // Thread-local entries whose value is the tracker's, and tables and maps with no others. The
+        // key of an entry is weak and therefore no reference.
         for name in [
-            &b"java/lang/ThreadLocal$ThreadLocalMap$Entry"[..],
-            b"[Ljava/lang/ThreadLocal$ThreadLocalMap$Entry;",
+            &b"java/lang/ThreadLocal$ThreadLocalMap$ClassEntry"[..],
+            b"[Ljava/lang/ThreadLocal$ThreadLocalMap$ClassEntry;",
             b"java/lang/ThreadLocal$ThreadLocalMap",
         ] {
             let is_it = self.extends(name);
@@ -199,11 +171,11 @@ impl Graph {
 
     /// Marks the agent's buffer.
     fn buffer(&self, store: &mut Store, marks: &Column) -> io::Result<()> {
-        let longs = self.survey.sizes().model.array(Type::Long, BUFFER);
+        let longs = self.survey.size_model().array(Type::Long, BUFFER);
         for root in &self.roots {
-            let kind = self.whys.get(root).map(|why| why.kind);
+            let kind = self.root(*root).map(|root| root.kind);
             if kind == Some(RootKind::JniGlobal)
-                && self.what_in(store, *root)? == What::Array(Type::Long as u32)
+                && self.kind_in(store, *root)? == ObjectKind::Array(Type::Long as u32)
                 && self.size_in(store, *root)? == longs
             {
                 store.set(marks, *root as usize, PROFILER)?;
@@ -212,15 +184,15 @@ impl Graph {
         Ok(())
     }
 
-    /// For each entry, whether its class is that of a name or extends it.
+    /// Returns for each class whether it has this name or extends a class of this name.
     fn extends(&self, name: &[u8]) -> Vec<bool> {
         let survey = &self.survey;
         let is_it = survey.inherited(|class| (survey.internal_name(class) == name).then_some(()));
         is_it.iter().map(Option::is_some).collect()
     }
 
-    /// Marks objects of some classes as the profiler's, by how many of the
-    /// objects that each refers to are marked so, and how many there are.
+    /// Marks objects of some classes as the profiler's. `is_profilers` decides by the number of
+    /// objects they refer to that are the profiler's, and the number of all.
     fn spread(
         &self,
         store: &mut Store,
@@ -229,7 +201,9 @@ impl Graph {
         is_profilers: impl Fn(u32, u32) -> bool,
     ) -> io::Result<()> {
         for object in 0..self.len() {
-            let (What::Instance(class) | What::Array(class)) = self.what_in(store, object)? else {
+            let (ObjectKind::Instance(class) | ObjectKind::Array(class)) =
+                self.kind_in(store, object)?
+            else {
                 continue;
             };
             if !is_it[class as usize] {
@@ -238,7 +212,7 @@ impl Graph {
             let (mut marked, mut all) = (0, 0);
             let mut next = self.first_in(store, object)?;
             while let Some(to) = self.reference_in(store, &mut next)? {
-                if !matches!(self.what_in(store, to)?, What::Class(_)) {
+                if !matches!(self.kind_in(store, to)?, ObjectKind::Class(_)) {
                     all += 1;
                     marked += u32::from(store.get(marks, to as usize)? == PROFILER);
                 }
@@ -250,8 +224,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Marks what is reached from some objects and has no mark yet; what has one
-    /// is not gone through.
+    /// Marks all objects that are reached from some objects through objects without a mark.
     fn reach(
         &self,
         store: &mut Store,
@@ -290,12 +263,12 @@ impl Graph {
         Ok(())
     }
 
-    /// How many objects are left out, and of each class, by its number, what.
+    /// The number of objects that are left out, and those of each class by its identifier.
     fn counts(&self, store: &mut Store, marks: &Column) -> io::Result<(u32, Vec<(u64, LeftOut)>)> {
-        let entries = &self.survey.entries;
-        let of_class = self.survey.of_class().unwrap_or(0);
+        let classes = &self.survey.classes;
+        let java_lang_class = self.survey.java_lang_class().unwrap_or(0);
         let mut counts: Vec<(u64, LeftOut)> = (0..)
-            .zip(entries)
+            .zip(classes)
             .map(|(index, entry)| {
                 (
                     if entry.id == 0 { index } else { entry.id },
@@ -307,7 +280,7 @@ impl Graph {
         for object in 0..self.len() {
             if store.get(marks, object as usize)? == PROFILER {
                 number += 1;
-                let class = self.class_in(store, object)?.unwrap_or(of_class);
+                let class = self.class_in(store, object)?.unwrap_or(java_lang_class);
                 let bytes = self.size_in(store, object)?;
                 let (_, count) = &mut counts[class as usize];
                 count.instances += 1;

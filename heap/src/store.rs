@@ -1,10 +1,10 @@
 //! Columns of numbers that may be larger than memory.
 //!
-//! A column is cut into pages. As many pages as the memory allowed has room
-//! for stay in it; those longest not asked for go to a file without a name, and
-//! come back when they are. Until memory is full there is no file.
+//! A column is cut into pages. Pages stay in memory while it has room for them; then those that
+//! were not used for longest go to a file without a name, and come back when they are used. Until
+//! memory is full there is no file.
 //!
-//! A mapped file would do the same, but not within a limit of ours, and a full
+//! A mapped file would do the same, but without a limit on memory, and a full
 //! or faulty disk would end the process by a signal instead of an error.
 
 use std::fs::File;
@@ -12,15 +12,15 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Numbers of a page are found by the low bits of their place.
+/// The low bits of a position are the position in its page.
 const BITS: u32 = 11;
 const PAGE: usize = 1 << BITS;
 const BYTES: usize = PAGE * 4;
 
-/// No frame, or no slot.
+/// Stands for no frame and for no slot.
 const NONE: u32 = u32::MAX;
 
-/// Frames without which nothing goes on.
+/// The least number of frames that work.
 const FEWEST_FRAMES: usize = 4;
 
 /// Marks of frames.
@@ -40,8 +40,8 @@ impl Column {
     }
 }
 
-/// Where a page is: in memory, in the file, in both, or nowhere as long as it
-/// is all zeros.
+/// The place of a page: a frame in memory, a slot in the file, both, or neither while it is all
+/// zeros.
 #[derive(Clone, Copy)]
 struct Page {
     frame: u32,
@@ -58,7 +58,7 @@ pub(crate) struct Store {
     /// The pages in memory, frame after frame.
     words: Vec<u32>,
     marks: Vec<u8>,
-    /// Whose page a frame holds: column and page.
+    /// For each frame, the column and the page that it holds.
     owners: Vec<(u32, u32)>,
     free_frames: Vec<u32>,
     most_frames: usize,
@@ -73,7 +73,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Keeps `memory` bytes of pages at most, but some kilobytes at least.
+    /// A store with `memory` bytes of pages at most, but four pages at least.
     pub(crate) fn new(memory: u64) -> Store {
         let frames = (memory / BYTES as u64).clamp(FEWEST_FRAMES as u64, (NONE - 1).into());
         // `/tmp` is often memory itself.
@@ -112,8 +112,7 @@ impl Store {
         self.free_columns.push(column.id);
     }
 
-    /// Frees the page before the one that begins at `at`, which is not asked
-    /// for again.
+    /// Frees the page that ends at `at`, if one does: it is not used again.
     pub(crate) fn passed(&mut self, column: &Column, at: usize) {
         if at.is_multiple_of(PAGE)
             && let Some(page) = (at / PAGE).checked_sub(1)
@@ -159,7 +158,7 @@ impl Store {
     pub(crate) fn pop(&mut self, column: &mut Column) -> io::Result<u32> {
         column.len -= 1;
         let value = self.get(column, column.len)?;
-        // One page behind the end stays: a push may come next.
+        // The page behind the end stays, since a push may come next.
         let pages = &mut self.columns[column.id as usize];
         if pages.len() > (column.len >> BITS) + 1
             && let Some(page) = pages.pop()
@@ -169,7 +168,7 @@ impl Store {
         Ok(value)
     }
 
-    /// The number of 64 bits at a place in steps of two.
+    /// The number of 64 bits at a position, in steps of two numbers.
     #[inline(always)]
     pub(crate) fn get64(&mut self, column: &Column, at: usize) -> io::Result<u64> {
         let place = self.place(column, 2 * at, USED)?;
@@ -190,7 +189,7 @@ impl Store {
         self.push(column, value as u32)
     }
 
-    /// Where a number is in `words`.
+    /// The index of a number in `words`. Brings its page to memory.
     #[inline(always)]
     fn place(&mut self, column: &Column, at: usize, mark: u8) -> io::Result<usize> {
         let page = at >> BITS;
@@ -198,7 +197,7 @@ impl Store {
         if frame == NONE {
             frame = self.bring(column.id, page)?;
         }
-        // Mostly it is marked already; then its line stays clean.
+        // Mostly it is marked already; then the cache line stays unchanged.
         let marks = &mut self.marks[frame as usize];
         if *marks & mark != mark {
             *marks |= mark;
@@ -238,18 +237,18 @@ impl Store {
         Ok(frame)
     }
 
-    /// One more, if there may be.
+    /// A new frame, unless memory is full.
     fn new_frame(&mut self) -> io::Result<Option<u32>> {
         let frame = self.owners.len();
         if frame >= self.most_frames {
             return Ok(None);
         }
         if self.words.len() + PAGE > self.words.capacity() {
-            // By an eighth: twice as much might be more than is allowed.
+            // Grows by an eighth: twice as much might be more than is allowed.
             let more = (frame / 8).max(64).min(self.most_frames - frame);
             let reserved = self.words.try_reserve_exact(more * PAGE);
             if reserved.is_err() && frame >= FEWEST_FRAMES {
-                // There is less than was thought: the file takes the rest.
+                // The process has less memory than expected: the file takes the rest.
                 self.most_frames = frame;
                 return Ok(None);
             }
@@ -261,8 +260,8 @@ impl Store {
         Ok(Some(frame as u32))
     }
 
-    /// Takes a frame from the page that was not asked for since the hand last
-    /// came by.
+    /// Takes the frame of the next page that was not used since the hand last came by (the clock
+    /// algorithm).
     fn emptied(&mut self) -> io::Result<u32> {
         while self.marks[self.hand] & USED != 0 {
             self.marks[self.hand] &= !USED;
@@ -280,14 +279,14 @@ impl Store {
         Ok(frame as u32)
     }
 
-    /// Writes to a slot, or to a free one if that is none.
+    /// Writes a frame to its slot, or to a free slot if it has none.
     fn write(&mut self, frame: usize, slot: u32) -> io::Result<u32> {
         let words = &self.words[frame << BITS..(frame + 1) << BITS];
         for (word, bytes) in words.iter().zip(self.buffer.as_chunks_mut().0) {
             *bytes = word.to_ne_bytes();
         }
         if self.file.is_none() {
-            // Without a name from the beginning, where the system can do that.
+            // It never has a name, where the system supports that.
             let made = tempfile::tempfile_in(&self.folder);
             self.file = Some(made.map_err(|error| self.placed(error))?);
         }
@@ -309,7 +308,7 @@ impl Store {
         Ok(taken)
     }
 
-    /// Loses what is in the file, and can write no more, as by a fault of the disk.
+    /// Makes the file unreadable and read-only, as a fault of the disk does.
     #[cfg(test)]
     pub(crate) fn lose_file(&mut self) {
         assert!(self.file.is_some(), "memory has room for all");
@@ -350,7 +349,7 @@ mod tests {
             assert_eq!(found, !value(at));
             assert_eq!(store.pop(&mut grown).expect("ours"), value(at));
         }
-        // What was freed is taken again, and is zeros.
+        // Freed pages are used again, and are zeros.
         store.free(fixed);
         let slots = store.slots;
         let again = store.column(length);
@@ -392,7 +391,7 @@ mod tests {
             let value = 100 + page as u32;
             store.set(&column, page * PAGE, value).expect("room");
         }
-        // The last four were in memory only; each takes the place of another.
+        // The last four were in memory only; each replaces another.
         for _ in 0..3 {
             for page in 0..12 {
                 let found = store.get(&column, page * PAGE).expect("ours");
@@ -408,7 +407,7 @@ mod tests {
         for page in 1..12 {
             store.get(&column, page * PAGE).expect("ours");
         }
-        // It was not written again, so what the file has counts.
+        // The page was not written again, so it comes from the file.
         assert_eq!(store.get(&column, 0).expect("ours"), 7);
     }
 
@@ -447,7 +446,7 @@ mod tests {
             assert!(error.to_string().starts_with("temporary file"), "{error}");
         }
         assert_eq!((store.slots, store.free_slots.len()), (1, 1));
-        // What was to be written is still there.
+        // The page that could not be written is still there.
         store.file = None;
         store.set(&column, 4 * PAGE, 1).expect("room");
         for page in 0..5 {

@@ -1,81 +1,67 @@
-//! Few objects that keep much, and where below them it comes together.
+//! Leak suspects: few objects that retain much, and their accumulation points.
 
 use std::collections::HashMap;
 use std::io;
 
-use crate::dominators::Dominators;
-use crate::store::{Column, Store};
-use crate::ways::Ways;
+use crate::dominators::{Children, Dominators};
+use crate::shortest_paths::ShortestPaths;
+use crate::store::Store;
 
-/// Suspects at most.
+/// The most suspects, objects of a suspect, and dominated classes that are returned.
 const MOST: usize = 10;
 
-/// A part of all bytes, in percent, from which on something is a suspect.
+/// A suspect retains at least this percentage of all bytes.
 pub const THRESHOLD: u64 = 10;
 
-/// Percent of what an object retains that one object below it must retain for the way
-/// down to go on.
+/// The path to the accumulation point goes on to a dominated object that retains at least this
+/// percentage of the bytes.
 const NEARLY_ALL: u64 = 80;
 
-/// Objects of a group whose ways to the roots are compared.
-const MOST_WAYS: usize = 1000;
+/// Objects of a class whose paths to the roots are compared.
+const MOST_PATHS: usize = 1000;
 
-/// As far from its root a way is compared.
-const LONGEST_WAY: usize = 1000;
+/// Objects of a path that are compared.
+const LONGEST_PATH: usize = 1000;
 
 /// An object, or the objects of one class together, that retain much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
-    /// The object; of a class the objects that nothing but roots dominates, the
-    /// largest first, at most some.
+    /// The object; for a class its objects that only roots dominate, the
+    /// largest first, at most 10.
     pub objects: Vec<u32>,
-    /// How many there are.
+    /// Number of these objects.
     pub count: u64,
     /// Bytes that they retain together.
     pub retained: u64,
-    /// From a single object down the dominator tree, as long as one object below
-    /// retains nearly all: the last is the accumulation point. Of a class the
-    /// object nearest to it that nearly all of the ways from roots go through, if
-    /// there is one.
-    pub down: Vec<u32>,
-    /// Objects that the accumulation point dominates, by class: one of the class, how
-    /// many, and bytes that they retain; those that retain most first, at most some.
-    pub below: Vec<Below>,
+    /// For a single object, the path down the dominator tree while one dominated object
+    /// retains nearly all bytes; the last is the accumulation point. For a class, the
+    /// nearest object that nearly all paths from the roots go through, if there is one.
+    pub path_down: Vec<u32>,
+    /// The objects that the accumulation point dominates, by class; those that retain most first,
+    /// at most 10.
+    pub dominated: Vec<DominatedClass>,
 }
 
-/// Objects of one class right below an accumulation point.
+/// Objects of one class that an accumulation point dominates immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Below {
-    /// The one that retains most.
+pub struct DominatedClass {
+    /// The object that retains most.
     pub object: u32,
-    /// How many there are.
+    /// Number of objects.
     pub count: u64,
     /// Bytes that they retain.
     pub retained: u64,
-}
-
-/// The dominator tree downwards: the first below each, and the next beside it.
-pub(crate) struct Children {
-    pub(crate) child: Column,
-    pub(crate) next: Column,
-}
-
-impl Children {
-    pub(crate) fn free(self, store: &mut Store) {
-        store.free(self.child);
-        store.free(self.next);
-    }
 }
 
 impl Dominators<'_> {
     /// Finds single objects that retain at least [`THRESHOLD`] percent of all bytes,
     /// then classes whose other objects do so together; the largest first.
     #[must_use]
-    pub fn suspects(&self, ways: &Ways) -> Vec<Suspect> {
-        let mut suspects = self.told(|store| self.suspects_in(store));
+    pub fn suspects(&self, paths: &ShortestPaths) -> Vec<Suspect> {
+        let mut suspects = self.query(|store| self.suspects_in(store));
         for suspect in &mut suspects {
             if suspect.count > 1 {
-                suspect.down = common(&suspect.objects, ways).into_iter().collect();
+                suspect.path_down = common(&suspect.objects, paths).into_iter().collect();
             }
             suspect.objects.truncate(MOST);
         }
@@ -108,8 +94,8 @@ impl Dominators<'_> {
                     objects,
                     count,
                     retained,
-                    down: Vec::new(),
-                    below: Vec::new(),
+                    path_down: Vec::new(),
+                    dominated: Vec::new(),
                 });
             }
         }
@@ -136,8 +122,8 @@ impl Dominators<'_> {
             objects: down[..1].to_vec(),
             count: 1,
             retained,
-            below: self.below(store, children, point)?,
-            down,
+            dominated: self.dominated(store, children, point)?,
+            path_down: down,
         })
     }
 
@@ -160,14 +146,19 @@ impl Dominators<'_> {
         Ok(largest)
     }
 
-    fn below(&self, store: &mut Store, children: &Children, number: u32) -> io::Result<Vec<Below>> {
+    fn dominated(
+        &self,
+        store: &mut Store,
+        children: &Children,
+        number: u32,
+    ) -> io::Result<Vec<DominatedClass>> {
         // Per class: the largest of its objects, too.
-        let mut classes: HashMap<u32, (Below, u64)> = HashMap::new();
+        let mut classes: HashMap<u32, (DominatedClass, u64)> = HashMap::new();
         let mut at = store.get(&children.child, number as usize)?;
         while at != 0 {
             let retained = self.retained_by(store, at)?;
             let object = self.object_at(store, at)?;
-            let none = Below {
+            let none = DominatedClass {
                 object,
                 count: 0,
                 retained: 0,
@@ -181,14 +172,15 @@ impl Dominators<'_> {
             }
             at = store.get(&children.next, at as usize)?;
         }
-        let mut below: Vec<Below> = classes.into_values().map(|(below, _)| below).collect();
+        let mut below: Vec<DominatedClass> =
+            classes.into_values().map(|(below, _)| below).collect();
         below.sort_by_key(|below| (std::cmp::Reverse(below.retained), below.object));
         below.truncate(MOST);
         Ok(below)
     }
 
-    /// The first objects of a class that only roots dominate and that are no suspects
-    /// by themselves.
+    /// The largest objects of a class that only roots dominate and that are no suspects
+    /// themselves.
     fn group(
         &self,
         store: &mut Store,
@@ -202,7 +194,7 @@ impl Dominators<'_> {
             let retained = self.retained_by(store, at)?;
             if retained < least && self.class_at(store, at)? == class {
                 objects.push((retained, self.object_at(store, at)?));
-                if objects.len() == 2 * MOST_WAYS {
+                if objects.len() == 2 * MOST_PATHS {
                     keep_largest(&mut objects);
                 }
             }
@@ -215,17 +207,17 @@ impl Dominators<'_> {
 
 fn keep_largest(objects: &mut Vec<(u64, u32)>) {
     objects.sort_by_key(|(retained, object)| (std::cmp::Reverse(*retained), *object));
-    objects.truncate(MOST_WAYS);
+    objects.truncate(MOST_PATHS);
 }
 
-/// The last object from the roots on that nearly all ways to `objects` go through.
-fn common(objects: &[u32], ways: &Ways) -> Option<u32> {
-    // How many ways go through each object, and how far it is from its object at most.
+/// The object nearest to `objects` that nearly all their paths from the roots go through.
+fn common(objects: &[u32], paths: &ShortestPaths) -> Option<u32> {
+    // For each object the number of paths through it, and its largest distance from an end.
     let mut through: HashMap<u32, (usize, usize)> = HashMap::new();
     for object in objects {
         let mut at = *object;
-        for steps in 1..=LONGEST_WAY {
-            let Some(before) = ways.before(at) else {
+        for steps in 1..=LONGEST_PATH {
+            let Some(before) = paths.previous(at) else {
                 break;
             };
             let (count, most) = through.entry(before).or_default();

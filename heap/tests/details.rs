@@ -2,7 +2,7 @@
 
 mod support;
 
-use loadhook_heap::{Contents, Details, FieldValue, Graph, Type};
+use loadhook_heap::{Details, FieldValue, Graph, Preview, Type};
 use support::{BYTE, CHAR, INT, LONG, OBJECT, Writer};
 
 const PARENT: u64 = 0x200;
@@ -65,10 +65,10 @@ fn fields(graph: &Graph, details: &Details, id: u64) -> (Vec<String>, u64) {
             FieldValue::Absent(id) => format!("absent {id:#x}"),
             FieldValue::Number(text) => text.clone(),
         };
-        let of = if field.of == Type::Object {
+        let of = if field.value_type == Type::Object {
             "→".to_owned()
         } else {
-            field.of.to_string()
+            field.value_type.to_string()
         };
         format!("{} {of} {value}", field.name)
     };
@@ -105,13 +105,13 @@ fn fields_have_names_types_and_values() {
         (expected.map(str::to_owned).to_vec(), 2)
     );
     let [string, array] = [0x3000, 0x3100].map(|id| graph.object(id).expect("written"));
-    let contents = |text: &str| Contents {
+    let contents = |text: &str| Preview {
         text: text.to_owned(),
         length: 4,
         is_cut: false,
     };
-    assert_eq!(details.contents[&string], contents("text"));
-    assert_eq!(details.contents[&array], contents("116, 101, 120, 116"));
+    assert_eq!(details.previews[&string], contents("text"));
+    assert_eq!(details.previews[&array], contents("116, 101, 120, 116"));
 }
 
 #[test]
@@ -125,7 +125,8 @@ fn referrers_and_links_are_found() {
     ];
     let (graph, details) = read(&dump, &[], &pairs);
     let number = |id: u64| graph.object(id).expect("it was written");
-    let links = pairs.map(|(from, to)| details.links[&(number(from), number(to))].as_str());
+    let links =
+        pairs.map(|(from, to)| details.reference_names[&(number(from), number(to))].as_str());
     assert_eq!(links, ["parent", "[1]", "[3]", "shared"]);
     let found = graph.referrers(&[number(0x3000), number(0x1000)], 1);
     // An array that refers to it three times counts once.
@@ -134,8 +135,8 @@ fn referrers_and_links_are_found() {
         [(vec![number(0x1000)], 3), (vec![number(0x2000)], 1)]
     );
 
-    let ways = graph.ways().expect("there is room");
-    let way = std::iter::successors(Some(number(0x3100)), |object| ways.before(*object));
+    let ways = graph.shortest_paths().expect("there is room");
+    let way = std::iter::successors(Some(number(0x3100)), |object| ways.previous(*object));
     let way: Vec<u64> = way.map(|object| graph.id(object)).collect();
     assert_eq!(way, [0x3100, 0x3000, 0x2000, CHILD]);
     assert_eq!(ways.root(number(0x3100)), Some(number(CHILD)));

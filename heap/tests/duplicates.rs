@@ -3,12 +3,12 @@
 
 mod support;
 
-use loadhook_heap::{Duplicate, Duplicates, ErrorKind, Profiler, Waste};
+use loadhook_heap::{Duplicate, Duplicates, ErrorKind, ProfilerObjects, Waste};
 use support::{CHAR, INT, OBJECT, Writer};
 
 fn duplicates(dump: &[u8]) -> Duplicates {
-    let (found, cut_off) =
-        Duplicates::read(|| Ok(dump), 100, u64::MAX, Profiler::Shown).expect("it can be read");
+    let (found, cut_off) = Duplicates::read(|| Ok(dump), 100, u64::MAX, ProfilerObjects::Shown)
+        .expect("it can be read");
     assert!(cut_off.is_none(), "{cut_off:?}");
     found
 }
@@ -16,7 +16,7 @@ fn duplicates(dump: &[u8]) -> Duplicates {
 /// Class, how many, bytes of one, bytes wasted, what they hold.
 fn rows<'a>(found: &'a Duplicates) -> Vec<(&'a str, u64, u64, u64, &'a str)> {
     let row = |row: &'a Duplicate| {
-        let text = &*row.contents.text;
+        let text = &*row.preview.text;
         (&*row.class, row.count, row.bytes, row.wasted, text)
     };
     found.worst.iter().map(row).collect()
@@ -56,7 +56,10 @@ fn an_array_that_strings_share_counts_once() {
     };
     assert_eq!(found.strings, waste(1, 3, 72));
     assert_eq!(found.arrays, waste(1, 2, 24));
-    assert_eq!((found.parts, found.histogram.instances()), (0, 13));
+    assert_eq!(
+        (found.partial_strings, found.histogram.instances()),
+        (0, 13)
+    );
     let strings = &found.worst[0];
     assert!(strings.is_string);
     assert_eq!(strings.array, 0x2000);
@@ -78,7 +81,7 @@ fn bytes_are_characters_as_the_coder_says() {
         ("java.lang.String", 2, 48, 48, "é注"),
     ];
     assert_eq!(rows(&found), expected);
-    let lengths: Vec<u32> = found.worst.iter().map(|row| row.contents.length).collect();
+    let lengths: Vec<u32> = found.worst.iter().map(|row| row.preview.length).collect();
     assert_eq!(lengths, [4, 2]);
 }
 
@@ -106,11 +109,11 @@ fn long_contents_are_cut_and_compared_to_the_end() {
         panic!("{:?}", found.worst);
     };
     assert_eq!((strings.count, strings.wasted), (3, 2 * (24 + 2_500_016)));
-    assert_eq!(strings.contents.length, 2_500_000);
-    assert_eq!(strings.contents.text, "x".repeat(512));
-    assert!(strings.contents.is_cut);
-    assert_eq!(characters.contents.length, 401);
-    assert_eq!(characters.contents.text, format!("a{}", "😀".repeat(127)));
+    assert_eq!(strings.preview.length, 2_500_000);
+    assert_eq!(strings.preview.text, "x".repeat(512));
+    assert!(strings.preview.is_cut);
+    assert_eq!(characters.preview.length, 401);
+    assert_eq!(characters.preview.text, format!("a{}", "😀".repeat(127)));
 }
 
 #[test]
@@ -131,7 +134,7 @@ fn arrays_of_all_types_are_compared() {
     let mut shown: Vec<String> = found
         .worst
         .iter()
-        .map(|row| format!("{} {}", row.class, row.contents.text))
+        .map(|row| format!("{} {}", row.class, row.preview.text))
         .collect();
     shown.sort();
     let expected = [
@@ -180,7 +183,7 @@ fn strings_of_old_vms_have_arrays_of_characters() {
     let found = duplicates(&writer.finish());
     // Fields of 4, 4 and 4 bytes behind 12 are 24, and so is the array.
     assert_eq!(rows(&found), [("java.lang.String", 2, 48, 48, "abc")]);
-    assert_eq!(found.parts, 2);
+    assert_eq!(found.partial_strings, 2);
 }
 
 fn many() -> Vec<u8> {
@@ -197,14 +200,14 @@ fn many() -> Vec<u8> {
 #[test]
 fn the_worst_are_shown_and_all_are_counted() {
     let dump = many();
-    let (found, _) =
-        Duplicates::read(|| Ok(&dump[..]), 3, u64::MAX, Profiler::Shown).expect("it can be read");
+    let (found, _) = Duplicates::read(|| Ok(&dump[..]), 3, u64::MAX, ProfilerObjects::Shown)
+        .expect("it can be read");
     // All waste the same: those of the lowest address come first.
-    let texts: Vec<&str> = found.worst.iter().map(|row| &*row.contents.text).collect();
+    let texts: Vec<&str> = found.worst.iter().map(|row| &*row.preview.text).collect();
     assert_eq!(texts, ["number 0", "number 1", "number 2"]);
     assert_eq!((found.strings.values, found.strings.objects), (10, 100));
-    let (none, _) =
-        Duplicates::read(|| Ok(&dump[..]), 0, u64::MAX, Profiler::Shown).expect("it can be read");
+    let (none, _) = Duplicates::read(|| Ok(&dump[..]), 0, u64::MAX, ProfilerObjects::Shown)
+        .expect("it can be read");
     assert_eq!(none.worst, []);
     assert_eq!(none.strings, found.strings);
 }
@@ -213,9 +216,9 @@ fn the_worst_are_shown_and_all_are_counted() {
 fn memory_has_its_limit() {
     let dump = many();
     let needed = 100 * (40 + 8);
-    assert!(Duplicates::read(|| Ok(&dump[..]), 3, needed, Profiler::Shown).is_ok());
-    let error =
-        Duplicates::read(|| Ok(&dump[..]), 3, needed - 1, Profiler::Shown).expect_err("too little");
+    assert!(Duplicates::read(|| Ok(&dump[..]), 3, needed, ProfilerObjects::Shown).is_ok());
+    let error = Duplicates::read(|| Ok(&dump[..]), 3, needed - 1, ProfilerObjects::Shown)
+        .expect_err("too little");
     assert!(matches!(error.kind, ErrorKind::TooMany { .. }), "{error}");
 }
 
@@ -224,9 +227,13 @@ fn wherever_a_dump_is_cut_off_the_rest_is_compared() {
     let dump = many();
     let mut most = 0;
     for length in (31..dump.len()).step_by(7) {
-        let (found, cut_off) =
-            Duplicates::read(|| Ok(&dump[..length]), 100, u64::MAX, Profiler::Shown)
-                .expect("it can be read");
+        let (found, cut_off) = Duplicates::read(
+            || Ok(&dump[..length]),
+            100,
+            u64::MAX,
+            ProfilerObjects::Shown,
+        )
+        .expect("it can be read");
         assert!(cut_off.is_some(), "{length}");
         assert!(found.strings.objects >= most, "{length}");
         most = found.strings.objects;

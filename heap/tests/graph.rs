@@ -162,7 +162,9 @@ fn ways_lead_to_the_nearest_root_but_variables_and_name_the_fields() {
         ]
     );
     assert_eq!(
-        graph.links(&dump[..], &path).expect("it can be read"),
+        graph
+            .reference_names(&dump[..], &path)
+            .expect("it can be read"),
         ["right", "[2]", "HOLDER"]
     );
     let root = graph.root(path[3]).map(|root| root.kind);
@@ -171,7 +173,10 @@ fn ways_lead_to_the_nearest_root_but_variables_and_name_the_fields() {
     assert_eq!(found.path(variable), [variable]);
     assert!(found.path(graph.object(0x6000).expect("ours")).is_empty());
     assert_eq!(found.retained(graph.object(0x6000).expect("ours")), None);
-    assert_eq!(graph.of_class("test.Pair").next(), graph.object(0x3000));
+    assert_eq!(
+        graph.objects_of_class("test.Pair").next(),
+        graph.object(0x3000)
+    );
 }
 
 /// Numbers below `below`, the same ones each time.
@@ -201,7 +206,7 @@ fn what_memory_has_no_room_for_changes_nothing() {
     let large = graph(&dump);
     let (small, _) = Graph::read(|| Ok(&dump[..]), 0).expect("there is room on the disk");
     let [in_memory, on_disk] = [&large, &small].map(|graph| graph.dominators().expect("room"));
-    assert!(on_disk.kept() > 1000 && on_disk.kept() == in_memory.kept());
+    assert!(on_disk.reachable() > 1000 && on_disk.reachable() == in_memory.reachable());
     for object in 0..large.len() {
         assert_eq!(small.id(object), large.id(object));
         assert_eq!(small.name(object), large.name(object));
@@ -224,7 +229,7 @@ fn any_memory_will_do() {
     for memory in (0..=400_000).step_by(25_000) {
         let (graph, _) = Graph::read(|| Ok(&dump[..]), memory).expect("it can be read");
         // 4999 and its halves, and two classes.
-        assert_eq!(graph.dominators().expect("room").kept(), 14 + 2);
+        assert_eq!(graph.dominators().expect("room").reachable(), 14 + 2);
     }
 }
 
@@ -243,12 +248,12 @@ fn another_dump_is_found_out() {
     assert_eq!(read, Some(expected));
     let graph = graph(&one);
     let way = [1, 0].map(|n| graph.object(at(n)).expect("ours"));
-    assert!(graph.links(&one[..], &way).is_ok());
-    assert!(graph.links(&other[..], &way).is_err());
+    assert!(graph.reference_names(&one[..], &way).is_ok());
+    assert!(graph.reference_names(&other[..], &way).is_err());
     // As many bytes, and of another time.
     let mut later = one.clone();
     later[30] += 1;
-    assert!(graph.links(&later[..], &way).is_err());
+    assert!(graph.reference_names(&later[..], &way).is_err());
     // As many bytes, of other objects.
     let [before, after] = [0x1000_u64, 0x2000].map(u64::to_be_bytes);
     let place = one
@@ -279,7 +284,7 @@ fn a_dump_cut_off_in_an_array_has_what_is_before() {
         graph.references(object),
         [graph.object(at(2)).expect("ours")]
     );
-    assert_eq!(graph.dominators().expect("room").kept(), 4);
+    assert_eq!(graph.dominators().expect("room").reachable(), 4);
 }
 
 #[test]
@@ -327,7 +332,9 @@ fn loaders_keep_their_classes() {
     assert_eq!(found.dominator(object(0x1020)), Some(object(0x200)));
     let way = [object(0x200), object(0x1000)];
     assert_eq!(
-        graph.links(&dump[..], &way).expect("it can be read"),
+        graph
+            .reference_names(&dump[..], &way)
+            .expect("it can be read"),
         ["<loaded>"]
     );
 }
@@ -397,7 +404,7 @@ proptest! {
             for object in 0..graph.len() {
                 let path = found.path(object);
                 prop_assert_eq!(path.is_empty(), found.retained(object).is_none());
-                prop_assert!(graph.links(&dump[..], &path).is_ok());
+                prop_assert!(graph.reference_names(&dump[..], &path).is_ok());
             }
             let largest = found.largest(1).first().and_then(|object| found.retained(*object));
             let most = found.by_class().into_values().max();

@@ -50,7 +50,9 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
         };
         let told = [ours.instances, ours.bytes];
         assert_eq!(told, theirs, "{feature} {options:?}: {class}");
-        let sizes = graph.of_class(class).map(|object| graph.size(object));
+        let sizes = graph
+            .objects_of_class(class)
+            .map(|object| graph.size(object));
         assert_eq!(
             sizes.sum::<u64>(),
             ours.bytes,

@@ -3,7 +3,8 @@
 mod support;
 
 use loadhook_heap::{
-    Duplicates, Graph, Histogram, LeftOut, Profiler, Threads, histogram, histogram_without_tracker,
+    Duplicates, Graph, Histogram, LeftOut, ProfilerObjects, Threads, histogram,
+    histogram_without_tracker,
 };
 use support::{LONG, OBJECT, Writer};
 
@@ -172,9 +173,9 @@ fn what_objects_retain_is_the_programs() {
     assert_eq!(found.retained(object(SHARED)), None);
     assert_eq!(found.retained(object(PROGRAMS)), Some(1016));
     // The entry that nothing refers to, and the class of strings.
-    assert_eq!(found.loose(), 2);
+    assert_eq!(found.unreachable(), 2);
     let largest = found.largest(usize::MAX);
-    assert_eq!(largest.len(), found.kept() as usize);
+    assert_eq!(largest.len(), found.reachable() as usize);
     assert!(!largest.iter().any(|object| graph.is_left_out(*object)));
     assert_eq!(found.by_class().get(&PATH), None);
     // Not through a path of the tracker, which is nearer.
@@ -185,7 +186,7 @@ fn what_objects_retain_is_the_programs() {
     // With them, the tracker keeps its array.
     let (graph, _) = Graph::read(|| Ok(&dump[..]), u64::MAX).expect("it can be read");
     let found = graph.dominators().expect("there is room");
-    assert_eq!(found.loose(), 2);
+    assert_eq!(found.unreachable(), 2);
     let own = graph.object(OWN).expect("it is there");
     assert_eq!(found.path(own).len(), 4);
 }
@@ -194,7 +195,10 @@ fn what_objects_retain_is_the_programs() {
 fn duplicates_and_threads_are_the_programs() {
     let dump = dump();
     let graph = without(&dump);
-    for profiler in [Profiler::LeftOut(1 << 20), Profiler::Of(&graph)] {
+    for profiler in [
+        ProfilerObjects::LeftOut(1 << 20),
+        ProfilerObjects::LeftOutOf(&graph),
+    ] {
         let duplicates = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, profiler);
         let (duplicates, _) = duplicates.expect("it can be read");
         assert_eq!(duplicates.arrays.objects, 0);
@@ -205,10 +209,10 @@ fn duplicates_and_threads_are_the_programs() {
         assert_eq!(ids, [0x4000, 0x5000]);
         assert_eq!(threads.histogram, graph.histogram);
     }
-    let duplicates = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, Profiler::Shown);
+    let duplicates = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, ProfilerObjects::Shown);
     // Three of bytes, two of longs.
     assert_eq!(duplicates.expect("it can be read").0.arrays.objects, 5);
-    let threads = Threads::read(|| Ok(&dump[..]), Profiler::Shown);
+    let threads = Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown);
     assert_eq!(threads.expect("it can be read").0.threads.len(), 3);
 }
 

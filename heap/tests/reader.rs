@@ -93,7 +93,7 @@ fn what_is_packed_is_read_to_its_last_byte() {
     for packed in [packed(&whole), members.concat()] {
         let (all, outcome) = counts(&packed);
         outcome.expect("it is whole");
-        assert!(!all.is_followed);
+        assert!(!all.has_trailing_bytes);
         for length in 20..packed.len() {
             let error = counts(&packed[..length]).1.expect_err("it is cut off");
             // Of so little no byte of a dump comes out.
@@ -101,7 +101,7 @@ fn what_is_packed_is_read_to_its_last_byte() {
                 || length < 60 && matches!(error.kind, ErrorKind::NotADump | ErrorKind::Empty);
             assert!(is_told, "{length}: {error}");
         }
-        for (more, is_followed) in [
+        for (more, has_trailing_bytes) in [
             // Zeros fill the last block of a tape.
             (&b"\0"[..], false),
             (&[0; 512], false),
@@ -112,7 +112,7 @@ fn what_is_packed_is_read_to_its_last_byte() {
             // It is ignored, and others than zeros are told.
             let (counts, outcome) = counts(&[&packed, more].concat());
             outcome.expect("the dump is whole");
-            assert_eq!(counts.is_followed, is_followed, "{more:?}");
+            assert_eq!(counts.has_trailing_bytes, has_trailing_bytes, "{more:?}");
             assert_eq!(counts.dump_bytes, whole.len() as u64);
         }
         // The sum of the last member's bytes.

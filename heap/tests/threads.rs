@@ -2,7 +2,7 @@
 
 mod support;
 
-use loadhook_heap::{Profiler, Thread, Threads};
+use loadhook_heap::{ProfilerObjects, Thread, Threads};
 use support::{OBJECT, PAIR, Writer};
 
 const THREAD: u64 = 0x140;
@@ -60,7 +60,8 @@ fn dump() -> Vec<u8> {
 }
 
 fn threads(dump: &[u8]) -> Vec<Thread> {
-    let (found, cut_off) = Threads::read(|| Ok(dump), Profiler::Shown).expect("it can be read");
+    let (found, cut_off) =
+        Threads::read(|| Ok(dump), ProfilerObjects::Shown).expect("it can be read");
     assert!(cut_off.is_none(), "{cut_off:?}");
     found.threads
 }
@@ -94,7 +95,7 @@ fn stacks_and_variables_are_those_written() {
         .locals
         .iter()
         .map(|local| {
-            let text = local.contents.as_ref().map(|contents| &*contents.text);
+            let text = local.preview.as_ref().map(|contents| &*contents.text);
             let of = (local.id, &*local.class, local.is_class);
             (of, local.bytes, text)
         })
@@ -121,7 +122,7 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
     let mut most = 0;
     for length in 31..dump.len() {
         let (found, cut_off) =
-            Threads::read(|| Ok(&dump[..length]), Profiler::Shown).expect("it can be read");
+            Threads::read(|| Ok(&dump[..length]), ProfilerObjects::Shown).expect("it can be read");
         assert!(cut_off.is_some(), "{length}");
         assert!(found.threads.len() >= most, "{length}");
         most = found.threads.len();
@@ -135,8 +136,11 @@ fn stacks_are_shown_of_threads_that_were_cut_off() {
     let dump = dump();
     // The last segment's end: all roots are in it.
     let roots = 2 * 17 + 11 * 17;
-    let (found, _) = Threads::read(|| Ok(&dump[..dump.len() - roots - 9]), Profiler::Shown)
-        .expect("it can be read");
+    let (found, _) = Threads::read(
+        || Ok(&dump[..dump.len() - roots - 9]),
+        ProfilerObjects::Shown,
+    )
+    .expect("it can be read");
     let [worker] = &found.threads[..] else {
         panic!("{:?}", found.threads);
     };
@@ -167,7 +171,7 @@ fn stacks_end_where_their_records_do() {
     let mut writer = Writer::new();
     writer.record(5, &[1, 2, 0x1000_0000].map(u32::to_be_bytes).concat());
     let dump = writer.finish();
-    let error = Threads::read(|| Ok(&dump[..]), Profiler::Shown).expect_err("it is wrong");
+    let error = Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect_err("it is wrong");
     assert!(
         error
             .to_string()

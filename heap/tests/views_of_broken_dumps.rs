@@ -2,7 +2,7 @@
 
 mod support;
 
-use loadhook_heap::{Duplicates, Profiler, Threads};
+use loadhook_heap::{Duplicates, ProfilerObjects, Threads};
 use proptest::prelude::*;
 use support::{BYTE, INT, OBJECT, Writer};
 
@@ -44,10 +44,10 @@ proptest! {
             let at = at.index(dump.len());
             dump[at] = byte;
         }
-        if let Ok((found, _)) = Duplicates::read(|| Ok(&dump[..]), 10, 1 << 20, Profiler::Shown) {
+        if let Ok((found, _)) = Duplicates::read(|| Ok(&dump[..]), 10, 1 << 20, ProfilerObjects::Shown) {
             prop_assert!(found.worst.iter().all(|row| row.count > 1));
         }
-        if let Ok((found, _)) = Threads::read(|| Ok(&dump[..]), Profiler::Shown) {
+        if let Ok((found, _)) = Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown) {
             // Other numbers may make other threads, but none out of nothing: each has a root of its own, of at
             // least 13 bytes, or a stack of its own, and each frame an identifier in one stack.
             let frames: usize = found.threads.iter().map(|thread| thread.frames.len()).sum();
@@ -75,7 +75,8 @@ fn few_bytes_of_a_dump_take_no_gigabytes() {
         writer.root(0x03, 0x1200, &[1, at]);
     }
     let dump = writer.finish();
-    let (found, _) = Threads::read(|| Ok(&dump[..]), Profiler::Shown).expect("it can be read");
+    let (found, _) =
+        Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect("it can be read");
     let frames = &found.threads[0].frames;
     assert_eq!(frames.len(), 100_000);
     for pair in frames.windows(2) {
@@ -170,15 +171,16 @@ fn identifiers_of_four_bytes_are_read() {
     dump.heap(0x08, &[0x3000, 1, 9], &[]);
     dump.heap(0x03, &[0x1020, 1, 0], &[]);
     let dump = dump.finish();
-    let (found, _) =
-        Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, Profiler::Shown).expect("it can be read");
+    let (found, _) = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, ProfilerObjects::Shown)
+        .expect("it can be read");
     let [row] = &found.worst[..] else {
         panic!("{:?}", found.worst);
     };
-    assert_eq!((row.count, &*row.contents.text), (2, "same"));
+    assert_eq!((row.count, &*row.preview.text), (2, "same"));
     // A string of 8 + 4 + 4 + 1 bytes, an array of 12 + 4.
     assert_eq!((row.bytes, row.wasted), (24 + 16, 24 + 16));
-    let (found, _) = Threads::read(|| Ok(&dump[..]), Profiler::Shown).expect("it can be read");
+    let (found, _) =
+        Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect("it can be read");
     let [thread] = &found.threads[..] else {
         panic!("{:?}", found.threads);
     };

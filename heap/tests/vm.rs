@@ -199,7 +199,7 @@ fn a_real_program_keeps_what_it_says() {
         assert!(outcome.is_none(), "{outcome:?}");
         let found = graph.dominators().expect("room");
         let retained = |class: &str| {
-            let object = graph.of_class(class).next().expect("it is there");
+            let object = graph.objects_of_class(class).next().expect("it is there");
             found.retained(object).expect("it is kept")
         };
         // Nodes of 24 and of 32 bytes hang on each other.
@@ -207,12 +207,15 @@ fn a_real_program_keeps_what_it_says() {
         assert_eq!(retained("Kept$Shared"), 16 + 100_016);
         // Two hold it, so neither keeps it.
         assert_eq!(retained("Kept$Side"), 16);
-        let shared = graph.of_class("Kept$Shared").next().expect("it is there");
+        let shared = graph
+            .objects_of_class("Kept$Shared")
+            .next()
+            .expect("it is there");
         let path = found.path(shared);
         let names: Vec<String> = path.iter().map(|object| graph.name(*object)).collect();
         assert_eq!(names[..3], ["Kept$Shared", "Kept$Side", "class Kept"]);
         let links = graph
-            .links(File::open(&file).expect("ours"), &path)
+            .reference_names(File::open(&file).expect("ours"), &path)
             .expect("a dump");
         assert_eq!(links[0], "shared");
         assert!(["LEFT", "RIGHT"].contains(&&*links[1]), "{links:?}");
@@ -250,7 +253,7 @@ fn broken_dumps_of_a_jvm_do_no_harm() {
         }
         if let Ok((graph, _)) = Graph::read(|| Ok(&dump[..]), 1 << 30) {
             let found = graph.dominators().expect("room");
-            assert!(found.kept() <= graph.len());
+            assert!(found.reachable() <= graph.len());
             found
                 .largest(10)
                 .iter()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::OnceLock;
 
-use loadhook_heap::{Duplicates, Frame, Profiler, Threads, Waste};
+use loadhook_heap::{Duplicates, Frame, ProfilerObjects, Threads, Waste};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use tempfile::TempDir;
@@ -51,12 +51,16 @@ fn line(text: &str) -> Option<u32> {
 
 fn has_its_duplicates(feature: u32) {
     let (_folder, file) = dump(feature);
-    let (found, cut_off) =
-        Duplicates::read(|| File::open(&file), usize::MAX, u64::MAX, Profiler::Shown)
-            .expect("a dump");
+    let (found, cut_off) = Duplicates::read(
+        || File::open(&file),
+        usize::MAX,
+        u64::MAX,
+        ProfilerObjects::Shown,
+    )
+    .expect("a dump");
     assert!(cut_off.is_none(), "{cut_off:?}");
     let row = |text: &str| {
-        let mut rows = found.worst.iter().filter(|row| row.contents.text == text);
+        let mut rows = found.worst.iter().filter(|row| row.preview.text == text);
         let row = rows.next().unwrap_or_else(|| panic!("{feature}: {text}"));
         (row.count, row.bytes, row.wasted)
     };
@@ -68,7 +72,7 @@ fn has_its_duplicates(feature: u32) {
     );
     // The literal has an array of its own, of 16 and 18 bytes; eleven share one.
     assert_eq!(row("注文 shared"), (12, 64, 11 * 24 + 40), "{feature}");
-    let ints = found.worst.iter().find(|row| row.contents.length == 777);
+    let ints = found.worst.iter().find(|row| row.preview.length == 777);
     let ints = ints.expect("arrays of 777");
     assert_eq!((&*ints.class, ints.is_string), ("int[]", false));
     assert_eq!((ints.count, ints.wasted), (50, 49 * 3128), "{feature}");
@@ -85,7 +89,8 @@ fn has_its_duplicates(feature: u32) {
 
 fn has_its_threads(feature: u32) {
     let (_folder, file) = dump(feature);
-    let (found, cut_off) = Threads::read(|| File::open(&file), Profiler::Shown).expect("a dump");
+    let (found, cut_off) =
+        Threads::read(|| File::open(&file), ProfilerObjects::Shown).expect("a dump");
     assert!(cut_off.is_none(), "{cut_off:?}");
     let thread = |name: &str| {
         let mut threads = found.threads.iter().filter(|thread| thread.name == name);
@@ -110,7 +115,7 @@ fn has_its_threads(feature: u32) {
                 .locals
                 .iter()
                 .map(|local| {
-                    let text = local.contents.as_ref().map(|contents| &*contents.text);
+                    let text = local.preview.as_ref().map(|contents| &*contents.text);
                     (&*local.class, local.bytes, text)
                 })
                 .collect();
@@ -158,7 +163,7 @@ fn jdk_25() {
 #[test]
 fn virtual_threads_have_stacks() {
     let (_folder, file) = dump_of("Virtual", &classes("Virtual", "21"), 25);
-    let (found, _) = Threads::read(|| File::open(&file), Profiler::Shown).expect("a dump");
+    let (found, _) = Threads::read(|| File::open(&file), ProfilerObjects::Shown).expect("a dump");
     let mut threads = found.threads.iter();
     let thread = threads.find(|thread| thread.name == "virtual one");
     let thread = thread.expect("it is there");
@@ -168,6 +173,6 @@ fn virtual_threads_have_stacks() {
     let [local] = &hold.expect("it is there").locals[..] else {
         panic!("{hold:?}");
     };
-    let text = local.contents.as_ref().map(|contents| &*contents.text);
+    let text = local.preview.as_ref().map(|contents| &*contents.text);
     assert_eq!(text, Some("text of one"));
 }

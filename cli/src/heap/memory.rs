@@ -1,33 +1,33 @@
-//! How much memory there is to be had.
+//! The memory that is available.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the program itself takes, with names, classes and what is read at once;
-/// a large program's names are some 20 MB.
+/// Bytes that the command itself takes, with names, classes and buffers. The
+/// names of a large program are some 20 MB.
 const BESIDE: u64 = 32 << 20;
 
-/// How many bytes what is made of a dump may take.
-pub(super) fn to_take() -> u64 {
+/// The bytes that a view of a dump may take.
+pub(super) fn available_for_views() -> u64 {
     let bytes = available_in(Path::new("/"), "self");
     bytes.map_or(u64::MAX, |bytes| bytes.saturating_sub(BESIDE) / 4 * 3)
 }
 
-/// How many bytes the tags of a walk may take in another process, which goes on
+/// The bytes that the tags of a walk may take in another process, which goes on
 /// meanwhile.
-pub(super) fn to_tag(pid: u32) -> u64 {
+pub(super) fn available_for_tags(pid: u32) -> u64 {
     let bytes = available_in(Path::new("/"), &pid.to_string());
     bytes.map_or(u64::MAX, |bytes| bytes / 2)
 }
 
-/// Bytes that a process can have without swapping, and within its own limits and
-/// those of all control groups around, as far as the system says; pages of files
+/// The bytes that a process can have without swapping, within its own limits and
+/// those of its control groups, as far as the system tells. Pages of files
 /// count as free. `/proc` is below `root`.
 fn available_in(root: &Path, process: &str) -> Option<u64> {
     let proc = root.join("proc");
     let read = |file: &str| fs::read_to_string(proc.join(file)).unwrap_or_default();
     let groups = read(&format!("{process}/cgroup"));
-    // Where they are for us: a container's paths are others.
+    // The mounts of this process: those of a container have other paths.
     let mounts = read("self/mountinfo");
     let of_machine = fs::read_to_string(root.join("proc/meminfo"));
     let of_machine = of_machine
@@ -40,14 +40,14 @@ fn available_in(root: &Path, process: &str) -> Option<u64> {
     let limits = read(&format!("{process}/limits"));
     let status = read(&format!("{process}/status"));
     let own = LIMITS.iter().filter_map(|(limit, used)| {
-        // What is mapped counts, in memory or not: files and stacks of threads.
+        // All mapped bytes count, in memory or not: files and stacks of threads.
         let used = kilobytes(&status, used).unwrap_or(0);
         Some(soft_limit(&limits, limit)?.saturating_sub(used))
     });
     of_machine.into_iter().chain(of_groups).chain(own).min()
 }
 
-/// What `ulimit -v` and `-d` set, and what counts for it.
+/// The limits that `ulimit -v` and `-d` set, and the numbers that they limit.
 const LIMITS: [(&str, &str); 2] = [
     ("Max address space", "VmSize:"),
     ("Max data size", "VmData:"),
@@ -64,14 +64,14 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     Some(number(text, name)? * 1024)
 }
 
-/// The number behind a name.
+/// The number behind a name in a file of `/proc`.
 fn number(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().map(str::split_whitespace);
     let mut words = lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))?;
     words.next()?.parse().ok()
 }
 
-/// What the files of a version of control groups are called.
+/// Names of files of a version of control groups.
 struct Names {
     limits: &'static [&'static str],
     used: &'static str,
@@ -90,7 +90,7 @@ const VERSION_2: Names = Names {
     files: ["active_file", "inactive_file"],
 };
 
-/// Where control groups for memory are seen, and which is the process's.
+/// A mount of control groups for memory, and the group of the process in it.
 struct Mount {
     names: &'static Names,
     at: PathBuf,
@@ -98,7 +98,7 @@ struct Mount {
 }
 
 impl Mount {
-    /// Of a line of `mountinfo`: `30 23 0:26 /root /at options - type source
+    /// The mount in a line of `mountinfo`: `30 23 0:26 /root /at options - type source
     /// options`, and the lines of `cgroup`: `4:memory:/path`, `0::/path`.
     fn of(line: &str, groups: &str) -> Option<Mount> {
         let (before, after) = line.split_once(" - ")?;
@@ -118,7 +118,7 @@ impl Mount {
             let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
             is_of(controllers).then_some(path)
         })?;
-        // In a container the group's folder may be the root of what is mounted.
+        // In a container the group's folder may be the root of the mount.
         let below = Path::new(group).strip_prefix(root).unwrap_or(Path::new(""));
         Some(Mount {
             names,
@@ -127,7 +127,7 @@ impl Mount {
         })
     }
 
-    /// The least that a group on the way up has left.
+    /// The least memory that is left in the group and its parents.
     fn room(&self, root: &Path) -> Option<u64> {
         let at = root.join(self.at.strip_prefix("/").ok()?);
         let ways = self.group.ancestors().map(|group| at.join(group));
@@ -139,7 +139,7 @@ impl Mount {
         let value = |file: &&str| read(file)?.trim().parse::<u64>().ok();
         let limit = self.names.limits.iter().filter_map(value).min()?;
         let used = value(&self.names.used).unwrap_or(0);
-        // They go when there is need.
+        // The kernel drops pages of files when memory is needed.
         let statistics = read("memory.stat").unwrap_or_default();
         let files = self.names.files.iter();
         let files: u64 = files.filter_map(|name| number(&statistics, name)).sum();
@@ -196,13 +196,13 @@ mod tests {
         let inner = ("sys/fs/cgroup/outer/inner/memory.high", "10000\n");
         let files = [&files[..], &[inner]].concat();
         assert_eq!(available_in(system(&files).path(), "self"), Some(5_000));
-        // One that has more than it may.
+        // A group that uses more than its limit.
         let full = ("sys/fs/cgroup/outer/inner/memory.current", "20000\n");
         let files = [&files[..], &[full]].concat();
         assert_eq!(available_in(system(&files).path(), "self"), Some(0));
     }
 
-    /// As `ulimit -v` and `-d` set them: what is mapped already counts.
+    /// Limits as `ulimit -v` and `-d` set them; bytes that are mapped already count.
     #[test]
     fn limits_of_the_process_count() {
         let limits = |space: &str, data: &str| {
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(room("1024", "204800"), Some(0));
     }
 
-    /// Who asks may have other limits than the process.
+    /// The command may have other limits than the process.
     #[test]
     fn a_process_has_the_room_of_its_own_groups() {
         let mount = "30 23 0:26 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
@@ -268,7 +268,7 @@ mod tests {
             ),
         ];
         assert_eq!(available_in(system(&files).path(), "self"), Some(170_000));
-        // Those without a limit have a number that none reaches.
+        // A group without a limit has a number that no machine reaches.
         let none = (
             "sys/fs/cgroup/memory/memory.limit_in_bytes",
             "9223372036854771712\n",

@@ -1,20 +1,13 @@
-//! `loadhook heap`: dumps of the heap, taken and read.
+//! `loadhook heap`: dumps the heap of a process, and shows heap dumps.
 
-mod diff;
+mod created_dirs;
 mod dump;
-mod duplicates;
-mod json;
-mod kept;
 mod memory;
-mod objects;
-mod page;
-mod path;
-mod place;
+mod options;
+mod render;
 mod report;
 mod source;
-mod table;
-mod threads;
-mod walk;
+mod views;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +16,7 @@ use anyhow::{Error, Result, anyhow, bail};
 use clap::Args;
 use loadhook_heap::ErrorKind;
 
+use self::render::text::shown;
 use crate::report::word;
 
 /// Arguments of `loadhook heap`.
@@ -33,7 +27,7 @@ pub(crate) struct HeapArgs {
     target: PathBuf,
 
     #[command(flatten, next_help_heading = "Options for a dump file")]
-    report: report::ReportArgs,
+    report: options::ReportArgs,
 
     #[command(flatten, next_help_heading = "Options for a process")]
     dump: dump::DumpArgs,
@@ -51,28 +45,30 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
         Some(pid) => dump::dump(pid, &args.dump, report.all),
         None if args.dump.is_of_a_process() => bail!(
             "{}: --via and --max-memory are for dumping a process; give a process id instead of a file",
-            report::shown(&args.target)
+            shown(&args.target)
         ),
         None => {
             let output = args.dump.output.as_deref();
             let outcome = report::run(&args.target, report, output);
-            outcome.map_err(|error| match is_profile(&args.target, &error) {
-                true => anyhow!(
+            outcome.map_err(|error| {
+                if !is_profile(&args.target, &error) {
+                    return error;
+                }
+                anyhow!(
                     "{}: a profile, not a heap dump; to show it: loadhook report {}",
-                    report::shown(&args.target),
+                    shown(&args.target),
                     word(&args.target)
-                ),
-                false => error,
+                )
             })?;
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-/// What is larger, packed as they are, is none.
+/// No profile is larger, since profiles are compressed.
 const LARGEST_PROFILE: u64 = 1 << 28;
 
-/// Whether it could not be read as a dump because it is a profile.
+/// Returns whether a file could not be read as a dump because it is a profile.
 fn is_profile(file: &Path, error: &Error) -> bool {
     let error = error.downcast_ref::<loadhook_heap::Error>();
     error.is_some_and(|error| matches!(error.kind, ErrorKind::NotADump))
@@ -82,7 +78,7 @@ fn is_profile(file: &Path, error: &Error) -> bool {
         && crate::report::read(file).is_ok()
 }
 
-/// What is all digits is a process; `./1234` is a file.
+/// The process that a target names: a target of digits only is a process, `./1234` a file.
 fn process(target: &Path) -> Result<Option<u32>> {
     let text = target
         .to_str()

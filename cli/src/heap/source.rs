@@ -1,4 +1,4 @@
-//! A dump's file, which may be read more than once.
+//! The file of a dump.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Seek};
@@ -6,13 +6,20 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::report::{open, shown};
+use loadhook_heap::{Error, Histogram};
+use loadhook_text::{bytes, count};
 
-/// An open file, and what it was like then.
+use super::render::text::{TRAILING_BYTES, shown};
+use crate::output::say;
+
+/// The open file of a dump, and its metadata when it was opened.
 pub(super) struct Source {
     pub(super) file: File,
     before: Metadata,
     name: String,
+    /// Number of times that the file was opened from its beginning.
+    #[cfg(test)]
+    pub(super) passes: std::cell::Cell<u32>,
 }
 
 impl Source {
@@ -20,10 +27,16 @@ impl Source {
         let name = shown(file);
         let file = open(file)?;
         let before = file.metadata().with_context(|| name.clone())?;
-        Ok(Source { file, before, name })
+        Ok(Source {
+            file,
+            before,
+            name,
+            #[cfg(test)]
+            passes: std::cell::Cell::new(0),
+        })
     }
 
-    /// What is read from it [again](Source::again) and again, which a pipe cannot.
+    /// Reads the file [more than once](Source::again), which a pipe does not allow.
     pub(super) fn several_times<T>(
         &self,
         read: impl FnOnce() -> Result<T, loadhook_heap::Error>,
@@ -35,24 +48,26 @@ impl Source {
             );
         }
         let read = read();
-        self.is_unchanged()?;
+        self.check_unchanged()?;
         read.with_context(|| self.name.clone())
     }
 
-    /// Returns whether it can be read again.
+    /// Returns whether the file can be read more than once.
     pub(super) fn is_file(&self) -> bool {
         self.before.is_file()
     }
 
-    /// From the beginning, whatever has its name by now.
+    /// Opens the file from its beginning, even if another file has its name by now.
     pub(super) fn again(&self) -> io::Result<File> {
+        #[cfg(test)]
+        self.passes.set(self.passes.get() + 1);
         let mut file = self.file.try_clone()?;
         file.rewind()?;
         Ok(file)
     }
 
-    /// Whether somebody wrote to it since it was opened.
-    pub(super) fn is_unchanged(&self) -> Result<()> {
+    /// Fails if the file was written to since it was opened.
+    pub(super) fn check_unchanged(&self) -> Result<()> {
         let now = self.file.metadata().with_context(|| self.name.clone())?;
         let of = |file: &Metadata| (file.len(), file.modified().ok());
         if self.is_file() && of(&self.before) != of(&now) {
@@ -65,6 +80,44 @@ impl Source {
     }
 }
 
+fn open(file: &Path) -> Result<File> {
+    let name = || shown(file);
+    let opened = File::open(file).with_context(name)?;
+    if opened.metadata().with_context(name)?.is_dir() {
+        bail!("{}: a folder; give a heap dump file", name());
+    }
+    Ok(opened)
+}
+
+/// Fails if a dump is cut off, unless its readable part is wanted; warns of bytes that are not
+/// read.
+pub(super) fn check_complete(
+    file: &Path,
+    wants_part: bool,
+    outcome: Result<(), Error>,
+    histogram: &Histogram,
+) -> Result<()> {
+    let name = shown(file);
+    if histogram.has_trailing_bytes {
+        say!("warning: {name}: {TRAILING_BYTES}");
+    }
+    let Err(error) = outcome else {
+        return Ok(());
+    };
+    if !error.is_truncated() {
+        return Err(error).context(name);
+    }
+    if !wants_part {
+        bail!(
+            "{name}: {error}; to show the {} objects of {} before that, add --partial",
+            count(histogram.instances()),
+            bytes(histogram.bytes())
+        );
+    }
+    say!("warning: {name}: {error}; only the part before that is shown");
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -73,16 +126,16 @@ mod tests {
     use super::Source;
 
     #[test]
-    fn a_file_that_grows_or_is_written_over_is_told() {
+    fn a_file_that_grows_or_is_overwritten_is_found() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a\u{1b}.hprof");
         fs::write(&path, "JAVA").expect("ours");
         let source = Source::open(&path).expect("it is there");
-        source.is_unchanged().expect("it is as it was");
-        // Another of the name is another.
+        source.check_unchanged().expect("it is as it was");
+        // The name of another file does not matter.
         fs::rename(&path, folder.path().join("b")).expect("ours");
         fs::write(&path, "another").expect("ours");
-        source.is_unchanged().expect("it is as it was");
+        source.check_unchanged().expect("it is as it was");
         for _ in 0..2 {
             let mut text = String::new();
             let mut again = source.again().expect("a file");
@@ -93,7 +146,7 @@ mod tests {
             .append(true)
             .open(folder.path().join("b"));
         growing.expect("ours").write_all(b"+").expect("ours");
-        let error = source.is_unchanged().expect_err("it grew").to_string();
+        let error = source.check_unchanged().expect_err("it grew").to_string();
         let expected =
             ".hprof: the file changed while it was read; wait until it is written completely";
         assert!(

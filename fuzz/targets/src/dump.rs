@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use loadhook_heap::{
-    Dominators, Duplicate, Duplicates, Error, Graph, Histogram, Profiler, Thread, Threads, Waste,
+    Dominators, Duplicate, Duplicates, Error, Graph, Histogram, ProfilerObjects, Thread, Threads, Waste,
     histogram,
 };
 use loadhook_hprof::{Visitor, read};
@@ -12,10 +12,10 @@ use loadhook_hprof::{Visitor, read};
 /// Objects above which dominators are not looked for in the simple way too.
 const FEW: u32 = 64;
 
-/// Takes contents and keeps nothing.
-struct Contents;
+/// Wants contents and ignores them.
+struct WithContents;
 
-impl Visitor for Contents {
+impl Visitor for WithContents {
     fn wants_contents(&self) -> bool {
         true
     }
@@ -27,7 +27,7 @@ impl Visitor for Contents {
 /// When the reader breaks a promise.
 pub fn dump(data: &[u8]) -> bool {
     let (counts, outcome) = histogram(data);
-    let with_contents = read(data, &mut Contents);
+    let with_contents = read(data, &mut WithContents);
     // An object may be longer than what is taken at once, if its contents are wanted.
     if let (Ok(()), Ok(bytes)) = (&outcome, &with_contents) {
         assert_eq!(counts.dump_bytes, *bytes);
@@ -77,8 +77,7 @@ pub fn dump(data: &[u8]) -> bool {
             longest = path;
         }
     }
-    let links = graph
-        .links(data, &longest)
+    let links = graph.reference_names(data, &longest)
         .expect("it could be read before");
     assert_eq!(links.len(), longest.len().saturating_sub(1));
     page(data, &graph, &found);
@@ -89,7 +88,7 @@ pub fn dump(data: &[u8]) -> bool {
 
 /// What the page shows agrees with what single questions tell.
 fn page(data: &[u8], graph: &Graph, found: &Dominators) {
-    let ways = graph.ways().expect("there is room");
+    let ways = graph.shortest_paths().expect("there is room");
     let objects: Vec<u32> = (0..graph.len()).take(FEW as usize).collect();
     let referrers = graph.referrers(&objects, 3);
     let mut pairs = Vec::new();
@@ -99,7 +98,7 @@ fn page(data: &[u8], graph: &Graph, found: &Dominators) {
             found.retained(*object).is_some()
         );
         assert!(
-            ways.before(*object)
+            ways.previous(*object)
                 .is_none_or(|from| graph.references(from).contains(object))
         );
         assert!(first.len() <= 3 && first.len() as u64 <= *count);
@@ -119,7 +118,7 @@ fn page(data: &[u8], graph: &Graph, found: &Dominators) {
         assert!(suspect.retained > 0 && suspect.count >= suspect.objects.len() as u64);
         if suspect.count == 1 {
             let is_below = |pair: &[u32]| found.dominator(pair[1]) == Some(pair[0]);
-            assert!(suspect.down.windows(2).all(is_below));
+            assert!(suspect.path_down.windows(2).all(is_below));
         }
     }
 }
@@ -172,7 +171,7 @@ impl Whole<'_> {
 
 /// Rows add up to what is said of all.
 fn duplicates(data: &[u8], whole: &Whole) {
-    let read = |top| Duplicates::read(|| Ok(data), top, 1 << 30, Profiler::Shown);
+    let read = |top| Duplicates::read(|| Ok(data), top, 1 << 30, ProfilerObjects::Shown);
     let Some(all) = whole.agrees(read(usize::MAX)) else {
         return;
     };
@@ -200,7 +199,7 @@ fn duplicates(data: &[u8], whole: &Whole) {
 
 /// In order, and each object once a frame.
 fn threads(data: &[u8], whole: &Whole) {
-    let Some(all) = whole.agrees(Threads::read(|| Ok(data), Profiler::Shown)) else {
+    let Some(all) = whole.agrees(Threads::read(|| Ok(data), ProfilerObjects::Shown)) else {
         return;
     };
     assert_eq!(all.histogram, *whole.counts);
@@ -252,7 +251,7 @@ fn adds_up(graph: &Graph, found: &Dominators) {
             }
         }
     }
-    assert_eq!((kept, bytes), (found.kept(), by_roots));
+    assert_eq!((kept, bytes), (found.reachable(), by_roots));
     let largest = found.largest(usize::MAX);
     assert_eq!(largest.len(), kept as usize);
     let sizes: Vec<_> = largest

@@ -1,0 +1,274 @@
+//! The staging folder of a dump: beside the target, and owned by the JVM's user while the JVM
+//! writes.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::process::{getegid, geteuid};
+
+use crate::output::{PRIVATE, say};
+
+/// Name of the dump in the staging folder.
+pub(super) const NAME: &str = "dump";
+
+/// The folder in which the JVM writes the dump.
+pub(super) struct StagingDir {
+    /// Path of the folder. The JVM can write nothing when the folder is gone, however late it
+    /// begins.
+    folder: PathBuf,
+    /// The folder itself: the JVM's user may own the parent and rename the folder.
+    open: File,
+    /// The JVM's user, who owns the folder while the JVM writes.
+    user: u32,
+}
+
+impl StagingDir {
+    pub(super) fn new(parent: &Path, file_name: &OsStr, user: u32) -> io::Result<StagingDir> {
+        let mut prefix = file_name.to_owned();
+        prefix.push(".part-");
+        let folder = tempfile::Builder::new()
+            .prefix(&prefix)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(parent)?
+            .keep();
+        let mut options = File::options();
+        let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
+        let open = options.read(true).custom_flags(flags).open(&folder)?;
+        if !is_new(&open)? {
+            return Err(io::Error::other("somebody else put a folder there"));
+        }
+        let beside = StagingDir { folder, open, user };
+        if user != geteuid().as_raw() {
+            fchown(&beside.open, Some(user), None)?;
+        }
+        Ok(beside)
+    }
+
+    /// The name of the folder.
+    pub(super) fn name(&self) -> &OsStr {
+        self.folder.file_name().unwrap_or_default()
+    }
+
+    /// A path into the folder that does not depend on its name.
+    pub(super) fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.open.as_raw_fd()))
+    }
+
+    /// Takes the folder back. From now on nobody else can put files there, so the file that is
+    /// checked is the file that gets the name.
+    pub(super) fn take_back(&self) -> io::Result<()> {
+        fchown(&self.open, Some(geteuid().as_raw()), None)?;
+        self.open.set_permissions(Permissions::from_mode(0o700))
+    }
+
+    /// Adds a copy of a file that the JVM's user may execute. That user owns the folder and may
+    /// have put a link there, so the copy is always a new file.
+    pub(super) fn add(&self, from: &mut File, name: &OsStr) -> io::Result<()> {
+        let path = self.path().join(name);
+        let mut options = File::options();
+        let mut copy = options
+            .write(true)
+            .create_new(true)
+            .mode(PRIVATE)
+            .open(path)?;
+        io::copy(from, &mut copy)?;
+        copy.set_permissions(Permissions::from_mode(0o500))?;
+        fchown(&copy, Some(self.user), None)
+    }
+
+    /// Takes ownership of a file of the JVM.
+    pub(super) fn take(&self, file: &File) -> io::Result<()> {
+        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+        if self.user == geteuid().as_raw() {
+            return Ok(());
+        }
+        let group = getegid().as_raw();
+        fchown(file, Some(geteuid().as_raw()), Some(group))?;
+        // The JVM's user can no longer add a name.
+        match file.metadata()?.nlink() {
+            1 => Ok(()),
+            _ => Err(io::Error::other("the dump has other names")),
+        }
+    }
+
+    /// Removes the folder after the dump has got its name. A failure is only a warning then.
+    pub(super) fn remove_or_warn(self) {
+        if let Err(error) = self.remove() {
+            // The path begins with `/proc/self/fd`, so only the name is shown.
+            let name = self.folder.file_name().unwrap_or_default();
+            say!("warning: {} could not be removed: {error}", name.display());
+        }
+    }
+
+    /// Removes the files in the folder, then the folder by its name. The owner of the parent may have
+    /// given the name to another folder; that stays unless it is empty.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        self.take_back()?;
+        for entry in fs::read_dir(self.path())? {
+            fs::remove_file(self.path().join(entry?.file_name()))?;
+        }
+        fs::remove_dir(&self.folder)
+    }
+
+    /// Opens a file that the JVM wrote.
+    pub(super) fn open(&self, name: &str) -> io::Result<File> {
+        let mut options = File::options();
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+        let file = options
+            .read(true)
+            .custom_flags(flags)
+            .open(self.path().join(name))?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || ![self.user, geteuid().as_raw()].contains(&metadata.uid()) {
+            return Err(io::Error::other("not the virtual machine's file"));
+        }
+        Ok(file)
+    }
+}
+
+impl Drop for StagingDir {
+    fn drop(&mut self) {
+        // The JVM may create one more file meanwhile.
+        let _ = self.remove().or_else(|_| self.remove());
+    }
+}
+
+/// Returns whether a folder looks newly created. The owner of the parent may have put another
+/// folder in its place, which must not be given away.
+fn is_new(folder: &File) -> io::Result<bool> {
+    let metadata = folder.metadata()?;
+    let mut entries = fs::read_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))?;
+    Ok(metadata.uid() == geteuid().as_raw()
+        && metadata.mode() & 0o777 == 0o700
+        && entries.next().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    /// Another user if the test may give files away.
+    fn other() -> u32 {
+        match geteuid().is_root() {
+            true => 65_534,
+            false => geteuid().as_raw(),
+        }
+    }
+
+    /// The JVM's user owns the folder, and could have any file of ours overwritten.
+    #[test]
+    fn nothing_is_copied_through_a_link() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let victim = parent.path().join("victim");
+        let library = parent.path().join("library");
+        fs::write(&victim, "ours").expect("ours");
+        fs::write(&library, "the library").expect("ours");
+        let before = fs::metadata(&victim).expect("ours");
+        let staging = StagingDir::new(parent.path(), OsStr::new("h"), other()).expect("ours");
+        symlink(&victim, staging.path().join("library")).expect("ours");
+        let add = |name: &str| {
+            let mut library = File::open(&library).expect("ours");
+            staging.add(&mut library, OsStr::new(name))
+        };
+        let error = add("library").expect_err("there is a link");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&victim).expect("ours"), "ours");
+        let after = fs::metadata(&victim).expect("ours");
+        assert_eq!((after.uid(), after.mode()), (before.uid(), before.mode()));
+        add("another").expect("nothing is there");
+        let copy = fs::metadata(staging.path().join("another")).expect("copied");
+        assert_eq!((copy.uid(), copy.mode() & 0o777), (other(), 0o500));
+    }
+
+    /// The owner of a folder can rename it, and put another in its place.
+    #[test]
+    fn a_renamed_folder_is_still_the_one_that_is_checked() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let is_root = geteuid().is_root();
+        let user = other();
+        let staging = StagingDir::new(parent.path(), OsStr::new("h"), user).expect("ours");
+        let uid = || staging.open.metadata().expect("ours").uid();
+        assert_eq!(uid(), user);
+        let write = |text: &str| {
+            let file = staging.folder.join(NAME);
+            fs::write(&file, text).expect("ours");
+            chown(&file, Some(user), None).expect("ours");
+        };
+        write("the dump");
+        let name = staging.folder.clone();
+        fs::rename(&name, parent.path().join("away")).expect("ours");
+        fs::create_dir(&name).expect("ours");
+        write("another");
+        staging.take_back().expect("ours");
+        assert_eq!(uid(), geteuid().as_raw());
+        assert_eq!(staging.open.metadata().expect("ours").mode() & 0o777, 0o700);
+        let mut text = String::new();
+        let mut file = staging.open(NAME).expect("the dump");
+        file.read_to_string(&mut text).expect("UTF-8");
+        assert_eq!(text, "the dump");
+        if is_root {
+            // A third one's, and what is no file.
+            let path = staging.path();
+            chown(path.join(NAME), Some(1), None).expect("we are root");
+            symlink(NAME, path.join("link")).expect("ours");
+            fs::create_dir(path.join("folder")).expect("ours");
+            for name in [NAME, "link", "folder"] {
+                assert!(staging.open(name).is_err(), "{name}");
+            }
+        }
+        // Nor does the other one go.
+        drop(staging);
+        assert_eq!(fs::read(name.join(NAME)).expect("it stays"), b"another");
+    }
+
+    #[test]
+    fn only_a_folder_that_looks_new_is_given_away() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let open = File::open(folder.path()).expect("ours");
+        let set = |mode| {
+            let set = open.set_permissions(Permissions::from_mode(mode));
+            set.expect("ours");
+        };
+        set(0o700);
+        assert!(is_new(&open).expect("ours"));
+        set(0o755);
+        assert!(!is_new(&open).expect("ours"));
+        set(0o700);
+        fs::write(folder.path().join("file"), "").expect("ours");
+        assert!(!is_new(&open).expect("ours"));
+        fs::remove_file(folder.path().join("file")).expect("ours");
+        if geteuid().is_root() {
+            fchown(&open, Some(other()), None).expect("we are root");
+            assert!(!is_new(&open).expect("ours"));
+        }
+    }
+
+    #[test]
+    fn a_dump_of_another_user_becomes_ours() {
+        let parent = tempfile::tempdir().expect("a temporary folder");
+        let staging = StagingDir::new(parent.path(), OsStr::new("h"), other()).expect("ours");
+        let path = staging.path().join(NAME);
+        fs::write(&path, "").expect("ours");
+        chown(&path, Some(other()), None).expect("ours");
+        staging.take_back().expect("ours");
+        let file = staging.open(NAME).expect("the dump");
+        staging.take(&file).expect("one name");
+        let taken = file.metadata().expect("ours");
+        assert_eq!(
+            (taken.uid(), taken.mode() & 0o777),
+            (geteuid().as_raw(), PRIVATE)
+        );
+        if geteuid().is_root() {
+            fs::hard_link(&path, parent.path().join("kept")).expect("ours");
+            assert!(staging.take(&file).is_err());
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Two dumps side by side.
+
+use std::io::{self, Write};
+
+use loadhook_text::date::utc;
+use loadhook_text::{bytes, count};
+
+use super::super::super::views::class_changes::{ClassChanges, changes, difference};
+use super::super::columns;
+use super::super::text::{COLUMNS, left_out, rest};
+use crate::output;
+
+/// Writes the changes, class by class.
+pub(in crate::heap) fn write(
+    view: &ClassChanges,
+    top: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let both = view.histograms.each_ref();
+    let (all, changed) = changes(both);
+    for ((side, name), histogram) in ["before", "after"].iter().zip(&view.names).zip(both) {
+        writeln!(
+            out,
+            "{side:6}  {} objects · {} · dumped {} · {name}",
+            count(histogram.instances()),
+            bytes(histogram.bytes()),
+            utc(histogram.header.time_ms),
+        )?;
+        if let Some(left_out) = left_out(histogram) {
+            writeln!(out, "        {left_out}")?;
+        }
+    }
+    writeln!(
+        out,
+        "{} of {} classes changed; + is more after than before; bytes and instances are after\n",
+        count(changed.len() as u64),
+        count(all as u64),
+    )?;
+    let titles = ["#", "± bytes", "bytes", "± instances", "instances", "class"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    for (rank, (name, change)) in changed.iter().take(top).enumerate() {
+        rows.push(vec![
+            (rank + 1).to_string(),
+            signed(change.bytes, bytes),
+            bytes(change.bytes[1]),
+            signed(change.instances, count),
+            count(change.instances[1]),
+            (*name).to_owned(),
+        ]);
+    }
+    columns::write(&rows, output::columns(io::stdout(), COLUMNS), out)?;
+    rest(changed.len(), top, "classes", out)
+}
+
+fn signed(both: [u64; 2], text: fn(u64) -> String) -> String {
+    let sign = match difference(both) {
+        ..0 => "−",
+        0 => "",
+        _ => "+",
+    };
+    format!("{sign}{}", text(both[0].abs_diff(both[1])))
+}

@@ -1,0 +1,67 @@
+//! Strings and arrays that occur more than once.
+
+use std::io::{self, Write};
+
+use loadhook_heap::{Duplicate, Duplicates};
+use loadhook_text::{bytes, count};
+
+use super::super::super::views::duplicates::left_out;
+use super::super::columns;
+use super::super::text::{COLUMNS, PARTIAL_STRINGS, head, percent, rest};
+use crate::output;
+
+/// Writes the values that waste most.
+pub(in crate::heap) fn write(
+    found: &Duplicates,
+    top: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    head(&found.histogram, out)?;
+    for (what, waste) in [("strings", found.strings), ("arrays", found.arrays)] {
+        writeln!(
+            out,
+            "{} wasted by {} {what} of {} values",
+            bytes(waste.bytes),
+            count(waste.objects),
+            count(waste.values),
+        )?;
+    }
+    if found.partial_strings > 0 {
+        writeln!(out, "{} {PARTIAL_STRINGS}", count(found.partial_strings))?;
+    }
+    writeln!(out)?;
+    let titles = ["#", "wasted %", "wasted", "count", "bytes", "value"];
+    let mut rows = vec![titles.map(str::to_owned).to_vec()];
+    let all = found.histogram.bytes();
+    for (rank, row) in found.worst.iter().enumerate() {
+        rows.push(vec![
+            (rank + 1).to_string(),
+            percent(row.wasted, all),
+            bytes(row.wasted),
+            count(row.count),
+            bytes(row.bytes),
+            value(row),
+        ]);
+    }
+    columns::write_texts(&rows, output::columns(io::stdout(), COLUMNS), out)?;
+    let all = found.worst.len() as u64 + left_out(found);
+    rest(all as usize, top, "values", out)
+}
+
+/// The beginning of a value: `"text"`, `int[3] {1, 2, 3}`.
+pub(in crate::heap) fn value(row: &Duplicate) -> String {
+    let text = &row.preview.text;
+    let more = if row.preview.is_cut { "…" } else { "" };
+    // Three `int[]` in an `int[][]` are `int[3][]`.
+    let class = row
+        .class
+        .replacen("[]", &format!("[{}]", row.preview.length), 1);
+    match &*row.class {
+        _ if row.is_string => format!("\"{text}{more}\""),
+        "char[]" => format!("{class} \"{text}{more}\""),
+        _ => format!(
+            "{class} {{{text}{}}}",
+            if more.is_empty() { "" } else { ", …" }
+        ),
+    }
+}

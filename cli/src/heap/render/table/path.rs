@@ -1,0 +1,65 @@
+//! The path from an object to its root.
+
+use std::io::{self, Write};
+
+use loadhook_text::{bytes, clipped, count, printable};
+use unicode_width::UnicodeWidthStr;
+
+use super::super::super::views::path::{PathToRoot, Step};
+use super::super::columns;
+use super::super::root_line::root_line;
+use super::super::text::{COLUMNS, id};
+use crate::output;
+
+/// Least columns for the name of a class.
+const NARROWEST_NAME: usize = 20;
+
+/// Writes the path, an object a line.
+pub(in crate::heap) fn write(view: &PathToRoot, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let width = output::columns(io::stdout(), COLUMNS);
+    steps(&view.steps, top, width, out)?;
+    writeln!(out, "{}", root_line(&view.root, width))?;
+    if !view.others.is_empty() {
+        let shown = view.others.iter().take(top).map(|other| id(*other));
+        let shown: Vec<String> = shown.collect();
+        let more = if shown.len() < view.others.len() {
+            " …"
+        } else {
+            ""
+        };
+        writeln!(
+            out,
+            "other classes of the same name: {}{more}",
+            shown.join(" ")
+        )?;
+    }
+    Ok(())
+}
+
+/// Writes at most `most` objects of a path, half of them at each end.
+fn steps(all: &[Step], most: usize, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let left_out = all.len().saturating_sub(most);
+    let gap = most.div_ceil(2);
+    for (at, step) in all.iter().enumerate() {
+        match at.checked_sub(gap) {
+            Some(0) if left_out > 0 => {
+                let left_out = count(left_out as u64);
+                writeln!(out, "  … {left_out} more objects (--top N shows more)")?;
+            }
+            Some(past) if past < left_out => {}
+            _ => writeln!(out, "{}", line(step, width))?,
+        }
+    }
+    Ok(())
+}
+
+/// `  ↑ next of Node 0x7f00 · retains 24 bytes`. The identifier is never cut.
+fn line(step: &Step, width: usize) -> String {
+    let by = step.refers_by.as_ref().map_or(String::new(), |name| {
+        format!("  ↑ {} of ", clipped(&printable(name), width / 2))
+    });
+    let rest = format!(" {} · retains {}", id(step.id), bytes(step.retained));
+    let room = width.saturating_sub(by.width() + rest.width());
+    let name = columns::object(&printable(&step.class), room.max(NARROWEST_NAME));
+    format!("{by}{name}{rest}")
+}

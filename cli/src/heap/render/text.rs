@@ -1,0 +1,95 @@
+//! Sentences and formats that all renderers share.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use loadhook_heap::{Header, Histogram};
+use loadhook_text::date::utc;
+use loadhook_text::{bytes, clipped, count, printable};
+
+/// Columns of a table that does not go to a terminal.
+pub(in crate::heap) const COLUMNS: usize = 80;
+
+/// Columns of a name on a page: only the beginning of a longer one is shown.
+const LONGEST_NAME: usize = 300;
+
+/// Bytes that are not compressed follow the compressed dump.
+pub(in crate::heap) const TRAILING_BYTES: &str = "the bytes that follow the gzip data are ignored";
+
+/// The dump is cut off before its roots.
+pub(in crate::heap) const NO_ROOTS: &str = "the readable part of the dump has no GC roots (JDK 17 and earlier write them at the end), so retained sizes cannot be computed";
+
+/// The dump is cut off and has some roots.
+pub(in crate::heap) const FEW_ROOTS: &str = "GC roots and objects may be missing (JDK 17 and earlier write roots at the end), so retained sizes, paths to roots and unreachable objects can be wrong";
+
+/// Follows the number of objects that no root keeps alive.
+pub(in crate::heap) const UNREACHABLE: &str = "objects are unreachable or only weakly reachable";
+
+/// Follows the number of strings that were not compared.
+pub(in crate::heap) const PARTIAL_STRINGS: &str =
+    "strings are parts of larger arrays and were not compared";
+
+/// A file as messages name it.
+pub(in crate::heap) fn shown(file: &Path) -> String {
+    printable(&file.display().to_string()).into_owned()
+}
+
+/// A name for the page: printable, and not too long.
+pub(in crate::heap) fn shortened(name: &str) -> String {
+    clipped(&printable(name), LONGEST_NAME)
+}
+
+/// An identifier as the screen shows it and the command line takes it.
+pub(in crate::heap) fn id(id: u64) -> String {
+    format!("{id:#x}")
+}
+
+/// Writes the lines above all tables of one dump.
+pub(in crate::heap) fn head(histogram: &Histogram, out: &mut dyn Write) -> io::Result<()> {
+    let Header { id_size, time_ms } = histogram.header;
+    writeln!(
+        out,
+        "{} objects · {} · dumped {} · ids of {id_size} bytes\n",
+        count(histogram.instances()),
+        bytes(histogram.bytes()),
+        utc(time_ms),
+    )?;
+    match left_out(histogram) {
+        Some(left_out) => writeln!(out, "{left_out}\n"),
+        None => Ok(()),
+    }
+}
+
+/// The line about the profiler's own objects that are not shown.
+pub(in crate::heap) fn left_out(histogram: &Histogram) -> Option<String> {
+    let left_out = histogram.left_out;
+    (left_out.instances > 0).then(|| {
+        format!(
+            "The profiler's own objects, {} of {}, are left out; --all shows them",
+            bytes(left_out.bytes),
+            bytes(left_out.bytes.saturating_add(histogram.bytes())),
+        )
+    })
+}
+
+/// A part of a whole as `12.3 %`.
+pub(in crate::heap) fn percent(part: u64, all: u64) -> String {
+    format!("{:.1} %", 100.0 * part as f64 / all.max(1) as f64)
+}
+
+/// Writes how many rows are left out, if any are.
+pub(in crate::heap) fn rest(
+    all: usize,
+    top: usize,
+    what: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match all.saturating_sub(top) {
+        0 => Ok(()),
+        more => writeln!(
+            out,
+            "{} more {what} (--top N shows more)",
+            count(more as u64)
+        ),
+    }
+}

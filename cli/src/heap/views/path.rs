@@ -1,0 +1,147 @@
+//! The shortest path from an object to a GC root.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use loadhook_heap::{Dominators, Graph, Histogram};
+use loadhook_text::printable;
+
+use super::super::options::ReportArgs;
+use super::super::render::text::id;
+use super::super::source::Source;
+use super::retained::with_dominators;
+use super::root_reason::RootReason;
+
+/// The shortest path from an object to a GC root.
+pub(in crate::heap) struct PathToRoot {
+    pub(in crate::heap) histogram: Histogram,
+    /// Number of unreachable objects.
+    pub(in crate::heap) unreachable: u64,
+    /// The objects of the path, the root last.
+    pub(in crate::heap) steps: Vec<Step>,
+    pub(in crate::heap) root: RootReason,
+    /// Identifiers of other classes with the same name, if the path is that of a class.
+    pub(in crate::heap) others: Vec<u64>,
+}
+
+/// An object of a path.
+pub(in crate::heap) struct Step {
+    pub(in crate::heap) id: u64,
+    pub(in crate::heap) class: String,
+    /// Name of the field by which it refers to the object before it.
+    pub(in crate::heap) refers_by: Option<String>,
+    pub(in crate::heap) bytes: u64,
+    pub(in crate::heap) retained: u64,
+}
+
+/// Reads the path from the object that `wanted` names.
+pub(in crate::heap) fn read(file: &Path, args: &ReportArgs, wanted: &str) -> Result<PathToRoot> {
+    let source = Source::open(file)?;
+    with_dominators(&source, file, args, |graph, dominators| {
+        path_of(wanted, &source, graph, dominators)
+    })
+}
+
+fn path_of(
+    wanted: &str,
+    source: &Source,
+    graph: &Graph,
+    dominators: &Dominators,
+) -> Result<PathToRoot> {
+    let Wanted { object, others } = find(wanted, graph, dominators)?;
+    if graph.is_left_out(object) {
+        bail!(
+            "{} {}: one of the profiler's own objects, which are left out: --all shows what keeps it",
+            id(graph.id(object)),
+            printable(&graph.name(object))
+        );
+    }
+    let path = dominators.path(object);
+    let Some(root) = path.last() else {
+        bail!(
+            "{} {}: no path to a GC root: the object is unreachable, only softly or weakly reachable, or \
+             referred to by fields of java.lang.Class, which dumps leave out",
+            id(graph.id(object)),
+            printable(&graph.name(object))
+        );
+    };
+    let names = graph.reference_names(source.again()?, &path);
+    source.check_unchanged()?;
+    let mut names = names?.into_iter();
+    let root = RootReason::read(graph.root(*root), source);
+    let mut steps = Vec::new();
+    for (at, object) in path.iter().enumerate() {
+        steps.push(Step {
+            id: graph.id(*object),
+            class: graph.name(*object),
+            refers_by: if at == 0 { None } else { names.next() },
+            bytes: graph.size(*object),
+            retained: dominators.retained(*object).unwrap_or(0),
+        });
+    }
+    Ok(PathToRoot {
+        histogram: graph.histogram.clone(),
+        unreachable: dominators.unreachable(),
+        steps,
+        root,
+        others,
+    })
+}
+
+/// The object that `--path` names.
+struct Wanted {
+    object: u32,
+    /// Identifiers of other classes with the same name, if it is a class.
+    others: Vec<u64>,
+}
+
+fn find(of: &str, graph: &Graph, found: &Dominators) -> Result<Wanted> {
+    if let Some(hex) = of.strip_prefix("0x") {
+        let number = u64::from_str_radix(hex, 16).with_context(|| format!("--path {of}"))?;
+        let object = graph.object(number);
+        let object = object
+            .with_context(|| format!("--path {of}: no object with this identifier in the dump"))?;
+        let others = Vec::new();
+        return Ok(Wanted { object, others });
+    }
+    // A reachable object, if there is one.
+    let is_reachable = |object: &u32| found.retained(*object).is_some();
+    let first = graph.objects_of_class(of).find(is_reachable);
+    let first = first.or_else(|| graph.objects_of_class(of).next());
+    let is_class = of.starts_with("class ");
+    let object = first.with_context(|| match is_class {
+        true => format!("--path {of}: no class of that name in the dump; names are written as in class java.util.Map$Entry"),
+        false => format!("--path {of}: no object of that class in the dump{}", near(of, graph)),
+    })?;
+    let others = match is_class {
+        true => graph.objects_of_class(of).filter(|other| *other != object),
+        false => {
+            return Ok(Wanted {
+                object,
+                others: Vec::new(),
+            });
+        }
+    };
+    let others = others.map(|other| graph.id(other)).collect();
+    Ok(Wanted { object, others })
+}
+
+/// Names of classes that the user may have meant, those with most bytes first.
+fn near(of: &str, graph: &Graph) -> String {
+    let is_near = |name: &str| name.rsplit(['.', '$']).next() == Some(of);
+    let classes = graph.histogram.classes.iter();
+    let names = classes
+        .map(|class| &*class.name)
+        .filter(|name| is_near(name));
+    // Each loader that has a class of the name gives one.
+    let mut different: Vec<_> = Vec::new();
+    for name in names.map(printable) {
+        if different.len() < 3 && !different.contains(&name) {
+            different.push(name);
+        }
+    }
+    match different.is_empty() {
+        false => format!("; similar classes: {}", different.join(", ")),
+        true => "; names are written as in java.util.Map$Entry or int[]".to_owned(),
+    }
+}

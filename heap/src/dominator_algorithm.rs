@@ -1,0 +1,159 @@
+//! The dominator algorithm of Lengauer and Tarjan, with path compression: in O(references × log
+//! objects) for any graph.
+//!
+//! Objects are numbered in the order of a depth-first walk from the roots. The number 0
+//! stands for a common parent of all roots.
+//!
+//! All columns may be on the disk. Therefore the references are sorted by their targets, and taken
+//! in that order.
+
+use std::io;
+
+use crate::external_sort::Sorted;
+use crate::store::{Column, Store};
+
+/// The immediate dominator of each number. `parents` are those in the depth-first walk;
+/// `references` are sorted, those to the highest number first: the complement of their target,
+/// and their source.
+pub(crate) fn immediate_dominators(
+    store: &mut Store,
+    mut parents: Column,
+    mut references: Sorted<2>,
+) -> io::Result<Column> {
+    let count = parents.len();
+    let forest = Forest(store.column(PARTS * count));
+    let mut path = store.column(0);
+    let mut reference = references.next(store)?;
+    for number in (1..count as u32).rev() {
+        let parent = store.pop(&mut parents)?;
+        let mut least = parent;
+        while let Some([_, referrer]) = reference.filter(|[to, _]| !*to == number) {
+            let semi = forest.semi_of_best(store, &mut path, referrer, number)?;
+            least = least.min(semi);
+            reference = references.next(store)?;
+        }
+        forest.set(store, number, SEMI, least)?;
+        let behind = forest.get(store, least, WAITING)?;
+        forest.set(store, number, ABOVE, behind)?;
+        forest.set(store, least, WAITING, number + 1)?;
+        // From here on, `number` is linked to its parent. No number waits for it any more:
+        // its children are done.
+        forest.set(store, number, ANCESTOR, parent)?;
+        forest.set(store, number, LABEL, number)?;
+        let mut waiting = forest.get(store, parent, WAITING)?;
+        forest.set(store, parent, WAITING, 0)?;
+        while let Some(of) = waiting.checked_sub(1) {
+            waiting = forest.get(store, of, ABOVE)?;
+            let best = forest.best(store, &mut path, of, number - 1)?;
+            let semi = forest.get(store, of, SEMI)?;
+            let is_below = forest.get(store, best, SEMI)? < semi;
+            forest.set(store, of, ABOVE, if is_below { best } else { parent })?;
+        }
+    }
+    references.free(store);
+    store.free(parents);
+    store.free(path);
+    let mut above = store.column(0);
+    for number in 0..count as u32 {
+        let mut by = forest.get(store, number, ABOVE)?;
+        if by != forest.get(store, number, SEMI)? {
+            by = store.get(&above, by as usize)?;
+        }
+        store.push(&mut above, by)?;
+    }
+    store.free(forest.0);
+    Ok(above)
+}
+
+/// The forest of the numbers that are linked to their parents so far: all above the current one.
+/// The four parts of a number lie side by side, since they are used together.
+struct Forest(Column);
+
+/// The parent, or an ancestor on the compressed path.
+const ANCESTOR: usize = 0;
+/// The number with the least semidominator on the compressed path.
+const LABEL: usize = 1;
+/// A number that is not linked has no label. In its place is the first number that
+/// waits for it, plus 1.
+const WAITING: usize = LABEL;
+const SEMI: usize = 2;
+/// The immediate dominator. While a number waits for that, the next number that waits, plus 1.
+const ABOVE: usize = 3;
+const PARTS: usize = 4;
+
+impl Forest {
+    #[inline(always)]
+    fn get(&self, store: &mut Store, number: u32, part: usize) -> io::Result<u32> {
+        store.get(&self.0, PARTS * number as usize + part)
+    }
+
+    #[inline(always)]
+    fn set(&self, store: &mut Store, number: u32, part: usize, value: u32) -> io::Result<()> {
+        store.set(&self.0, PARTS * number as usize + part, value)
+    }
+
+    /// The number with the least semidominator between `number` and the root of
+    /// its tree, without the root. Numbers above `limit` are linked.
+    #[inline]
+    fn best(
+        &self,
+        store: &mut Store,
+        path: &mut Column,
+        number: u32,
+        limit: u32,
+    ) -> io::Result<u32> {
+        if number <= limit {
+            return Ok(number);
+        }
+        if self.get(store, number, ANCESTOR)? > limit {
+            self.compress(store, path, number, limit)?;
+        }
+        self.get(store, number, LABEL)
+    }
+
+    /// The semidominator of [`best`](Forest::best); for a number that is not linked, itself.
+    #[inline]
+    fn semi_of_best(
+        &self,
+        store: &mut Store,
+        path: &mut Column,
+        number: u32,
+        limit: u32,
+    ) -> io::Result<u32> {
+        if number <= limit {
+            return Ok(number);
+        }
+        let best = self.best(store, path, number, limit)?;
+        self.get(store, best, SEMI)
+    }
+
+    fn compress(
+        &self,
+        store: &mut Store,
+        path: &mut Column,
+        number: u32,
+        limit: u32,
+    ) -> io::Result<()> {
+        let mut at = number;
+        loop {
+            let ancestor = self.get(store, at, ANCESTOR)?;
+            if ancestor <= limit {
+                break;
+            }
+            store.push(path, at)?;
+            at = ancestor;
+        }
+        while path.len() > 0 {
+            let below = store.pop(path)?;
+            let ancestor = self.get(store, below, ANCESTOR)?;
+            let old = self.get(store, below, LABEL)?;
+            let new = self.get(store, ancestor, LABEL)?;
+            if self.get(store, new, SEMI)? < self.get(store, old, SEMI)? {
+                self.set(store, below, LABEL, new)?;
+            }
+            let ancestor = self.get(store, ancestor, ANCESTOR)?;
+            self.set(store, below, ANCESTOR, ancestor)?;
+        }
+        Ok(())
+    }
+}

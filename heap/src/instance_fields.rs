@@ -1,0 +1,52 @@
+//! The fields of an instance, those of its superclasses included.
+
+use loadhook_hprof::Type;
+
+use crate::survey::Survey;
+
+/// Classes with fields that are looked at: a class that extends itself would not end.
+const MOST_SUPERCLASSES: usize = 1000;
+
+/// A field of an instance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FieldPlace {
+    /// Offset among the field values.
+    pub(crate) offset: usize,
+    /// Identifier of the field's name.
+    pub(crate) name: u64,
+    pub(crate) value_type: Type,
+    /// The class that declares the field.
+    pub(crate) class: u32,
+}
+
+/// The fields of an instance whose values take `bytes`, in the order of the dump: those of its
+/// class, then those of the superclass, and so on. Fields that `bytes` have no room for are left
+/// out. `superclasses` are [`Survey::superclasses_with_fields`].
+pub(crate) fn instance_fields(
+    survey: &Survey,
+    superclasses: &[Option<u32>],
+    class: u32,
+    bytes: usize,
+) -> impl Iterator<Item = FieldPlace> {
+    let id_size = survey.header.id_size;
+    let above = |class: &u32| superclasses[*class as usize];
+    let classes = std::iter::successors(Some(class), above).take(MOST_SUPERCLASSES);
+    let mut end = 0;
+    classes
+        .flat_map(move |class| {
+            let dump = survey.classes[class as usize].dump.as_ref();
+            let fields = dump.into_iter().flat_map(|dump| &dump.fields);
+            fields.map(move |field| (class, field))
+        })
+        .map(move |(class, field)| {
+            let offset = end;
+            end += field.value_type.size(id_size) as usize;
+            FieldPlace {
+                offset,
+                name: field.name,
+                value_type: field.value_type,
+                class,
+            }
+        })
+        .take_while(move |field| field.offset + field.value_type.size(id_size) as usize <= bytes)
+}

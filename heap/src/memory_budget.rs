@@ -1,0 +1,62 @@
+//! The memory that may be taken beside the objects of a dump.
+
+use std::io;
+
+use loadhook_hprof::ErrorKind;
+
+/// Bytes of names, classes, roots, stacks and strings that may be kept. Large programs have a few
+/// hundred thousand names in 20 MB.
+pub(crate) const MOST_BYTES: u64 = 1 << 30;
+
+/// After so many more bytes, the budget asks again whether the process has room for them.
+const CHECKED: u64 = 4 << 20;
+
+/// Bytes of one more entry of a table, estimated.
+pub(crate) const ENTRY: u64 = 48;
+
+/// Bytes that are kept beside objects, estimated, and their limit.
+#[derive(Clone, Copy)]
+pub(crate) struct MemoryBudget {
+    bytes: u64,
+    /// The process is known to have room for this many bytes.
+    room_for: u64,
+    most: u64,
+}
+
+impl MemoryBudget {
+    /// A budget of `most` bytes.
+    pub(crate) fn new(most: u64) -> MemoryBudget {
+        MemoryBudget {
+            bytes: 0,
+            room_for: CHECKED,
+            most,
+        }
+    }
+
+    /// Takes `more` bytes of the budget.
+    pub(crate) fn reserve(&mut self, more: u64) -> Result<(), ErrorKind> {
+        self.bytes = self.bytes.saturating_add(more);
+        if self.bytes > self.most {
+            let what = "bytes of names, classes, roots, stacks and strings";
+            let most = self.most;
+            return Err(ErrorKind::TooMany { what, most });
+        }
+        if self.bytes > self.room_for {
+            self.room_for = self.bytes + (self.bytes / 8).max(CHECKED);
+            check_room(self.room_for)?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks that the process has room for `bytes` more: tables double, and other tables are made of
+/// them. Where the process is limited (`ulimit -v`), an allocation that fails later
+/// would end it.
+fn check_room(bytes: u64) -> Result<(), ErrorKind> {
+    let reserved = Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX));
+    reserved.map_err(|_| {
+        let kind = io::ErrorKind::OutOfMemory;
+        let text = "there is no memory for names, classes, roots, stacks and strings";
+        ErrorKind::Io(io::Error::new(kind, text))
+    })
+}

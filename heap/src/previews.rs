@@ -1,0 +1,225 @@
+//! The beginnings of strings and arrays.
+
+use std::collections::HashMap;
+
+use loadhook_hprof::{ErrorKind, Type, Visitor, number};
+
+use crate::java_values::java_value;
+use crate::memory_budget::{ENTRY, MemoryBudget};
+use crate::strings::StringValue;
+use crate::survey::Survey;
+
+/// Bytes of an array that are kept.
+const PREFIX: usize = 512;
+
+/// Bytes of a preview beside its text, estimated: the preview, and the entries that lead to it.
+const PREVIEW: u64 = 4 * ENTRY;
+
+/// The beginning of a string or of an array.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preview {
+    /// Characters; for an array of another type its elements, separated by commas.
+    pub text: String,
+    /// Number of all characters (as Java counts them) or elements.
+    pub length: u32,
+    /// True if `text` does not have all of them.
+    pub is_cut: bool,
+}
+
+/// Reads the first bytes of some arrays.
+pub(crate) struct ArrayPrefixes<'s> {
+    survey: &'s Survey,
+    /// The wanted arrays.
+    arrays: HashMap<u64, WantedArray>,
+    /// The array whose contents come.
+    open: Option<u64>,
+    /// The budget of the survey, which the prefixes share.
+    budget: MemoryBudget,
+}
+
+#[derive(Default)]
+struct WantedArray {
+    /// Number of previews that are made of it.
+    times: u32,
+    /// `None` until the array is found.
+    prefix: Option<ArrayPrefix>,
+}
+
+struct ArrayPrefix {
+    element: Type,
+    length: u32,
+    bytes: Vec<u8>,
+}
+
+impl<'s> ArrayPrefixes<'s> {
+    /// Wants the arrays of these identifiers, each as often as previews are made of it.
+    pub(crate) fn new(survey: &'s Survey, ids: impl Iterator<Item = u64>) -> ArrayPrefixes<'s> {
+        let mut arrays: HashMap<u64, WantedArray> = HashMap::new();
+        for id in ids {
+            arrays.entry(id).or_default().times += 1;
+        }
+        ArrayPrefixes {
+            survey,
+            arrays,
+            open: None,
+            budget: survey.budget,
+        }
+    }
+
+    fn begin(&mut self, id: u64, element: Type, length: u32) -> Result<(), ErrorKind> {
+        self.open = None;
+        if let Some(array) = self.arrays.get_mut(&id)
+            && array.prefix.is_none()
+        {
+            let size = u64::from(element.size(self.survey.header.id_size));
+            let most = (u64::from(length) * size).min(PREFIX as u64);
+            // A Latin-1 character may take two bytes, one of UTF-16 three.
+            let preview = PREVIEW + 2 * most;
+            self.budget
+                .reserve(ENTRY + most + u64::from(array.times) * preview)?;
+            array.prefix = Some(ArrayPrefix {
+                element,
+                length,
+                bytes: Vec::with_capacity(most as usize),
+            });
+            self.open = Some(id);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let Some(id) = self.open else {
+            return;
+        };
+        let array = self.arrays.get_mut(&id);
+        if let Some(array) = array.and_then(|array| array.prefix.as_mut()) {
+            let room = PREFIX - array.bytes.len();
+            array.bytes.extend(&bytes[..bytes.len().min(room)]);
+            if array.bytes.len() == PREFIX {
+                self.open = None;
+            }
+        }
+    }
+
+    fn prefix(&self, array: u64) -> Option<&ArrayPrefix> {
+        self.arrays.get(&array)?.prefix.as_ref()
+    }
+
+    /// The beginning of an array.
+    pub(crate) fn array(&self, array: u64) -> Preview {
+        let Some(array) = self.prefix(array) else {
+            return Preview::default();
+        };
+        if array.element == Type::Char {
+            return characters(&array.bytes, true, u16::from_be_bytes, array.length);
+        }
+        let size = array.element.size(self.survey.header.id_size) as usize;
+        let elements = array.bytes.chunks_exact(size);
+        let is_cut = elements.len() < array.length as usize;
+        let elements: Vec<String> = elements
+            .map(|bytes| java_value(array.element, number(bytes)))
+            .collect();
+        Preview {
+            text: elements.join(", "),
+            length: array.length,
+            is_cut,
+        }
+    }
+
+    /// The beginning of a string.
+    pub(crate) fn string(&self, value: &StringValue) -> Preview {
+        let Some(array) = self.prefix(value.array) else {
+            return Preview::default();
+        };
+        let is_wide = value.is_wide || array.element == Type::Char;
+        let unit = if is_wide { 2 } else { 1 };
+        // A dump has numbers in big-endian order, but the bytes of a `byte[]` are those of
+        // the JVM's memory: characters in it have the byte order of the machine, which is
+        // little-endian nearly everywhere.
+        let (all, order): (u32, fn([u8; 2]) -> u16) = match array.element {
+            Type::Char => (array.length, u16::from_be_bytes),
+            _ => (array.length / unit, u16::from_le_bytes),
+        };
+        let (from, length) = value.range.unwrap_or((0, all));
+        let bytes = array.bytes.get(from as usize * unit as usize..);
+        let bytes = bytes.unwrap_or(&[]);
+        let end = bytes.len().min(length as usize * unit as usize);
+        characters(&bytes[..end], is_wide, order, length)
+    }
+}
+
+fn characters(bytes: &[u8], is_wide: bool, order: fn([u8; 2]) -> u16, length: u32) -> Preview {
+    let mut units: Vec<u16> = match is_wide {
+        true => bytes
+            .as_chunks()
+            .0
+            .iter()
+            .map(|unit| order(*unit))
+            .collect(),
+        false => bytes.iter().copied().map(u16::from).collect(),
+    };
+    let is_cut = units.len() < length as usize;
+    // Half of a surrogate pair is no character.
+    if is_cut && matches!(units.last(), Some(0xd800..=0xdbff)) {
+        units.pop();
+    }
+    Preview {
+        text: String::from_utf16_lossy(&units),
+        length,
+        is_cut,
+    }
+}
+
+impl Visitor for ArrayPrefixes<'_> {
+    fn wants_contents(&self) -> bool {
+        true
+    }
+
+    fn object_array(&mut self, id: u64, _: u64, length: u32) -> Result<(), ErrorKind> {
+        self.begin(id, Type::Object, length)
+    }
+
+    fn elements(&mut self, ids: &[u8]) {
+        self.add(ids);
+    }
+
+    fn primitive_array(&mut self, id: u64, element: Type, length: u32) -> Result<(), ErrorKind> {
+        self.begin(id, element, length)
+    }
+
+    fn values(&mut self, bytes: &[u8]) {
+        self.add(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hostile dump has many strings, or one array that many strings share.
+    #[test]
+    fn prefixes_and_previews_share_the_budget() {
+        const MOST: u64 = 10_000;
+        let mut survey = Survey::of_classes();
+        survey.budget = MemoryBudget::new(MOST);
+        let found = |ids: &[u64]| {
+            let mut prefixes = ArrayPrefixes::new(&survey, ids.iter().copied());
+            let mut found = 0;
+            for id in 1..100 {
+                if let Err(error) = prefixes.primitive_array(id, Type::Byte, 100_000) {
+                    let is_it = matches!(error, ErrorKind::TooMany { most: MOST, .. });
+                    assert!(is_it, "{error}");
+                    return Err(found);
+                }
+                prefixes.values(&[b'a'; 1000]);
+                found += prefixes.array(id).text.len().min(1);
+            }
+            Ok(found)
+        };
+        assert_eq!(found(&[]), Ok(0));
+        assert_eq!(found(&[2, 4, 6, 8, 10]), Ok(5));
+        assert_eq!(found(&[2, 4, 6, 8, 10, 12]), Err(5));
+        assert_eq!(found(&[7; 7]), Ok(1));
+        assert_eq!(found(&[7; 8]), Err(0));
+    }
+}

@@ -1,0 +1,177 @@
+//! The stacks of a dump, its threads, and the objects that they refer to.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use loadhook_hprof::{
+    ClassDump, ErrorKind, Header, LoadClass, Root, RootKind, StackFrame, Type, Visitor, number,
+};
+
+use crate::memory_budget::ENTRY;
+use crate::survey::Survey;
+
+type Result = std::result::Result<(), ErrorKind>;
+
+/// A first pass that collects stacks beside its survey.
+pub(crate) struct StackSurvey {
+    pub(crate) survey: Survey,
+    pub(crate) stacks: StackTables,
+}
+
+/// Stacks and threads by their serial numbers.
+#[derive(Default)]
+pub(crate) struct StackTables {
+    /// Serial number of a class to its identifier.
+    pub(crate) classes: HashMap<u32, u64>,
+    pub(crate) frames: HashMap<u64, StackFrame>,
+    /// Serial number of a stack trace to that of its thread, and its frames.
+    traces: BTreeMap<u32, (u32, Vec<u64>)>,
+    /// The stack trace whose frames come.
+    open: u32,
+    /// Threads by their serial numbers.
+    pub(crate) threads: BTreeMap<u32, DumpedThread>,
+    /// Stack traces that belong to a thread object.
+    taken: HashSet<u32>,
+    /// Roots that are variables of threads.
+    pub(crate) locals: Vec<Root>,
+}
+
+/// A thread of a dump.
+#[derive(Clone, Copy)]
+pub(crate) struct DumpedThread {
+    /// Identifier of the thread object; 0 if the dump is cut off before its root.
+    pub(crate) object: u64,
+    /// Serial number of its stack trace, unless another thread has the same.
+    trace: Option<u32>,
+}
+
+impl StackSurvey {
+    pub(crate) fn new(survey: Survey) -> StackSurvey {
+        StackSurvey {
+            survey,
+            stacks: StackTables::default(),
+        }
+    }
+}
+
+impl StackTables {
+    /// Removes threads and variables whose objects are left out; `left_out` is in order.
+    pub(crate) fn leave_out(&mut self, left_out: &[u64]) {
+        let is_shown = |id: &u64| left_out.binary_search(id).is_err();
+        self.threads.retain(|_, thread| is_shown(&thread.object));
+        self.locals.retain(|root| is_shown(&root.id));
+    }
+
+    /// The frames of a thread.
+    pub(crate) fn frames_of(&self, thread: u32) -> &[u64] {
+        let trace = self.threads.get(&thread).and_then(|thread| thread.trace);
+        let trace = trace.and_then(|trace| self.traces.get(&trace));
+        trace.map_or(&[], |(_, frames)| frames)
+    }
+
+    /// Adds threads of which only the stack is there. JDK 17 and earlier write thread objects
+    /// behind all other objects, so that a dump that is cut off has none.
+    pub(crate) fn add_threads_without_object(&mut self) {
+        for (trace, (thread, frames)) in &self.traces {
+            if *thread != 0 && !frames.is_empty() && !self.taken.contains(trace) {
+                self.threads.entry(*thread).or_insert(DumpedThread {
+                    object: 0,
+                    trace: Some(*trace),
+                });
+            }
+        }
+    }
+
+    pub(crate) fn has_frame(&self, thread: u32, frame: u32) -> bool {
+        self.frames_of(thread).len() > frame as usize
+    }
+
+    /// Identifiers of all thread objects and of the objects that variables refer to.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = u64> {
+        let threads = self.threads.values().map(|thread| thread.object);
+        threads.chain(self.locals.iter().map(|root| root.id))
+    }
+}
+
+impl Visitor for StackSurvey {
+    fn header(&mut self, header: Header) {
+        self.survey.header(header);
+    }
+
+    fn trailing_bytes(&mut self) {
+        self.survey.trailing_bytes();
+    }
+
+    fn text(&mut self, id: u64, text: &[u8]) -> Result {
+        Visitor::text(&mut self.survey, id, text)
+    }
+
+    fn load_class(&mut self, class: LoadClass) -> Result {
+        self.survey.budget.reserve(ENTRY)?;
+        self.stacks.classes.insert(class.serial, class.class);
+        self.survey.load_class(class)
+    }
+
+    fn stack_frame(&mut self, frame: StackFrame) -> Result {
+        self.survey.budget.reserve(2 * ENTRY)?;
+        self.stacks.frames.insert(frame.id, frame);
+        Ok(())
+    }
+
+    fn stack_trace(&mut self, serial: u32, thread: u32) -> Result {
+        self.survey.budget.reserve(ENTRY)?;
+        self.stacks.traces.insert(serial, (thread, Vec::new()));
+        self.stacks.open = serial;
+        Ok(())
+    }
+
+    fn trace_frames(&mut self, ids: &[u8]) -> Result {
+        self.survey.budget.reserve(16 * ids.len() as u64)?;
+        let id_size = self.survey.header.id_size as usize;
+        let (_, frames) = self.stacks.traces.entry(self.stacks.open).or_default();
+        frames.extend(ids.chunks_exact(id_size).map(number));
+        Ok(())
+    }
+
+    fn root(&mut self, root: Root) -> Result {
+        use RootKind::{JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject};
+        match root.kind {
+            ThreadObject => {
+                self.survey.budget.reserve(2 * ENTRY)?;
+                // If threads shared one long stack trace, all their frames together would not fit
+                // into memory.
+                let trace = self.stacks.taken.insert(root.frame).then_some(root.frame);
+                let object = root.id;
+                let thread = DumpedThread { object, trace };
+                self.stacks.threads.entry(root.thread).or_insert(thread);
+            }
+            JavaFrame | JniLocal | NativeStack | ThreadBlock
+                if self.stacks.locals.last() != Some(&root) =>
+            {
+                self.survey.budget.reserve(4 * ENTRY)?;
+                self.stacks.locals.push(root);
+            }
+            _ => {}
+        }
+        self.survey.root(root)
+    }
+
+    fn class(&mut self, class: &ClassDump) -> Result {
+        self.survey.class(class)
+    }
+
+    fn wants_fields(&self, class: u64) -> bool {
+        self.survey.wants_fields(class)
+    }
+
+    fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> Result {
+        self.survey.instance(id, class, fields)
+    }
+
+    fn object_array(&mut self, id: u64, class: u64, length: u32) -> Result {
+        self.survey.object_array(id, class, length)
+    }
+
+    fn primitive_array(&mut self, id: u64, element: Type, length: u32) -> Result {
+        self.survey.primitive_array(id, element, length)
+    }
+}

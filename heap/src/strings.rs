@@ -1,0 +1,68 @@
+//! The fields of `java.lang.String` that lead to its characters.
+
+use loadhook_hprof::{Type, number};
+
+use crate::instance_fields::instance_fields;
+use crate::survey::Survey;
+
+/// The class `java.lang.String`, and the offsets of its fields.
+pub(crate) struct StringClass {
+    pub(crate) class: u32,
+    pub(crate) id: u64,
+    id_size: usize,
+    /// The array of the characters.
+    value: usize,
+    /// Tells bytes from 16-bit characters, since JDK 9.
+    coder: Option<usize>,
+    /// First character and number of characters, until JDK 6: strings could share an array.
+    range: Option<[usize; 2]>,
+}
+
+/// The characters of a string.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StringValue {
+    /// Identifier of the array that holds them.
+    pub(crate) array: u64,
+    /// True if a character has two bytes.
+    pub(crate) is_wide: bool,
+    /// First character and number of characters, if the string says so.
+    pub(crate) range: Option<(u32, u32)>,
+}
+
+impl StringClass {
+    pub(crate) fn of(survey: &Survey) -> Option<StringClass> {
+        let mut classes = 0..survey.classes.len() as u32;
+        let class = classes.find(|class| survey.internal_name(*class) == b"java/lang/String")?;
+        let superclasses = survey.superclasses_with_fields();
+        let field = |name: &[u8], value_type: Type| {
+            let mut fields = instance_fields(survey, &superclasses, class, usize::MAX);
+            let is_it = |field: &u64| survey.names.get(field).is_some_and(|text| **text == *name);
+            fields
+                .find(|field| field.value_type == value_type && is_it(&field.name))
+                .map(|field| field.offset)
+        };
+        Some(StringClass {
+            class,
+            id: survey.classes[class as usize].id,
+            id_size: survey.header.id_size as usize,
+            value: field(b"value", Type::Object)?,
+            coder: field(b"coder", Type::Byte),
+            range: field(b"offset", Type::Int)
+                .zip(field(b"count", Type::Int))
+                .map(<[usize; 2]>::from),
+        })
+    }
+
+    /// The characters of the string that has these field values.
+    pub(crate) fn value(&self, fields: &[u8]) -> Option<StringValue> {
+        let value = |at: usize, size: usize| fields.get(at..at + size).map(number);
+        let range = self
+            .range
+            .and_then(|[offset, count]| Some((value(offset, 4)? as u32, value(count, 4)? as u32)));
+        Some(StringValue {
+            array: value(self.value, self.id_size)?,
+            is_wide: self.coder.and_then(|coder| value(coder, 1)) == Some(1),
+            range,
+        })
+    }
+}

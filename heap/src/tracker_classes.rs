@@ -1,0 +1,34 @@
+//! The classes of Loadhook's tracker, by their names.
+
+use crate::survey::Survey;
+
+/// The profiler's own objects that a view leaves out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Number of objects.
+    pub instances: u64,
+    /// Their bytes in memory.
+    pub bytes: u64,
+}
+
+/// Returns whether a class with this internal name is the tracker's, or an array of such.
+pub(crate) fn is_tracker(name: &[u8]) -> bool {
+    let element = name.iter().position(|byte| *byte != b'[').unwrap_or(0);
+    let class = match &name[element..] {
+        [b'L', class @ ..] if element > 0 => class,
+        class => class,
+    };
+    class.starts_with(b"java/lang/$Loadhook") || class.starts_with(b"loadhook/")
+}
+
+impl Survey {
+    /// Returns for each class whether it is the tracker's; `None` if the dump has no class of
+    /// the tracker.
+    pub(crate) fn tracker_classes(&self) -> Option<Vec<bool>> {
+        let classes = 0..self.classes.len() as u32;
+        let is_tracker: Vec<bool> = classes
+            .map(|class| is_tracker(self.internal_name(class)))
+            .collect();
+        is_tracker.contains(&true).then_some(is_tracker)
+    }
+}

@@ -1,0 +1,118 @@
+//! All views in four passes, equal to those that are read one by one.
+
+mod support;
+
+use std::cell::Cell;
+use std::io;
+
+use loadhook_heap::{Duplicates, Graph, ProfilerObjects, SharedPasses, Threads, ViewRequest};
+use support::{OBJECT, PAIR, Writer};
+
+const THREAD: u64 = 0x140;
+
+/// Pairs, equal strings and arrays, and a thread with a name and a variable.
+fn dump() -> Vec<u8> {
+    let mut writer = Writer::new();
+    writer.strings();
+    for (id, text) in [(40, "java/lang/Thread"), (41, "name"), (42, "run")] {
+        writer.text(id, text);
+    }
+    writer.load_class(40, THREAD, 40);
+    writer.class(THREAD, 0, &[(41, OBJECT)], &[]);
+    writer.frame(50, 42, 0, 40, 7);
+    writer.stack(2, 1, &[50]);
+    writer.instance(0x3000, THREAD, &0x3010_u64.to_be_bytes());
+    writer.string(0x3010, 0x3020, 0);
+    writer.bytes(0x3020, b"worker");
+    writer.root(0x08, 0x3000, &[1, 2]);
+    writer.root(0x03, 0x3030, &[1, 0]);
+    writer.string(0x3030, 0x3040, 0);
+    writer.bytes(0x3040, b"equal");
+    writer.string(0x3050, 0x3060, 0);
+    writer.bytes(0x3060, b"equal");
+    writer.pair(0x4000, 0x4020, 0x3050);
+    writer.pair(0x4020, 0, 0x3000);
+    writer.object_array(0x4040, &[0x4000, 0x4020]);
+    writer.root(0x05, 0x4040, &[]);
+    for id in [0x5000, 0x5020, 0x5040] {
+        writer.bytes(id, &[1, 2, 3]);
+    }
+    writer.finish()
+}
+
+#[test]
+fn all_views_take_four_passes() {
+    let dump = dump();
+    let passes = Cell::new(0);
+    let open = || {
+        passes.set(passes.get() + 1);
+        io::Result::Ok(&dump[..])
+    };
+    let (shared, cut_off) = SharedPasses::read(open, 1 << 20, false).expect("it is whole");
+    assert!(cut_off.is_none());
+    let graph = &shared.graph;
+    let objects: Vec<u32> = (0..graph.len()).collect();
+    let pair = [0x4000, 0x4020].map(|id| graph.object(id).expect("it is there"));
+    let pairs = [(pair[0], pair[1])];
+    let request = ViewRequest {
+        objects: &objects,
+        most_fields: 10,
+        pairs: &pairs,
+        duplicates: 10,
+        memory: 1 << 20,
+    };
+    let views = shared
+        .views(open, &request)
+        .expect("it could be read before");
+    assert_eq!(passes.get(), 4);
+
+    let one = || io::Result::Ok(&dump[..]);
+    let (threads, _) = Threads::read(one, ProfilerObjects::LeftOut(1 << 20)).expect("whole");
+    assert_eq!(views.threads.threads, threads.threads);
+    let thread = &threads.threads[0];
+    assert_eq!((&*thread.name, thread.frames.len()), ("worker", 1));
+    let local = thread.frames[0].locals[0].preview.as_ref();
+    assert_eq!(local.map(|preview| &*preview.text), Some("equal"));
+
+    let hidden = ProfilerObjects::LeftOut(1 << 20);
+    let (duplicates, _) = Duplicates::read(one, 10, 1 << 20, hidden).expect("whole");
+    assert_eq!(views.duplicates.worst, duplicates.worst);
+    assert_eq!(views.duplicates.worst.len(), 2);
+
+    let (alone, _) = Graph::read(one, 1 << 20).expect("whole");
+    let details = alone.details(&dump[..], &objects, 10, &pairs);
+    let details = details.expect("whole");
+    assert_eq!(views.details.previews, details.previews);
+    assert_eq!(views.details.reference_names, details.reference_names);
+    assert_eq!(views.details.reference_names[&pairs[0]], "left");
+    let class = graph.object(PAIR).expect("it is there");
+    assert_eq!(details.fields[&class].count, 0);
+    for object in objects {
+        let of = |details: &loadhook_heap::Details| {
+            let fields = details.fields.get(&object);
+            fields.map(|fields| (fields.first.clone(), fields.count))
+        };
+        assert_eq!(of(&views.details), of(&details), "{:#x}", graph.id(object));
+    }
+    graph.check().expect("there is room");
+}
+
+#[test]
+fn a_dump_that_is_cut_off_anywhere_is_read_as_far_as_it_goes() {
+    let dump = dump();
+    for length in (31..dump.len()).step_by(3) {
+        let open = || io::Result::Ok(&dump[..length]);
+        let (shared, cut_off) = SharedPasses::read(open, 1 << 20, true).expect("a part");
+        assert!(cut_off.is_some_and(|error| error.is_truncated()));
+        let request = ViewRequest {
+            objects: &[],
+            most_fields: 10,
+            pairs: &[],
+            duplicates: 10,
+            memory: 1 << 20,
+        };
+        let views = shared.views(open, &request).expect("a part");
+        let (threads, _) = Threads::read(open, ProfilerObjects::Shown).expect("a part");
+        assert_eq!(views.threads.threads, threads.threads, "{length}");
+    }
+}
