@@ -159,8 +159,8 @@ impl Graph {
         // Thread-local entries whose value is the tracker's, and tables and maps with no others. The
         // key of an entry is weak and therefore no reference.
         for name in [
-            &b"java/lang/ThreadLocal$ThreadLocalMap$ClassEntry"[..],
-            b"[Ljava/lang/ThreadLocal$ThreadLocalMap$ClassEntry;",
+            &b"java/lang/ThreadLocal$ThreadLocalMap$Entry"[..],
+            b"[Ljava/lang/ThreadLocal$ThreadLocalMap$Entry;",
             b"java/lang/ThreadLocal$ThreadLocalMap",
         ] {
             let is_it = self.extends(name);

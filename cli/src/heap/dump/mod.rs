@@ -86,7 +86,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
         ]
         .map(OsStr::to_owned),
     };
-    let answer = jvm.order(words.each_ref().map(|word| &**word), || {
+    let answer = jvm.execute(words.each_ref().map(|word| &**word), || {
         if let Some(walk) = &mut walk {
             progress.suspend(|| walk.announce(&target));
         }

@@ -31,8 +31,19 @@ use super::text::{
     FEW_ROOTS, NO_ROOTS, PARTIAL_STRINGS, TRAILING_BYTES, UNREACHABLE, left_out, shortened, shown,
 };
 
-const PAGE: &str = include_str!("page.html");
-const SCRIPT: &str = include_str!("page.js");
+const PAGE: &str = include_str!("page/page.html");
+
+/// The scripts of the page in the order in which they use each other.
+const SCRIPT: &str = concat!(
+    include_str!("page/data.js"),
+    include_str!("page/elements.js"),
+    include_str!("page/tables.js"),
+    include_str!("page/trees.js"),
+    include_str!("page/suspects.js"),
+    include_str!("page/details.js"),
+    include_str!("page/views.js"),
+    include_str!("page/start.js"),
+);
 
 /// Limits of the page, which has some 2 to 10 MB with them; see also objects.rs.
 const MOST_CLASSES: usize = 20_000;

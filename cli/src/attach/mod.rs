@@ -1,60 +1,65 @@
-//! Orders to a running HotSpot VM, by its attach mechanism.
+//! Attach commands to a running HotSpot JVM.
 //!
-//! The VM opens a socket when a SIGQUIT comes and a file `.attach_pid…` is
-//! there. Without the file it prints the stacks of all threads, and a process
-//! that does not handle the signal dies of it. So it goes only to a process
-//! that is seen to be such a VM and to handle it.
+//! The JVM opens a socket when it gets a SIGQUIT and a file `.attach_pid…`
+//! exists. Without the file it prints the stacks of all threads, and a process
+//! that does not handle the signal is killed by it. So the signal is sent only to a process
+//! that is a HotSpot JVM and handles it.
+
+mod connection;
+mod performance_data;
+mod trigger;
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, pidfd_open, pidfd_send_signal};
 
+use self::connection::{Connection, connect_to};
+use self::performance_data::{is_closed, performance_data};
+use self::trigger::Trigger;
 use crate::output::say;
 use crate::signals::status_value;
 
-/// How often whoever waits is asked whether to go on.
+/// Time between two checks whether to go on waiting.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// How long a VM may take to open its socket: it cannot while it collects.
+/// Time that a JVM may take to open its socket: it cannot during a garbage collection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long to wait for a VM that another one has asked already.
+/// Time to wait for a JVM that another process has signalled already.
 const OTHERS: Duration = Duration::from_secs(2);
 
-/// The longest argument that VMs take, in bytes.
+/// The longest argument that JVMs accept, in bytes.
 const LONGEST: usize = 1024;
 
-/// A process that runs HotSpot and may be given orders.
+/// A process that runs HotSpot and accepts attach commands.
 pub(crate) struct Jvm {
     pid: u32,
-    /// The same process for ever: a number can become another's.
+    /// A handle of the process: its number can become that of another process.
     process: OwnedFd,
-    /// Its number as it knows it: containers count anew.
+    /// The number of the process inside its container.
     own_pid: u32,
     user: u32,
 }
 
-/// What a VM said to an order.
+/// The JVM's answer to a command.
 pub(crate) struct Answer {
-    /// Whether it was taken; not that it went well.
+    /// True if the JVM accepted the command, which can still fail.
     pub(crate) accepted: bool,
     pub(crate) text: String,
 }
 
 impl Jvm {
-    /// Finds the VM of a process, and sends nothing.
+    /// Finds the JVM of a process, and sends nothing.
     pub(crate) fn of(pid: u32) -> Result<Jvm> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let proc = PathBuf::from(format!("/proc/{pid}"));
@@ -90,7 +95,7 @@ impl Jvm {
         Ok(jvm)
     }
 
-    /// The VM takes orders from its own user, and from root as its container has one.
+    /// The JVM accepts commands from its own user, and from root of its user namespace.
     fn check_rights(&self) -> Result<()> {
         let us = geteuid().as_raw();
         if us == self.user {
@@ -114,17 +119,17 @@ impl Jvm {
         Ok(())
     }
 
-    /// Its process, as we number it.
+    /// The number of the process outside of its container.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// The effective user that the VM runs as.
+    /// The effective user of the JVM.
     pub(crate) fn user(&self) -> u32 {
         self.user
     }
 
-    /// What is `/` for the process.
+    /// The root folder of the process.
     pub(crate) fn root(&self) -> PathBuf {
         self.path("root")
     }
@@ -134,19 +139,19 @@ impl Jvm {
     }
 
     fn has_ended(&self) -> bool {
-        // Of a dead process that nobody waited for, too.
+        // Also true for a zombie process.
         fs::read_link(self.path("exe")).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Gives an order, and waits for the answer as long as `go_on` says so;
-    /// `None` if it says no. It is asked ten times a second.
-    pub(crate) fn order(
+    /// Sends a command, and waits for the answer while `go_on` returns true;
+    /// `None` if it returns false. It is called ten times a second.
+    pub(crate) fn execute(
         &self,
         words: [&OsStr; 4],
         go_on: impl FnMut() -> bool,
     ) -> Result<Option<Answer>> {
-        match self.try_order(words, go_on) {
-            // Whatever it was that failed of it.
+        match self.try_execute(words, go_on) {
+            // The reason, whatever failed.
             Err(_) if self.has_ended() => {
                 bail!("process {} ended before the dump was done", self.pid)
             }
@@ -154,7 +159,7 @@ impl Jvm {
         }
     }
 
-    fn try_order(
+    fn try_execute(
         &self,
         words: [&OsStr; 4],
         mut go_on: impl FnMut() -> bool,
@@ -185,7 +190,7 @@ impl Jvm {
                 Ok(read) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
-                    // Of a process that was killed.
+                    // The process was killed.
                     io::ErrorKind::ConnectionReset => break,
                     _ => return Err(error).with_context(lost),
                 },
@@ -208,19 +213,19 @@ impl Jvm {
         }
     }
 
-    /// A connection to the VM, which is made to listen if it does not yet.
+    /// Connects to the JVM. If it does not listen yet, it is asked to.
     fn listening(&self, go_on: &mut impl FnMut() -> bool) -> Result<Option<UnixStream>> {
-        let trigger = Trigger::of(self);
+        let trigger = Trigger::new(&self.path(""), self.own_pid, self.user);
         let mut start = Instant::now();
         loop {
             match self.connect()? {
                 Connection::None => break,
                 Connection::Made(stream) => {
-                    // One that was left may be there.
+                    // The file of an earlier attempt may be left.
                     trigger.remove();
                     return Ok(Some(stream));
                 }
-                // It listens: a signal would have it print its stacks.
+                // The JVM listens: a signal would make it print its stacks.
                 Connection::Full if start.elapsed() > PATIENCE => bail!(
                     "process {} is busy with other attach commands, and took no more within {} s; try again later",
                     self.pid,
@@ -238,7 +243,7 @@ impl Jvm {
         start = Instant::now();
         loop {
             let connection = self.connect()?;
-            // It listens since.
+            // The JVM listens now.
             is_asked |= matches!(connection, Connection::Full);
             if let Connection::Made(stream) = connection {
                 trigger.remove();
@@ -248,7 +253,7 @@ impl Jvm {
                 trigger.remove();
                 bail!("process {} has ended", self.pid);
             }
-            // A second signal to a VM that listens by then has it print its stacks.
+            // A second signal would make a JVM that listens by then print its stacks.
             if !is_asked && (is_first || start.elapsed() > OTHERS) {
                 pidfd_send_signal(&self.process, Signal::QUIT)
                     .with_context(|| format!("process {}", self.pid))?;
@@ -259,7 +264,7 @@ impl Jvm {
                 thread::sleep(PERIOD);
                 continue;
             }
-            // Without the file, the VM would print its stacks when it sees the
+            // Without the file, the JVM would print its stacks when it handles the
             // signal at last.
             say!(
                 "loadhook: process {} has not reacted to SIGQUIT yet: {} stays in its folder, or in /tmp, until it does",
@@ -286,14 +291,14 @@ impl Jvm {
             }
             there => there.with_context(name)?,
         };
-        // Everybody may put something there.
+        // Every user can put a file there.
         if !there.file_type().is_socket() || ![self.user, 0].contains(&there.uid()) {
             bail!("{}: not a socket of the JVM's", name());
         }
         connect_to(&path).with_context(name)
     }
 
-    /// Refuses a process that would not take the signal for a call to listen.
+    /// Refuses a process that would not open its socket at the signal.
     fn check_listens(&self) -> Result<()> {
         let status = fs::read_to_string(self.path("status")).unwrap_or_default();
         let caught = status_value(&status, "SigCgt:");
@@ -304,133 +309,15 @@ impl Jvm {
                 self.pid
             );
         }
-        if self.performance_data().is_some_and(|data| is_closed(&data)) {
+        let tmp = self.path("root/tmp");
+        let data = performance_data(&tmp, self.own_pid, self.user);
+        if data.is_some_and(|data| is_closed(&data)) {
             bail!(
                 "process {} accepts no attach commands: it was started with -XX:+DisableAttachMechanism",
                 self.pid
             );
         }
         Ok(())
-    }
-
-    /// What `jps` reads too; not all VMs write it.
-    fn performance_data(&self) -> Option<Vec<u8>> {
-        let name = self.own_pid.to_string();
-        let folders = fs::read_dir(self.path("root/tmp")).ok()?.flatten();
-        let mut files = folders
-            .filter(|folder| folder.file_name().as_bytes().starts_with(b"hsperfdata_"))
-            .map(|folder| folder.path().join(&name));
-        files.find_map(|path| {
-            let mut options = File::options();
-            // No pipe may hold us up.
-            let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-            let file = options.read(true).custom_flags(flags.bits().cast_signed());
-            let file = file.open(path).ok()?;
-            let metadata = file.metadata().ok()?;
-            let is_its = metadata.is_file() && metadata.uid() == self.user;
-            let mut data = Vec::new();
-            // 32 KB unless told otherwise.
-            let read = is_its.then(|| file.take(1 << 20).read_to_end(&mut data))?;
-            read.is_ok().then_some(data)
-        })
-    }
-}
-
-/// What came of an attempt to connect.
-enum Connection {
-    Made(UnixStream),
-    /// Nobody listens.
-    None,
-    /// Somebody listens, and has let as many wait as may.
-    Full,
-}
-
-/// Connects without waiting.
-fn connect_to(path: &Path) -> io::Result<Connection> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    match connect(&socket, &SocketAddrUnix::new(path)?) {
-        Ok(()) => {
-            let stream = UnixStream::from(socket);
-            stream.set_nonblocking(false)?;
-            Ok(Connection::Made(stream))
-        }
-        Err(Errno::AGAIN) => Ok(Connection::Full),
-        // Of an earlier process with this number, or not yet bound.
-        Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(Connection::None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The file that makes a signal a call to listen.
-struct Trigger {
-    name: String,
-    /// The VM's.
-    user: u32,
-    /// Where the VM looks for it, in this order; open, since the paths there
-    /// end with the process.
-    folders: Vec<File>,
-}
-
-impl Trigger {
-    fn of(jvm: &Jvm) -> Trigger {
-        let folders = ["cwd", "root/tmp"].map(|folder| File::open(jvm.path(folder)));
-        Trigger {
-            name: format!(".attach_pid{}", jvm.own_pid),
-            user: jvm.user,
-            folders: folders.into_iter().flatten().collect(),
-        }
-    }
-
-    fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        let folders = self.folders.iter().map(AsRawFd::as_raw_fd);
-        folders.map(|folder| PathBuf::from(format!("/proc/self/fd/{folder}/{}", self.name)))
-    }
-
-    /// Sets it; whether it was not there. If it was, another one asks at the same
-    /// time, or gave up.
-    fn set(&self) -> Result<bool> {
-        let mut result = Err(io::ErrorKind::NotFound.into());
-        for path in self.paths() {
-            result = self.make(&path);
-            match &result {
-                Ok(_) => break,
-                // The VM would look no further.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => break,
-                Err(_) => {}
-            }
-        }
-        result.with_context(|| self.name.clone())
-    }
-
-    fn remove(&self) {
-        for path in self.paths() {
-            let _ = fs::remove_file(path);
-        }
-    }
-
-    /// One that is somebody else's, as of a process that had the number before,
-    /// is none to the VM, which takes the signal for an order to print its
-    /// stacks.
-    fn make(&self, path: &Path) -> io::Result<bool> {
-        if let Ok(there) = fs::symlink_metadata(path)
-            && ![self.user, 0].contains(&there.uid())
-            && fs::remove_file(path).is_err()
-        {
-            let message =
-                "there is one that is neither the VM's user's nor root's, and it cannot be removed";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
-        }
-        match File::options().write(true).create_new(true).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(error),
-            Ok(file) if file.metadata()?.uid() == geteuid().as_raw() => Ok(true),
-            // On a file system of a network it may be nobody's, which would not do.
-            Ok(_) => {
-                fs::remove_file(path)?;
-                Err(io::ErrorKind::PermissionDenied.into())
-            }
-        }
     }
 }
 
@@ -442,7 +329,7 @@ fn numbers<'a>(status: &'a str, name: &str) -> impl Iterator<Item = u32> + use<'
         .filter_map(|word| word.parse().ok())
 }
 
-/// Whether a process has HotSpot in it; OpenJ9 has a `libjvm.so` too, and takes
+/// Returns whether a process has loaded HotSpot. OpenJ9 has a `libjvm.so` too, and uses
 /// the signal for something else.
 fn is_hotspot(maps: &[u8]) -> bool {
     let has = |library: &[u8]| {
@@ -454,16 +341,6 @@ fn is_hotspot(maps: &[u8]) -> bool {
         })
     };
     has(b"libjvm.so") && !has(b"libj9vm")
-}
-
-/// Whether a VM's performance data say that it takes no orders: the first of
-/// its capabilities.
-fn is_closed(data: &[u8]) -> bool {
-    const NAME: &[u8] = b"sun.rt.jvmCapabilities\0";
-    let found = data.windows(NAME.len()).position(|window| window == NAME);
-    let value = found.and_then(|at| data.get(at + NAME.len()..));
-    let first = value.and_then(|value| value.iter().find(|byte| **byte != 0));
-    first == Some(&b'0')
 }
 
 #[cfg(test)]
@@ -497,14 +374,5 @@ mod tests {
         assert_eq!(numbers(status, "Uid:").nth(1), Some(6));
         assert_eq!(numbers(status, "NSpid:").last(), Some(1));
         assert_eq!(numbers(status, "None:").last(), None);
-    }
-
-    #[test]
-    fn a_closed_machine_says_so() {
-        let data = |value: &str| format!("x\0sun.rt.jvmCapabilities\0\0\0{value}").into_bytes();
-        assert!(is_closed(&data("01000")));
-        assert!(!is_closed(&data("11000")));
-        assert!(!is_closed(b"sun.rt.jvmCapabilities\0"));
-        assert!(!is_closed(b""));
     }
 }

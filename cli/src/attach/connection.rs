@@ -1,0 +1,34 @@
+//! Connections to the JVM's attach socket.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
+/// The result of an attempt to connect.
+pub(super) enum Connection {
+    Made(UnixStream),
+    /// The JVM does not listen.
+    None,
+    /// The JVM listens, and its queue of waiting clients is full.
+    Full,
+}
+
+/// Connects without waiting.
+pub(super) fn connect_to(path: &Path) -> io::Result<Connection> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) => {
+            let stream = UnixStream::from(socket);
+            stream.set_nonblocking(false)?;
+            Ok(Connection::Made(stream))
+        }
+        Err(Errno::AGAIN) => Ok(Connection::Full),
+        // The socket of an earlier process with this number, or not bound yet.
+        Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(Connection::None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,84 @@
+//! The file that asks a JVM to open its attach socket.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use rustix::process::geteuid;
+
+/// The file `.attach_pid…`, which makes the JVM open its socket when it gets a SIGQUIT.
+pub(super) struct Trigger {
+    pub(super) name: String,
+    /// The JVM's user.
+    user: u32,
+    /// The folders where the JVM looks for the file, in this order. They are open because paths
+    /// through the process end when the process ends.
+    folders: Vec<File>,
+}
+
+impl Trigger {
+    /// The file for the process `own_pid`, as the process numbers itself, of `user`. `proc` is its
+    /// folder in `/proc`.
+    pub(super) fn new(proc: &Path, own_pid: u32, user: u32) -> Trigger {
+        let folders = ["cwd", "root/tmp"].map(|folder| File::open(proc.join(folder)));
+        Trigger {
+            name: format!(".attach_pid{own_pid}"),
+            user,
+            folders: folders.into_iter().flatten().collect(),
+        }
+    }
+
+    fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        let folders = self.folders.iter().map(AsRawFd::as_raw_fd);
+        folders.map(|folder| PathBuf::from(format!("/proc/self/fd/{folder}/{}", self.name)))
+    }
+
+    /// Creates the file, and returns whether it did not exist. If it did, another process attaches at
+    /// the same time, or gave up.
+    pub(super) fn set(&self) -> Result<bool> {
+        let mut result = Err(io::ErrorKind::NotFound.into());
+        for path in self.paths() {
+            result = self.make(&path);
+            match &result {
+                Ok(_) => break,
+                // The JVM looks no further either.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => break,
+                Err(_) => {}
+            }
+        }
+        result.with_context(|| self.name.clone())
+    }
+
+    pub(super) fn remove(&self) {
+        for path in self.paths() {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Creates the file at a path. A file of another user, as of an earlier process with the same
+    /// number, does not count for the JVM: it would print its stacks at the signal. So that file
+    /// is removed.
+    fn make(&self, path: &Path) -> io::Result<bool> {
+        if let Ok(there) = fs::symlink_metadata(path)
+            && ![self.user, 0].contains(&there.uid())
+            && fs::remove_file(path).is_err()
+        {
+            let message =
+                "there is one that is neither the VM's user's nor root's, and it cannot be removed";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+        }
+        match File::options().write(true).create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+            Ok(file) if file.metadata()?.uid() == geteuid().as_raw() => Ok(true),
+            // On a network file system the file may belong to nobody, which the JVM refuses.
+            Ok(_) => {
+                fs::remove_file(path)?;
+                Err(io::ErrorKind::PermissionDenied.into())
+            }
+        }
+    }
+}

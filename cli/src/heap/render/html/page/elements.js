@@ -1,0 +1,57 @@
+// Numbers, names and cells of tables.
+
+const grouped = new Intl.NumberFormat("en-US");
+const fixed = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+/** In powers of 1024, with three digits, as the terminal shows them. */
+function bytes(size) {
+  let rest = size;
+  for (const unit of ["bytes", "KB", "MB", "GB"]) {
+    if (rest < 1023.5 || unit === "GB") {
+      const text = unit !== "bytes" && rest < 99.95 ? fixed.format(rest) : grouped.format(Math.round(rest));
+      return `${text} ${size === 1 ? "byte" : unit}`;
+    }
+    rest /= 1024;
+  }
+}
+
+/** An element with attributes, text and children. */
+function element(tag, options = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [key, value] of Object.entries(options)) {
+    if (key === "text") made.textContent = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+const number = (value) => element("td", { text: grouped.format(value) });
+
+/** A cell with a size. The exact number shows when the pointer rests on it. */
+const sized = (value) => element("td", { text: bytes(value), title: `${grouped.format(value)} bytes` });
+
+/** A part of all bytes. */
+function share(part) {
+  const percent = data.bytes ? (100 * part) / data.bytes : 0;
+  const cell = element("td", { class: "share", text: `${percent.toFixed(1)} %` });
+  cell.style.setProperty("--part", `${Math.min(100, percent)}%`);
+  return cell;
+}
+
+let view = "classes";
+let sought = "";
+const has = (text) => !sought || text.toLowerCase().includes(sought);
+
+/** A text in which the search text is marked. */
+function marked(text) {
+  const label = element("bdi", { dir: "ltr" });
+  const at = sought ? text.toLowerCase().indexOf(sought) : -1;
+  if (at < 0) label.textContent = text;
+  else label.append(text.slice(0, at), element("mark", { text: text.slice(at, at + sought.length) }), text.slice(at + sought.length));
+  return label;
+}
+
+/** A link to details. The front of the name is cut if there is no room. */
+const named = (text, place) => element("a", { class: "front", href: `#${view}/${place}`, title: text }, marked(text));

@@ -1,0 +1,24 @@
+// Fills the header and shows the first view.
+
+function start() {
+  document.title = `${data.file.slice(0, 80)} – Loadhook`;
+  $("file").textContent = data.file;
+  const facts = (dump) => `${grouped.format(dump.instances)} objects · ${bytes(dump.bytes)} · dumped ${dump.time}`;
+  $("facts").textContent = `${facts(data)} · ids of ${data.id_size} bytes`;
+  $("remarks").replaceChildren(...data.remarks.map((text) => element("li", { text })));
+  $("sums").textContent = ["strings", "arrays"].map((kind) => {
+    const { wasted, instances, values } = duplicates[kind];
+    return `${bytes(wasted)} wasted by ${grouped.format(instances)} ${kind} of ${grouped.format(values)} values`;
+  }).join(" · ");
+  if (data.changes) {
+    const { file, after, all, name, left_out } = data.changes;
+    const missing = left_out ? ` ${grouped.format(left_out)} of them, that shrank most, are left out.` : "";
+    $("later").textContent = `${grouped.format(name.length + left_out)} of ${grouped.format(all)} classes changed till ${file}: ${facts(after)}. + is more there; bytes and instances are those there.${missing}`;
+  }
+  $("tab-changes").hidden = !data.changes;
+  route();
+  addEventListener("hashchange", route);
+  document.documentElement.dataset.ready = "true";
+}
+
+start();
