@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::methods::{SMALL, judgement, signed, test};
+use super::cells::{SMALL, growth, is_listed, larger, percent};
+use super::judgement_json::{judgement, test};
 use super::{groups, sentences};
 use crate::analysis::diff::Verdict;
 use crate::analysis::diff::allocations::{Change, Comparison};
@@ -73,23 +74,16 @@ pub fn write(
 
 /// The changes that are listed.
 fn shown<'c>(comparison: &'c Comparison, options: &Options<'_>) -> Vec<&'c Change> {
-    let largest = |change: &Change| {
-        let judgement = &change.judgement;
-        judgement
-            .before
-            .unwrap_or(0.0)
-            .max(judgement.after.unwrap_or(0.0))
-    };
-    let whole = &comparison.whole;
     let small = if comparison.plan.is_tested() {
-        SMALL * whole.before.unwrap_or(0.0).max(whole.after.unwrap_or(0.0))
+        SMALL * larger(&comparison.whole)
     } else {
         0.0
     };
-    let is_listed =
-        |change: &&Change| change.judgement.verdict.group() < 2 || largest(change) >= small;
-    let listed = comparison.changes.iter().filter(is_listed);
-    listed.take(options.top.unwrap_or(usize::MAX)).collect()
+    let listed = comparison.changes.iter();
+    listed
+        .filter(|change| is_listed(&change.judgement, small))
+        .take(options.top.unwrap_or(usize::MAX))
+        .collect()
 }
 
 /// Writes the number of runs, the sum of all places, and how allocations were recorded.
@@ -186,25 +180,17 @@ impl Grown {
         Some(self.after? - self.before?)
     }
 
-    /// With its sign, and `~` within twice the standard error; `number` writes a size.
-    fn told(&self, number: impl Fn(f64) -> String) -> String {
-        let Some(size) = self.size() else {
-            return UNKNOWN.to_owned();
-        };
-        let is_noise = size != 0.0 && size.abs() <= 2.0 * self.error;
-        let mark = if is_noise { "~" } else { "" };
-        format!("{mark}{}", signed(size, number(size.abs())))
+    /// The growth with its sign and mark; `number` writes a size.
+    fn text(&self, number: impl Fn(f64) -> String) -> String {
+        growth(self.size(), self.error, number)
     }
 
-    /// In percent of what it was.
+    /// The growth in percent of the size before.
     fn percent(&self) -> String {
         let Some((size, before)) = self.size().zip(self.before) else {
             return String::new();
         };
-        match 100.0 * size / before {
-            percent if percent.is_finite() => format!("{percent:+.1}"),
-            _ => String::new(),
-        }
+        percent(size, before)
     }
 }
 
@@ -250,7 +236,7 @@ fn both_sides(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
         Column::new(
             "change",
             0,
-            cells(&|c| bytes_of(c).told(|size| unit.number(size))),
+            cells(&|c| bytes_of(c).text(|size| unit.number(size))),
         ),
         Column::new("±", 0, cells(&error)),
         Column::new("%", 1, cells(&percent)),
@@ -263,7 +249,7 @@ fn both_sides(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
         Column::new(
             "change of objects",
             objects_spare,
-            cells(&|c| objects_of(c).told(|size| units::decimal(size, 0))),
+            cells(&|c| objects_of(c).text(|size| units::decimal(size, 0))),
         ),
     ];
     columns.into_iter().filter(Column::has_text).collect()

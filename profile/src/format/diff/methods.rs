@@ -2,21 +2,19 @@
 
 use std::io::{self, Write};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::cells::{SMALL, growth, is_listed, larger, percent, signed};
+use super::judgement_json::{judgement, test};
 use super::{groups, sentences};
+use crate::analysis::diff::Verdict;
 use crate::analysis::diff::methods::{Change, Comparison, Cost, Quantity};
-use crate::analysis::diff::{Judgement, Plan, Ratio, Verdict};
 use crate::analysis::options::Options;
-use crate::analysis::statistics::{LEVEL, confidence};
 use crate::format::bounds::mark;
 use crate::format::table::columns::{Column, fitted, text_table};
 use crate::model::Timing;
 use loadhook_text::units::{self, UNKNOWN, Unit};
 use loadhook_text::width::joined;
-
-/// Values below this share of all that were not found changed are counted, not listed.
-pub(super) const SMALL: f64 = 0.001;
 
 /// Writes a comparison as a table. Of several runs on both sides: what changed, with ratios. Else calls, which
 /// are exact, before times.
@@ -116,21 +114,17 @@ fn of_several_runs(
 ) -> io::Result<usize> {
     let changes = &comparison.changes;
     let quantity = comparison.quantity;
-    let largest = |j: &Judgement| j.before.unwrap_or(0.0).max(j.after.unwrap_or(0.0));
     let small = match quantity {
         // Means are no parts of anything.
         Quantity::Mean => 0.0,
-        _ => SMALL * largest(&comparison.whole),
-    };
-    let is_listed = |change: &&Change| {
-        change.judgement.verdict.group() < 2 || largest(&change.judgement) >= small
+        _ => SMALL * larger(&comparison.whole),
     };
     let shown: Vec<&Change> = changes
         .iter()
-        .filter(is_listed)
+        .filter(|change| is_listed(&change.judgement, small))
         .take(options.top.unwrap_or(usize::MAX))
         .collect();
-    let known = shown.iter().map(|change| largest(&change.judgement));
+    let known = shown.iter().map(|change| larger(&change.judgement));
     let unit = Unit::for_largest(known.fold(0.0, f64::max), units::Quantity::Time);
     let counts = quantity == Quantity::Calls;
     let number = |value: Option<f64>| match value {
@@ -198,7 +192,7 @@ fn of_single_runs(
         Column::new("calls before", 0, cells(&|c| calls(&c.before))),
         Column::new("after", 0, cells(&|c| calls(&c.after))),
         Column::new("change", 0, cells(&grown)),
-        Column::new("%", 3, cells(&percent)),
+        Column::new("%", 3, cells(&calls_percent)),
     ];
     if let Some(quantity) = comparison.times() {
         columns.extend(times(shown, quantity));
@@ -210,7 +204,7 @@ fn of_single_runs(
 }
 
 /// The growth of calls in percent; times are not exact enough for a percentage.
-fn percent(change: &Change) -> String {
+fn calls_percent(change: &Change) -> String {
     match change.judgement.verdict {
         Verdict::New => return "new".to_owned(),
         Verdict::Gone => return "gone".to_owned(),
@@ -225,10 +219,7 @@ fn percent(change: &Change) -> String {
         .map(|cost| cost.calls)
         .max()
         .unwrap_or(0);
-    match 100.0 * change.calls() as f64 / before as f64 {
-        percent if percent.is_finite() => format!("{percent:+.1}"),
-        _ => String::new(),
-    }
+    percent(change.calls() as f64, before as f64)
 }
 
 /// Times of single runs, of several the median, with their sampling error.
@@ -257,14 +248,10 @@ fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
         let worst = |side: &[Cost]| side.iter().map(|c| quantity.error(c)).fold(0.0, f64::max);
         worst(&change.before).hypot(worst(&change.after))
     };
-    let growth = |change: &Change| {
+    let change_of = |change: &Change| {
         let grown = median(&change.after).zip(median(&change.before));
-        let Some(size) = grown.map(|(after, before)| after - before) else {
-            return UNKNOWN.to_owned();
-        };
-        let is_noise = size != 0.0 && size.abs() <= 2.0 * error(change);
-        let mark = if is_noise { "~" } else { "" };
-        format!("{mark}{}", signed(size, unit.number(size.abs())))
+        let size = grown.map(|(after, before)| after - before);
+        growth(size, error(change), |size| unit.number(size))
     };
     let shown_error = |change: &Change| match error(change) {
         0.0 => String::new(),
@@ -275,7 +262,7 @@ fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
     let columns = [
         Column::new(&title, 2, cells(&|c| told(&c.before))),
         Column::new("after", 2, cells(&|c| told(&c.after))),
-        Column::new("change", 0, cells(&growth)),
+        Column::new("change", 0, cells(&change_of)),
         Column::new("±", 0, cells(&shown_error)),
     ];
     columns.into_iter().filter(Column::has_text).collect()
@@ -329,48 +316,4 @@ pub fn write_json(
         "methods": shown.map(method).collect::<Vec<_>>(),
     });
     writeln!(out, "{file}")
-}
-
-/// A judgement in JSON; an infinite ratio is null.
-pub(super) fn judgement(judgement: &Judgement) -> Value {
-    let finite = |of: fn(&Ratio) -> f64| {
-        let value = judgement.ratio.as_ref().map(of);
-        value.filter(|value| value.is_finite())
-    };
-    json!({
-        "verdict": judgement.verdict.as_str(),
-        "median_before": judgement.before.map(|value| value.round()),
-        "median_after": judgement.after.map(|value| value.round()),
-        "ratio": finite(|ratio| ratio.estimate),
-        "ratio_low": finite(|ratio| ratio.low),
-        "ratio_high": finite(|ratio| ratio.high),
-        "p": judgement.p,
-        "q": judgement.q,
-    })
-}
-
-/// The statistical test in JSON; null for single runs.
-pub(super) fn test(plan: &Plan) -> Value {
-    if plan.is_tested() {
-        json!({
-            "name": "Mann-Whitney U",
-            "correction": "Benjamini-Hochberg",
-            "false_discovery_rate": LEVEL,
-            "smallest_p": plan.smallest_p(),
-            "tested": plan.tested,
-            "worth_testing": plan.worth_testing,
-            "runs_needed": plan.runs_needed(),
-            "confidence": confidence(plan.runs[0], plan.runs[1]),
-        })
-    } else {
-        Value::Null
-    }
-}
-
-pub(super) fn signed(value: f64, digits: String) -> String {
-    match value {
-        0.0 => digits,
-        ..0.0 => format!("-{digits}"),
-        _ => format!("+{digits}"),
-    }
 }

@@ -1,6 +1,8 @@
 //! Comparisons as tables and JSON.
 
 pub mod allocations;
+mod cells;
 mod groups;
+mod judgement_json;
 pub mod methods;
 mod sentences;

@@ -3,7 +3,7 @@
 const ALLOCATION_TABLES = ["sites", "types", "methods"];
 const isAllocationTable = (name) => Boolean(allocations) && ALLOCATION_TABLES.includes(name);
 const tableId = (table, part) => (table === "methods" ? part : `${table}-${part}`);
-// By table: the key of the column that is sorted by and its direction; how many rows are shown.
+// By table: the key and the direction of the sorted column; the number of rows shown.
 const sorting = {};
 const lengths = {};
 
@@ -12,7 +12,7 @@ const lengths = {};
 const simpleName = (type) => methods.name[type].slice(packageEnd(type));
 let namedAlike;
 
-/** A type without its package, where that leaves it different from the others. */
+/** A type without its package, unless another type has the same simple name. */
 function typeName(type) {
   if (!namedAlike) {
     namedAlike = new Map();
@@ -30,12 +30,12 @@ function siteName({ method, line }) {
   return name;
 }
 
-/** Where narrow screens hide the column of types, the type stands below its site. */
+/** The type below its site, for narrow screens, which have no column of types. */
 const siteAndType = (row) => element("bdi", { dir: "ltr" }, siteName(row), element("span", { class: "type-below" }, typeName(row.type)));
 
 // ---- Columns ----
 
-/** Those of one amount: bytes, their error if any has one, objects, and the age of what is alive. */
+/** The columns of one amount: bytes, their error if any row has one, objects, and the age of live objects. */
 function amountColumns(rows, titles, part, measure) {
   const of = (row) => row[part][measure];
   const key = `${part} ${measure}`;
@@ -85,14 +85,14 @@ function allocationColumns(table, rows) {
 
 // ---- Order ----
 
-/** As `--sort` has it. */
+/** The column and direction that `--sort` names. */
 function firstSorting(table) {
   const key = { calls: `self ${data.measure} objects`, name: "name" }[data.sort];
   const isTotal = data.sort === "total" && table === "methods" && allocations.callers;
   return { key: key ?? `${isTotal ? "total" : "self"} ${data.measure}`, down: key !== "name" };
 }
 
-/** In links: nothing for the order that the table has first. */
+/** The order as links write it: empty for the first order of the table. */
 function sortingWord(table) {
   const [first, now] = [firstSorting(table), sorting[table] ?? firstSorting(table)];
   return first.key === now.key && first.down === now.down ? "" : `${now.key}${now.down ? "" : ".up"}`;
@@ -112,13 +112,13 @@ function sortAllocations(table, column) {
 
 // ---- The table ----
 
-/** Whether what was searched is in a method's or type's name, or in a site's `method:line`. */
+/** Returns whether the searched text is in the name of a method or type, or in a site's `method:line`. */
 function isRowFound({ method, line, type }) {
   const site = method === undefined ? "" : method < 0 ? VIRTUAL_MACHINE : `${lower()[method]}${line ? `:${line}` : ""}`;
   return site.includes(sought) || (type !== undefined && lower()[type].includes(sought));
 }
 
-/** What the rows found have together; of methods what they allocate themselves. */
+/** The sum of the rows found; for methods, of what they allocate themselves. */
 function foundAllocations(table) {
   const found = addedUp(table).filter(isRowFound);
   const sum = found.reduce((sum, row) => sum + (row.self[data.measure].bytes ?? 0), 0);
@@ -135,7 +135,7 @@ function allocationTable(table) {
   $(tableId(table, "columns")).replaceChildren(element("tr", {}, ...columns.map((column) => {
     const isSorted = column.key === by.key;
     const head = element("th", { scope: "col", class: column.kind ?? "", ...(isSorted ? { "aria-sort": sort.down ? "descending" : "ascending" } : {}) });
-    // The share is sorted as its bytes are, which have the arrow.
+    // The share sorts like its bytes: their column has the arrow.
     const arrow = isSorted && !column.isShare ? arrowOf(sort.down) : "";
     head.append(element("button", { text: column.title + arrow, title: column.about ?? "", onclick: () => sortAllocations(table, column) }));
     return head;

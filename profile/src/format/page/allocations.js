@@ -1,12 +1,12 @@
-// ---- Allocations: what each site, type and method made ----
+// ---- Allocations by site, type and method ----
 //
 // Rows come from html/allocations.rs: one for each place in the code, type and thread, and one for
 // each method with its callees and thread. Here those of the chosen threads are added up.
 
-const allocations = data.allocations; // none of times, nor of differences
+const allocations = data.allocations; // undefined for times and for differences
 const VIRTUAL_MACHINE = "the virtual machine"; // in the place of a method, -1
 
-/** Of differences there are none: types stand as methods there. */
+/** Returns whether a method is a type of allocated objects. In differences types are methods like others. */
 const isType = (method) => Boolean(allocations) && !isThread(method) && method >= allocations.firstType;
 
 const newAmount = () => ({ bytes: null, objects: 0, variance: 0, unsized: 0, ages: 0 });
@@ -53,9 +53,9 @@ function addedUp(table, thread = threadChosen) {
     });
   }
   let made = [...rows.values()];
-  // Methods that allocate by their callees only.
+  // Methods of which only callees allocate.
   for (const row of made) for (const measure of Object.keys(sites.amounts)) row.self[measure] ??= newAmount();
-  // Their table is of one measure: of the living those are left out that made none of them.
+  // Their table shows one measure: for live objects, methods without any are left out.
   if (table === "methods") made = made.filter((row) => row.total[data.measure].objects);
   added.set(known, made);
   return made;
@@ -63,7 +63,7 @@ function addedUp(table, thread = threadChosen) {
 
 // ---- Amounts as text ----
 
-/** Bytes with their marks; a dash of objects that are all of unknown size. */
+/** Bytes with their marks; a dash if the size of no object is known. */
 const sized = (amount) => (amount.objects
   ? marked(amount.unsized ? "≥" : "", allocations.sampled && amount.bytes, amount.bytes)
   : bytes(0));
@@ -73,7 +73,7 @@ const byteError = (amount) => errorPercent(Math.sqrt(amount.variance), amount.by
 const amountText = (amount, about = "") =>
   `${sized(amount)} in ${about}${grouped.format(amount.objects)} ${amount.objects === 1 ? "object" : "objects"}`;
 
-/** What was allocated in all, and how it is known. */
+/** The sum of all allocations, and how they were recorded. */
 function amountFacts() {
   const all = addedUp("types", -1);
   const about = allocations.sampled ? "~" : "";
@@ -96,7 +96,7 @@ function allocationWarnings() {
 
 // ---- Costs: what flame graph, call tree and details show ----
 
-/** What a method or a type cost, as of a row of methods; null if it allocated nothing. */
+/** The cost of a method or a type in the form of a row of methods; null if it allocated nothing. */
 function allocationCost(method) {
   const row = addedUp(isType(method) ? "types" : "methods").find((row) => (row.method ?? row.type) === method);
   if (!row) return null;
@@ -117,7 +117,7 @@ function allocationCost(method) {
   };
 }
 
-/** A node's cost. In the tree types are callees: what a method allocates itself is what those right below it are. */
+/** The cost of a node. Types are callees in the tree: a method's own allocations are the types right below it. */
 function costShown(tree, node) {
   const cost = tree.cost(node);
   if (!allocations || tree.isCallers || isType(tree.method[node])) return cost;

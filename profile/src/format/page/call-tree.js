@@ -6,7 +6,7 @@ const HEADS = counts
   : [...(difference ? ["change"] : []), "total %", "total", "self", COUNTED, "method"];
 
 function treeHead() {
-  // Callees come the heaviest first, and stay so.
+  // Callees are sorted once, the heaviest first.
   const heads = graph.isCallers && !counts ? HEADS.map((title) => (title === "total %" ? `${ofMethod < 0 ? "self" : "total"} %` : title)) : HEADS;
   const sorted = heads.findIndex((title) => title.endsWith("%"));
   $("tree-columns").replaceChildren(element("tr", {}, ...heads.map((title, at) => {
@@ -36,7 +36,7 @@ function treeRow(node, level) {
   row.append(element("td", { text: lane ? "" : grouped.format(cost.calls) }));
   const twisty = element("span", { class: "twisty", text: callees.length ? "▸" : "" });
   const name = element("td", { class: "name" }, element("bdi", { dir: "ltr" }, twisty, nameOf(graph.method[node])));
-  // Deep levels say how deep they are instead of leaving no room for names.
+  // A deep level shows its number instead of an indent, to leave room for names.
   name.style.setProperty("--level", level);
   name.dataset.level = level;
   row.append(name);
@@ -67,7 +67,7 @@ function unfold(row) {
   row.querySelector(".twisty").textContent = "▾";
   const made = calleeRows(row.node, row.level + 1, 0);
   row.after(...made);
-  // A caller with one heavy callee is a step on the way: go on.
+  // A caller with one heavy callee is only a step on the way: unfold that, too.
   const heavy = made[0];
   if (heavy.node !== undefined && graph.below[heavy.node] > 0.9 * graph.below[row.node] && row.level < 200) unfold(heavy);
 }

@@ -7,7 +7,7 @@ const ON_FOUND = "#1c1f24";
 
 const NATIVE_LIBRARY = /^(\[|\(native|.*\.(so|dylib|dll)\b)/;
 
-/** app, jdk, native, type (what was allocated) or other (no method at all). */
+/** The kind of a method: app, jdk, native, type (of allocated objects) or other (no method). */
 function kindOf(method) {
   const [name, loader] = [methods.class[method], methods.loader[method]];
   if (NATIVE_LIBRARY.test(name) && !(ofBytes && name.startsWith("["))) return "native";
@@ -18,7 +18,7 @@ function kindOf(method) {
 
 const packageOf = (method) => methods.class[method].slice(0, Math.max(0, packageEnd(method) - 1));
 
-/** 32 bits of a text, all of them mixed, so that similar names differ as much as others. */
+/** A hash of 32 bits that mixes all bits, so that similar names get different colours. */
 function hash(text) {
   let bits = 2166136261;
   for (let at = 0; at < text.length; at++) bits = Math.imul(bits ^ text.charCodeAt(at), 16777619);
@@ -26,7 +26,7 @@ function hash(text) {
   return Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35) >>> 0;
 }
 
-// Hue and saturation of what is no program's own; hues from 250 to 290 are native code's.
+// Hue and saturation of everything but the program's own classes; native code has the hues from 250 to 290.
 const KINDS = { jdk: [212, 14], native: [272, 42], type: [312, 40], other: [0, 0] };
 
 /** `shade` from 0 to 1. */
@@ -36,7 +36,7 @@ function hsl(hue, saturation, shade) {
     : `hsl(${hue} ${saturation}% ${Math.round(72 + 13 * shade)}%)`;
 }
 
-// Around the circle from red to blue: hues that an eye tells apart.
+// Hues from red to blue that an eye can tell apart.
 const HUES = 16;
 const HUE_STEP = 15;
 let hues;
@@ -90,9 +90,9 @@ function colour(method) {
   return made;
 }
 
-// ---- Of differences: red grew, blue shrank ----
+// ---- Differences: red grew, blue shrank ----
 
-/** From -1, which is gone, over 0 to 1, which is new. */
+/** The colour of a change from -1 (gone) over 0 to 1 (new). */
 function changeColour(change) {
   const strength = Math.min(1, Math.abs(change) * 1.6);
   if (strength < 0.03) return hsl(0, 0, 0.7);
@@ -121,7 +121,7 @@ function nodeColour(tree, node) {
 
 // ---- Legend ----
 
-/** What colours mean, the heaviest first: { colour, text, weight }. */
+/** The meanings of the colours, the heaviest first: { colour, text, weight }. */
 function legend() {
   if (difference) {
     return [[-0.5, "half"], [-0.2, "less"], [0, "same, or within the error"], [0.2, "more"], [0.5, "twice"], [1, "new"]]

@@ -56,11 +56,11 @@ function columns(count) {
     total: new Float64Array(count),
     ownError: new Float32Array(count),
     totalError: new Float32Array(count),
-    timed: new Map(), // calls with known times and what they took, where those are not all
+    timed: new Map(), // the calls with known times, and their time, where not all calls have one
   };
 }
 
-/** Reads one cost. A total that is not told is what the callees make it: -1 till they are read. */
+/** Reads one cost. A total that is not written is the sum of own and callees: -1 until they are read. */
 function readCost(reader, into, at) {
   const flags = reader.next();
   into.flags[at] = flags;
@@ -86,7 +86,7 @@ function readTable({ count, numbers }, keys) {
   return table;
 }
 
-/** Reads what `name` tells of a thread once: its nodes, rows or edges. */
+/** Reads the nodes, rows or edges of a thread; once, when they are first needed. */
 function part(thread, name, keys) {
   const memo = `${name}Read`;
   thread[memo] ??= readTable(thread[name], keys);
@@ -121,7 +121,7 @@ function costAt(table, at) {
   };
 }
 
-/** Adds `other`; what is unknown of one is known of the other. */
+/** Adds `other`; a value that one of them does not have is that of the other. */
 function addCost(sum, other) {
   if (!sum.calls) return Object.assign(sum, other);
   const added = (a, b) => (a === null ? b : b === null ? a : a + b);
@@ -138,14 +138,14 @@ function addCost(sum, other) {
   return sum;
 }
 
-// ---- What is chosen ----
+// ---- The chosen threads ----
 
 const SIDE_BY_SIDE = -1;
 const LAID_OVER = -2;
 let threadChosen = SIDE_BY_SIDE;
 
 const chosenThreads = () => (threadChosen < 0 ? data.threads : [data.threads[threadChosen]]);
-/** The 100 %: of one thread its own, so that shares are those of `report --thread`. */
+/** The 100 %: with one thread chosen, that of the thread, as in `report --thread`. */
 const whole = () => (threadChosen < 0 ? data.whole : data.threads[threadChosen].whole);
 
 let tableMemo = { thread: null };

@@ -24,9 +24,9 @@ function change({ value, isCount }, now, before) {
   return element("td", { text: `${isCount ? countChange(b, a) : changeText(b, a)} ${changePercent(b, a)}` });
 }
 
-/** A line for each figure, a column for each cost: { title, now, before }. Of differences a table each. */
+/** A line for each figure, a column for each cost: { title, now, before }. Differences have a table each. */
 function figures(costs, ofType) {
-  // A type is what it is, all of it.
+  // A type calls nothing: own and total are the same.
   const shown = FIGURES.filter(({ title }) => title !== "self" || !ofType);
   const table = (heads, cells) => element("table", { class: "figures" },
     element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col", text })))),

@@ -1,6 +1,6 @@
-// ---- Export: what is shown, as SVG, PNG or collapsed stacks ----
+// ---- Export of the shown graph as SVG, PNG or collapsed stacks ----
 
-// A string of more than half a gigabyte is more than browsers take.
+// Browsers take no string of more than half a gigabyte.
 const MOST_LETTERS = 256e6;
 // The largest side of a picture that all browsers make.
 const MOST_PIXELS = 16000;
@@ -64,7 +64,7 @@ function pngCanvas() {
   return picture;
 }
 
-/** `caller;callee weight` lines of what is zoomed, in the order of the tree; threads are left out. */
+/** The zoomed part as lines `caller;callee weight`, in the order of the tree; threads are left out. */
 function collapsedText() {
   const lines = [];
   let letters = 0;
@@ -73,7 +73,7 @@ function collapsedText() {
   const todo = [...graph.calleesOf(zoomed)].reverse().map((node) => ({ node, prefix: above }));
   const push = (node, path) => {
     const callees = graph.calleesOf(node);
-    // Of callers the way ends where no more of the time comes from further up.
+    // A graph of callers: the line ends where none of the time comes from further up.
     const weight = graph.isCallers
       ? graph.below[node] - callees.reduce((sum, callee) => sum + graph.below[callee], 0)
       : counts ? graph.cost(node).calls : graph.cost(node).own ?? 0;
@@ -108,7 +108,7 @@ function download(content, type, extension) {
   told(`flame-graph.${extension} is saved`);
 }
 
-/** Pages that are files may have no clipboard of their own. */
+/** Copies by a selection: a page that is a file may have no access to the clipboard. */
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,11 +1,11 @@
-// ---- Flame graph: drawing, and what the mouse, fingers and keys do ----
+// ---- Flame graph: drawing, and the actions of mouse, fingers and keys ----
 
 const canvas = $("canvas");
 const stage = $("stage");
 const FONT = "12px system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif";
 
-let tree; // the threads chosen, from callers to callees
-let graph; // what flame graph and call tree show: `tree`, or its callers
+let tree; // the chosen threads, from callers to callees
+let graph; // the tree that flame graph and call tree show: `tree`, or that of callers
 let ofMethod = -1; // the method whose callers are shown; -1 with all of them
 let zoomed = -1;
 let chosen = -1;
@@ -29,7 +29,7 @@ function fitted(context, method, width) {
 const topOf = (level) => (upright ? height - (level + 1) * ROW : level * ROW);
 
 const hatches = new Map();
-/** Stripes for what is mostly error. */
+/** Stripes for times that are mostly error. */
 function hatch(context) {
   const key = isDark();
   if (!hatches.has(key)) {
@@ -48,7 +48,7 @@ function hatch(context) {
   return context.createPattern(hatches.get(key), "repeat");
 }
 
-/** What a box looks like: { fill, ink, hatched, bold }. */
+/** The looks of a box: { fill, ink, hatched, bold }. */
 function look(node) {
   const method = graph.method[node];
   const [ink, faint, line] = isDark() ? ["#e9ecf1", "#868e9a", "#24272d"] : ["#16191d", "#767d88", "#eceef1"];
@@ -92,7 +92,7 @@ function paint(context, from, to) {
   });
 }
 
-/** Lays the boxes out for the room there is, and paints those in sight. */
+/** Lays out the boxes for the width of the window, and paints those in sight. */
 function draw() {
   if (view !== "flame") return;
   const width = stage.clientWidth;
@@ -202,7 +202,7 @@ function showTip(event, text) {
 
 const hideTip = () => { $("tip").hidden = true; };
 
-/** Marks a node and tells of it beside the graph. */
+/** Marks a node and shows its details beside the graph. */
 function choose(node, open = true) {
   chosen = node;
   if (node !== -1 && !isThread(graph.method[node])) {
@@ -238,7 +238,7 @@ stage.addEventListener("click", (event) => {
   choose(node);
 });
 
-/** To a node, or back out of it. */
+/** Zooms to a node, or back out of it. */
 const zoomTo = (node) => zoom(node === zoomed ? graph.parent[node] : node);
 
 // Arrows walk to callers, callees and siblings as they lie on the screen.

@@ -1,19 +1,19 @@
-// ---- Methods: a table of those of the chosen threads ----
+// ---- The table of methods in the chosen threads ----
 
 const STEP = 200;
 
-/** What is sorted by: a column and its direction. */
+/** The order: a column and its direction. */
 let order;
 let shownRows = STEP;
 
 const arrowOf = (isDown) => (isDown ? " ↓" : " ↑");
 const ownCell = (cost) => element("td", unsureClass(ownErrorPercent(cost)), ownText(cost));
 const unsureClass = (percent) => (percent > UNSURE ? { class: "unsure", title: `± ${errorText(percent)}: mostly error` } : {});
-/** Sorted by what it is at least, so that a large error does not come first. */
+/** Sorted by the lower end of the interval, so that a time with a large error does not come first. */
 const atLeast = (cost) => (cost.own ?? 0) - 2 * (isGuess(cost) ? cost.ownError : 0);
 const nothing = noCost();
 
-// Minor columns give way on narrow screens, where details have them.
+// Narrow screens have no room for minor columns; details show them.
 const TIMES = [
   { title: "self %", key: "self", value: ({ now }) => atLeast(now), cell: ({ now }) => share(now.own) },
   { title: "self", value: ({ now }) => atLeast(now), cell: ({ now }) => ownCell(now) },
@@ -42,7 +42,7 @@ const COLUMNS = [
 
 const columnOf = (title) => COLUMNS.find((column) => column.title === title);
 
-/** As `--sort` has it. */
+/** The column and direction that `--sort` names. */
 function orderOfReport() {
   const wanted = { calls: COUNTED, name: "method", self: difference && !counts ? "change" : "self" }[data.sort] ?? data.sort;
   const first = difference && wanted === COUNTED ? CHANGE_OF_CALLS : columnOf(wanted);

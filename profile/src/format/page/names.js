@@ -13,7 +13,7 @@ function element(tag, options = {}, ...children) {
 }
 
 const threadName = (at) => data.threads[at].name || "(no name)";
-// In a tree of several threads each has a node, whose method is -1 for the first, -2 for the second.
+// In a tree of several threads, each thread has a node, whose method is -1 for the first, -2 for the second.
 const isThread = (method) => method < 0;
 const threadOf = (method) => -1 - method;
 const fullName = (method) => (isThread(method) ? `thread ${threadName(threadOf(method))}` : methods.name[method]);
@@ -32,7 +32,7 @@ let lowered;
 /** Names in small letters, made for the first search. */
 const lower = () => (lowered ??= methods.name.map((name) => name.toLowerCase()));
 
-/** A method's name, its package faint, what was searched marked. Where there is no room it loses its front. */
+/** A method's name with a faint package and the searched text marked. Without room it is cut at its front. */
 function nameOf(method) {
   const name = fullName(method);
   const title = isThread(method) || name.includes("(") ? name : name + methods.descriptor[method];
@@ -45,7 +45,7 @@ function nameOf(method) {
     const [from, to] = [at - offset, at - offset + sought.length].map((i) => Math.min(Math.max(i, 0), text.length));
     if (at >= 0 && from < to) span.append(text.slice(0, from), element("mark", { text: text.slice(from, to) }), text.slice(to));
     else span.textContent = text;
-    // The place to break a line where lines break.
+    // A line may break here.
     label.append(span, element("wbr"));
     offset += text.length;
   }

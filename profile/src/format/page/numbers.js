@@ -4,14 +4,14 @@ const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 // By decimals.
 const fixed = [0, 1, 2].map((digits) =>
   new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-// Of allocations bytes stand in the place of times, and objects in that of calls.
+// For allocations, bytes stand in the place of times, and objects in that of calls.
 const ofBytes = data.measure !== "time";
 const COUNTED = ofBytes ? "objects" : "calls";
 const WEIGHED = counts ? COUNTED : ofBytes ? "bytes" : "time";
 const callsText = (calls) => `${grouped.format(calls)} ${calls === 1 ? COUNTED.slice(0, -1) : COUNTED}`;
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
-/** A time, or bytes; of null, which is what nobody timed, a dash. */
+/** A time, or bytes; a dash for null, an unknown time. */
 function amount(value) {
   if (value === null) return "–";
   return ofBytes ? bytes(value) : time(value);
@@ -24,7 +24,7 @@ function time(ns) {
   return `${fixed[digits].format(value)} ${name}`;
 }
 
-/** As the text reports have it. */
+/** A time with three digits, as in text reports. */
 function utc(millis) {
   const date = new Date(millis);
   return Number.isNaN(date.getTime()) ? "" : `${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
@@ -40,10 +40,10 @@ function bytes(size) {
 const ratio = (part) => (whole() ? part / whole() : 0);
 const percent = (part) => (part === null ? "–" : `${(100 * ratio(part)).toFixed(1)} %`);
 const weightText = (value) => (counts ? callsText(value) : amount(value));
-/** With a mark (at most, at least) and that of estimates. */
+/** A number with its marks: at most, at least, estimated. */
 const marked = (mark, estimated, ns) => (ns === null ? "" : mark + (estimated ? "~" : "")) + amount(ns);
 
-// That a method allocates nothing itself is certain.
+// A method's own bytes of 0 are no estimate.
 const isGuess = (cost) => cost.estimated && !(ofBytes && !cost.own);
 const least = (cost) => (cost.partial && !counts ? "≥" : "");
 const ownText = (cost) => marked(least({ partial: cost.ownPartial ?? cost.partial }), isGuess(cost), cost.own);
@@ -55,10 +55,10 @@ const meanText = (cost) => marked(cost.bound ? "≤" : "", false, meanOf(cost));
 const errorPercent = (error, value) => (error ? (100 * error) / Math.max(value ?? 0, 1) : 0);
 const ownErrorPercent = (cost) => (isGuess(cost) ? errorPercent(cost.ownError, cost.own) : 0);
 const errorText = (percent) => (percent <= 5 ? "" : percent > 999 ? ">999 %" : `${Math.round(percent)} %`);
-/** Mostly error: hatched in graphs, faint in tables. */
+/** Returns whether a time is mostly error: hatched in graphs, faint in tables. */
 const UNSURE = 50;
 
-// ---- What changed ----
+// ---- Changes ----
 
 const signed = (value, text) => (value > 0 ? `+${text}` : value < 0 ? `−${text}` : text);
 const changeText = (now, before) => {

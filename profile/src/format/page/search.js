@@ -5,7 +5,7 @@ let hits = new Uint8Array(0); // by method
 
 const isFound = (method) => sought !== "" && !isThread(method) && hits[method] === 1;
 
-/** Marks the methods whose names contain a text, and says what runs in them. */
+/** Marks the methods whose names contain a text, and shows their share of the time. */
 function search(text) {
   sought = text.trim().toLowerCase();
   shownRows = STEP;
@@ -21,7 +21,7 @@ function foundText() {
   return `${grouped.format(found)} found${found && !counts ? `, ${percent(weightOfFound())} of the ${WEIGHED}` : ""}`;
 }
 
-/** What runs in the methods found, counted once where they call each other. */
+/** The time in the methods found, counted once where they call each other. */
 function weightOfFound() {
   const { parent, method, below } = tree;
   const inside = new Uint8Array(method.length);

@@ -31,7 +31,7 @@ function remarks() {
   return made;
 }
 
-/** One quiet line, which unfolds: what colours mean, notes, and warnings, which alone are coloured. */
+/** A line that unfolds: the legend, notes, and warnings; only warnings are coloured. */
 function notesLine() {
   const { header } = data;
   const notes = header.not_ended ? header.notes.slice(1) : header.notes;
@@ -62,7 +62,7 @@ function notesLine() {
 function facts() {
   const { header } = data;
   const measured = ofBytes ? (data.measure === "live" ? "allocations that are alive" : "allocations") : counts ? "calls counted, not timed" : `${header.clock} clock, ${header.timing} timing`;
-  // Of objects, those of a method are its callers' too.
+  // Objects of a method count for its callers, too.
   const outermost = [...tree.calleesOf(-1)].flatMap((node) => (isThread(tree.method[node]) ? [...tree.calleesOf(node)] : [node]));
   const calls = ofBytes ? outermost.reduce((sum, node) => sum + tree.now.calls[node], 0) : methodRows().reduce((sum, { now }) => sum + now.calls, 0);
   const estimated = ofBytes && methodRows().some(({ now }) => now.estimated);

@@ -1,11 +1,11 @@
-// ---- The address holds what is shown, so that a link opens it and the way back leads there ----
+// ---- The address holds the state of the page: links open it, and the back button returns to it ----
 //
 // #measure/view?thread=1&callers=all&zoom=0.3f&find=text&sort=total.up&root=foot
 
 let written = "";
 let isRestoring = false;
 
-/** A node by the methods on the way to it, which are the same each time the page is opened. */
+/** A node's address: the methods on the way to it, which are the same each time the page is opened. */
 const pathWord = (node) => pathTo(graph, node).map((at) => graph.method[at].toString(36)).join(".");
 
 function nodeOfWord(word) {
@@ -34,7 +34,7 @@ function linkOfState() {
   return query.size ? `${words}?${query}` : words;
 }
 
-/** Writes the state into the address: as a step that back undoes, or in place of the last one. */
+/** Writes the state into the address: as a new step for the back button, or in place of the last step. */
 function remember(isSameStep = false) {
   if (isRestoring) return;
   const link = linkOfState();
@@ -44,7 +44,7 @@ function remember(isSameStep = false) {
   else location.hash = link;
 }
 
-/** Shows what the address says. */
+/** Shows the state that the address holds. */
 function restore() {
   isRestoring = true;
   const text = location.hash.slice(1);

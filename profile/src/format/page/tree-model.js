@@ -1,4 +1,4 @@
-// ---- Trees: of one thread, of threads side by side or laid over each other, of callers ----
+// ---- Trees: one thread, threads side by side, threads laid over each other, callers ----
 //
 // All have the same form: `parent`, `method` and `below` (what makes a node wide) by node,
 // `calleesOf(node)`, the widest first and those of the whole program at -1, `cost(node)` and
@@ -52,7 +52,7 @@ function laidOver(threads) {
   const paths = new Map();
   for (const thread of threads) {
     const tree = ofThread(thread);
-    // Totals that nobody told are those of the thread's own tree.
+    // A total that is not written is that of the thread's own tree.
     const { now } = withCallees(tree);
     const places = new Int32Array(tree.parent.length);
     for (let at = 0; at < places.length; at++) {
@@ -89,7 +89,7 @@ function inColumns(costs) {
   return made;
 }
 
-/** Gives a tree its widths and its order. A million nodes are sorted as they are looked at. */
+/** Gives a tree its widths and its order. Callees are sorted when they are first shown: a tree can have a million nodes. */
 function withCallees(tree) {
   const { parent, method, now } = tree;
   const count = parent.length;
