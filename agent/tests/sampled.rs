@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use loadhook_profile::{Amount, Frame, Site, ThreadKind};
+use loadhook_profile::{Amount, Frame, Profile, Site, ThreadKind};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
@@ -123,6 +123,32 @@ fn unlikely(feature: u32) -> Result<Option<String>> {
     Ok((mean.abs() >= 4.0).then(|| format!("{mean}: {all:#?}")))
 }
 
+/// The threads that allocate at a mark: name, kind, and true for a thread without a call tree.
+fn threads_at(profile: &Profile, mark: &str) -> Result<Vec<(String, ThreadKind, bool)>> {
+    let allocations = allocations(profile)?;
+    let line = marks("Sampled")?.into_iter().find(|(_, m)| m == mark);
+    let line = line.context("a mark")?.0;
+    let mut threads = Vec::new();
+    for site in &allocations.sites {
+        let frame = site.frame.map(|at| &allocations.frames[at as usize]);
+        let is_there = |frame: &Frame| {
+            let file = &profile.methods[frame.method as usize].file;
+            frame.line == Some(line) && file.as_deref() == Some("Sampled.java")
+        };
+        if frame.is_some_and(is_there) {
+            let thread = &profile.threads[site.thread as usize];
+            threads.push((
+                thread.name.to_string(),
+                thread.kind,
+                thread.nodes.is_empty(),
+            ));
+        }
+    }
+    threads.sort_by(|a: &(String, ThreadKind, bool), b| a.0.cmp(&b.0));
+    threads.dedup();
+    Ok(threads)
+}
+
 /// Live platform threads have sites of their own; ended threads and virtual threads share theirs. Callers are recorded up
 /// to a limit.
 fn threads(feature: u32) -> Result<()> {
@@ -134,29 +160,7 @@ fn threads(feature: u32) -> Result<()> {
     )?;
     let profile = &run.profile;
     let allocations = allocations(profile)?;
-    let names = |mark: &str| -> Result<Vec<(String, ThreadKind, bool)>> {
-        let line = marks("Sampled")?.into_iter().find(|(_, m)| m == mark);
-        let line = line.context("a mark")?.0;
-        let mut names = Vec::new();
-        for site in &allocations.sites {
-            let frame = site.frame.map(|at| &allocations.frames[at as usize]);
-            let is_there = |frame: &Frame| {
-                let file = &profile.methods[frame.method as usize].file;
-                frame.line == Some(line) && file.as_deref() == Some("Sampled.java")
-            };
-            if frame.is_some_and(is_there) {
-                let thread = &profile.threads[site.thread as usize];
-                names.push((
-                    thread.name.to_string(),
-                    thread.kind,
-                    thread.nodes.is_empty(),
-                ));
-            }
-        }
-        names.sort_by(|a: &(String, ThreadKind, bool), b| a.0.cmp(&b.0));
-        names.dedup();
-        Ok(names)
-    };
+    let names = |mark: &str| threads_at(profile, mark);
     let ended = |name: &str| vec![(name.to_owned(), ThreadKind::Ended, false)];
     ensure!(names("thread")? == ended("live-#"), "{:?}", names("thread"));
     ensure!(

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use loadhook_heap::{
-    Dominators, Duplicate, Duplicates, Error, Graph, Histogram, ProfilerObjects, Thread, Threads, Waste,
-    histogram,
+    Dominators, Duplicate, Duplicates, Error, Graph, Histogram, ProfilerObjects, Thread, Threads,
+    Waste, histogram,
 };
 use loadhook_hprof::{Visitor, read};
 
@@ -77,7 +77,8 @@ pub fn dump(data: &[u8]) -> bool {
             longest = path;
         }
     }
-    let links = graph.reference_names(data, &longest)
+    let links = graph
+        .reference_names(data, &longest)
         .expect("it could be read before");
     assert_eq!(links.len(), longest.len().saturating_sub(1));
     page(data, &graph, &found);
