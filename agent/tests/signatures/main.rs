@@ -1,0 +1,246 @@
+//! The types of the agent's function pointers against the headers of the JDKs.
+//!
+//! The agent calls functions of JNI and JVM TI through pointers whose types it declares itself, and the JVM calls
+//! functions of the agent. The test reads these types from the agent's sources, writes each as a C type, and has the
+//! C compiler compare it with the type in `jni.h` and `jvmti.h`. `layout.rs` compares the slots, numbers and structs.
+
+use std::any::TypeId;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_agent::jvm::sys::{Boolean, FieldId, Int, JvmtiError, Long, MethodId, Object};
+use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::{corpus, process};
+
+use bindings::{Bindings, Signature};
+
+mod bindings;
+
+/// The functions that the JVM calls, and their types in the headers. Entry points have no named type: theirs is that
+/// of the prototype.
+const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
+    ("Agent_OnLoad", "__typeof__(Agent_OnLoad) *"),
+    ("Agent_OnAttach", "__typeof__(Agent_OnAttach) *"),
+    ("vm_start", "jvmtiEventVMStart"),
+    ("vm_init", "jvmtiEventVMInit"),
+    ("vm_death", "jvmtiEventVMDeath"),
+    ("thread_end", "jvmtiEventThreadEnd"),
+    ("class_file_load_hook", "jvmtiEventClassFileLoadHook"),
+    ("native_method_bind", "jvmtiEventNativeMethodBind"),
+    ("object_alloc", "jvmtiEventSampledObjectAlloc"),
+    ("object_alloc", "jvmtiEventVMObjectAlloc"),
+    (
+        "garbage_collection_finish",
+        "jvmtiEventGarbageCollectionFinish",
+    ),
+    ("agent_thread", "jvmtiStartFunction"),
+    ("note_tag", "jvmtiHeapIterationCallback"),
+    ("count_object", "jvmtiHeapIterationCallback"),
+    ("heap_reference", "jvmtiHeapReferenceCallback"),
+    ("primitive_field", "jvmtiPrimitiveFieldCallback"),
+    ("array_primitive_value", "jvmtiArrayPrimitiveValueCallback"),
+];
+
+/// The functions with C linkage that no header declares: `virtual_thread_end` is in the headers of JDK 21 and later
+/// only, and the others implement native methods of Java classes.
+fn is_undeclared(function: &str) -> bool {
+    function == "virtual_thread_end"
+        || function.starts_with("Java_")
+        || ["define_class_0", "define_anonymous_class_0"].contains(&function)
+}
+
+/// Fails unless the Rust types that stand for C types have their sizes; `jboolean` is an integer, since a `bool` that
+/// holds another byte than 0 and 1 is undefined behaviour.
+const SIZES: &[(&str, usize)] = &[
+    ("jint", size_of::<Int>()),
+    ("jlong", size_of::<Long>()),
+    ("jboolean", size_of::<Boolean>()),
+    ("jobject", size_of::<Object>()),
+    ("jmethodID", size_of::<MethodId>()),
+    ("jfieldID", size_of::<FieldId>()),
+    ("jvmtiError", size_of::<JvmtiError>()),
+];
+
+/// Reads the bindings from the agent's sources.
+fn bindings() -> Result<Bindings> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/jvm");
+    let mut bindings = Bindings::default();
+    for file in corpus::files(&folder, "rs")? {
+        let name = file.strip_prefix(&folder)?.display().to_string();
+        bindings.add(&name, &fs::read_to_string(&file)?)?;
+    }
+    Ok(bindings)
+}
+
+/// The name in the header of the function in a slot: `GetMethodID` of `jni::GET_METHOD_ID`.
+fn header_name(slot: &str) -> String {
+    let (_, name) = slot.split_once("::").unwrap_or(("", slot));
+    let word = |word: &str| match word {
+        "ID" | "UTF" => word.to_owned(),
+        _ => word[..1].to_owned() + &word[1..].to_lowercase(),
+    };
+    name.split('_').map(word).collect()
+}
+
+/// The struct in the header of the table that a slot is in.
+fn table(slot: &str) -> &'static str {
+    match slot.split_once("::") {
+        Some(("invoke", _)) => "struct JNIInvokeInterface_",
+        Some(("jni", _)) => "struct JNINativeInterface_",
+        _ => "struct jvmtiInterface_1_",
+    }
+}
+
+/// A C assertion that a type of the header is one of those that a signature stands for.
+fn compare(c: &mut String, name: &str, header: &str, signature: &Signature) {
+    let same: Vec<String> = signature
+        .c_types("*")
+        .iter()
+        .map(|ours| format!("__builtin_types_compatible_p({header}, {ours})"))
+        .collect();
+    let same = same.join("\n || ");
+    let place = &signature.place;
+    writeln!(
+        c,
+        "_Static_assert({same}, \"{name} as declared by {place}\");"
+    )
+    .unwrap();
+}
+
+/// A C file that does not compile if a signature differs from the headers'.
+fn c_source(bindings: &Bindings) -> Result<String> {
+    let mut c = String::from("#include <jni.h>\n#include <jvmti.h>\n");
+    for (name, size) in SIZES {
+        writeln!(
+            c,
+            "_Static_assert(sizeof({name}) == {size}, \"size of {name}\");"
+        )?;
+    }
+    for (slot, signatures) in &bindings.calls {
+        let name = header_name(slot);
+        let header = format!("__typeof__((({} *)0)->{name})", table(slot));
+        for signature in signatures {
+            compare(&mut c, &name, &header, signature);
+        }
+    }
+    for (name, header) in CALLED_BY_THE_JVM {
+        if let Some(signature) = bindings.functions.get(*name) {
+            compare(&mut c, name, header, signature);
+        }
+    }
+    Ok(c)
+}
+
+/// Has the C compiler compare all signatures with the headers of a JDK.
+fn check(jdk: &Jdk, bindings: &Bindings) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("signatures.c");
+    fs::write(&source, c_source(bindings)?)?;
+    let include = jdk.home.join("include");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-fsyntax-only", "-I"]).arg(&include);
+    cc.arg("-I").arg(include.join("linux")).arg(&source);
+    process::output(&mut cc).with_context(|| format!("the headers of JDK {}", jdk.feature))?;
+    Ok(())
+}
+
+fn headers_of(feature: u32) -> Result<Option<Jdk>> {
+    let jdk = Jdk::find(feature)?;
+    Ok(jdk.home.join("include/jni.h").is_file().then_some(jdk))
+}
+
+fn jdk_17() -> Result<Jdk> {
+    headers_of(17)?.context("JDK 17 has no include/jni.h: a whole JDK is needed, not a runtime")
+}
+
+#[test]
+fn signatures_are_those_of_every_header() -> Result<()> {
+    let bindings = bindings()?;
+    check(&jdk_17()?, &bindings)?;
+    for feature in [11, 21, 25] {
+        match headers_of(feature)? {
+            Some(jdk) => check(&jdk, &bindings)?,
+            None => println!("JDK {feature} is a runtime without headers: not compared"),
+        }
+    }
+    Ok(())
+}
+
+/// Every slot that the bindings number has a signature, and every function that the JVM may call is compared.
+#[test]
+fn no_binding_is_left_out() -> Result<()> {
+    let bindings = bindings()?;
+    let called: BTreeSet<String> = bindings.calls.keys().cloned().collect();
+    ensure!(
+        called == bindings.slots,
+        "not called, or called without a number: {:?}",
+        called.symmetric_difference(&bindings.slots)
+    );
+    ensure!(called.len() > 70, "only {} functions", called.len());
+    for (name, _) in CALLED_BY_THE_JVM {
+        ensure!(bindings.functions.contains_key(*name), "{name} is gone");
+    }
+    let compared: BTreeSet<&str> = CALLED_BY_THE_JVM.iter().map(|(name, _)| *name).collect();
+    for name in bindings.functions.keys() {
+        ensure!(
+            compared.contains(name.as_str()) || is_undeclared(name),
+            "{name} is compared with no header"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn booleans_of_the_jvm_are_bytes() {
+    assert_eq!(TypeId::of::<Boolean>(), TypeId::of::<u8>());
+}
+
+/// A file of bindings with one function, `IsSameObject`, of this type.
+fn is_same_object(signature: &str) -> Result<Bindings> {
+    let mut bindings = Bindings::default();
+    let source = format!(
+        "type Env = *mut sys::Table;
+         impl Jni {{ fn is_same(self) {{
+             type F = unsafe extern \"system\" fn{signature};
+             self.function::<F>(jni::IS_SAME_OBJECT)(self.env);
+         }} }}"
+    );
+    bindings.add("wrong.rs", &source)?;
+    Ok(bindings)
+}
+
+#[test]
+fn a_wrong_signature_is_found_and_named() -> Result<()> {
+    let jdk = jdk_17()?;
+    check(&jdk, &is_same_object("(Env, Object, Object) -> Boolean")?)?;
+    for wrong in [
+        "(Env, Object, Object) -> Int",
+        "(Env, Object, Object)",
+        "(Env, Object, Long) -> Boolean",
+        "(Env, Object) -> Boolean",
+        "(Env, Object, *mut Object) -> Boolean",
+        "(Env, Object, Object, ...) -> Boolean",
+    ] {
+        let error = check(&jdk, &is_same_object(wrong)?).err();
+        let error = error.with_context(|| format!("{wrong} passes"))?;
+        let error = format!("{error:#}");
+        ensure!(
+            error.contains("IsSameObject as declared by is_same in wrong.rs"),
+            "{wrong}: {error}"
+        );
+    }
+    Ok(())
+}
+
+/// A Rust `bool` has no C type here: it would be undefined behaviour for other bytes than 0 and 1.
+#[test]
+fn a_bool_is_refused() -> Result<()> {
+    let error = is_same_object("(Env, Object, Object) -> bool").err();
+    let error = format!("{:#}", error.context("it passes")?);
+    ensure!(error.contains("no C type is known for bool"), "{error}");
+    Ok(())
+}

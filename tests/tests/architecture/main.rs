@@ -1,0 +1,124 @@
+//! Holds the map to the code: the crates and their dependencies are those that `docs/dev/architecture.md` lists, and
+//! the files of a crate do not use each other in circles.
+//!
+//! The second test reads Rust only. The tracker's Java classes are one package and may use each other, and so may the
+//! scripts of a page, which are one program.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_testkit::{paths, process};
+use serde_json::Value;
+
+mod circles;
+mod modules;
+
+/// The crates with circles that are known. A crate without circles must not be listed.
+const KNOWN_CIRCLES: &[&str] = &[];
+
+/// What `cargo metadata` says of a crate of the workspace.
+struct Package {
+    /// The crates of the workspace that it depends on, dev- and build-dependencies left out.
+    dependencies: BTreeSet<String>,
+    /// The root files of its library and programs.
+    roots: Vec<PathBuf>,
+}
+
+/// The crates of the workspace, by name.
+fn packages() -> Result<BTreeMap<String, Package>> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args([
+        "metadata",
+        "--format-version",
+        "1",
+        "--no-deps",
+        "--offline",
+    ]);
+    let metadata = process::output(cargo.current_dir(paths::workspace()))?;
+    let metadata: Value = serde_json::from_str(&metadata)?;
+    let packages = metadata["packages"].as_array().context("no packages")?;
+    packages.iter().map(package).collect()
+}
+
+fn package(package: &Value) -> Result<(String, Package)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut dependencies = BTreeSet::new();
+    for dependency in package["dependencies"].as_array().context("dependencies")? {
+        // A dependency of another kind has the kind's name, and one of another source has the source's.
+        if dependency["kind"].is_null() && dependency["source"].is_null() {
+            dependencies.insert(text(&dependency["name"]));
+        }
+    }
+    let mut roots = Vec::new();
+    for target in package["targets"].as_array().context("targets")? {
+        let kinds: Vec<String> = target["kind"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(text)
+            .collect();
+        if kinds
+            .iter()
+            .any(|kind| kind.ends_with("lib") || kind == "bin")
+        {
+            roots.push(PathBuf::from(text(&target["src_path"])));
+        }
+    }
+    let package_name = text(&package["name"]);
+    Ok((
+        package_name,
+        Package {
+            dependencies,
+            roots,
+        },
+    ))
+}
+
+/// The lines of the block of a page whose info string is `crates`.
+fn listed_crates(page: &str) -> Result<Vec<&str>> {
+    let mut lines = page.lines().skip_while(|line| *line != "```crates");
+    lines.next().context("no block of crates")?;
+    Ok(lines.take_while(|line| *line != "```").collect())
+}
+
+#[test]
+fn the_map_lists_the_crates_and_their_dependencies() -> Result<()> {
+    let page = fs::read_to_string(paths::workspace().join("docs/dev/architecture.md"))?;
+    let expected: Vec<String> = packages()?
+        .iter()
+        .map(|(name, package)| {
+            let dependencies = package.dependencies.iter().cloned().collect::<Vec<_>>();
+            format!("{name} -> {}", dependencies.join(", "))
+                .trim_end()
+                .to_owned()
+        })
+        .collect();
+    let listed = listed_crates(&page)?;
+    ensure!(
+        listed == expected,
+        "docs/dev/architecture.md lists\n{}\nbut Cargo.toml says\n{}",
+        listed.join("\n"),
+        expected.join("\n")
+    );
+    Ok(())
+}
+
+#[test]
+fn no_files_of_a_crate_use_each_other_in_a_circle() -> Result<()> {
+    let mut found = String::new();
+    for (name, package) in packages()? {
+        for root in &package.roots {
+            let folder = root.parent().unwrap_or(Path::new("/"));
+            for circle in circles::circles(&modules::arrows(root)?) {
+                if !KNOWN_CIRCLES.contains(&name.as_str()) {
+                    found += &format!("\n{name}:\n{}", circle.describe(folder));
+                }
+            }
+        }
+    }
+    ensure!(found.is_empty(), "files use each other in circles:{found}");
+    Ok(())
+}
