@@ -29,7 +29,7 @@ use crate::{diagnostics, events, heap_dump};
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Agent_OnLoad(
     vm: *mut sys::Table,
-    options: *const c_char,
+    options: *mut c_char,
     _reserved: *mut c_void,
 ) -> Int {
     log_panics();
@@ -81,7 +81,7 @@ pub unsafe extern "system" fn Agent_OnLoad(
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn Agent_OnAttach(
     vm: *mut sys::Table,
-    options: *const c_char,
+    options: *mut c_char,
     _reserved: *mut c_void,
 ) -> Int {
     log_panics();
@@ -266,7 +266,7 @@ unsafe extern "system" fn class_file_load_hook(
     len: Int,
     data: *const c_uchar,
     new_len: *mut Int,
-    new_data: *mut *const c_uchar,
+    new_data: *mut *mut c_uchar,
 ) {
     let body = |agent, jni: Jni<'_>| {
         let Ok(len) = usize::try_from(len) else {

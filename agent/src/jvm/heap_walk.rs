@@ -286,7 +286,7 @@ impl Jvmti {
             Int,
             Object,
             *const HeapCallbacks,
-            *mut c_void,
+            *const c_void,
         ) -> JvmtiError;
         let callbacks = HeapCallbacks {
             heap_iteration: callback as *const c_void,
@@ -319,7 +319,7 @@ impl Jvmti {
             Object,
             Object,
             *const HeapCallbacks,
-            *mut c_void,
+            *const c_void,
         ) -> JvmtiError;
         let callbacks = HeapCallbacks {
             heap_iteration: null(),

@@ -170,9 +170,9 @@ impl Jvmti {
     }
 
     pub(super) fn deallocate(self, memory: *mut c_void) {
-        type F = unsafe extern "system" fn(Env, *mut c_void) -> JvmtiError;
+        type F = unsafe extern "system" fn(Env, *mut c_uchar) -> JvmtiError;
         // SAFETY: callers pass what the JVM allocated, once; null is allowed.
-        unsafe { self.function::<F>(jvmti::DEALLOCATE)(self.env, memory) };
+        unsafe { self.function::<F>(jvmti::DEALLOCATE)(self.env, memory.cast()) };
     }
 
     /// The value of a system property of the JVM.

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::jdk::ensure_slow_tier;
+
 /// Opens a page in a browser, runs `script` in it, and returns what the
 /// script's last expression gave, or the first error of the page.
 ///
@@ -21,6 +23,7 @@ pub fn run(page: &str, script: &str) -> String {
 /// As [`run`].
 #[must_use]
 pub fn run_in(page: &str, script: &str, window: [u32; 2]) -> String {
+    ensure_slow_tier("a browser").expect("a slow test");
     let errors = "<script>addEventListener('error', (e) => { \
         document.documentElement.dataset.result ??= 'error: ' + e.message; });</script>";
     let driver = format!(

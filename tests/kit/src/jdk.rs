@@ -35,6 +35,7 @@ impl Jdk {
     /// When there is none, naming it and what to install; also when `JAVA_HOME_<feature>` is set and holds
     /// something else, since falling back would test what nobody asked for.
     pub fn find(feature: u32) -> Result<Jdk> {
+        ensure_slow_tier("a JVM")?;
         signals::hand_on_defaults().map_err(Error::msg)?;
         let variable = format!("JAVA_HOME_{feature}");
         if let Some(home) = env::var_os(&variable).filter(|home| !home.is_empty()) {
@@ -91,6 +92,18 @@ impl Jdk {
         }
         Ok(Command::new(tool))
     }
+}
+
+/// Fails in the fast tier of the tests (`scripts/test.sh fast`), in which no test starts a JVM or a browser.
+///
+/// # Errors
+///
+/// When `LOADHOOK_FAST_TESTS` is set.
+pub(crate) fn ensure_slow_tier(needed: &str) -> Result<()> {
+    if env::var_os("LOADHOOK_FAST_TESTS").is_some() {
+        bail!("this test starts {needed}: it does not belong to the fast tests in scripts/test.sh");
+    }
+    Ok(())
 }
 
 fn advice(feature: u32) -> String {

@@ -12,7 +12,7 @@ use signal_hook::flag;
 /// The signals that HotSpot handles itself, and reports where it finds them ignored.
 const HANDLED_BY_JVMS: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
-/// Has every process that this one starts begin with the default dispositions of these signals.
+/// Makes every process that this one starts begin with the default dispositions of these signals.
 ///
 /// `nohup` and a shell that runs a job in the background ignore some signals, and ignored signals stay
 /// ignored in whatever is started below. A JVM behaves differently then: it does not end by these
@@ -57,10 +57,9 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::jdk::Jdk;
     use crate::process;
 
-    /// In the second process: that it was started with the signals ignored.
+    /// Set in the second process, which was started with the signals ignored.
     const INNER: &str = "LOADHOOK_TEST_WITH_IGNORED_SIGNALS";
 
     fn handled_by_jvms(status: &str) -> Vec<i32> {
@@ -70,19 +69,19 @@ mod tests {
 
     /// Runs itself again below a shell that ignores the signals, as `nohup` does.
     #[test]
-    fn what_tests_start_ignores_nothing() {
+    fn programs_start_with_no_signal_ignored() {
         if env::var_os(INNER).is_none() {
             let mut shell = Command::new("sh");
             shell.args(["-c", "trap '' HUP INT QUIT TERM; exec \"$@\"", "sh"]);
             shell.arg(env::current_exe().expect("a test is a program"));
-            shell.arg("signals::tests::what_tests_start_ignores_nothing");
+            shell.arg("signals::tests::programs_start_with_no_signal_ignored");
             let printed = process::output(shell.env(INNER, "1")).expect("it passes there");
             assert!(printed.contains("1 passed"), "{printed}");
             return;
         }
         let own = fs::read_to_string("/proc/self/status").expect("Linux has it");
         assert_eq!(handled_by_jvms(&own), HANDLED_BY_JVMS);
-        Jdk::find(17).expect("JDK 17");
+        hand_on_defaults().expect("the dispositions can be set");
         let mut cat = Command::new("cat");
         let started = process::output(cat.arg("/proc/self/status")).expect("it is readable");
         assert_eq!(handled_by_jvms(&started), [0; 0]);
