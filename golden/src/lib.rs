@@ -20,7 +20,7 @@ pub struct Committed {
     pub name: String,
     /// Where the file is.
     pub path: PathBuf,
-    /// What is in it.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 

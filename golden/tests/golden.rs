@@ -126,7 +126,7 @@ fn each(check: impl Fn(&Input)) {
     assert!(failed.is_empty(), "{} fail: {failed:#?}", failed.len());
 }
 
-/// What the rewriter reports and the rewritten class.
+/// The rewriter's report, and the rewritten class.
 fn rewrite(input: &Input, options: Options, selector: &mut dyn Selector) -> (String, Vec<u8>) {
     let mut rewriter = Rewriter::new(options);
     let outcome = rewriter.rewrite(&input.bytes, selector, |len| Some(vec![0; len]));
@@ -168,7 +168,7 @@ fn full_text(bytes: &[u8]) -> String {
     out
 }
 
-/// What is worth reading of the text of a class.
+/// The part of the text of a class that is worth reading.
 fn readable(input: &Input, bytes: &[u8], mut text: String) -> String {
     if input.is_handmade {
         text = without_driver(&text);
@@ -295,8 +295,8 @@ fn every_probe() {
     });
 }
 
-/// What the tables above are to be compared with; of other inputs `javap` can
-/// tell as well.
+/// The originals of some inputs, for comparison with the snapshots of their rewritten forms. For other inputs,
+/// `javap` shows the original as well.
 #[test]
 fn originals() {
     for name in ORIGINALS {

@@ -1,4 +1,4 @@
-/** What came with Java 14 to 17: switch expressions, text blocks, patterns of instanceof. */
+/** Features of Java 14 to 17: switch expressions, text blocks, patterns of instanceof. */
 public class Patterns {
     public static Object run() {
         var out = new StringBuilder();

@@ -12,7 +12,7 @@ use loadhook_testkit::pairs::{Runner, Verdict};
 /// Pairs judged at a time: all the largest ones together would be half a gigabyte.
 const BATCH: usize = 128;
 
-/// What became of the methods of many classes.
+/// Totals over the classes of one group: how many methods were instrumented, and why the others were not.
 #[derive(Debug, Default)]
 pub struct Count {
     /// Classes judged.
@@ -31,15 +31,15 @@ pub struct Judge {
 
 /// A class to judge.
 pub struct Case {
-    /// What messages call it.
+    /// The name of the class in messages.
     pub name: String,
-    /// What [`Judge::judge`] counts it under.
+    /// The group under which [`Judge::judge`] counts the class.
     pub group: &'static str,
     /// The class as it is.
     pub original: Vec<u8>,
-    /// Whether it has something to run.
+    /// True if the class has a method to run.
     pub runs: bool,
-    /// Whether a method of it may be too odd to instrument.
+    /// True if the rewriter may leave methods of the class alone as unreadable.
     pub odd: bool,
 }
 
@@ -56,7 +56,7 @@ impl Judge {
         })
     }
 
-    /// Judges all `cases`, ids from `base` on; what became of them, by group.
+    /// Judges all `cases`, with method ids from `base` on, and returns the totals by group.
     ///
     /// # Errors
     /// At the first class that is not accepted, gives another result than its original, or leaves the

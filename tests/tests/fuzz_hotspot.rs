@@ -43,16 +43,16 @@ use verdicts::{fault, short};
 /// Mutants made; about six of ten are accepted.
 const MUTANTS: u64 = 64_000;
 const ACCEPTED_AT_LEAST: u64 = 20_000;
-/// What they are of, and how many of a hundred.
+/// Kinds of seeds, and the percentage of mutants of each.
 const SHARES: [(Seeds, u64); 3] = [
     (Seeds::Sources, 40),
     (Seeds::Handmade, 20),
     (Seeds::Jdk, 40),
 ];
-/// Of each kind, how many of a hundred are judged by JDK 25: nothing can be stopped there, so that one that hangs
+/// Percentage of the mutants of each kind that JDK 25 judges: threads cannot be stopped there, so one that hangs
 /// costs a JVM (and so none of them is made to loop).
 const PERCENT_ON_JDK_25: u64 = 10;
-/// Of the accepted mutants, how many percent may be left out of the comparison.
+/// Largest percentage of the accepted mutants that may be left out of the comparison.
 const EXCLUDED_PERCENT: u64 = 10;
 
 /// Seeds, JDK, and how many of ten thousand mutants.

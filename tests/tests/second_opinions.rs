@@ -1,4 +1,4 @@
-//! What others read in a class file: `cafebabe`, `classfile-parser` and `javap` against our parser.
+//! Other parsers against ours: `cafebabe`, `classfile-parser` and `javap` must read the same in a class file.
 //!
 //! Both crates read every class of both JDKs, `javap` a sample. Where one of the crates is known to be wrong,
 //! [`faults`] has it with a class that shows it and `javap`'s word.
@@ -35,7 +35,7 @@ const JDKS: [u32; 2] = [17, 25];
 /// Classes that `javap` prints, of each JDK.
 const PRINTED: usize = 800;
 
-/// What the parsers said, counted.
+/// Totals of the comparison.
 #[derive(Debug, Default)]
 struct Opinions {
     classes: usize,

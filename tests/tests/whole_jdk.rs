@@ -183,7 +183,7 @@ fn jdk_25_with_large_ids_and_two_numbers_verifies() -> Result<()> {
     verification(25, "two-numbers", &options, || Everything::all(40_000))
 }
 
-/// What must never be instrumented is found by its annotations in each JDK, under the names it has there.
+/// Methods that must never be instrumented are found by their annotations, whose names differ between JDKs.
 #[test]
 fn methods_that_must_not_be_instrumented_are_known() -> Result<()> {
     struct Timing;

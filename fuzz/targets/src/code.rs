@@ -1,4 +1,4 @@
-//! What must hold between the code of a method and its rewritten form.
+//! Checks that the rewritten code of a method keeps what the original code has.
 
 use loadhook_rewrite::class::{Attribute, ClassFile, Member};
 use loadhook_rewrite::code::frames::{FrameFormat, Frames, RawFrame};
@@ -22,7 +22,7 @@ struct Side<'c, 'a> {
     class: &'c ClassFile<'a>,
     code: Code<'a>,
     instructions: Vec<Instruction<'a>>,
-    /// Whether an instruction begins at an offset.
+    /// For each offset, true if an instruction begins there.
     starts: Vec<bool>,
 }
 
@@ -54,7 +54,7 @@ impl<'c, 'a> Side<'c, 'a> {
         self.starts.get(bci.index()).copied().unwrap_or(false)
     }
 
-    /// Whether a range can end before `bci`.
+    /// Returns whether a range can end before `bci`.
     fn is_end(&self, bci: Bci) -> bool {
         self.is_start(bci) || bci.index() == self.len()
     }
@@ -146,8 +146,8 @@ fn kept(old: &Side<'_, '_>, new: &Side<'_, '_>) {
     assert!(jumps(old) <= jumps(new), "jumps are gone");
 }
 
-/// Whether an entry's handler is an added one: the probe, and `athrow`. The
-/// method's own begin with `caught`, or call nothing.
+/// Returns whether an entry's handler was added: it is the probe and `athrow`. The
+/// method's own handlers begin with `caught`, or call nothing.
 fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
     let from = new
         .instructions
@@ -191,7 +191,7 @@ fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], 
     );
 }
 
-/// Whether entries are those of the old table, each whole or in pieces that
+/// Returns whether entries are those of the old table, each whole or in pieces that
 /// follow each other. Two old ones may be alike, so all ways are tried at once.
 fn are_pieces(olds: &[ExceptionHandler], news: &[ExceptionHandler]) -> bool {
     // Whose piece the entry before may be.
@@ -446,7 +446,7 @@ fn in_order(side: &Side<'_, '_>, frames: &[RawFrame<'_>]) {
     }
 }
 
-/// Whether each uninitialised object in the frames is one of a `new`.
+/// Returns whether each uninitialised object in the frames comes from a `new`.
 fn objects_are_new(side: &Side<'_, '_>, frames: &[RawFrame<'_>]) -> bool {
     let values = frames
         .iter()

@@ -26,12 +26,12 @@ pub use options::OptionSet;
 pub use read::read;
 pub use rewrite::{Rewritten, Targets, rewrite, rewrite_with};
 
-/// What the targets saw of an input, for those who count.
+/// Statistics of the targets on one input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Whether it could be read as a class file.
+    /// True if the input could be read as a class file.
     pub parsed: bool,
-    /// What became of it, summed over the option sets.
+    /// The totals of rewriting it, over all option sets.
     pub rewritten: Rewritten,
 }
 

@@ -38,14 +38,14 @@ enum Kind {
     Longs,
 }
 
-/// What was decided.
+/// The heap dump that the input decided on.
 struct Made {
     kinds: Vec<Kind>,
     edges: Vec<Vec<usize>>,
     roots: BTreeSet<usize>,
     /// Roots that are at most the variable of a thread.
     variables: BTreeSet<usize>,
-    /// Whether the last record says that it is the last.
+    /// True if the dump ends with a HEAP_DUMP_END record.
     has_end: bool,
     /// Not packed.
     bytes: Vec<u8>,
@@ -257,7 +257,7 @@ fn make(choices: &mut Choices) -> Made {
     made
 }
 
-/// What is reached without an object, and by how many steps.
+/// The objects reached from the roots without passing `without`, with the number of steps to each.
 fn reached(made: &Made, roots: &BTreeSet<usize>, without: Option<usize>) -> BTreeMap<usize, usize> {
     let mut reached = BTreeMap::new();
     let mut next = roots.clone();
@@ -276,7 +276,7 @@ fn reached(made: &Made, roots: &BTreeSet<usize>, without: Option<usize>) -> BTre
     reached
 }
 
-/// What is read is what was made.
+/// Asserts that reading gives the dump that was made.
 fn agrees(made: &Made, bytes: &[u8], memory: u64) {
     let (counts, outcome) = histogram(bytes);
     outcome.expect("it is whole");

@@ -10,10 +10,10 @@ use crate::code;
 use crate::identity::{copy, same};
 use crate::options::OptionSet;
 
-/// What became of an input.
+/// Totals of rewriting one input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
-    /// Under how many option sets the class was rewritten.
+    /// Number of option sets under which the class was rewritten.
     pub classes: u32,
     /// Methods that got probes.
     pub instrumented: u32,

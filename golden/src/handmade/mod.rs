@@ -28,9 +28,9 @@ use loadhook_testclasses::shapes::{Arg, Driver};
 pub struct Handmade {
     /// A name fit for a file; the class is `handmade/<name>`.
     pub name: String,
-    /// What the class is there for.
+    /// The construct that the class shows.
     pub construct: &'static str,
-    /// Whether its text would be too long to keep as a golden file.
+    /// True if the text of the class is too long for a golden file.
     pub large: bool,
     /// The class file.
     pub bytes: Vec<u8>,

@@ -129,7 +129,7 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Of three entries the first two are split, and the annotations follow.
+/// Three handler entries of which the first two are split; the annotations must follow.
 fn split(code: &mut CodeBuilder<'_>) {
     let exception = [V::object("java/lang/Exception")];
     let start = code.here();

@@ -44,7 +44,7 @@ final class ClassFileVerifier {
         }
     }
 
-    /** What the verifier says against the class: nothing when it is valid. */
+    /** The messages of the verifier; empty if the class is valid. */
     List<String> verify(byte[] bytes) {
         List<String> messages = new ArrayList<>();
         try {

@@ -47,17 +47,17 @@ final class Instructions {
         }
     }
 
-    /** Whether an instruction begins here. */
+    /** Returns whether an instruction begins here. */
     boolean begins(int bci) {
         return bci >= 0 && bci < length && boundaries.get(bci);
     }
 
-    /** Whether an instruction begins here or the code ends here: where a range may end. */
+    /** Returns whether a range may end here: an instruction begins here, or the code ends. */
     boolean ends(int bci) {
         return bci == length || begins(bci);
     }
 
-    /** Whether a {@code new} stands here: what an uninitialized verification type must point at. */
+    /** Returns whether a {@code new} begins here, as an uninitialized verification type requires. */
     boolean isNew(int bci) {
         return begins(bci) && bytes.u1(start + bci) == NEW;
     }

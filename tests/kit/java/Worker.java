@@ -46,7 +46,7 @@ final class Worker {
         return End.DONE;
     }
 
-    /** What the last task threw; null when it returned. */
+    /** The exception of the last task; null if the task returned. */
     synchronized Throwable escaped() {
         return escaped;
     }

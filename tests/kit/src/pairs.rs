@@ -53,7 +53,7 @@ impl Runner {
         self.restarted()
     }
 
-    /// How long a run may take: 300 ms unless told. The rewritten class gets ten times that.
+    /// Sets how long a run may take; 300 ms by default. The rewritten class gets ten times as long.
     #[must_use]
     pub fn with_time_limit(mut self, limit: Duration) -> Runner {
         self.time_limit = limit;
@@ -76,13 +76,13 @@ impl Runner {
         self.restarted()
     }
 
-    /// What was set holds for the next JVM: a running one is ended.
+    /// Ends the running JVM, so that new settings hold from the next run on.
     fn restarted(mut self) -> Runner {
         self.process = None;
         self
     }
 
-    /// How many JVMs this runner has started: one, and one more for each that hung or died.
+    /// Number of JVMs that this runner has started: one, and one more for each that hung or died.
     #[must_use]
     pub fn processes_started(&self) -> usize {
         self.started
@@ -90,7 +90,7 @@ impl Runner {
 
     /// Judges one pair.
     ///
-    /// What is run: `static run()` alone if the class has it, else every static method of no argument or
+    /// Runs `static run()` alone if the class has it, else every static method of no argument or
     /// one `int`, the latter with a few fixed values.
     ///
     /// # Errors
@@ -146,8 +146,8 @@ impl Runner {
         Ok(verdicts)
     }
 
-    /// Whether a difference between two classes comes from elsewhere: from time or chance, when the original
-    /// judged twice differs too; from the order, when each as the first in its JVM does the same (a library
+    /// Returns whether a difference between two classes has another cause: time or chance, when the original
+    /// judged twice differs too; the order of runs, when each as the first in its JVM does the same (a library
     /// can be loaded once, a provider registered once, and loader constraints grow).
     fn chance(&mut self, original: &[u8], rewritten: &[u8]) -> Result<bool> {
         let twice = self.judge_once(original, original)?;

@@ -10,7 +10,7 @@ use crate::java_tools::{self, unescape};
 use crate::jdk::Jdk;
 use crate::process;
 
-/// What was found in a tree of classes.
+/// The findings in a tree of classes.
 #[derive(Clone, Debug, Default)]
 pub struct VerifyReport {
     /// Class files read.
@@ -30,13 +30,13 @@ pub struct VerifyReport {
 pub struct Finding {
     /// The class file, relative to the tree.
     pub file: PathBuf,
-    /// Who found it.
+    /// The check that found it.
     pub kind: FindingKind,
     /// The first few messages, one a line.
     pub message: String,
 }
 
-/// Who found something wrong.
+/// The check that found a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FindingKind {
     /// `ClassFile.verify`: HotSpot would refuse the class.
@@ -86,7 +86,7 @@ impl VerifyReport {
 
 /// Judges every class below `tree`, in any layout, against the class hierarchy of `original`.
 ///
-/// What fails in the original too is `known`: the class at the same relative path, else the one of the
+/// A fault that the original has too is `known`: the class at the same relative path, else the one of the
 /// same name. A class without an original is judged by itself.
 ///
 /// # Errors

@@ -89,7 +89,7 @@ fn an_ill_typed_class_does_not_link_in_any_version() -> Result<()> {
 }
 
 #[test]
-fn what_a_class_needs_may_lie_on_the_class_path() -> Result<()> {
+fn needed_classes_may_be_on_the_class_path() -> Result<()> {
     let (whole, part) = (tree()?, tempfile::tempdir()?);
     fs::create_dir_all(part.path().join("flat"))?;
     fs::copy(

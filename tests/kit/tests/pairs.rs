@@ -386,7 +386,7 @@ fn classes_of_the_jdk_link_outside_their_module_when_told() -> Result<()> {
     Ok(())
 }
 
-/// What the first run leaves in the JVM changes the second, as with native libraries, which load once.
+/// State that the first run leaves in the JVM may change the second: a native library loads only once.
 #[test]
 fn a_difference_of_order_is_no_disagreement() -> Result<()> {
     let once = class(

@@ -19,7 +19,7 @@ mod modules;
 /// The crates with circles that are known. A crate without circles must not be listed.
 const KNOWN_CIRCLES: &[&str] = &[];
 
-/// What `cargo metadata` says of a crate of the workspace.
+/// A crate of the workspace, from `cargo metadata`.
 struct Package {
     /// The crates of the workspace that it depends on, dev- and build-dependencies left out.
     dependencies: BTreeSet<String>,

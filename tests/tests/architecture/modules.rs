@@ -68,7 +68,7 @@ struct Module {
     mentions: BTreeSet<Vec<String>>,
 }
 
-/// What a path leads to.
+/// A module or an item: the end of a path.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     Module(Number),
@@ -129,7 +129,7 @@ impl Crate {
         items.collect()
     }
 
-    /// What a path of a module leads to. `seen` has the lookups under way, since imports may be circular.
+    /// Follows a path that stands in a module. `seen` has the lookups under way, since imports may be circular.
     fn resolve(
         &self,
         module: Number,
@@ -157,7 +157,7 @@ impl Crate {
         targets
     }
 
-    /// What a name means in a module.
+    /// All meanings of a name in a module.
     fn look_up(
         &self,
         number: Number,

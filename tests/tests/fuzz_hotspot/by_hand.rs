@@ -95,7 +95,7 @@ pub(crate) const ODDITIES: &[Change] = &[
     }),
 ];
 
-/// What the rewriter could get wrong, done to its output by hand.
+/// Faults that the rewriter could have, made in its output by hand.
 pub(crate) const SABOTAGE: &[Change] = &[
     ("no handler", |class| {
         for code in class.methods.iter_mut().filter_map(Member::code_mut) {

@@ -191,7 +191,7 @@ pub(crate) struct Finding {
     pub(crate) message: String,
 }
 
-/// What the seeds are.
+/// The kind of classes from which mutants are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seeds {
     /// Our sources, compiled.

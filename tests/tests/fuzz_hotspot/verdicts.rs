@@ -1,11 +1,11 @@
-//! What is wrong with a verdict, and what is not.
+//! Tells faults of the rewriter from differences that the rules of the JVM allow.
 
 use loadhook_rewrite::Report;
 use loadhook_testclasses::mutate::class::{Class, Code};
 use loadhook_testclasses::mutate::instructions::starts;
 use loadhook_testkit::pairs::Verdict;
 
-/// Whether locks may be out of balance: code or handlers of a method that locks are not those of the seed.
+/// Returns whether locks may be out of balance: code or handlers of a method that locks are not those of the seed.
 pub(crate) fn locks_differ(seed: &[u8], mutant: &[u8]) -> bool {
     let locking = |class: &[u8]| -> Vec<(usize, Code)> {
         let methods = Class::parse(class).map_or(Vec::new(), |it| it.methods);
@@ -26,7 +26,7 @@ pub(crate) fn locks_differ(seed: &[u8], mutant: &[u8]) -> bool {
     locking(seed) != locking(mutant)
 }
 
-/// What is wrong with a verdict.
+/// The fault that a verdict shows, if any.
 pub(crate) fn fault(
     verdict: &Verdict,
     report: &Report,
@@ -49,7 +49,7 @@ pub(crate) fn fault(
     unbalanced.or_else(|| unexplained(verdict, report, class))
 }
 
-/// Whether entries are left because a constructor's super call threw and `run`, which would heal that, has no
+/// Returns whether entries are left because a constructor's super call threw and `run`, which would heal that, has no
 /// probes.
 fn left_behind(verdict: &Verdict, report: &Report, class: &[u8]) -> bool {
     let Some(parsed) = Class::parse(class) else {
@@ -71,7 +71,7 @@ fn left_behind(verdict: &Verdict, report: &Report, class: &[u8]) -> bool {
         && constructor_ran(verdict, &parsed)
 }
 
-/// Whether a constructor was entered, as far as the tracker's log goes.
+/// Returns whether a constructor was entered, as far as the tracker's log goes.
 fn constructor_ran(verdict: &Verdict, class: &Class) -> bool {
     let Some(ran) = verdict.rewritten.as_ref().and_then(|it| it.ran()) else {
         return false;
@@ -118,7 +118,7 @@ pub(crate) fn is_overflowed(verdict: &Verdict) -> bool {
         .is_some_and(|it| it.calls.iter().any(overflowed))
 }
 
-/// Of what both runs gave, the first line that differs.
+/// Shortens a message with the output of both runs to the first line that differs.
 pub(crate) fn short(message: &str) -> String {
     let parts = message
         .strip_prefix("original:")

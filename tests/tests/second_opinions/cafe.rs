@@ -23,7 +23,7 @@ use std::mem::{Discriminant, discriminant};
 
 use crate::names::{same, same_text};
 
-/// What was compared.
+/// Totals of what was compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) instructions: usize,
@@ -536,7 +536,7 @@ fn type_annotation(
 /// Opcodes found to be the same: theirs by ours. Asking `Debug` for each name would take minutes.
 type Known<'a> = Vec<Option<Discriminant<TheirOpcode<'a>>>>;
 
-/// Whether both name the same instruction. They have one name for narrow, wide and implied operands.
+/// Fails unless both name the same instruction. `cafebabe` has one name for narrow, wide and implied operands.
 fn same_name<'a>(opcode: Opcode, theirs: &TheirOpcode<'a>, known: &mut Known<'a>) -> Result<()> {
     let known = known
         .get_mut(usize::from(opcode.byte()))

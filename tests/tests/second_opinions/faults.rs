@@ -25,9 +25,9 @@ struct Fault {
     what: &'static str,
     /// Fails when the fault is not there any more.
     shows: fn(&[u8]) -> Result<()>,
-    /// What we make of the class.
+    /// The result of our parser.
     ours: Ours,
-    /// What `javap` prints, among the rest.
+    /// Lines that `javap` prints, among others.
     javap: &'static [&'static str],
 }
 

@@ -19,7 +19,7 @@ use std::thread;
 use crate::javap_text as text;
 use crate::names::same;
 
-/// What was compared.
+/// Totals of what was compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) classes: usize,
@@ -30,7 +30,7 @@ pub(crate) struct Seen {
     pub(crate) frames: usize,
 }
 
-/// What `javap` prints of some files, its complaints behind it; however it ends.
+/// The output of `javap` for some files, followed by its error messages, whatever its exit status.
 pub(crate) fn print(jdk: &Jdk, files: &[PathBuf]) -> Result<String> {
     let mut command: Command = jdk.tool("javap")?;
     // The first two make it start faster, the last two keep `?` out of its text.

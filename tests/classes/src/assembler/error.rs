@@ -1,4 +1,4 @@
-//! What can be wrong with an assembly.
+//! Errors of the assembler.
 
 use std::fmt;
 

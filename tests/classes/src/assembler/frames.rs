@@ -38,7 +38,7 @@ impl VerificationTypeInfo {
     }
 }
 
-/// How a frame is written (JVMS §4.7.4, `frame_type`).
+/// The form in which a frame is written (JVMS §4.7.4, `frame_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FrameForm {
     /// The shortest that fits.
@@ -140,7 +140,7 @@ fn shortest(delta: u16, previous: &[VerificationTypeInfo], frame: &Frame) -> Fra
         .unwrap_or(FrameForm::Full)
 }
 
-/// Whether `form` can say what `frame` says.
+/// Returns whether `form` can express `frame`.
 fn fits(form: FrameForm, delta: u16, previous: &[VerificationTypeInfo], frame: &Frame) -> bool {
     let same_locals = frame.locals == previous;
     let (now, before) = (frame.locals.len(), previous.len());

@@ -42,7 +42,7 @@ impl ConstantPool {
         self.entries
     }
 
-    /// Whether an entry found no place.
+    /// True if the pool was too full for an entry.
     pub fn is_overfull(&self) -> bool {
         self.full
     }

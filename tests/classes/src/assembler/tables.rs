@@ -71,9 +71,9 @@ pub enum TypePathStep {
 /// A `type_annotation` structure (JVMS §4.7.20) with `int` elements only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeAnnotation {
-    /// What is annotated.
+    /// The annotated element.
     pub target: TypeTarget,
-    /// Which part of the type.
+    /// The annotated part of its type.
     pub path: Vec<TypePathStep>,
     /// The annotation interface, as a descriptor.
     pub descriptor: String,

@@ -61,8 +61,8 @@ fn call_each(driver: &mut Driver, values: impl Iterator<Item = i32>) {
     }
 }
 
-/// How far the link goes that is `behind` links from the one that breaks
-/// first: it breaks when each of those has grown by `growth`, and not before.
+/// Length of the branch that is `behind` branches after the one that breaks
+/// first: the branch breaks when each of those has grown by `growth`, and not before.
 fn distance(limit: usize, behind: usize, growth: usize) -> usize {
     if behind == 0 {
         limit - 1

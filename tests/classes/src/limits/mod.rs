@@ -27,10 +27,10 @@ use crate::assembler::ClassBuilder;
 use crate::shapes::constructors::shapes;
 use crate::shapes::{Driver, Filler};
 
-/// What fills a class and says what `run()` calls.
+/// Fills a class and adds the calls that `run()` makes to the driver.
 type Build = dyn Fn(&mut ClassBuilder, &mut Driver) + Send + Sync;
 
-/// What makes a whole class of a given name.
+/// Makes a whole class of a given name.
 type Make = dyn Fn(&str) -> Vec<u8> + Send + Sync;
 
 /// One class of the generator.

@@ -1,4 +1,4 @@
-//! What the branch opcodes compare, and values that make them jump or not.
+//! The operands of each conditional branch: their types, and values with which it jumps or does not.
 
 use crate::assembler::{CodeBuilder, op};
 use crate::shapes::Arg;
@@ -8,9 +8,9 @@ use crate::shapes::Arg;
 pub(super) struct Condition {
     /// The branch.
     pub(super) opcode: u8,
-    /// How many operands it pops.
+    /// Number of operands that it pops.
     pub(super) count: u16,
-    /// Whether they are references.
+    /// True if the operands are references.
     pub(super) references: bool,
     /// Values with which it jumps.
     pub(super) jumps: [Arg; 2],
@@ -19,7 +19,7 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    /// What `opcode`, a conditional branch, compares.
+    /// The condition of `opcode`, which must be a conditional branch.
     pub(super) fn of(opcode: u8) -> Self {
         let int = |a, b| [Arg::Int(a), Arg::Int(b)];
         let same = [Arg::Text("a"), Arg::Text("a")];

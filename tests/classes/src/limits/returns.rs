@@ -7,7 +7,7 @@ use crate::shapes::{Arg, mark};
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
 const COUNT: i16 = 2_000;
 
-/// How a method returns.
+/// A return type with its instruction.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     name: &'static str,

@@ -35,7 +35,7 @@ impl Switch {
     }
 }
 
-/// What is done at the targets.
+/// Writes the code at the targets of a switch.
 type Body = fn(&mut CodeBuilder<'_>, Switch);
 
 const BODIES: [(&str, Body); 4] = [

@@ -12,7 +12,7 @@ use crate::shapes::{Driver, SITE_STACK, mark};
 const BUILDER: &str = "java/lang/StringBuilder";
 const OBJECT: &str = "java/lang/Object";
 
-/// What is there when the branch is reached.
+/// The state in which the branch is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
     /// A `String`, a `long` and an `int[]` under the operands; the frame at the
@@ -122,11 +122,11 @@ struct Test {
     scenery: Scenery,
 }
 
-/// What lies under the operands, as two frames would say it.
+/// The stack below the operands, as the frames of two places describe it.
 struct Held {
     /// The exact types on the stack.
     exact: Vec<V>,
-    /// What a join says of them.
+    /// The types after a join.
     loose: Vec<V>,
     /// The type of the extra local.
     local: V,

@@ -8,7 +8,7 @@
 pub struct Constant {
     /// Its tag (JVMS table 4.4-A).
     pub tag: u8,
-    /// What follows the tag.
+    /// The bytes after the tag.
     pub bytes: Vec<u8>,
 }
 
@@ -67,7 +67,7 @@ pub struct Attribute {
     pub info: Info,
 }
 
-/// What an attribute holds.
+/// The content of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Info {
     /// Not taken apart.

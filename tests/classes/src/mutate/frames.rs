@@ -7,7 +7,7 @@ use super::class::u2;
 pub(super) struct Frame {
     pub(super) at: usize,
     pub(super) form: Form,
-    /// Whether it is written in the form with an explicit delta where a short one would do.
+    /// True if the frame has the form with an explicit delta although a shorter form would do.
     pub(super) extended: bool,
 }
 

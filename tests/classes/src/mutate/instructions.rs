@@ -88,7 +88,7 @@ pub(super) const ALIKE: &[&[u8]] = &[
     &[0xb6, 0xb7],
 ];
 
-/// What an instruction may be replaced by, filled up with `nop`: opcodes that leave the stack as deep.
+/// Opcodes that may replace an instruction, filled up with `nop`: they leave the stack as deep.
 pub(super) fn shorter(opcode: u8) -> &'static [&'static [u8]] {
     match opcode {
         0x10..=0x13 => &[&[0x03], &[0x08], &[0x02], &[0x1a], &[0x01]],
@@ -156,12 +156,12 @@ fn length(code: &[u8], at: usize) -> Option<usize> {
     })
 }
 
-/// Whether the instruction jumps by a 16-bit offset.
+/// Returns whether the instruction jumps by a 16-bit offset.
 pub(super) fn is_branch2(opcode: u8) -> bool {
     matches!(opcode, 0x99..=0xa8 | 0xc6 | 0xc7)
 }
 
-/// Whether control leaves the straight line here, or may.
+/// Returns whether the instruction after this one may not be the next to run.
 pub(super) fn ends_block(opcode: u8) -> bool {
     is_branch2(opcode) || matches!(opcode, 0xa9..=0xb1 | 0xbf | 0xc8 | 0xc9)
 }

@@ -23,7 +23,7 @@ use code::Body;
 use random::Random;
 pub use tables::drop_frames;
 
-/// What a mutant is for.
+/// The purpose of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// For HotSpot: still a class, with a chance to be accepted.
@@ -119,7 +119,7 @@ impl Mutator {
         Mutator { seeds, classes }
     }
 
-    /// How many classes there are.
+    /// Number of seed classes.
     #[must_use]
     pub fn seeds(&self) -> usize {
         self.seeds.len()

@@ -85,7 +85,7 @@ impl Driver {
         Self::default()
     }
 
-    /// Whether there is nothing to call.
+    /// Returns whether there is no call.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }

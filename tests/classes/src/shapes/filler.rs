@@ -14,7 +14,7 @@ pub const SITE_STACK: u16 = 2;
 pub struct Filler {
     /// Bytes of code.
     pub length: usize,
-    /// How many allocations among them.
+    /// Number of allocations among them.
     pub sites: usize,
 }
 

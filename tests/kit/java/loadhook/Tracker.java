@@ -25,7 +25,7 @@ public final class Tracker {
 
     private static final class State {
         private long[] path = new long[64];
-        /** Of an entry that calls another constructor its key and the other's, else 0. */
+        /** For an entry that calls another constructor: its own key, and in {@code other} that constructor's; else 0. */
         private long[] own = new long[64];
         private long[] other = new long[64];
         private int depth;

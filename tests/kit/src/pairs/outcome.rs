@@ -1,15 +1,15 @@
-//! What a JVM made of a class, and of a class and its rewritten form.
+//! The outcome of linking and running a class in a JVM, and the verdict on a class and its rewritten form.
 
-/// What a JVM made of one class.
+/// The outcome of linking and running one class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Whether HotSpot defined and linked it; else the error's class and message.
+    /// Success if HotSpot defined and linked the class, else the error's class and message.
     pub link: Result<(), String>,
-    /// What running it gave.
+    /// The outcome of running it.
     pub run: Run,
 }
 
-/// How running a class ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Run {
     /// It was not run: it did not link, or it is the rewritten form of a class whose run did not end.
@@ -25,13 +25,13 @@ pub enum Run {
     Died,
 }
 
-/// What a run that ended left to see.
+/// The observations of a run that ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
     /// A text for each call: `name[arguments] = value`, or `… threw class: message at [method:line, …]`,
     /// the lines being those of this class. Addresses and identity hashes are replaced by `#`.
     pub calls: Vec<String>,
-    /// What the tracker counted.
+    /// The counts of the tracker.
     pub tracker: TrackerCounts,
     /// The tracker's first 256 events: `ENTER 3, ALLOC_ARRAY 10 7, EXIT 3`.
     pub log: String,
@@ -72,7 +72,7 @@ pub struct TrackerCounts {
     pub new_arrays: u64,
 }
 
-/// What a JVM made of a class and its rewritten form.
+/// The outcomes of a class and of its rewritten form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The class as it came.
@@ -86,7 +86,7 @@ pub struct Verdict {
 }
 
 impl Outcome {
-    /// What the run left, when it ended by itself.
+    /// The observations of the run; `None` if it did not end by itself.
     #[must_use]
     pub fn ran(&self) -> Option<&Ran> {
         match &self.run {
@@ -95,7 +95,7 @@ impl Outcome {
         }
     }
 
-    /// Whether one links and the other does not, or both ended by themselves with different things to see.
+    /// Returns whether only one of the two links, or both ran to their end with different observations.
     pub(crate) fn differs(&self, other: &Outcome) -> bool {
         self.link.is_ok() != other.link.is_ok()
             || self
@@ -130,7 +130,7 @@ impl Verdict {
         Some(format!("original:  {original}\nrewritten: {rewritten}"))
     }
 
-    /// What is out of balance in the tracker after the rewritten class ran, as text.
+    /// Describes an imbalance of the tracker after the run of the rewritten class; `None` if it is in balance.
     ///
     /// Not checked where a stack or heap overflowed: then the tracker itself may have lost events.
     #[must_use]
@@ -146,7 +146,7 @@ impl Verdict {
         Some(format!("{tracker:?} after {}", ran.log))
     }
 
-    /// Whether the two classes differ, for whatever reason.
+    /// Returns whether the two classes differ, for whatever reason.
     pub(crate) fn differs(&self) -> bool {
         self.rewritten
             .as_ref()

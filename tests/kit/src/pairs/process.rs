@@ -24,7 +24,7 @@ pub(crate) struct Process {
 
 /// An answer of the JVM.
 pub(crate) enum Reply {
-    /// What it made of a class.
+    /// The outcome of one class.
     Outcome(Outcome),
     /// It ended instead.
     Ended,

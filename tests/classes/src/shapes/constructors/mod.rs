@@ -18,7 +18,7 @@ use crate::shapes::{Driver, Filler, SITE_STACK};
 pub struct ConstructorShape {
     /// A name that can be part of a class name.
     pub name: &'static str,
-    /// What is odd about it.
+    /// The odd construct that the shape shows.
     pub construct: &'static str,
     /// The newest class-file version whose verifier takes it.
     pub max_version: u16,
