@@ -16,8 +16,16 @@ use serde_json::Value;
 mod circles;
 mod modules;
 
-/// The crates with circles that are known. A crate without circles must not be listed.
-const KNOWN_CIRCLES: &[&str] = &[];
+/// The crates whose circles are known and remain to be untied. Delete a crate from the list with its last circle.
+const KNOWN_CIRCLES: &[&str] = &[
+    "loadhook",
+    "loadhook-golden",
+    "loadhook-heap",
+    "loadhook-offline",
+    "loadhook-profile",
+    "loadhook-testclasses",
+    "loadhook-testkit",
+];
 
 /// A crate of the workspace, from `cargo metadata`.
 struct Package {
