@@ -15,11 +15,12 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use serde_json::Value;
 
-/// What reading may take, in MB.
+/// Memory that reading may take, in MB.
 const MOST_FOR_HISTOGRAM: u64 = 50;
 const MOST_FOR_GRAPH: u64 = 2000;
 
-/// What `heap.Many` keeps, by class and bytes of all with it, as HotSpot lays it out with compressed references.
+/// The classes of the objects that `heap.Many` retains, with their retained sizes as HotSpot lays
+/// them out with compressed references.
 fn expected() -> [(&'static str, u64); 3] {
     let aligned = |bytes: u64| bytes.next_multiple_of(8);
     let depths = 0..=21_u32;

@@ -269,7 +269,7 @@ fn a_root_fits_the_terminal_however_long_its_names_are() {
     }
 }
 
-/// What only soft references keep is among them.
+/// Objects that only soft references refer to are among them.
 #[test]
 fn an_object_without_a_way_is_told_what_may_keep_it() {
     let folder = folder();

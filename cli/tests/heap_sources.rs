@@ -190,7 +190,7 @@ fn what_follows_a_packed_dump_is_ignored_and_told() {
     );
 }
 
-/// Who can write in the folder may have put a link there.
+/// Another user who can write to the folder may have put a link there.
 #[test]
 fn a_report_follows_no_planted_link() {
     let folder = folder();

@@ -221,7 +221,7 @@ fn a_part_with_some_roots_does_not_say_for_certain_what_they_keep() {
     }
 }
 
-/// What is said of an object can be asked for with `--path`.
+/// The identifiers that views show can be given to `--path`.
 #[test]
 fn identifiers_are_whole_in_narrow_terminals() {
     let folder = folder();

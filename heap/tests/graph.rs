@@ -1,4 +1,4 @@
-//! What objects keep, of graphs whose dominators are known.
+//! Retained sizes in graphs whose dominators are known.
 
 mod support;
 
@@ -339,7 +339,7 @@ fn loaders_keep_their_classes() {
     );
 }
 
-/// What is reached from the roots without coming to `without`.
+/// The objects that are reached from the roots without passing `without`.
 fn reached(edges: &[Vec<usize>], roots: &[usize], without: Option<usize>) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut left = roots.to_vec();
@@ -356,8 +356,8 @@ const NODES: usize = 12;
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What goes when an object is taken out is what it retains, and ways are
-    /// as long as the shortest.
+    /// An object retains the objects that are unreachable without it, and paths are
+    /// as short as possible.
     #[test]
     fn retained_is_what_goes_without_the_object(
         edges in prop::collection::vec(prop::collection::vec(0..NODES, 0..4), NODES),

@@ -1,4 +1,4 @@
-//! What a dump may make the reader take of memory.
+//! The memory that hostile dumps make the reader take.
 
 use std::fs;
 use std::io::{self, Read};

@@ -56,7 +56,7 @@ proptest! {
     }
 }
 
-/// Of a frame, of a stack and of a name the numbers are real, and their sizes not.
+/// The lengths in records of a frame, a stack and a name are wrong, the rest is right.
 #[test]
 fn few_bytes_of_a_dump_take_no_gigabytes() {
     let mut writer = Writer::new();

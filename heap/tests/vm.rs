@@ -187,7 +187,7 @@ fn packed_dumps_are_read() {
     }
 }
 
-/// What `Kept` keeps is known.
+/// The objects that `Kept` retains are known.
 #[test]
 fn a_real_program_keeps_what_it_says() {
     // In memory, and on the disk for the most part.

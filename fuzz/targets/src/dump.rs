@@ -21,7 +21,7 @@ impl Visitor for WithContents {
     }
 }
 
-/// Reads `data` as a dump in all ways there are; whether it could be read as a graph.
+/// Reads `data` as a dump in all ways, and returns whether it could be read as a graph.
 ///
 /// # Panics
 /// When the reader breaks a promise.
@@ -87,7 +87,7 @@ pub fn dump(data: &[u8]) -> bool {
     true
 }
 
-/// What the page shows agrees with what single questions tell.
+/// Checks that the data of the page agree with the answers to single questions.
 fn page(data: &[u8], graph: &Graph, found: &Dominators) {
     let ways = graph.shortest_paths().expect("there is room");
     let objects: Vec<u32> = (0..graph.len()).take(FEW as usize).collect();
@@ -143,7 +143,7 @@ fn memory(data: &[u8]) -> u64 {
     (sum >> 8 & 0xff_ffff) >> (sum >> 59)
 }
 
-/// What the histogram of a dump said, and whether its contents can be read.
+/// The histogram of a dump, and the faults of reading it with and without contents.
 struct Whole<'d> {
     counts: &'d Histogram,
     fault: Option<&'d Error>,
@@ -151,7 +151,7 @@ struct Whole<'d> {
 }
 
 impl Whole<'_> {
-    /// What was read, if it could be: another reader tells the same.
+    /// Checks that another reader has the same fault, and returns what it read.
     fn agrees<T>(&self, read: Result<(T, Option<Error>), Error>) -> Option<T> {
         let told = |error: &Error| (error.at, error.to_string());
         let (read, cut_off) = match read {
@@ -215,7 +215,7 @@ fn threads(data: &[u8], whole: &Whole) {
     }
 }
 
-/// What is cut off is told from what is wrong: before the fault there is none.
+/// Checks that a dump that is cut off before its fault is reported as truncated.
 fn ends(data: &[u8], fault: Option<&Error>) {
     let fault = fault.filter(|fault| !fault.is_truncated());
     let at = fault.map_or(data.len() as u64, |fault| fault.at);
@@ -233,7 +233,7 @@ fn ends(data: &[u8], fault: Option<&Error>) {
     }
 }
 
-/// What is kept is kept by something, once.
+/// Checks that every reachable object has one dominator, and that retained sizes add up.
 fn adds_up(graph: &Graph, found: &Dominators) {
     let (mut kept, mut bytes, mut by_roots) = (0, 0_u64, 0_u64);
     for object in 0..graph.len() {
@@ -264,7 +264,7 @@ fn adds_up(graph: &Graph, found: &Dominators) {
     assert!(by_class.max().unwrap_or(0) >= sizes.first().copied().flatten().unwrap_or(0));
 }
 
-/// What is reached from the roots without an object.
+/// The objects that are reached from the roots without passing an object.
 fn reached(graph: &Graph, without: Option<u32>) -> Vec<bool> {
     let mut reached = vec![false; graph.len() as usize];
     let is_root = |object: &u32| graph.root(*object).is_some();
@@ -277,7 +277,7 @@ fn reached(graph: &Graph, without: Option<u32>) -> Vec<bool> {
     reached
 }
 
-/// What an object retains goes when it is taken out.
+/// Checks that an object retains the objects that are unreachable without it.
 fn simply(graph: &Graph, found: &Dominators) {
     let all = reached(graph, None);
     for object in 0..graph.len() {
