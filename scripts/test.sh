@@ -24,7 +24,7 @@ loadhook-golden: golden
 loadhook-heap: details duplicates graph profiler reader threads views_of_broken_dumps
 loadhook-hprof: round_trip
 loadhook-offline: archives hostile
-loadhook-profile: allocation_diff allocations formats loaders pprof runs snapshots untimed
+loadhook-profile: allocation_diff allocations formats loaders pprof runs untimed
 loadhook-settings: round_trip
 loadhook-tests: architecture
 '

@@ -4,7 +4,7 @@
 use loadhook_testclasses::assembler::{ClassBuilder, MAX_ENTRIES, ReferenceKind, op};
 use loadhook_testclasses::shapes::{Arg, Driver};
 
-use super::{List, STATIC};
+use super::list::{List, STATIC};
 
 const STRING: &str = "Ljava/lang/String;";
 const LOOKUP: &str = "Ljava/lang/invoke/MethodHandles$Lookup;Ljava/lang/String;";

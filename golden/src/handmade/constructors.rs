@@ -4,7 +4,7 @@
 use loadhook_testclasses::shapes::Filler;
 use loadhook_testclasses::shapes::constructors::shapes;
 
-use super::List;
+use super::list::List;
 
 pub(super) fn add(list: &mut List) {
     let filler = Filler {

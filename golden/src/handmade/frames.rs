@@ -5,7 +5,7 @@ use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, FrameForm, access, op};
 use loadhook_testclasses::shapes::{Arg, mark};
 
-use super::{List, STATIC};
+use super::list::{List, STATIC};
 
 const OBJECT: &str = "java/lang/Object";
 

@@ -5,7 +5,7 @@ use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, Label, op};
 use loadhook_testclasses::shapes::mark;
 
-use super::{List, STATIC};
+use super::list::{List, STATIC};
 
 const ARITHMETIC: &str = "java/lang/ArithmeticException";
 const RUNTIME: &str = "java/lang/RuntimeException";

@@ -5,7 +5,7 @@ use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, op};
 use loadhook_testclasses::shapes::mark;
 
-use super::{List, STATIC};
+use super::list::{List, STATIC};
 
 const LOCALS: [V; 1] = [V::Integer];
 const EXCEPTION: &str = "java/lang/Exception";

@@ -4,7 +4,7 @@
 use loadhook_testclasses::assembler::{ClassBuilder, CodeBuilder, access, op};
 use loadhook_testclasses::shapes::{Arg, Driver, trivial_constructor};
 
-use super::{List, STATIC};
+use super::list::{List, STATIC};
 
 pub(super) fn add(list: &mut List) {
     list.test(

@@ -11,6 +11,7 @@ mod debug_tables;
 mod frames;
 mod handlers;
 mod jumps;
+mod list;
 mod members;
 mod sizes;
 mod stack_maps;
@@ -20,21 +21,8 @@ mod type_annotations;
 mod uninitialized;
 mod wide;
 
-use loadhook_testclasses::assembler::{ClassBuilder, CodeBuilder, access};
-use loadhook_testclasses::shapes::{Arg, Driver};
-
-/// One hand-made class.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handmade {
-    /// A name fit for a file; the class is `handmade/<name>`.
-    pub name: String,
-    /// The construct that the class shows.
-    pub construct: &'static str,
-    /// True if the text of the class is too long for a golden file.
-    pub large: bool,
-    /// The class file.
-    pub bytes: Vec<u8>,
-}
+pub use list::Handmade;
+use list::List;
 
 /// All hand-made classes, in an order that does not change; names are unique.
 pub fn all() -> Vec<Handmade> {
@@ -55,93 +43,4 @@ pub fn all() -> Vec<Handmade> {
     members::add(&mut list);
     sizes::add(&mut list);
     list.classes
-}
-
-/// `public static`, as most methods here are.
-const STATIC: u16 = access::PUBLIC | access::STATIC;
-
-/// The list under construction.
-#[derive(Default)]
-struct List {
-    classes: Vec<Handmade>,
-}
-
-impl List {
-    /// Adds a finished class.
-    fn push(&mut self, name: &str, construct: &'static str, large: bool, bytes: Vec<u8>) {
-        let name = name.to_owned();
-        debug_assert!(
-            self.classes.iter().all(|class| class.name != name),
-            "{name} twice"
-        );
-        self.classes.push(Handmade {
-            name,
-            construct,
-            large,
-            bytes,
-        });
-    }
-
-    /// Adds a class that `fill` fills.
-    fn class(
-        &mut self,
-        name: &str,
-        construct: &'static str,
-        version: u16,
-        fill: impl FnOnce(&mut ClassBuilder, &mut Driver),
-    ) {
-        let bytes = assemble(name, version, fill);
-        self.push(name, construct, false, bytes);
-    }
-
-    /// Like [`List::class`] for a class too long to print.
-    fn large(
-        &mut self,
-        name: &str,
-        construct: &'static str,
-        version: u16,
-        fill: impl FnOnce(&mut ClassBuilder, &mut Driver),
-    ) {
-        let bytes = assemble(name, version, fill);
-        self.push(name, construct, true, bytes);
-    }
-
-    /// Adds a class whose one method of interest is `static int test(int)`,
-    /// called with each of `arguments`. Its limits are 4 and 8 unless `body`
-    /// says otherwise.
-    fn test(
-        &mut self,
-        name: &str,
-        construct: &'static str,
-        version: u16,
-        arguments: &[i32],
-        body: impl FnOnce(&mut CodeBuilder<'_>),
-    ) {
-        self.class(name, construct, version, |class, driver| {
-            for &argument in arguments {
-                driver.call("test", "(I)I", &[Arg::Int(argument)]);
-            }
-            class.method(STATIC, "test", "(I)I", |code| {
-                code.limits(4, 8);
-                body(code);
-            });
-        });
-    }
-}
-
-/// A class without `run()` if the driver was given no call.
-fn assemble(
-    name: &str,
-    version: u16,
-    fill: impl FnOnce(&mut ClassBuilder, &mut Driver),
-) -> Vec<u8> {
-    let mut class = ClassBuilder::new(version, &format!("handmade/{name}"));
-    let mut driver = Driver::new();
-    fill(&mut class, &mut driver);
-    if !driver.is_empty() {
-        driver.add_to(&mut class);
-    }
-    class
-        .finish()
-        .unwrap_or_else(|error| panic!("{name}: {error}"))
 }

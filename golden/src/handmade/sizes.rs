@@ -4,7 +4,7 @@ use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, LocalTable, op};
 use loadhook_testclasses::shapes::{Arg, mark};
 
-use super::{List, STATIC};
+use super::list::{List, STATIC};
 
 pub(super) fn add(list: &mut List) {
     let lengths = [

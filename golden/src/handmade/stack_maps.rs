@@ -5,7 +5,7 @@ use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, FrameTable, op};
 use loadhook_testclasses::shapes::mark;
 
-use super::List;
+use super::list::List;
 
 pub(super) fn add(list: &mut List) {
     list.test(

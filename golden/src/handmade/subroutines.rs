@@ -3,7 +3,7 @@
 use loadhook_testclasses::assembler::{CodeBuilder, op};
 use loadhook_testclasses::shapes::mark;
 
-use super::List;
+use super::list::List;
 
 pub(super) fn add(list: &mut List) {
     for version in [45, 49] {

@@ -4,7 +4,7 @@ use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, op};
 use loadhook_testclasses::shapes::mark;
 
-use super::List;
+use super::list::List;
 
 const LOCALS: [V; 1] = [V::Integer];
 

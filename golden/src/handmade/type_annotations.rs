@@ -7,7 +7,7 @@ use loadhook_testclasses::assembler::{
 };
 use loadhook_testclasses::shapes::mark;
 
-use super::List;
+use super::list::List;
 
 const OBJECT: &str = "java/lang/Object";
 

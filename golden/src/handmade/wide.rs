@@ -4,7 +4,7 @@
 use loadhook_testclasses::assembler::{CodeBuilder, op};
 use loadhook_testclasses::shapes::mark;
 
-use super::List;
+use super::list::List;
 
 pub(super) fn add(list: &mut List) {
     let kinds = [

@@ -1,0 +1,112 @@
+//! The list of hand-made classes, and how a class is added to it.
+
+use loadhook_testclasses::assembler::{ClassBuilder, CodeBuilder, access};
+use loadhook_testclasses::shapes::{Arg, Driver};
+
+/// One hand-made class.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handmade {
+    /// A name fit for a file; the class is `handmade/<name>`.
+    pub name: String,
+    /// The construct that the class shows.
+    pub construct: &'static str,
+    /// True if the text of the class is too long for a golden file.
+    pub large: bool,
+    /// The class file.
+    pub bytes: Vec<u8>,
+}
+
+/// `public static`, as most methods here are.
+pub(super) const STATIC: u16 = access::PUBLIC | access::STATIC;
+
+/// The list under construction.
+#[derive(Default)]
+pub(super) struct List {
+    pub(super) classes: Vec<Handmade>,
+}
+
+impl List {
+    /// Adds a finished class.
+    pub(super) fn push(
+        &mut self,
+        name: &str,
+        construct: &'static str,
+        large: bool,
+        bytes: Vec<u8>,
+    ) {
+        let name = name.to_owned();
+        debug_assert!(
+            self.classes.iter().all(|class| class.name != name),
+            "{name} twice"
+        );
+        self.classes.push(Handmade {
+            name,
+            construct,
+            large,
+            bytes,
+        });
+    }
+
+    /// Adds a class that `fill` fills.
+    pub(super) fn class(
+        &mut self,
+        name: &str,
+        construct: &'static str,
+        version: u16,
+        fill: impl FnOnce(&mut ClassBuilder, &mut Driver),
+    ) {
+        let bytes = assemble(name, version, fill);
+        self.push(name, construct, false, bytes);
+    }
+
+    /// Like [`List::class`] for a class too long to print.
+    pub(super) fn large(
+        &mut self,
+        name: &str,
+        construct: &'static str,
+        version: u16,
+        fill: impl FnOnce(&mut ClassBuilder, &mut Driver),
+    ) {
+        let bytes = assemble(name, version, fill);
+        self.push(name, construct, true, bytes);
+    }
+
+    /// Adds a class whose one method of interest is `static int test(int)`,
+    /// called with each of `arguments`. Its limits are 4 and 8 unless `body`
+    /// says otherwise.
+    pub(super) fn test(
+        &mut self,
+        name: &str,
+        construct: &'static str,
+        version: u16,
+        arguments: &[i32],
+        body: impl FnOnce(&mut CodeBuilder<'_>),
+    ) {
+        self.class(name, construct, version, |class, driver| {
+            for &argument in arguments {
+                driver.call("test", "(I)I", &[Arg::Int(argument)]);
+            }
+            class.method(STATIC, "test", "(I)I", |code| {
+                code.limits(4, 8);
+                body(code);
+            });
+        });
+    }
+}
+
+/// A class without `run()` if the driver was given no call.
+fn assemble(
+    name: &str,
+    version: u16,
+    fill: impl FnOnce(&mut ClassBuilder, &mut Driver),
+) -> Vec<u8> {
+    let mut class = ClassBuilder::new(version, &format!("handmade/{name}"));
+    let mut driver = Driver::new();
+    fill(&mut class, &mut driver);
+    if !driver.is_empty() {
+        driver.add_to(&mut class);
+    }
+    class
+        .finish()
+        .unwrap_or_else(|error| panic!("{name}: {error}"))
+}
