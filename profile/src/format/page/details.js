@@ -60,7 +60,7 @@ function details(method, node = -1) {
   $("find-all").onclick = () => { $("search").value = methods.name[method]; search(methods.name[method]); remember(); };
   const { callers, callees } = neighbours(method);
   list("callers", callers);
-  // Types are in a list of their own, with their lines.
+  // A list of its own shows the types, with their lines.
   list("callees", callees.filter((edge) => !isType(edge.method)));
   allocationDetails(method);
   if (wasHidden) draw();
