@@ -1,10 +1,10 @@
 //! Real classes to test on: all those of a JDK, as files.
 
-use anyhow::{Context, Result};
-use std::fs;
+use anyhow::Result;
 use std::path::{Path, PathBuf};
 
 use crate::jdk::Jdk;
+pub use crate::paths::files;
 use crate::{java_tools, paths, process};
 
 /// Every class of a JDK, in `target/loadhook-corpus/jdk-<version>/<module>/<package>/<Name>.class`.
@@ -46,25 +46,4 @@ pub fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
         folder.display()
     );
     Ok(classes)
-}
-
-/// Every file of an extension below a folder, sorted.
-pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        let entries =
-            fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
-        for entry in entries {
-            let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
-            let path = entry.path();
-            if entry.file_type()?.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|found| found == extension) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    Ok(found)
 }

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, bail};
 
 use crate::jdk::Jdk;
-use crate::{corpus, paths, process};
+use crate::{paths, process};
 
 /// The folder of the compiled programs, for a class path.
 ///
@@ -84,7 +84,7 @@ fn compile() -> Result<PathBuf> {
 /// Every `.java` file below a folder with its text, sorted by path.
 fn sources(folder: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut found = Vec::new();
-    for path in corpus::files(folder, "java")? {
+    for path in paths::files(folder, "java")? {
         let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         found.push((path, text));
     }

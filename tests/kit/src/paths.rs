@@ -62,3 +62,28 @@ pub fn make_once(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Resul
         Err(error) => Err(error).with_context(|| format!("cannot create {}", folder.display())),
     }
 }
+
+/// Every file of an extension below a folder, sorted.
+///
+/// # Errors
+///
+/// When a folder cannot be read.
+pub fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        let entries =
+            fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot read {}", folder.display()))?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

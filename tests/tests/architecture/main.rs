@@ -23,7 +23,6 @@ const KNOWN_CIRCLES: &[&str] = &[
     "loadhook-offline",
     "loadhook-profile",
     "loadhook-testclasses",
-    "loadhook-testkit",
 ];
 
 /// A crate of the workspace, from `cargo metadata`.
