@@ -39,61 +39,59 @@ fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
         Format::Json => true,
         Format::Table => false,
     };
-    if let Some(wanted) = &args.path {
+    let written = if let Some(wanted) = &args.path {
         let view = path::read(file, args, wanted)?;
-        return Ok(if is_json {
-            json::path(&view, out)?
+        if is_json {
+            json::path(&view, out)
         } else {
-            table::path::write(&view, top, out)?
-        });
-    }
-    if args.biggest {
+            table::path::write(&view, top, out)
+        }
+    } else if args.biggest {
         let view = retained::biggest(file, args)?;
-        return Ok(if is_json {
-            json::biggest(&view, out)?
+        if is_json {
+            json::biggest(&view, out)
         } else {
-            table::retained::biggest(&view, top, out)?
-        });
-    }
-    if args.by == By::Retained {
+            table::retained::biggest(&view, top, out)
+        }
+    } else if args.by == By::Retained {
         let view = retained::classes(file, args)?;
-        return Ok(if is_json {
-            json::retained_classes(&view, top, out)?
+        if is_json {
+            json::retained_classes(&view, top, out)
         } else {
-            table::retained::classes(&view, top, out)?
-        });
-    }
-    if args.duplicates {
+            table::retained::classes(&view, top, out)
+        }
+    } else if args.duplicates {
         let view = duplicates::read(file, args)?;
-        return Ok(if is_json {
-            json::duplicates(&view, out)?
+        if is_json {
+            json::duplicates(&view, out)
         } else {
-            table::duplicates::write(&view, top, out)?
-        });
-    }
-    if args.threads {
+            table::duplicates::write(&view, top, out)
+        }
+    } else if args.threads {
         let view = threads::read(file, args)?;
-        return Ok(if is_json {
-            json::threads(&view, top, out)?
+        if is_json {
+            json::threads(&view, top, out)
         } else {
-            table::threads::write(&view, top, out)?
-        });
-    }
-    let histogram = histogram::read(file, args)?;
-    if let Some(later) = &args.diff {
+            table::threads::write(&view, top, out)
+        }
+    } else if let Some(later) = &args.diff {
+        let histogram = histogram::read(file, args)?;
         let view = class_changes::ClassChanges {
             names: [shown(file), shown(later)],
             histograms: [histogram, histogram::read(later, args)?],
         };
-        return Ok(if is_json {
-            json::class_changes(&view, top, out)?
+        if is_json {
+            json::class_changes(&view, top, out)
         } else {
-            table::class_changes::write(&view, top, out)?
-        });
-    }
-    Ok(if is_json {
-        json::histogram(&histogram, top, out)?
+            table::class_changes::write(&view, top, out)
+        }
     } else {
-        table::histogram::write(&histogram, top, out)?
-    })
+        let histogram = histogram::read(file, args)?;
+        if is_json {
+            json::histogram(&histogram, top, out)
+        } else {
+            table::histogram::write(&histogram, top, out)
+        }
+    };
+    Ok(written?)
 }
