@@ -169,8 +169,9 @@ fn slide(rows: &mut [Row<'_>]) {
 
 /// Ranges of both lists, in order, and whether they are equal.
 ///
-/// Compared from the end: instructions are inserted before others, and where
-/// the first of them looks like the one they come before, the last is it.
+/// The lists are compared from the end, because probes are inserted before an
+/// instruction. If the first inserted instruction equals that instruction, a
+/// comparison from the front would take it for the original one.
 fn runs(
     mut left: Vec<String>,
     mut right: Vec<String>,
@@ -204,7 +205,7 @@ fn key(line: &Line, offset: impl Fn(i64) -> String) -> String {
     key.trim_start().to_owned()
 }
 
-/// Where the instructions of each `Code` attribute have gone.
+/// The offsets of each `Code` attribute's instructions on both sides.
 #[derive(Default)]
 struct Moves {
     /// By the number of the attribute on the left: the offsets there that
@@ -238,7 +239,7 @@ impl Moves {
         next.map_or("end".to_owned(), i64::to_string)
     }
 
-    /// The same for an offset on the right, as it was on the left.
+    /// Returns the offset on the left of the instruction at or behind `offset` on the right.
     fn right(&self, line: &Line, offset: i64) -> String {
         let code = self.right.get(&line.code);
         let next = code.and_then(|code| code.range(offset..).next());

@@ -18,7 +18,7 @@ pub struct Committed {
     /// The path below `inputs` without `.class`, `/` between folders: also the
     /// class's internal name, `module-info` excepted.
     pub name: String,
-    /// Where the file is.
+    /// The path of the file.
     pub path: PathBuf,
     /// The content of the file.
     pub bytes: Vec<u8>,

@@ -36,7 +36,7 @@ pub(crate) struct ArrayHashes<'s> {
     string_class: Option<&'s StringClass>,
     key: [u64; 2],
     arrays: Vec<HashedArray>,
-    /// The arrays of strings: of those with one byte a character and of those with two.
+    /// The arrays of strings: first of strings with one byte a character, then of strings with two.
     string_arrays: [Vec<u64>; 2],
     /// Strings that may have only a range of their array, and the range.
     ranges: Vec<(StringValue, (u32, u32))>,

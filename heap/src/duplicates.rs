@@ -26,8 +26,8 @@ use crate::survey::Survey;
 pub struct Duplicates {
     /// The number of objects of each class.
     pub histogram: Histogram,
-    /// Strings with equal characters. They waste all strings but one, and the
-    /// arrays of these but one.
+    /// Strings with equal characters. All but one are wasted, and all of
+    /// their arrays but one.
     pub strings: Waste,
     /// Arrays of one type with equal elements that are not arrays of strings.
     pub arrays: Waste,

@@ -40,7 +40,7 @@ pub struct Graph {
     targets: Column,
     /// The objects that are roots, each once; without those that are left out.
     pub(crate) roots: Vec<u32>,
-    /// The root that each of these objects is.
+    /// The root record of each object in `roots`.
     root_of: HashMap<u32, Root>,
     /// For each object, whether it is left out; see [`Graph::leave_out_profiler`].
     pub(crate) marks: Option<Column>,

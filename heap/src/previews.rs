@@ -22,7 +22,7 @@ pub struct Preview {
     pub text: String,
     /// Number of all characters (as Java counts them) or elements.
     pub length: u32,
-    /// True if `text` does not have all of them.
+    /// True if `text` has fewer than `length` characters or elements.
     pub is_cut: bool,
 }
 
@@ -52,7 +52,7 @@ struct ArrayPrefix {
 }
 
 impl<'s> ArrayPrefixes<'s> {
-    /// Wants the arrays of these identifiers, each as often as previews are made of it.
+    /// Reads the arrays with the identifiers `ids`; an identifier occurs once for each preview of its array.
     pub(crate) fn new(survey: &'s Survey, ids: impl Iterator<Item = u64>) -> ArrayPrefixes<'s> {
         let mut arrays: HashMap<u64, WantedArray> = HashMap::new();
         for id in ids {

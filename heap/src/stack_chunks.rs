@@ -5,7 +5,7 @@
 
 use loadhook_hprof::{ClassDump, Type};
 
-/// The class of these objects.
+/// The class whose objects hold stacks of virtual threads.
 pub(crate) const STACK_CHUNK: &[u8] = b"jdk/internal/vm/StackChunk";
 
 /// The instances of that class.

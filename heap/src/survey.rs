@@ -264,8 +264,9 @@ impl Survey {
     }
 }
 
-/// The rank of a reason, where an object is a root for several: a thread's use of it is
-/// more telling than a monitor, and any other reason more telling than that.
+/// The rank of a kind of root. An object that is a root several times is shown as the kind
+/// with the highest rank: a thread's use of the object says more than a monitor, and any
+/// other kind says more than these two.
 fn rank(kind: RootKind) -> u8 {
     match kind {
         RootKind::Unknown | RootKind::MonitorUsed => 0,

@@ -31,7 +31,7 @@ pub struct Suspect {
     pub objects: Vec<u32>,
     /// Number of these objects.
     pub count: u64,
-    /// Bytes that they retain together.
+    /// Bytes that these objects retain together.
     pub retained: u64,
     /// For a single object, the path down the dominator tree while one dominated object
     /// retains nearly all bytes; the last is the accumulation point. For a class, the

@@ -21,9 +21,9 @@ pub(crate) struct FoundObject {
 /// The objects that were looked for.
 #[derive(Default)]
 pub(crate) struct FoundObjects {
-    /// `None` for those that were not found yet.
+    /// The objects by identifier; `None` if an object was not found yet.
     objects: HashMap<u64, Option<FoundObject>>,
-    /// The characters of those that are strings.
+    /// The characters of the objects that are strings.
     pub(crate) strings: HashMap<u64, StringValue>,
     /// For a thread, the string that is its name.
     pub(crate) names: HashMap<u64, u64>,

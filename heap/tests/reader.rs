@@ -132,7 +132,10 @@ fn faults_have_their_place() {
         dump[at..at + with.len()].copy_from_slice(with);
         counts(&dump).1.expect_err("it is wrong").to_string()
     };
-    assert_eq!(text(19, &[0, 0, 0, 5]), "identifiers of 5 bytes at byte 23");
+    assert_eq!(
+        text(19, &[0, 0, 0, 5]),
+        "identifiers have 5 bytes, not 4 or 8 at byte 23"
+    );
     let segment = whole
         .windows(5)
         .position(|bytes| bytes == [0x1c, 0, 0, 0, 0])

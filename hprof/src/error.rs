@@ -26,7 +26,7 @@ pub enum ErrorKind {
     #[error("not a heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`")]
     NotADump,
     /// Identifiers have neither 4 nor 8 bytes.
-    #[error("identifiers of {0} bytes")]
+    #[error("identifiers have {0} bytes, not 4 or 8")]
     IdSize(u32),
     /// The file ends too soon: the JVM ended or the disk was full while it was written.
     #[error("the dump is cut off: it ends in {0}")]

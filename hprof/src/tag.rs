@@ -20,7 +20,7 @@ pub(crate) mod top {
     /// The end of the segments.
     pub(crate) const HEAP_DUMP_END: u8 = 0x2c;
 
-    /// All of them.
+    /// All tags of the top level.
     pub(crate) const ALL: [u8; 14] = [
         UTF8,
         LOAD_CLASS,

@@ -27,11 +27,11 @@ pub(crate) struct Facts {
 /// The relation of a class to trackers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TrackerUse {
-    /// It calls no tracker.
+    /// The class calls no tracker.
     Fresh,
-    /// It calls one already.
+    /// The class calls a tracker already.
     Instrumented,
-    /// It belongs to a tracker, or is a part.
+    /// The class belongs to a tracker, or is an archive's part.
     Tracker,
 }
 

@@ -160,7 +160,7 @@ struct ClassIds {
     needs_symbols: bool,
     /// The symbols of the methods with ids, one behind the other.
     symbols: String,
-    /// Positions of these methods, and where the symbol of each ends.
+    /// For each method in `symbols`, its position in the class and the end of its symbol.
     symbol_ends: Vec<(u16, usize)>,
     /// Number of sites so far.
     sites: u32,

@@ -119,7 +119,7 @@ pub struct Tally {
     /// Methods left alone, by reason.
     pub left_alone: BTreeMap<&'static str, Names>,
     /// Methods left alone because they are too large or unreadable, with the fault.
-    /// Others are left alone by rule; of these a user may want to know each.
+    /// Each is listed, unlike methods that are left alone by a rule.
     pub refused: Names,
     /// Constructors covered only in part.
     pub uncovered: Names,

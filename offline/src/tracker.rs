@@ -40,7 +40,7 @@ pub(crate) fn classes(package: &str) -> Vec<File> {
 /// module, `loadhook.tracker`.
 ///
 /// # Errors
-/// Those of writing to memory, so none in practice.
+/// Fails only if writing to memory fails, so never in practice.
 pub fn jar() -> std::io::Result<Vec<u8>> {
     // The end record of an archive without entries.
     let empty = [&b"PK\x05\x06"[..], &[0; 18]].concat();

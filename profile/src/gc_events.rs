@@ -83,11 +83,11 @@ pub enum Event {
     },
     /// An object is allocated.
     NewObject {
-        /// Where and what.
+        /// The arena, class and allocation site of the object.
         group: ObjectGroup,
-        /// No other object's.
+        /// The object's id, which no other object has.
         object: ObjectId,
-        /// In bytes.
+        /// The object's size in bytes.
         size: u64,
     },
     /// An object ends.
@@ -118,9 +118,9 @@ pub enum Event {
 pub struct ObjectGroup {
     /// The arena that the objects are in; for allocated objects, the first one.
     pub arena: ArenaId,
-    /// Their class.
+    /// The class of the objects.
     pub class: ClassId,
-    /// Where they were allocated.
+    /// The place where the objects were allocated.
     pub site: SiteId,
 }
 

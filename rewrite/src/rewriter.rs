@@ -42,9 +42,9 @@ pub struct Rewriter {
 /// The methods that are planned.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// Those to which the selector gives probes.
+    /// The methods to which the selector gives probes.
     Instrument,
-    /// All that have code, without a probe.
+    /// All methods with code, without a probe.
     Copy,
 }
 

@@ -19,8 +19,8 @@ const MOST: usize = 256;
 /// The sentinels of this JVM.
 #[derive(Default)]
 pub(super) struct GcSentinels {
-    /// Sentinels that no collection has removed, oldest first: the collections that had ended when it was made, and a
-    /// weak reference.
+    /// Sentinels that no collection has removed, oldest first: the time when each was made, and a weak reference to it.
+    /// Time is the number of collections that have ended.
     left: Mutex<Vec<(u32, Weak)>>,
     /// The time of the youngest sentinel that is gone.
     gone: AtomicU32,

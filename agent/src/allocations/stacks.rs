@@ -148,11 +148,11 @@ const ARTIFICIAL: CopyLoaders = CopyLoaders {
 pub(super) struct Stacks {
     limits: StackLimits,
     symbols: Numbers<Symbol>,
-    /// By symbol.
+    /// The loaders of each symbol's class, by the number of the symbol.
     copies: Vec<CopyLoaders>,
     lines: HashMap<StackFrame, SourceLine>,
-    /// The frames in [`Stacks::lines`] of classes that may be unloaded, by the
-    /// number of the class.
+    /// For each class that may be unloaded, by its number: its frames in
+    /// [`Stacks::lines`].
     unloadable: HashMap<u32, Vec<StackFrame>>,
     nodes: Numbers<Node>,
     /// Number of samples whose stacks were deeper than the recorded frames.

@@ -11,7 +11,7 @@ impl Cancellable<'_> {
     /// Fails if the dump is cancelled.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.0.metadata()?.nlink() {
-            0 => Err(io::Error::other("given up")),
+            0 => Err(io::Error::other("the dump was cancelled")),
             _ => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ pub(super) enum Fault {
     #[error("this JVM has no JVM TI version 11")]
     NoJvmti,
     /// The JVM has no memory for local references.
-    #[error("there is no memory for references")]
+    #[error("the JVM has no memory for local references")]
     NoReferences,
     /// The JVM did something that the specification of JVM TI rules out.
     #[error("{0}")]

@@ -114,7 +114,7 @@ type Named = HashMap<u64, Vec<(u64, Option<usize>)>>;
 pub(crate) struct Copies {
     by_bytes: HashMap<(u32, WideHash), usize>,
     by_loader: HashMap<u32, Named>,
-    /// By index.
+    /// All classes with ids; the maps above have indexes into this list.
     all: Vec<Class>,
     patterns: HashMap<(u32, WideHash), Pattern>,
     /// Number of classes that are gone and have ids of their own.
@@ -223,15 +223,15 @@ impl Copies {
         let mut notes = Vec::new();
         if self.folded > 0 {
             notes.push(format!(
-                "{} classes of loaders that come and go share rows, with # for the numbers in their \
-                 names: {MOST_GONE} like each were gone before",
+                "{} classes of loaders that come and go share rows (# stands for the numbers in their names), \
+                 because {MOST_GONE} classes of such a name had been unloaded",
                 count(self.folded)
             ));
         }
         if self.not_instrumented > 0 {
             notes.push(format!(
-                "{} classes were not instrumented: {} others with names of their own were loaded and \
-                 gone before; --exclude the generated ones to see the rest",
+                "{} classes were not instrumented, because {} classes with names of their own had been \
+                 unloaded before; use --exclude for generated classes to have the others counted",
                 count(self.not_instrumented),
                 count(u64::from(MOST_ALONE))
             ));

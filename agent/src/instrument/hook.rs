@@ -207,7 +207,7 @@ struct ClassIds<'h> {
     loader: Loader,
     /// The class in the registry, set once the class is known to be selected.
     entry: Option<Entry>,
-    /// True if neither the class nor a copy of it was here before.
+    /// True if neither the class nor a copy of it has ids yet.
     is_new: bool,
     /// Positions and symbols of the methods that got ids.
     methods: Vec<(u16, Symbol)>,

@@ -135,8 +135,8 @@ impl LoaderKinds {
     pub(crate) fn note(&self) -> Option<String> {
         (self.folded > 0).then(|| {
             format!(
-                "{} class loaders that come and go are called with # for the numbers in their \
-                 names: {MOST_GONE} like each were gone before",
+                "{} class loaders that come and go share names (# stands for the numbers in them), \
+                 because {MOST_GONE} loaders of such a name had been collected",
                 count(self.folded)
             )
         })

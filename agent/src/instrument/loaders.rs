@@ -210,7 +210,7 @@ impl Loaders {
         found.flatten().unwrap_or_else(|| "loader".to_owned())
     }
 
-    /// The names of these loaders in a profile, by number.
+    /// The names of `loaders` in a profile, by number.
     ///
     /// The common loaders have the same names in every run. If several other loaders have one name, all but the first
     /// get an ordinal, as `plugins#2`, in the order in which they first loaded a class.
@@ -226,7 +226,7 @@ impl Loaders {
         names
     }
 
-    /// References to the loaders of these numbers that are still there, by number.
+    /// References to those of the `wanted` loaders that are still alive, by number.
     pub(crate) fn references<'f>(
         &self,
         jvmti: Jvmti,

@@ -67,7 +67,7 @@ pub(crate) enum AssemblyError {
     #[error(transparent)]
     Malformed(#[from] SnapshotError),
     /// The JVM ends, and the last profile will have everything.
-    #[error("the VM ends")]
+    #[error("the JVM is ending; the last profile follows")]
     Ending,
 }
 

@@ -85,7 +85,7 @@ impl<G: Fn() -> bool> Write for Cancellable<G> {
         if (self.goes_on)() {
             self.out.write(bytes)
         } else {
-            Err(io::Error::other("given up"))
+            Err(io::Error::other("writing the profile was abandoned"))
         }
     }
 

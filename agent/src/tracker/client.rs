@@ -36,8 +36,8 @@ pub(crate) enum NoSnapshot {
     /// The tracker's lock was not released in time.
     #[error("a thread holds the tracker's lock (is it suspended by a debugger?)")]
     Locked,
-    /// The caller wanted no more.
-    #[error("given up")]
+    /// The caller abandoned the snapshot.
+    #[error("the snapshot was abandoned")]
     GivenUp,
 }
 

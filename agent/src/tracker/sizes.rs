@@ -94,7 +94,7 @@ impl Sizes {
         lock(&self.instances).get(&(loader, class.clone())).copied()
     }
 
-    /// Measures instances of the classes that code of these loaders names, as long as the heap has room for one.
+    /// Measures an instance of each class that code of these loaders names, as long as the heap has room for it.
     ///
     /// Only initialised classes are instantiated, because waiting for an initialiser under way may last for ever. No
     /// constructor runs, so that no finalizer is registered.

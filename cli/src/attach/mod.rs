@@ -165,7 +165,7 @@ impl Jvm {
         mut go_on: impl FnMut() -> bool,
     ) -> Result<Option<Answer>> {
         if words.iter().any(|word| word.len() > LONGEST) {
-            bail!("the JVM takes no argument longer than {LONGEST} bytes; use a shorter path");
+            bail!("the JVM accepts no argument of more than {LONGEST} bytes; use a shorter path");
         }
         if !go_on() {
             return Ok(None);
@@ -293,7 +293,7 @@ impl Jvm {
         };
         // Every user can put a file there.
         if !there.file_type().is_socket() || ![self.user, 0].contains(&there.uid()) {
-            bail!("{}: not a socket of the JVM's", name());
+            bail!("{}: not the attach socket of this JVM", name());
         }
         connect_to(&path).with_context(name)
     }

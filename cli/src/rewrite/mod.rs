@@ -189,7 +189,8 @@ fn rewrite(args: &RewriteArgs) -> Result<()> {
     }
     let progress = Progress::default();
     for signal in [SIGHUP, SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, progress.stop.clone()).context("signals")?;
+        signal_hook::flag::register(signal, progress.stop.clone())
+            .context("cannot handle signals")?;
     }
     let started = Instant::now();
     let detail = Detail {

@@ -38,7 +38,7 @@ pub struct Checked {
     pub untouched: u64,
     /// Classes that were rewritten or added.
     pub changed: u64,
-    /// Bytes of these classes.
+    /// Bytes of the classes in `changed`.
     pub changed_bytes: u64,
     /// Faults and their places.
     pub faults: Vec<String>,

@@ -26,8 +26,9 @@ fn first<R>(archive: &Archive<R>) -> u64 {
     starts.min().unwrap_or(archive.directory_offset)
 }
 
-/// Returns whether two entries are the same to the byte, with the bytes between
-/// them and the next entries. Their places may differ, and offsets that state these.
+/// Returns whether two entries are equal byte for byte, including the bytes up to
+/// the next entry. Their positions in the archives may differ, and so may the
+/// offsets that state these positions.
 pub(crate) fn same_entry<R: ReaderAt, S: ReaderAt>(
     a: (&Archive<R>, &Entry),
     b: (&Archive<S>, &Entry),

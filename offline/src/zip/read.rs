@@ -23,7 +23,7 @@ pub enum ZipError {
     /// Reading failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It has no directory.
+    /// The file has no directory of an archive.
     #[error("no archive: {0}")]
     NoArchive(String),
     /// The directory contradicts itself or the local records.

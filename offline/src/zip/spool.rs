@@ -43,10 +43,10 @@ impl Spool {
         self.len == 0
     }
 
-    /// Writes all of it to `out`.
+    /// Writes the whole content to `out`.
     ///
     /// # Errors
-    /// Those of reading and writing.
+    /// Fails if reading or writing fails.
     pub fn copy_to(self, out: &mut impl Write) -> io::Result<()> {
         self.into_data().copy_to(out)
     }
@@ -80,7 +80,7 @@ impl Write for Spool {
 }
 
 impl Data {
-    /// Writes all of it to `out`.
+    /// Writes the whole content to `out`.
     pub(super) fn copy_to(&self, out: &mut impl Write) -> io::Result<()> {
         match self {
             Data::Memory(bytes) => out.write_all(bytes),

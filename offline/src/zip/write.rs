@@ -33,7 +33,7 @@ impl Packed {
     /// Does the same as [`new`](Packed::new) for content that may be large.
     ///
     /// # Errors
-    /// Those of temporary files.
+    /// Fails if a temporary file cannot be written or read.
     pub fn spooled(content: Spool, method: u16) -> io::Result<Packed> {
         let (crc, size) = content.sums();
         let (data, compressed) = match (content.into_data(), method) {
@@ -78,7 +78,7 @@ impl<W: Write> Output<W> {
     /// Begins with the bytes before the first entry of `archive`.
     ///
     /// # Errors
-    /// Those of reading and writing.
+    /// Fails if reading or writing fails.
     pub fn new<R: ReaderAt>(out: W, archive: &Archive<R>) -> io::Result<Output<W>> {
         let mut output = Output {
             out,
@@ -96,7 +96,7 @@ impl<W: Write> Output<W> {
     /// Copies an entry and its aliases unchanged.
     ///
     /// # Errors
-    /// Those of reading and writing.
+    /// Fails if reading or writing fails.
     pub fn copy<R: ReaderAt>(&mut self, archive: &Archive<R>, entry: usize) -> io::Result<()> {
         self.old[entry] = Some((self.at, None));
         let local = archive.entries[entry].local.clone();
@@ -106,7 +106,7 @@ impl<W: Write> Output<W> {
     /// Writes an entry with another content. Its aliases get the same content.
     ///
     /// # Errors
-    /// Those of reading and writing.
+    /// Fails if reading or writing fails.
     pub fn replace<R: ReaderAt>(
         &mut self,
         archive: &Archive<R>,
@@ -126,7 +126,7 @@ impl<W: Write> Output<W> {
     /// to no entry.
     ///
     /// # Errors
-    /// Those of reading and writing.
+    /// Fails if reading or writing fails.
     pub fn leave_out<R: ReaderAt>(&mut self, archive: &Archive<R>, entry: usize) -> io::Result<()> {
         let header = archive
             .local_header(&archive.entries[entry])
@@ -148,7 +148,7 @@ impl<W: Write> Output<W> {
     /// Adds an entry.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Fails if writing fails.
     pub fn add(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
         self.add_packed(name, &Packed::new(content, DEFLATED))
     }
@@ -156,7 +156,7 @@ impl<W: Write> Output<W> {
     /// Adds an entry whose content is packed.
     ///
     /// # Errors
-    /// Those of reading and writing.
+    /// Fails if reading or writing fails.
     pub fn add_packed(&mut self, name: &str, packed: &Packed) -> io::Result<()> {
         let offset = self.at - self.base;
         let fresh = record::fresh_directory(name.as_bytes());
@@ -173,7 +173,7 @@ impl<W: Write> Output<W> {
     /// copied nor replaced are not in the directory.
     ///
     /// # Errors
-    /// Those of writing.
+    /// Fails if writing fails.
     pub fn finish<R: ReaderAt>(mut self, archive: &Archive<R>) -> io::Result<W> {
         let start = self.at;
         let mut entries = 0;

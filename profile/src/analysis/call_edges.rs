@@ -22,7 +22,7 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    /// `total` where anything is known of it.
+    /// Returns `total`; `None` if no part of it is known.
     pub(crate) fn some_total(&self) -> Option<f64> {
         (!self.is_unknown || self.total > 0.0).then_some(self.total)
     }

@@ -27,7 +27,7 @@ pub(crate) struct Row {
     pub(crate) total_is_bound: bool,
 }
 
-/// From this share of a time on its standard error makes most of it.
+/// A time whose standard error is at least this share of it is mostly error.
 const MOSTLY: f64 = 0.5;
 
 impl Row {
@@ -43,7 +43,7 @@ impl Row {
         (self.known_count > 0).then_some(self.own)
     }
 
-    /// `total` where anything is known of it.
+    /// Returns `total`; `None` if no part of it is known.
     pub(crate) fn some_total(&self) -> Option<f64> {
         (self.known_count > 0 || self.total > 0.0).then_some(self.total)
     }

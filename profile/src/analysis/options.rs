@@ -30,10 +30,10 @@ pub struct Options<'a> {
 /// The list of methods that were not instrumented, if the profile names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Explain {
-    /// Only their number.
+    /// Only the number of methods.
     #[default]
     No,
-    /// The classes that have most of them, with a number for each reason.
+    /// The classes with most of the methods, and the number of methods for each reason.
     Classes,
     /// Each method.
     Methods,

@@ -58,8 +58,8 @@ fn metadata(kind: &str, track: u32, name: &str) -> serde_json::Value {
     json!({ "ph": "M", "pid": 1, "tid": track, "name": kind, "args": { "name": name } })
 }
 
-/// Where each entry begins and ends, in whole nanoseconds: Perfetto drops events
-/// that overlap, as they would if start and duration were rounded each.
+/// The start and end of each entry, in whole nanoseconds. Perfetto drops events that
+/// overlap, and rounding start and duration separately would make some overlap.
 fn spans(tree: &Tree, counts_only: bool) -> Vec<[u64; 2]> {
     let scale = if counts_only { 1e3 } else { 1.0 };
     let mut spans = vec![[0; 2]; tree.entries.len()];

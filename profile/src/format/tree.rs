@@ -155,10 +155,10 @@ fn lines<'t>(tree: &'t Tree, shown: &[bool]) -> Vec<Line<'t>> {
     lines
 }
 
-/// By entry what decides whether it is shown: the most of what its line and
-/// those below it say, in percent. A recursive method's total can be many times
+/// For each entry, the largest percentage on its line and the lines below it, which
+/// decides whether it is shown. A recursive method's total can be many times
 /// what is below it, since the methods that it calls go back to nodes above it.
-/// Where no time is known the share of all calls stands for it.
+/// If no time is known, its share of all calls is taken.
 fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
     let calls: f64 = entries.iter().map(|entry| entry.weight.count as f64).sum();
     let own = |entry: &Entry| match entry.weight.some_total() {

@@ -44,7 +44,7 @@ impl MethodPlanner {
     /// version.
     ///
     /// A table that the VM does not read may be stale, and there may be several.
-    /// One that cannot be relocated is copied as it is.
+    /// A table that cannot be relocated is copied as it is.
     pub(super) fn write_frames(
         &mut self,
         method: &MethodBody<'_, '_>,

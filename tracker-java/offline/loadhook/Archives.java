@@ -108,8 +108,8 @@ final class Archives {
     /** A note for the profile; null if no loaders were folded. */
     static String note() {
         synchronized (ALL) {
-            return folded == 0 ? null : folded + " class loaders that come and go are called with # for the numbers in their"
-                    + " names: " + MOST_GONE + " like each were gone before";
+            return folded == 0 ? null : folded + " class loaders that come and go share names (# stands for the numbers in them),"
+                    + " because " + MOST_GONE + " loaders of such a name had been collected";
         }
     }
 }

@@ -104,7 +104,7 @@ impl DumpTarget {
     fn check(&self) -> Result<u64> {
         let file = match self.staging.open(NAME) {
             // The JVM's answer has the reason.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("nothing was written"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("the JVM wrote no dump"),
             opened => opened?,
         };
         loadhook_hprof::validate(&file)?;
@@ -174,7 +174,7 @@ mod tests {
             text: "Dumping\nUnable to create h (Permission denied)\n".to_owned(),
         };
         let error = place.put(&answer).expect_err("there is none");
-        let expected = "the dump is not complete (the JVM says: Unable to create h (Permission denied)): nothing was written";
+        let expected = "the dump is not complete (the JVM says: Unable to create h (Permission denied)): the JVM wrote no dump";
         assert_eq!(format!("{error:#}"), expected);
     }
 

@@ -29,7 +29,10 @@ pub(in crate::heap) fn with_memory(error: Error, memory: u64) -> Error {
         Some(loadhook_heap::Error {
             kind: ErrorKind::TooMany { .. },
             ..
-        }) => error.context(format!("the hashes have room for {}", bytes(memory))),
+        }) => error.context(format!(
+            "{} of memory is available for the hashes",
+            bytes(memory)
+        )),
         _ => error,
     }
 }

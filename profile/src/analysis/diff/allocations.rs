@@ -29,11 +29,11 @@ pub struct Comparison {
     pub headers: [Vec<Header>; 2],
     pub(crate) measure: Measure,
     pub(crate) sort: Sort,
-    /// By run which allocations were looked at.
+    /// For each run, the allocations that were compared.
     pub(crate) seen: [Vec<Seen>; 2],
-    /// By run how allocations were recorded; `None` where they were not.
+    /// For each run, how allocations were recorded; `None` if they were not.
     pub(crate) recordings: [Vec<Option<Recording>>; 2],
-    /// By run all together, and how many objects are of unknown size.
+    /// For each run, the sum of all allocations, and the number of objects of unknown size.
     pub(crate) totals: [Vec<(Amount, f64)>; 2],
 }
 
@@ -52,11 +52,11 @@ pub struct Change {
     pub before: Vec<Amount>,
     /// By run of the second side; zeros where there was none.
     pub after: Vec<Amount>,
-    /// The judgement of all runs together: of bytes, or of objects if they are sorted by.
+    /// The judgement of the bytes, or of the objects if the table is sorted by objects.
     pub judgement: Judgement,
 }
 
-/// None at all.
+/// No objects and no bytes.
 const NONE: Amount = Amount {
     objects: 0.0,
     bytes: Some(0.0),

@@ -23,7 +23,7 @@ pub enum Verdict {
     Gone,
     /// Tested, and cannot be told from noise.
     Undecided,
-    /// Not tested: single runs, or too small for so few of them.
+    /// Not tested: a side has a single run, or the value is too small for this number of runs.
     Untested,
 }
 
@@ -54,15 +54,15 @@ impl Verdict {
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// The median of the first side's runs that know it.
+    /// The median over the first side's runs that have the value.
     pub before: Option<f64>,
-    /// That of the second side's.
+    /// The median over the second side's runs that have the value.
     pub after: Option<f64>,
     /// The ratio of the sides; `None` unless both have several runs.
     pub ratio: Option<Ratio>,
-    /// Two-sided, of the rank test; `None` if it was not tested.
+    /// The two-sided p-value of the rank test; `None` if it was not tested.
     pub p: Option<f64>,
-    /// `p` after the correction for all tested.
+    /// `p` corrected for the number of values tested.
     pub q: Option<f64>,
 }
 

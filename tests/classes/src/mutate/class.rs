@@ -72,7 +72,7 @@ pub struct Attribute {
 pub enum Info {
     /// Not taken apart.
     Bytes(Vec<u8>),
-    /// That of a `Code` attribute.
+    /// The content of a `Code` attribute.
     Code(Code),
 }
 

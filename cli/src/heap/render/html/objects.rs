@@ -18,11 +18,11 @@ use super::super::text::{id, shortened};
 pub(super) const MOST_ROWS: usize = 20_000;
 /// Objects that the page names, about: from this number on no more fields are added.
 const MOST_NAMED: usize = 100_000;
-/// Objects with details.
+/// Maximum number of objects with details.
 const MOST_DETAILS: usize = 10_000;
-/// Objects with details because they retain most; the others are instances of classes.
+/// Maximum number of objects with details because they retain most; the others are instances of classes.
 const MOST_LARGEST: usize = 4_000;
-/// Instances of a class, those that retain most.
+/// Maximum number of instances listed for a class, those that retain most.
 const MOST_INSTANCES: usize = 20;
 /// Fields or elements of an object.
 pub(super) const MOST_FIELDS: usize = 40;
@@ -53,11 +53,11 @@ pub(super) struct ObjectSelection<'g> {
     instances: Vec<Vec<u32>>,
     /// Objects whose details are wanted.
     pub(super) detailed: Vec<u32>,
-    /// For each of these the first referrers, and the number of all.
+    /// For each object in `detailed`: its first referrers, and the number of all its referrers.
     referrers: Vec<(Vec<u32>, u64)>,
-    /// For each of these the first steps of its path to a root.
+    /// For each object in `detailed`: the first steps of its path to a root.
     steps: Vec<Vec<u32>>,
-    /// Pairs of objects the first of which refers to the second, whose reference is named.
+    /// Pairs of a referrer and the object it refers to; the page names the reference.
     pub(super) pairs: Vec<(u32, u32)>,
 }
 
