@@ -3,7 +3,7 @@
 //!
 //! A [`Profile`] holds one calling-context tree a thread, as the tracker
 //! measured it: exact counts, and times that are raw, that is with the probes'
-//! own cost still in them. [`figures`] turns a tree into what a user reads;
+//! own cost still in them. [`figures`](mod@analysis::figures) turns a tree into what a user reads;
 //! every writer in [`mod@format`] goes through it, so all of them agree.
 //!
 //! The crate does no I/O but through the [`Write`](std::io::Write) it is given,

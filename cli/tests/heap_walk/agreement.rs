@@ -130,7 +130,7 @@ fn agrees(feature: u32, options: &[&str]) {
         "Walked$Derived",
         "Walked$Base",
         "Walked$Above",
-        "Walked$DominatedClass",
+        "Walked$Below",
         "Walked$Colour",
     ] {
         let class = format!("heap/{class}");

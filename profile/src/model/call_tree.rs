@@ -39,7 +39,7 @@ pub enum ThreadKind {
 /// no method has itself as an ancestor, and a node's calls can come from below.
 ///
 /// Times are raw nanoseconds, probe costs included; of sampled calls each
-/// counts with the inverse of its probability. [`crate::analysis::figures`] corrects them.
+/// counts with the inverse of its probability. [`figures`](mod@crate::analysis::figures) corrects them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Node {
     /// Index of the caller's node in the same tree, lower than this node's.

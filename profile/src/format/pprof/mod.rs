@@ -3,7 +3,7 @@
 //!
 //! The fields of the public schema (`profile.proto`) hold all that they can: one sample a
 //! tree node with its stack; values `calls` and, where times were taken, `self`
-//! in nanoseconds, corrected as in [`crate::analysis::figures`]; labels `thread` and
+//! in nanoseconds, corrected as in [`figures`](mod@crate::analysis::figures); labels `thread` and
 //! `thread_id`, and `total` where it is not the sum of the self times below,
 //! which recursion alone causes; functions with file and first line; time,
 //! duration and clock (`period_type`); comments, which tools print above their
