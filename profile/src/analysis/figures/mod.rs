@@ -38,41 +38,15 @@
 //! calls and one that is not left: what its callees took was then measured apart
 //! from its own time, and is not limited by it.
 
-use crate::model::{Clock, Header, Node, Timing};
+mod corrections;
+mod figure;
+mod ticks;
 
-/// A node's corrected times, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Figure {
-    /// Time in the method itself, at least 0.
-    pub self_ns: f64,
-    /// Time from entry to exit, what it called included, recursive calls not
-    /// counted twice; at least `self_ns`.
-    pub total_ns: f64,
-    /// Variance of `self_ns` from sampling, in ns².
-    pub self_variance: f64,
-    /// More variance of `self_ns`, once for a method however many nodes it has: no
-    /// tick met it may mean that one nearly did.
-    pub once_variance: f64,
-    /// Variance of `total_ns` from sampling, in ns².
-    pub total_variance: f64,
-    /// Set when the times were calculated from a sample of the calls.
-    pub estimated: bool,
-    /// The outermost recursive node at or above this one. Below it one
-    /// method can run inside itself at two nodes, neither above the other; what
-    /// such nodes' totals add up to is at most that node's total.
-    pub recursion: Option<u32>,
-    /// Set when calls made at or below this node went back to a node above it: its
-    /// total holds time that was spent elsewhere in the recursion.
-    pub goes_back: bool,
-    /// Set when no call of the node was timed, though those of others were: `self_ns` is
-    /// unknown and reads 0, `total_ns` is the known time of its callees.
-    pub untimed: bool,
-    /// The calls whose times are known: all calls if the times are estimates, and with
-    /// [`Timing::Count`].
-    pub timed_calls: u64,
-    /// The part of `total_ns` that they took.
-    pub timed_ns: f64,
-}
+pub use figure::Figure;
+
+use corrections::Corrections;
+
+use crate::model::{Clock, Header, Node, Timing};
 
 /// The figures of a tree, one a node. All times are 0 in [`Timing::Count`].
 ///
@@ -132,79 +106,6 @@ fn back_ns(nodes: &[Node]) -> Vec<f64> {
         }
     }
     back
-}
-
-/// The share of a node's time that was not recursive; about that of its calls, too.
-fn share(node: &Node) -> f64 {
-    match node.all_ns {
-        0 => 1.0,
-        all => (node.outermost_ns as f64 / all as f64).min(1.0),
-    }
-}
-
-/// Each node's self time without probe costs; it can be negative.
-struct Corrections {
-    own: Vec<f64>,
-}
-
-impl Corrections {
-    /// By the clock: a timed call stands for others, and so does what is `inside` it.
-    fn told(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
-        let rest = |node: &Node| match node.timed {
-            0 => 0.0,
-            _ => node.all_ns as f64 - node.child_ns as f64,
-        };
-        let calls = |node: &Node| if node.timed > 0 { node.calls } else { 0 };
-        Self::new(nodes, header, back, figures, rest, calls)
-    }
-
-    /// By ticks, which met what probes really took.
-    fn real(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
-        let ticked = |node: &Node| node.ticked_ns as f64;
-        Self::new(nodes, header, back, figures, ticked, |node| node.timed)
-    }
-
-    fn new(
-        nodes: &[Node],
-        header: &Header,
-        back: &[f64],
-        figures: &[Figure],
-        time: impl Fn(&Node) -> f64,
-        calls_inside: impl Fn(&Node) -> u64,
-    ) -> Self {
-        let costs = header.probe;
-        let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
-            .map(|picoseconds| picoseconds as f64 / 1000.0);
-        let mut own = vec![0.0; nodes.len()];
-        // By outermost recursive node: what recursive calls added, and Σ back.
-        let mut pool = vec![(0.0, 0.0); nodes.len()];
-        for (at, node) in nodes.iter().enumerate() {
-            let within = inside * calls_inside(node) as f64;
-            let mut added = outside * node.calls as f64;
-            own[at] += time(node) - within;
-            if node.timed > 0 && header.timing == Timing::Adaptive {
-                added += 2.0 * read * node.timed as f64 - within;
-            }
-            let by_parent = share(node);
-            if let Some(parent) = node.parent {
-                own[parent as usize] -= added * by_parent;
-            }
-            if let Some(recursion) = figures[at].recursion {
-                let pool = &mut pool[recursion as usize];
-                pool.0 += added * (1.0 - by_parent);
-                pool.1 += back[at].max(0.0);
-            }
-        }
-        for (at, figure) in figures.iter().enumerate() {
-            if let Some(recursion) = figure.recursion {
-                let (added, weight) = pool[recursion as usize];
-                if weight > 0.0 {
-                    own[at] -= added * back[at].max(0.0) / weight;
-                }
-            }
-        }
-        Corrections { own }
-    }
 }
 
 /// Turns `own` into self times that are not negative and add up, and totals.
@@ -272,8 +173,6 @@ fn spread(nodes: &[Node], own: &[f64], figures: &mut [Figure]) {
 fn granted(given: f64, wanted: f64) -> f64 {
     if wanted > 0.0 { given / wanted } else { 0.0 }
 }
-
-mod ticks;
 
 #[cfg(test)]
 mod tests;

@@ -60,7 +60,8 @@
 //! and its ticks share processor time that it used elsewhere; such a wait is one long call, of which the
 //! rest is certain.
 
-use super::{Corrections, Figure};
+use super::corrections::{Corrections, share};
+use super::figure::Figure;
 use crate::model::{Clock, Header, Node, Timing};
 
 /// Rounds in which self times and the variances of their ticks settle.
@@ -323,7 +324,7 @@ fn crossing(nodes: &[Node], back: &[f64], figures: &[Figure]) -> Vec<f64> {
     // Time of recursive calls that crosses the edge upwards.
     let mut upwards = vec![0.0; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {
-        let share = super::share(node);
+        let share = share(node);
         variances[at] = node.variance * share * share;
         if let Some(top) = figures[at].recursion {
             let again = node.all_ns as f64 - node.outermost_ns as f64;

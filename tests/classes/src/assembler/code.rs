@@ -3,14 +3,11 @@
 use super::bytes::Put;
 use super::error::{AssembleError, Result, u2};
 use super::frames::{self, Frame};
+use super::label::{Label, Resolve};
 use super::tables::{self, CodeAttribute, LocalEntry};
 use super::{
     ConstantPool, FrameForm, FrameTable, LocalTable, TypeAnnotation, VerificationTypeInfo,
 };
-
-/// A place in the code of one method, known once it is bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Label(usize);
 
 /// A branch offset to be filled in when its label is known.
 #[derive(Debug, Clone)]
@@ -379,7 +376,7 @@ impl<'p> CodeBuilder<'p> {
         Ok(out)
     }
 
-    fn write_frames(&mut self, resolve: &frames::Resolve<'_>) -> Result<(String, Vec<u8>)> {
+    fn write_frames(&mut self, resolve: &Resolve<'_>) -> Result<(String, Vec<u8>)> {
         Ok(match self.frame_table {
             FrameTable::CldcStackMap => {
                 let contents = frames::cldc_stack_map(&self.frames, self.pool, resolve)?;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::frame_form::FrameForm;
+
 /// Why a class could not be assembled.
 ///
 /// The builders note the first error and go on, so that test code need not
@@ -35,7 +37,7 @@ pub enum AssembleError {
         /// Where the frame applies.
         pc: usize,
         /// The form asked for.
-        form: super::FrameForm,
+        form: FrameForm,
     },
     /// Two frames at one offset (JVMS §4.7.4: offsets ascend strictly).
     FrameTwice(usize),

@@ -5,7 +5,9 @@
 
 use super::bytes::Put;
 use super::error::{AssembleError, Result, u2};
-use super::{ConstantPool, Label};
+use super::frame_form::FrameForm;
+use super::label::{Label, Resolve};
+use super::pool::ConstantPool;
 
 /// A type in a frame (JVMS §4.7.4). `Long` and `Double` are one item each and
 /// stand for two local variables.
@@ -38,28 +40,6 @@ impl VerificationTypeInfo {
     }
 }
 
-/// The form in which a frame is written (JVMS §4.7.4, `frame_type`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum FrameForm {
-    /// The shortest that fits.
-    #[default]
-    Auto,
-    /// `same_frame`, 0–63.
-    Same,
-    /// `same_locals_1_stack_item_frame`, 64–127.
-    SameLocals1,
-    /// `same_locals_1_stack_item_frame_extended`, 247.
-    SameLocals1Extended,
-    /// `chop_frame`, 248–250.
-    Chop,
-    /// `same_frame_extended`, 251.
-    SameExtended,
-    /// `append_frame`, 252–254.
-    Append,
-    /// `full_frame`, 255.
-    Full,
-}
-
 /// Where the frames of a method go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameTable {
@@ -79,9 +59,6 @@ pub(crate) struct Frame {
     pub(crate) stack: Vec<VerificationTypeInfo>,
     pub(crate) form: FrameForm,
 }
-
-/// Turns labels into offsets.
-pub(crate) type Resolve<'a> = dyn Fn(Label) -> Result<usize> + 'a;
 
 /// The frames sorted by offset; two at one offset are an error.
 fn sorted<'f>(frames: &'f [Frame], resolve: &Resolve<'_>) -> Result<Vec<(usize, &'f Frame)>> {

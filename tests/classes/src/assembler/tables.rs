@@ -3,8 +3,8 @@
 
 use super::bytes::Put;
 use super::error::{Result, u2};
-use super::frames::Resolve;
-use super::{ConstantPool, Label};
+use super::label::{Label, Resolve};
+use super::pool::ConstantPool;
 
 /// Which of the two tables of local variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Every branch with a 16-bit offset, nearly too long.
 
-use super::LimitCase;
+use super::case::LimitCase;
 use super::operands::Condition;
 use super::scenery::Scenery;
 use crate::assembler::{ClassBuilder, CodeBuilder, VerificationTypeInfo as V, access, op};

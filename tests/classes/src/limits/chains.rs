@@ -1,7 +1,7 @@
 //! Branches that push one another over the limit, one at a time, and branches
 //! over a switch whose padding moves.
 
-use super::LimitCase;
+use super::case::LimitCase;
 use crate::assembler::{CodeBuilder, Label, VerificationTypeInfo as V, access, op};
 use crate::shapes::{Arg, Driver, Filler, SITE_STACK};
 

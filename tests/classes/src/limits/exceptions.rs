@@ -1,6 +1,6 @@
 //! Exception tables with thousands of rows, up to all 65,535.
 
-use super::LimitCase;
+use super::case::LimitCase;
 use crate::assembler::{CodeBuilder, VerificationTypeInfo as V, access, op};
 use crate::shapes::{Arg, mark};
 

@@ -1,7 +1,7 @@
 //! Constant pools with 0 to 20 entries free, and constants at the border
 //! between `ldc` and `ldc_w`.
 
-use super::LimitCase;
+use super::case::LimitCase;
 use crate::assembler::{ClassBuilder, MAX_ENTRIES, VerificationTypeInfo as V, access, op};
 use crate::shapes::{Arg, Driver, mark};
 

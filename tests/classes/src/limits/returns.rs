@@ -1,6 +1,6 @@
 //! Methods dense with returns, each reached by a branch of its own.
 
-use super::LimitCase;
+use super::case::LimitCase;
 use crate::assembler::{CodeBuilder, Label, VerificationTypeInfo as V, access, op};
 use crate::shapes::{Arg, mark};
 

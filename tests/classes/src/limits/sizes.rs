@@ -1,7 +1,7 @@
 //! Code near 65,535 bytes and near HotSpot's compile limit of 8,000; the
 //! greatest `max_stack` and `max_locals`.
 
-use super::LimitCase;
+use super::case::LimitCase;
 use crate::assembler::{
     ClassBuilder, CodeBuilder, FrameForm, LocalTable, VerificationTypeInfo as V, access, op,
 };

@@ -1,6 +1,6 @@
 //! Large and extreme switches.
 
-use super::LimitCase;
+use super::case::LimitCase;
 use crate::assembler::{CodeBuilder, Label, VerificationTypeInfo as V, access, op};
 use crate::shapes::Arg;
 

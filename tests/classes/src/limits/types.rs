@@ -2,8 +2,8 @@
 //! can make a type makes one before a long branch; the code that falls through
 //! needs that very type, and the frame at the target does not know it.
 
-use super::LimitCase;
 use super::branches::{Reach, TELLTALE, telltale};
+use super::case::LimitCase;
 use super::sources::{Bootstraps, SOURCES, Source};
 use crate::assembler::{ClassBuilder, CodeBuilder, VerificationTypeInfo as V, access, op};
 use crate::shapes::{Arg, Driver, SITE_STACK, mark, trivial_constructor};

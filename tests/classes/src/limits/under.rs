@@ -2,8 +2,8 @@
 //! yet initialised among it; and long branches with returns or handlers in
 //! between.
 
-use super::LimitCase;
 use super::branches::{Reach, TELLTALE, telltale};
+use super::case::LimitCase;
 use super::operands::Condition;
 use super::scenery::Scenery;
 use crate::assembler::{ClassBuilder, CodeBuilder, Label, VerificationTypeInfo as V, access, op};

@@ -1,63 +1,12 @@
 //! Mutations of a method's instructions and exception table. Many keep a class one that HotSpot accepts.
 
-use super::class::{Class, Code, u2};
+use super::body::Body;
+use super::class::u2;
+use super::code_attributes::{find, find_mut, lines};
 use super::frames;
 use super::instructions::{
     ALIKE, ends_block, is_branch2, shorter, starts, switch_offsets, targets,
 };
-use super::random::Random;
-use super::tables::{find, find_mut, lines};
-
-/// The code of a method, taken out while the rest of the class is looked at.
-pub(super) struct Body<'m> {
-    pub(super) class: &'m mut Class,
-    pub(super) method: usize,
-    pub(super) random: &'m mut Random,
-}
-
-impl Body<'_> {
-    pub(super) fn code(&self) -> Option<&Code> {
-        self.class.methods.get(self.method)?.code()
-    }
-
-    pub(super) fn code_mut(&mut self) -> Option<&mut Code> {
-        self.class.methods.get_mut(self.method)?.code_mut()
-    }
-
-    pub(super) fn starts(&self) -> Option<Vec<usize>> {
-        starts(&self.code()?.bytes)
-    }
-
-    /// Where a jump may lead: at frames where the VM reads them, anywhere else.
-    fn landings(&self) -> Option<Vec<usize>> {
-        if self.class.major < 50 {
-            return self.starts();
-        }
-        let info = find(self.class, self.code()?, b"StackMapTable")?;
-        Some(frames::parse(info)?.iter().map(|it| it.at).collect())
-    }
-
-    fn random_instruction(&mut self, wanted: impl Fn(u8) -> bool) -> Option<(usize, u8)> {
-        let code = &self.code()?.bytes;
-        let starts: Vec<usize> = starts(code)?
-            .into_iter()
-            .filter(|&at| wanted(code[at]))
-            .collect();
-        let opcodes: Vec<u8> = starts.iter().map(|&at| code[at]).collect();
-        let chosen = self.random.below(starts.len());
-        Some((*starts.get(chosen)?, opcodes[chosen]))
-    }
-
-    fn length_at(&self, at: usize) -> Option<usize> {
-        let starts = self.starts()?;
-        let end = starts
-            .iter()
-            .find(|&&it| it > at)
-            .copied()
-            .unwrap_or(self.code()?.bytes.len());
-        Some(end - at)
-    }
-}
 
 /// Another instruction that does the same to types.
 pub(super) fn alike(body: &mut Body<'_>) -> Option<()> {

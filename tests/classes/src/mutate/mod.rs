@@ -11,15 +11,18 @@
 //! assert_eq!(mutator.mutant(0, 7, Kind::Any), mutator.mutant(0, 7, Kind::Any));
 //! ```
 
+mod body;
+mod bytes;
 pub mod class;
 mod code;
+mod code_attributes;
 mod frames;
 pub mod instructions;
 pub mod random;
 mod tables;
 
+use body::Body;
 use class::Class;
-use code::Body;
 use random::Random;
 pub use tables::drop_frames;
 
@@ -199,7 +202,7 @@ fn mutate(class: &mut Class, kind: Kind, random: &mut Random) -> Option<String> 
 }
 
 fn mutate_bytes(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) -> &'static str {
-    use tables::bytes::{flip, havoc, insert, remove, splice, truncate};
+    use bytes::{flip, havoc, insert, remove, splice, truncate};
     match random.below(8) {
         0 | 1 => (0..1 + random.below(4)).for_each(|_| flip(bytes, random)),
         2 | 3 => {

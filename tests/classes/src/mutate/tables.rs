@@ -1,46 +1,8 @@
 //! Mutations of debug tables, attributes, flags, versions and constants.
 
-use super::class::{Attribute, Class, Code, Constant, Info, Member, u2};
-use super::code::Body;
-use super::random::Random;
-
-/// The content of the attribute of `code` that bears a name.
-pub(super) fn find<'c>(class: &Class, code: &'c Code, name: &[u8]) -> Option<&'c [u8]> {
-    code.attributes.iter().find_map(|it| match &it.info {
-        Info::Bytes(bytes) if class.utf8(it.name) == name => Some(&bytes[..]),
-        _ => None,
-    })
-}
-
-/// The same of a method's code, to be changed.
-pub(super) fn find_mut<'c>(
-    class: &'c mut Class,
-    method: usize,
-    name: &[u8],
-) -> Option<&'c mut Vec<u8>> {
-    let code = class.methods.get(method)?.code()?;
-    let at = code
-        .attributes
-        .iter()
-        .position(|it| class.utf8(it.name) == name)?;
-    match &mut class
-        .methods
-        .get_mut(method)?
-        .code_mut()?
-        .attributes
-        .get_mut(at)?
-        .info
-    {
-        Info::Bytes(bytes) => Some(bytes),
-        Info::Code(_) => None,
-    }
-}
-
-/// The entries of a `LineNumberTable`.
-pub(super) fn lines(info: &[u8]) -> Vec<(u16, u16)> {
-    let entry = |at| Some((u2(info, at)?, u2(info, at + 2)?));
-    (2..info.len()).step_by(4).filter_map(entry).collect()
-}
+use super::body::Body;
+use super::class::{Attribute, Class, Constant, Info, Member, u2};
+use super::code_attributes::{find, find_mut, lines};
 
 /// A line's beginning moved, mostly to an instruction, or lines in another order.
 pub(super) fn line_table(body: &mut Body<'_>) -> Option<()> {
@@ -378,54 +340,4 @@ pub(super) fn code_numbers(body: &mut Body<'_>) -> Option<()> {
         }
     }
     Some(())
-}
-
-/// Mutations of the bytes themselves.
-pub(super) mod bytes {
-    use super::Random;
-
-    pub(in super::super) fn flip(bytes: &mut [u8], random: &mut Random) {
-        let at = random.below(bytes.len());
-        if let Some(byte) = bytes.get_mut(at) {
-            *byte ^= 1 << random.below(8);
-        }
-    }
-
-    pub(in super::super) fn havoc(bytes: &mut [u8], random: &mut Random) {
-        for _ in 0..1 + random.below(8) {
-            let at = random.below(bytes.len());
-            let value = random.u2().to_be_bytes();
-            if let Some(place) = bytes.get_mut(at..at + 2) {
-                place.copy_from_slice(&value);
-            }
-        }
-    }
-
-    pub(in super::super) fn truncate(bytes: &mut Vec<u8>, random: &mut Random) {
-        let length = random.below(bytes.len());
-        bytes.truncate(length);
-    }
-
-    pub(in super::super) fn insert(bytes: &mut Vec<u8>, random: &mut Random) {
-        let at = random.below(bytes.len());
-        for _ in 0..1 + random.below(4) {
-            bytes.insert(at, random.u1());
-        }
-    }
-
-    pub(in super::super) fn remove(bytes: &mut Vec<u8>, random: &mut Random) {
-        let at = random.below(bytes.len());
-        let end = (at + 1 + random.below(4)).min(bytes.len());
-        bytes.drain(at..end);
-    }
-
-    /// The beginning of one, the end of another.
-    pub(in super::super) fn splice(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
-        bytes.truncate(random.below(bytes.len()));
-        let from = match random.one_in(2) {
-            true => bytes.len().min(other.len()),
-            false => random.below(other.len()),
-        };
-        bytes.extend_from_slice(&other[from..]);
-    }
 }

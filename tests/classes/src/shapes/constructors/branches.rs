@@ -1,8 +1,8 @@
 //! Branches, loops and several calls before and around the super call.
 
-use super::{ConstructorShape, EXCEPTION, INT, OBJECT, STRING, THIS, V};
-use super::{initialized, limits, set_state};
-use crate::assembler::{ClassBuilder, op};
+use super::common::{EXCEPTION, INT, OBJECT, STRING, THIS, initialized, limits, set_state};
+use super::shape::ConstructorShape;
+use crate::assembler::{ClassBuilder, VerificationTypeInfo as V, op};
 use crate::shapes::{Arg, Driver, Filler, constructor, mark, trivial_constructor};
 
 pub(super) const SHAPES: &[ConstructorShape] = &[

@@ -1,8 +1,8 @@
 //! Exception handlers before, after and around the super call.
 
-use super::{ConstructorShape, INT, OBJECT, STRING, THIS, V};
-use super::{initialized, limits, set_state};
-use crate::assembler::{ClassBuilder, CodeBuilder, Label, op};
+use super::common::{INT, OBJECT, STRING, THIS, initialized, limits, set_state};
+use super::shape::ConstructorShape;
+use crate::assembler::{ClassBuilder, CodeBuilder, Label, VerificationTypeInfo as V, op};
 use crate::shapes::{Arg, Driver, Filler, constructor, mark};
 
 const NUMBER_FORMAT: &str = "java/lang/NumberFormatException";

@@ -1,8 +1,8 @@
 //! `uninitializedThis` elsewhere than in local variable 0.
 
-use super::{ConstructorShape, EXCEPTION, INT, OBJECT, THIS, V};
-use super::{initialized, limits, set_state};
-use crate::assembler::{ClassBuilder, CodeBuilder, op};
+use super::common::{EXCEPTION, INT, OBJECT, THIS, initialized, limits, set_state};
+use super::shape::ConstructorShape;
+use crate::assembler::{ClassBuilder, CodeBuilder, VerificationTypeInfo as V, op};
 use crate::shapes::{Arg, Driver, Filler, constructor, mark, trivial_constructor};
 
 pub(super) const SHAPES: &[ConstructorShape] = &[

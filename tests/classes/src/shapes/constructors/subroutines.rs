@@ -1,6 +1,7 @@
 //! `jsr` and `ret` in constructors, up to version 49 (JVMS §4.9.1).
 
-use super::{ConstructorShape, OBJECT, limits, set_state};
+use super::common::{OBJECT, limits, set_state};
+use super::shape::ConstructorShape;
 use crate::assembler::{ClassBuilder, op};
 use crate::shapes::{Arg, Driver, Filler, constructor, mark};
 

@@ -1,0 +1,77 @@
+//! Self times without the cost of the probes, before they are made to add up.
+
+use super::figure::Figure;
+use crate::model::{Header, Node, Timing};
+
+/// The share of a node's time that was not recursive; about that of its calls, too.
+pub(super) fn share(node: &Node) -> f64 {
+    match node.all_ns {
+        0 => 1.0,
+        all => (node.outermost_ns as f64 / all as f64).min(1.0),
+    }
+}
+
+/// Each node's self time without probe costs; it can be negative.
+pub(super) struct Corrections {
+    pub(super) own: Vec<f64>,
+}
+
+impl Corrections {
+    /// By the clock: a timed call stands for others, and so does what is `inside` it.
+    pub(super) fn told(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
+        let rest = |node: &Node| match node.timed {
+            0 => 0.0,
+            _ => node.all_ns as f64 - node.child_ns as f64,
+        };
+        let calls = |node: &Node| if node.timed > 0 { node.calls } else { 0 };
+        Self::new(nodes, header, back, figures, rest, calls)
+    }
+
+    /// By ticks, which met what probes really took.
+    pub(super) fn real(nodes: &[Node], header: &Header, back: &[f64], figures: &[Figure]) -> Self {
+        let ticked = |node: &Node| node.ticked_ns as f64;
+        Self::new(nodes, header, back, figures, ticked, |node| node.timed)
+    }
+
+    fn new(
+        nodes: &[Node],
+        header: &Header,
+        back: &[f64],
+        figures: &[Figure],
+        time: impl Fn(&Node) -> f64,
+        calls_inside: impl Fn(&Node) -> u64,
+    ) -> Self {
+        let costs = header.probe;
+        let [inside, outside, read] = [costs.inside_ps, costs.outside_ps, costs.clock_read_ps]
+            .map(|picoseconds| picoseconds as f64 / 1000.0);
+        let mut own = vec![0.0; nodes.len()];
+        // By outermost recursive node: what recursive calls added, and Σ back.
+        let mut pool = vec![(0.0, 0.0); nodes.len()];
+        for (at, node) in nodes.iter().enumerate() {
+            let within = inside * calls_inside(node) as f64;
+            let mut added = outside * node.calls as f64;
+            own[at] += time(node) - within;
+            if node.timed > 0 && header.timing == Timing::Adaptive {
+                added += 2.0 * read * node.timed as f64 - within;
+            }
+            let by_parent = share(node);
+            if let Some(parent) = node.parent {
+                own[parent as usize] -= added * by_parent;
+            }
+            if let Some(recursion) = figures[at].recursion {
+                let pool = &mut pool[recursion as usize];
+                pool.0 += added * (1.0 - by_parent);
+                pool.1 += back[at].max(0.0);
+            }
+        }
+        for (at, figure) in figures.iter().enumerate() {
+            if let Some(recursion) = figure.recursion {
+                let (added, weight) = pool[recursion as usize];
+                if weight > 0.0 {
+                    own[at] -= added * back[at].max(0.0) / weight;
+                }
+            }
+        }
+        Corrections { own }
+    }
+}

@@ -1,0 +1,12 @@
+//! Labels: positions in code that are known later than they are used.
+
+use super::error::Result;
+
+/// A position in the code of one method, known once the label is bound.
+///
+/// The number is the label's index among the labels of its method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Label(pub(super) usize);
+
+/// Returns the offset of a label, or an error if the label was never bound.
+pub(crate) type Resolve<'a> = dyn Fn(Label) -> Result<usize> + 'a;

@@ -1,0 +1,86 @@
+//! One class of the generator, made on demand.
+
+use std::fmt;
+
+use crate::assembler::ClassBuilder;
+use crate::shapes::Driver;
+
+/// Fills a class and adds the calls that `run()` makes to the driver.
+type Build = dyn Fn(&mut ClassBuilder, &mut Driver) + Send + Sync;
+
+/// Makes a whole class of a given name.
+type Make = dyn Fn(&str) -> Vec<u8> + Send + Sync;
+
+/// One class of the generator.
+pub struct LimitCase {
+    /// The limit it is about: `branches`, `pools`, …
+    pub group: &'static str,
+    /// The class's internal name, unique among all cases.
+    pub name: String,
+    /// The class-file version.
+    pub version: u16,
+    source: Source,
+}
+
+enum Source {
+    Build(Box<Build>),
+    Whole(Box<Make>),
+}
+
+impl LimitCase {
+    /// A case whose class is `limits/<group>_<what>_v<version>`.
+    pub(super) fn new(
+        group: &'static str,
+        what: &str,
+        version: u16,
+        build: impl Fn(&mut ClassBuilder, &mut Driver) + Send + Sync + 'static,
+    ) -> Self {
+        let name = format!("limits/{group}_{what}_v{version}");
+        Self {
+            group,
+            name,
+            version,
+            source: Source::Build(Box::new(build)),
+        }
+    }
+
+    /// A case whose class `make` makes whole, under the given name.
+    pub(super) fn whole(
+        group: &'static str,
+        name: String,
+        version: u16,
+        make: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            group,
+            name,
+            version,
+            source: Source::Whole(Box::new(make)),
+        }
+    }
+
+    /// The class file.
+    ///
+    /// # Panics
+    /// If the assembler refuses it: a fault of the generator.
+    pub fn bytes(&self) -> Vec<u8> {
+        match &self.source {
+            Source::Whole(make) => make(&self.name),
+            Source::Build(build) => {
+                let mut class = ClassBuilder::new(self.version, &self.name);
+                let mut driver = Driver::new();
+                build(&mut class, &mut driver);
+                driver.add_to(&mut class);
+                class
+                    .finish()
+                    .unwrap_or_else(|error| panic!("{}: {error}", self.name))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for LimitCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LimitCase").field(&self.name).finish()
+    }
+}

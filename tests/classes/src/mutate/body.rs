@@ -1,0 +1,66 @@
+//! The input of a mutation: a method of a class, and random numbers.
+
+use super::class::{Class, Code};
+use super::code_attributes::find;
+use super::frames;
+use super::instructions::starts;
+use super::random::Random;
+
+/// A method of a class, which a mutation changes, and the random numbers by which it does so.
+pub(super) struct Body<'m> {
+    pub(super) class: &'m mut Class,
+    pub(super) method: usize,
+    pub(super) random: &'m mut Random,
+}
+
+impl Body<'_> {
+    /// The method's code; `None` if it has none.
+    pub(super) fn code(&self) -> Option<&Code> {
+        self.class.methods.get(self.method)?.code()
+    }
+
+    /// The method's code, to be changed.
+    pub(super) fn code_mut(&mut self) -> Option<&mut Code> {
+        self.class.methods.get_mut(self.method)?.code_mut()
+    }
+
+    /// The offsets of the method's instructions.
+    pub(super) fn starts(&self) -> Option<Vec<usize>> {
+        starts(&self.code()?.bytes)
+    }
+
+    /// The offsets that a jump may lead to: those with a frame, or all if the version has no frames.
+    pub(super) fn landings(&self) -> Option<Vec<usize>> {
+        if self.class.major < 50 {
+            return self.starts();
+        }
+        let info = find(self.class, self.code()?, b"StackMapTable")?;
+        Some(frames::parse(info)?.iter().map(|it| it.at).collect())
+    }
+
+    /// The offset and opcode of a random instruction whose opcode is `wanted`.
+    pub(super) fn random_instruction(
+        &mut self,
+        wanted: impl Fn(u8) -> bool,
+    ) -> Option<(usize, u8)> {
+        let code = &self.code()?.bytes;
+        let starts: Vec<usize> = starts(code)?
+            .into_iter()
+            .filter(|&at| wanted(code[at]))
+            .collect();
+        let opcodes: Vec<u8> = starts.iter().map(|&at| code[at]).collect();
+        let chosen = self.random.below(starts.len());
+        Some((*starts.get(chosen)?, opcodes[chosen]))
+    }
+
+    /// The length of the instruction at an offset.
+    pub(super) fn length_at(&self, at: usize) -> Option<usize> {
+        let starts = self.starts()?;
+        let end = starts
+            .iter()
+            .find(|&&it| it > at)
+            .copied()
+            .unwrap_or(self.code()?.bytes.len());
+        Some(end - at)
+    }
+}

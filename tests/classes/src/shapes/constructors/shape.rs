@@ -1,0 +1,61 @@
+//! One way to write a constructor.
+
+use crate::assembler::ClassBuilder;
+use crate::shapes::{Driver, Filler};
+
+/// One way to write a constructor.
+#[derive(Debug, Clone, Copy)]
+pub struct ConstructorShape {
+    /// A name that can be part of a class name.
+    pub name: &'static str,
+    /// The odd construct that the shape shows.
+    pub construct: &'static str,
+    /// The newest class-file version whose verifier takes it.
+    pub max_version: u16,
+    build: fn(&mut ClassBuilder, &mut Driver, Filler),
+}
+
+impl ConstructorShape {
+    /// A shape legal in every version.
+    pub(super) const fn any(
+        name: &'static str,
+        construct: &'static str,
+        build: fn(&mut ClassBuilder, &mut Driver, Filler),
+    ) -> Self {
+        Self {
+            name,
+            construct,
+            max_version: u16::MAX,
+            build,
+        }
+    }
+
+    /// A shape only the verifier by type inference takes (JVMS §4.10.2).
+    pub(super) const fn old(
+        name: &'static str,
+        construct: &'static str,
+        build: fn(&mut ClassBuilder, &mut Driver, Filler),
+    ) -> Self {
+        Self {
+            name,
+            construct,
+            max_version: 49,
+            build,
+        }
+    }
+
+    /// A class `name` of `version` with this constructor. `filler` goes where
+    /// it makes the constructor's branches long.
+    ///
+    /// # Panics
+    /// If the assembler refuses it: a fault of this module, not of its user.
+    pub fn class(&self, name: &str, version: u16, filler: Filler) -> Vec<u8> {
+        let mut class = ClassBuilder::new(version, name);
+        let mut driver = Driver::new();
+        (self.build)(&mut class, &mut driver, filler);
+        driver.add_to(&mut class);
+        class
+            .finish()
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
