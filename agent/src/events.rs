@@ -203,6 +203,6 @@ pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
     if agent.gate.close() {
         agent.writer.write_last(&sources, jni);
     } else {
-        diagnostics::line("no profile at the end: a snapshot that had begun does not finish");
+        diagnostics::line("no profile at the end: the snapshot under way did not finish in time");
     }
 }

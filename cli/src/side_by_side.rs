@@ -79,11 +79,11 @@ fn fold(rows: &[Row<'_>], out: &mut impl Write) -> io::Result<()> {
 /// Alignments after which nothing changes any more, in practice.
 const ROUNDS: usize = 3;
 
-/// Both texts in rows.
+/// Pairs the lines of both texts into rows.
 ///
 /// One inserted instruction changes every bytecode offset behind it. So lines
-/// are first compared without their offsets; the pairs of instructions so
-/// found tell where the code went, and with that offsets can be compared,
+/// are first compared without their offsets. The pairs of instructions found
+/// this way map offsets, and then offsets can be compared,
 /// which makes better pairs.
 fn rows<'l>(left: &'l [Line], right: &'l [Line]) -> Vec<Row<'l>> {
     let mut rows = Vec::new();
@@ -167,7 +167,7 @@ fn slide(rows: &mut [Row<'_>]) {
     }
 }
 
-/// Ranges of both lists, in order, and whether they are equal.
+/// Splits both lists into ranges that are equal or different, in order; true marks an equal pair.
 ///
 /// The lists are compared from the end, because probes are inserted before an
 /// instruction. If the first inserted instruction equals that instruction, a
@@ -208,16 +208,16 @@ fn key(line: &Line, offset: impl Fn(i64) -> String) -> String {
 /// The offsets of each `Code` attribute's instructions on both sides.
 #[derive(Default)]
 struct Moves {
-    /// By the number of the attribute on the left: the offsets there that
-    /// are also on the right.
+    /// For each `Code` attribute on the left, by its number: the offsets of the
+    /// instructions that are also on the right.
     left: BTreeMap<usize, BTreeSet<i64>>,
-    /// By the number on the right: the offsets there, and those they had on
-    /// the left.
+    /// For each `Code` attribute on the right, by its number: the offsets of the
+    /// instructions, and the offsets of the same instructions on the left.
     right: BTreeMap<usize, BTreeMap<i64, i64>>,
 }
 
 impl Moves {
-    /// The instructions that stand beside each other.
+    /// Collects the offsets of the instructions that stand beside each other.
     fn of(rows: &[Row<'_>]) -> Self {
         let mut moves = Moves::default();
         for row in rows.iter().filter(|row| row.mark == ' ') {
@@ -232,14 +232,15 @@ impl Moves {
         moves
     }
 
-    /// An offset on the left: that of the next instruction on both sides.
+    /// Returns the offset of the first instruction at or behind `offset` on the left that is on both sides.
     fn left(&self, line: &Line, offset: i64) -> String {
         let code = self.left.get(&line.code);
         let next = code.and_then(|code| code.range(offset..).next());
         next.map_or("end".to_owned(), i64::to_string)
     }
 
-    /// Returns the offset on the left of the instruction at or behind `offset` on the right.
+    /// Returns the left side's offset of the first instruction at or behind `offset` on the right that
+    /// is on both sides.
     fn right(&self, line: &Line, offset: i64) -> String {
         let code = self.right.get(&line.code);
         let next = code.and_then(|code| code.range(offset..).next());

@@ -70,8 +70,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; and if it is
-    /// not the dump that the graph was made of.
+    /// Fails as [`read`](fn@loadhook_hprof::read) does, but not on a dump that is cut off. Also
+    /// fails if `source` is not the dump that the graph was made of.
     pub fn details(
         &self,
         source: impl Read,

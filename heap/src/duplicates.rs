@@ -89,8 +89,8 @@ impl Duplicates {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; and
-    /// at the array or string for which the memory has no room.
+    /// Fails as [`read`](fn@loadhook_hprof::read) does, but not on a dump that is cut off. Also
+    /// fails at the first array or string for which the memory has no room.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,
         top: usize,

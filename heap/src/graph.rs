@@ -79,9 +79,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; if the
-    /// temporary file has no room; and if the dump changed between the
-    /// passes.
+    /// Fails as [`read`](fn@loadhook_hprof::read) does, but not on a dump that is cut off. Also
+    /// fails if the temporary file has no room, and if the dump changed between the passes.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,
         memory: u64,

@@ -16,8 +16,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; and if it is
-    /// not the dump that the graph was made of.
+    /// Fails as [`read`](fn@loadhook_hprof::read) does, but not on a dump that is cut off. Also
+    /// fails if `source` is not the dump that the graph was made of.
     pub fn reference_names(&self, source: impl Read, path: &[u32]) -> Result<Vec<String>, Error> {
         let pairs: Vec<(u32, u32)> = path.windows(2).map(|pair| (pair[1], pair[0])).collect();
         let mut names = ReferenceNames::new(self, &pairs);

@@ -33,7 +33,7 @@ pub(crate) struct ReferenceReader<'g> {
     pub(crate) first: Column,
     /// The list of references, those of each object ended by [`END`].
     pub(crate) targets: Column,
-    /// The object whose references come, and whether it had one already.
+    /// The object whose references are being read, and true once one of them was found.
     open: Option<(u32, bool)>,
     /// A fault of the references of the last object.
     fault: Option<ErrorKind>,

@@ -69,7 +69,7 @@ impl SharedPasses {
     ///
     /// # Errors
     ///
-    /// As of [`Graph::read`].
+    /// Fails as [`Graph::read`] does.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,
         memory: u64,
@@ -106,9 +106,9 @@ impl SharedPasses {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off; if it is not
-    /// the dump that the graph was made of; and at the array or string for which the
-    /// memory has no room.
+    /// Fails as [`read`](fn@loadhook_hprof::read) does, but not on a dump that is cut off. Also
+    /// fails if `open` gives another dump than the graph was made of, and at the first array or
+    /// string for which the memory has no room.
     pub fn views<R: Read>(
         &self,
         open: impl Fn() -> io::Result<R>,

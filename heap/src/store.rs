@@ -317,7 +317,8 @@ impl Store {
 
     fn placed(&self, error: io::Error) -> io::Error {
         let folder = self.folder.display();
-        let text = format!("temporary file in {folder}, of what memory has no room for: {error}");
+        let text =
+            format!("temporary file in {folder}, for data that does not fit into memory: {error}");
         io::Error::new(error.kind(), text)
     }
 }

@@ -89,7 +89,7 @@ impl Threads {
     ///
     /// # Errors
     ///
-    /// As of [`read`](fn@loadhook_hprof::read), other than that a dump is cut off.
+    /// Fails as [`read`](fn@loadhook_hprof::read) does, but not on a dump that is cut off.
     pub fn read<R: Read>(
         open: impl Fn() -> io::Result<R>,
         profiler: ProfilerObjects,

@@ -39,12 +39,12 @@ pub fn read(source: impl Read, visitor: &mut impl Visitor) -> std::result::Resul
     outcome.map(|()| input.at())
 }
 
-/// Reads a dump that may be cut off: the number of bytes that were read, and
-/// the error if the dump is cut off there.
+/// Reads a dump that may be cut off. Returns the number of bytes that were read,
+/// and the error if the dump is cut off there.
 ///
 /// # Errors
 ///
-/// As [`read`](fn@read), except for a dump that is cut off.
+/// Fails as [`read`](fn@read) does, but not on a dump that is cut off.
 pub fn read_available(
     source: impl Read,
     visitor: &mut impl Visitor,
@@ -143,8 +143,8 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         self.records.input.skip(rest, "a record")
     }
 
-    /// Reads a stack trace whose record has `length` bytes, `rest` of them behind the fixed part:
-    /// the bytes that are left behind its frames.
+    /// Reads a stack trace whose record has `length` bytes, `rest` of them behind the fixed part.
+    /// Returns how many bytes of the record are left behind the frames.
     fn stack_trace(&mut self, length: u64, rest: u64) -> Result<u64> {
         let what = "a stack";
         let id_size = self.records.id_size;

@@ -84,7 +84,7 @@ impl Leftover<'_> {
         Ok(Some(below.to_owned()))
     }
 
-    /// Does this for one path. Returns whether it is removed or moved.
+    /// Removes or moves one path. Returns whether that was done.
     fn remove_one(&self, path: &Path) -> io::Result<bool> {
         let (old, new) = (self.old.join(path), self.new.join(path));
         let Some(is) = FileState::of(&old)? else {

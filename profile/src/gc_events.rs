@@ -73,7 +73,7 @@ pub struct SiteId(pub u32);
 pub enum Event {
     /// Objects can be in this arena from now on.
     NewArena {
-        /// No other arena's.
+        /// The arena's id, which no other arena has.
         arena: ArenaId,
     },
     /// The arena ends, and all objects that are in it.

@@ -24,16 +24,16 @@ pub struct MethodNames {
     pub enter: String,
     /// Before a return and when an exception leaves: the id.
     pub exit: String,
-    /// Before a constructor calls another one for its own object, unless that is
-    /// the constructor of `Object`, `Record` or `Enum`: `(III)V`, the id, its own
-    /// key and the key of the other. A key is a hash of class and descriptor: two
+    /// Before a constructor calls another constructor for its own object, unless the
+    /// other is that of `Object`, `Record` or `Enum`: `(III)V`, the id, the caller's
+    /// key and the other's key. A key is a hash of class and descriptor: two
     /// constructors rarely have the same key, and no key is 0.
     pub construct: String,
-    /// After that call: the id.
+    /// After the call for which `construct` was called: the id.
     pub constructed: String,
-    /// Instead of `exit` where an exception leaves a constructor: `(II)V`, the id
-    /// and the constructor's key. Also before the returns of a constructor that
-    /// has the two probes above, with 0 for the key.
+    /// Replaces `exit` where an exception leaves a constructor: `(II)V`, the id and the
+    /// constructor's key. In a constructor with `construct` probes it also replaces
+    /// `exit` before returns, with 0 for the key.
     pub ended: String,
     /// At the beginning of each handler of the original method: the id.
     pub caught: String,

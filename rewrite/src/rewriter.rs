@@ -98,7 +98,7 @@ impl Rewriter {
     /// class.
     ///
     /// # Errors
-    /// The same as those of [`Rewriter::rewrite`].
+    /// Fails as [`Rewriter::rewrite`] does.
     pub fn copy<B: AsMut<[u8]>>(
         &mut self,
         class: &[u8],

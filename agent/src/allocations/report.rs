@@ -28,7 +28,7 @@ const NOT_ALLOCATED: &str = "objects that the JIT compiler removes (scalar repla
 /// Bytes from which on an object may be too large for a thread's buffer.
 const LARGE: f64 = 32_768.0;
 
-/// The share of large objects in all bytes from which on a note tells of them.
+/// A note is given if large objects take at least this share of all bytes.
 const MANY_LARGE: f64 = 0.05;
 
 /// Measured with 400 KB and 24 KB of small objects in turn: of the small ones, JDK 17 and 21 estimate 2.6 times as many

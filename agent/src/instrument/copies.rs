@@ -77,7 +77,7 @@ impl Hashers {
 /// The ids that a class gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SharedIds {
-    /// The same as before: the class of this index has come again.
+    /// The ids that the class got before: the class of this index was loaded again.
     Known(usize),
     /// The ids of another class, of which it is a copy or into which it is folded.
     Copy(usize),

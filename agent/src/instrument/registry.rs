@@ -121,7 +121,7 @@ impl Registry {
         lock(&self.classes)
     }
 
-    /// The entry of a class, and whether it was made just now. `None` if the class is not to be instrumented, since too
+    /// The entry of a class, and true if it is new. `None` if the class is not to be instrumented, since too
     /// many classes have come and gone.
     pub(crate) fn entry(&self, loader: Loader, class: &ClassFile<'_>) -> Option<(Entry, bool)> {
         let identity = self.hashers.identity(class);

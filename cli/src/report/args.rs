@@ -14,7 +14,8 @@ pub(crate) struct ReportArgs {
     #[arg(required = true)]
     pub(super) files: Vec<PathBuf>,
 
-    /// With --diff: the runs after the change; those before it stand before the --
+    /// With --diff of several runs: profiles after the change; give those before
+    /// the change ahead of the --
     #[arg(last = true, value_name = "AFTER")]
     pub(super) after: Vec<PathBuf>,
 

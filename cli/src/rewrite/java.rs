@@ -214,7 +214,7 @@ impl Judge {
             });
             match known {
                 Some(fault) => faults.push(fault),
-                None => bail!("the JVM of --verify says what nobody asked: {line}"),
+                None => bail!("unexpected output of the JVM of --verify: {line}"),
             }
         }
         faults.sort();

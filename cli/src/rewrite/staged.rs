@@ -12,10 +12,10 @@ use tempfile::TempDir;
 use super::inputs::{Input, Kind};
 use crate::output::{USUAL, say, write_beside};
 
-/// An output that is not in its place yet.
+/// An output that has not replaced its target yet.
 pub(super) struct Staged<'i> {
     pub(super) input: &'i Input,
-    /// Its path while it waits.
+    /// The path of the output until it replaces the target.
     pub(super) at: PathBuf,
     waits: Waits,
 }

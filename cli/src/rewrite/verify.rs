@@ -19,7 +19,7 @@ use crate::output::say;
 /// Results of a verification without faults.
 pub(super) struct Verified {
     checked: Checked,
-    /// The verifier's JDK and its results; `None` if there is no JDK with it.
+    /// The JDK whose verifier checked the classes, and the results; `None` if no such JDK was found.
     judged: Option<(Java, Verdict)>,
 }
 
@@ -48,9 +48,9 @@ pub(super) fn verify(
     refuse(
         "faulty",
         &checked.faults,
-        "--verify found faults in what was made",
+        "--verify found faults in the output",
     )?;
-    let outdated = "an input has changed while it was rewritten";
+    let outdated = "an input changed while it was rewritten";
     refuse("changed meanwhile", &checked.outdated, outdated)?;
     let Some(java) = java else {
         return Ok(Verified {
@@ -70,7 +70,7 @@ pub(super) fn verify(
     refuse(
         "faulty",
         &verdict.faults,
-        "--verify found faults in what was made",
+        "--verify found faults in the output",
     )?;
     Ok(Verified {
         checked,

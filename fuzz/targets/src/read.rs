@@ -7,7 +7,7 @@ use loadhook_rewrite::code::frames::{FrameFormat, Frames};
 use loadhook_rewrite::code::{Code, line_table, local_table, type_annotations};
 use loadhook_rewrite::{CpIndex, Error, Structure};
 
-/// Reads everything there is to read in `data`; whether it is a class file.
+/// Reads every part of the class file in `data`. Returns whether `data` is a class file.
 ///
 /// # Panics
 /// When an error lies outside the input, or reading itself panics.

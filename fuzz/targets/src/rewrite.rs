@@ -32,7 +32,7 @@ pub fn rewrite(data: &[u8]) -> Rewritten {
 /// Rewrites `data` under one option set.
 ///
 /// # Panics
-/// As [`rewrite()`].
+/// Fails as [`rewrite()`] does.
 pub fn rewrite_with(data: &[u8], set: OptionSet) -> Rewritten {
     Targets::default().rewrite(data, &[set])
 }
@@ -60,7 +60,7 @@ impl Targets {
     /// Rewrites `data` under each of `sets`.
     ///
     /// # Panics
-    /// As [`rewrite()`].
+    /// Fails as [`rewrite()`] does.
     pub fn rewrite(&mut self, data: &[u8], sets: &[OptionSet]) -> Rewritten {
         let mut told = Rewritten::default();
         let parsed = ClassFile::parse(data);
@@ -232,7 +232,7 @@ fn pools(old: &ClassFile<'_>, new: &ClassFile<'_>) {
     }
 }
 
-/// Compares a member but for its `Code`; whether that differs.
+/// Compares two members except for their `Code`. Returns whether the `Code` differs.
 fn member(old: &Member<'_, '_>, new: &Member<'_, '_>) -> bool {
     assert_eq!(old.access_flags(), new.access_flags());
     assert_eq!(old.name(), new.name());

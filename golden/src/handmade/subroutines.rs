@@ -66,7 +66,7 @@ fn jsr_w(code: &mut CodeBuilder<'_>) {
     code.local(op::RET, 6);
 }
 
-/// The handler covers its own start, as old compilers had it.
+/// The handler covers its own start, as old compilers generated it.
 fn finally(code: &mut CodeBuilder<'_>) {
     let finally = code.label();
     let start = code.here();

@@ -99,7 +99,7 @@ impl<'a> Verifier<'a> {
     /// Checks the folder `to`, made from `olds` in `from`.
     ///
     /// # Errors
-    /// As [`Verifier::archive_file`].
+    /// Fails as [`Verifier::archive_file`] does.
     pub fn folder(&mut self, from: &Path, olds: &[Found], to: &Path) -> Result<(), Error> {
         let news = files(to)?;
         let olds: BTreeMap<&Path, &Found> = olds.iter().map(|old| (&*old.path, old)).collect();
@@ -215,7 +215,7 @@ pub fn changed_in_archive(
 /// Does the same as [`changed_in_archive`] for the folder `to`.
 ///
 /// # Errors
-/// As [`changed_in_archive`].
+/// Fails as [`changed_in_archive`] does.
 pub fn changed_in_folder(
     from: &Path,
     to: &Path,

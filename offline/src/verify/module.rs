@@ -34,7 +34,7 @@ pub(super) fn compare(
     if before.rest != after.rest {
         return Err("its attributes changed".to_owned());
     }
-    let fault = |what: &str| format!("it does not have its old {what} and what is to be added");
+    let fault = |what: &str| format!("its {what} are not the old ones plus those of the tracker");
     let module = added(&before.requires, &after.requires).ok_or_else(|| fault("requires"))?;
     let export = added(&before.exports, &after.exports).ok_or_else(|| fault("exports"))?;
     let listed = added(&before.packages, &after.packages).ok_or_else(|| fault("packages"))?;

@@ -84,8 +84,8 @@ impl Entry {
         self.facts.crc
     }
 
-    /// Returns whether it is an additional record, in the directory, of an earlier
-    /// entry. Both have the same content, and change together.
+    /// Returns whether this is a further record in the directory for the content of an
+    /// earlier entry. If the content changes, both records change.
     pub fn is_alias(&self) -> bool {
         self.alias_of.is_some()
     }

@@ -22,7 +22,7 @@ pub(crate) struct Tree {
     pub(crate) entries: Vec<Entry>,
     /// The heaviest root.
     first: Option<u32>,
-    /// By entry: its first child and its next sibling.
+    /// For each entry, its first child and its next sibling.
     links: Vec<[Option<u32>; 2]>,
 }
 

@@ -50,7 +50,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// The same without the threads that only waited, if none is asked for by name.
+    /// Makes a view without the threads that only waited, unless a thread is asked for by name.
     pub(crate) fn of_working_threads(profile: &'p Profile, options: &Options<'_>) -> View<'p> {
         match options.measure.unwrap_or_default() {
             Measure::Time => {
@@ -124,7 +124,7 @@ impl<'p> View<'p> {
         }
     }
 
-    /// By method, whether it is focused; `None` without a focus.
+    /// Returns for each method whether it is focused; `None` without a focus.
     fn focused(&self, options: &Options<'_>) -> Option<Vec<bool>> {
         options
             .focus

@@ -27,7 +27,7 @@ pub(crate) struct Weight {
     pub(crate) is_unknown: bool,
     /// The outermost recursive node at or above this one, as in [`Figure::recursion`].
     pub(crate) recursion: Option<u32>,
-    /// As [`Figure::goes_back`].
+    /// The same as [`Figure::goes_back`].
     pub(crate) goes_back: bool,
 }
 

@@ -67,8 +67,8 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// Errors of `out`, and [`io::ErrorKind::Unsupported`] for allocations as trace events, which
-    /// have no place for them.
+    /// Fails if writing to `out` fails, and with [`io::ErrorKind::Unsupported`] if allocations
+    /// are to be written as trace events, which have no place for them.
     pub fn write(
         self,
         profile: &Profile,

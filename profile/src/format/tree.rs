@@ -73,8 +73,8 @@ pub(super) fn write(
         .try_for_each(|note| writeln!(out, "{note}"))
 }
 
-/// By entry whether it is shown. No entry is heavier than its caller, which comes before it: the callers
-/// of what is shown are shown.
+/// Returns for each entry whether it is shown. No entry is heavier than its caller, which comes before
+/// it, so the callers of a shown entry are shown too.
 fn shown(heaviest: &[f64], options: &Options<'_>) -> Vec<bool> {
     let Some(top) = options.top else {
         let is_heavy = |weight: &f64| *weight >= options.min_percent;
@@ -175,7 +175,8 @@ fn heaviest(view: &View<'_>, entries: &[Entry]) -> Vec<f64> {
     heaviest
 }
 
-/// The lines before a name: whether siblings of it and of its callers follow.
+/// Returns the branch lines before a name. `open` says for the name and each of its callers whether a
+/// sibling follows.
 fn branch(open: &[bool]) -> String {
     let mut text = String::new();
     let Some((own, callers)) = open.get(1..).and_then(<[bool]>::split_last) else {

@@ -153,7 +153,7 @@ impl Oracle {
 }
 
 impl HeapModel {
-    /// For how many objects its tables have room.
+    /// The number of objects for which the model's tables have room.
     fn room(&self) -> usize {
         self.objects.capacity() + self.covered.capacity()
     }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use crate::model::{Allocations, Amount, Frame, Site};
 use crate::model::{Node, ThreadTree};
 
-/// An instruction that allocates, as an id that no method has.
+/// An instruction that allocates. Its id is not the id of a method.
 ///
-/// Its nodes in a snapshot are leaves: their calls are what it allocated.
+/// In a snapshot, the nodes with its id are leaves, whose calls are the objects that it allocated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocationSite {
     /// The id of its method.

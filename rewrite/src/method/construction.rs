@@ -23,9 +23,9 @@ const NEVER_THROWING: [&[u8]; 3] = [b"java/lang/Object", b"java/lang/Record", b"
 /// A constructor, followed to the calls that initialise `this`.
 pub(super) struct Construction {
     pub(super) runs: Runs,
-    /// Its calls of constructors that may throw, and the keys of those.
+    /// Calls of other constructors, which may throw, and the keys of these constructors.
     others: Vec<(Bci, i16)>,
-    /// Its own key.
+    /// The key of the constructor itself.
     key: i16,
 }
 

@@ -20,7 +20,7 @@ pub fn run(page: &str, script: &str) -> String {
 ///
 /// # Panics
 ///
-/// As [`run`].
+/// Fails as [`run`] does.
 #[must_use]
 pub fn run_in(page: &str, script: &str, window: [u32; 2]) -> String {
     ensure_slow_tier("a browser").expect("a slow test");

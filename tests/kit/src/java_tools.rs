@@ -32,7 +32,7 @@ pub fn classes() -> Result<&'static Path> {
 ///
 /// # Errors
 ///
-/// Those of [`classes`].
+/// Fails as [`classes`] does.
 pub fn java(jdk: &Jdk, jvm_args: &[&str], class: &str) -> Result<Command> {
     let mut command = jdk.java();
     command.args(jvm_args).arg("-cp").arg(classes()?).arg(class);

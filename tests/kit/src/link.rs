@@ -7,7 +7,7 @@ use crate::java_tools::{self, unescape};
 use crate::jdk::Jdk;
 use crate::process;
 
-/// A class file, relative to its tree, and whether it linked: else the error's class and message.
+/// A class file, relative to its tree, and the result of linking it; an error has its class and message.
 pub type Linked = (PathBuf, Result<(), String>);
 
 /// Links every class file below `tree` under `-Xverify:all`, without running any.
@@ -39,7 +39,7 @@ pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Lin
 ///
 /// # Errors
 ///
-/// Those of [`link_tree`].
+/// Fails as [`link_tree`] does.
 pub fn link_jars(jdk: &Jdk, jars: &[PathBuf]) -> Result<Vec<Linked>> {
     let options = ["-Xmx2g", "-XX:+UseSerialGC", "-Dstdout.encoding=UTF-8"];
     let mut command = java_tools::java(jdk, &options, "LinkJars")?;

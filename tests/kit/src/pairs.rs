@@ -105,7 +105,7 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// Those of [`Runner::judge`].
+    /// Fails as [`Runner::judge`] does.
     pub fn try_class(&mut self, class: &[u8]) -> Result<Outcome> {
         Ok(self.judge(class, &[])?.original)
     }
@@ -114,7 +114,7 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// Those of [`Runner::judge`].
+    /// Fails as [`Runner::judge`] does.
     pub fn judge_all<A, B>(&mut self, pairs: &[(A, B)]) -> Result<Vec<Verdict>>
     where
         A: AsRef<[u8]> + Sync,

@@ -40,7 +40,7 @@ pub fn agent_library() -> Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// Those of `fill` and of the file system.
+/// Fails as `fill` does, and if a file cannot be written or read.
 pub fn make_once(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if folder.is_dir() {
         return Ok(());

@@ -42,7 +42,7 @@ pub fn compile(release: u32, sources: &[(&str, &str)]) -> Result<TempDir> {
 ///
 /// # Errors
 ///
-/// Those of [`compile`], and when the source has no such class.
+/// Fails as [`compile`] does, and if the source has no such class.
 pub fn compile_one(release: u32, name: &str, text: &str) -> Result<Vec<u8>> {
     let folder = compile(release, &[(&format!("{name}.java"), text)])?;
     let file = folder.path().join(format!("{name}.class"));

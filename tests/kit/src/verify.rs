@@ -102,7 +102,7 @@ pub fn verify_tree(tree: &Path, original: &Path) -> Result<VerifyReport> {
 ///
 /// # Errors
 ///
-/// Those of [`verify_tree`].
+/// Fails as [`verify_tree`] does.
 pub fn verify_originals(tree: &Path) -> Result<VerifyReport> {
     let mut command = command()?;
     command.arg("--originals").arg(tree);

@@ -103,7 +103,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
         return Ok(ExitCode::from(code));
     }
     let size = answer
-        .context("given up")
+        .context("the JVM was asked no more")
         .and_then(|answer| {
             if let Some(walk) = &mut walk {
                 walk.check(&target, &answer)?;

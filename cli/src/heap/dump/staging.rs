@@ -40,7 +40,7 @@ impl StagingDir {
         let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
         let open = options.read(true).custom_flags(flags).open(&folder)?;
         if !is_new(&open)? {
-            return Err(io::Error::other("somebody else put a folder there"));
+            return Err(io::Error::other("another process put a folder there"));
         }
         let beside = StagingDir { folder, open, user };
         if user != geteuid().as_raw() {

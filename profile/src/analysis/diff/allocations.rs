@@ -48,9 +48,9 @@ pub struct Change {
     pub type_name: Arc<str>,
     /// The method's name on screen.
     pub name: Option<Arc<str>>,
-    /// By run of the first side; zeros where there was none.
+    /// The amount in each run of the first side; zeros where nothing was allocated.
     pub before: Vec<Amount>,
-    /// By run of the second side; zeros where there was none.
+    /// The amount in each run of the second side; zeros where nothing was allocated.
     pub after: Vec<Amount>,
     /// The judgement of the bytes, or of the objects if the table is sorted by objects.
     pub judgement: Judgement,

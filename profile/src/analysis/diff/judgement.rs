@@ -74,8 +74,8 @@ impl Judgement {
     }
 }
 
-/// One value in all runs of both sides: of each whether it occurred there, and how much it was, if
-/// that is known.
+/// One value in all runs of both sides. For each run: true if the value occurred there, and the value,
+/// if it is known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Values {
     pub(crate) sides: [Vec<(bool, Option<f64>)>; 2],
@@ -97,7 +97,7 @@ impl Values {
         self.sides[side].iter().all(|(occurs, _)| !occurs)
     }
 
-    /// As large as in all runs together.
+    /// The sum of the values over all runs of both sides.
     fn size(&self) -> f64 {
         self.known(0).iter().chain(&self.known(1)).sum()
     }

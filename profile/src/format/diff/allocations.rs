@@ -24,7 +24,7 @@ use loadhook_text::width::joined;
 ///
 /// # Errors
 ///
-/// Errors of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(
     comparison: &Comparison,
     options: &Options<'_>,
@@ -259,7 +259,7 @@ fn both_sides(comparison: &Comparison, shown: &[&Change]) -> Vec<Column> {
 ///
 /// # Errors
 ///
-/// Errors of `out`.
+/// Fails if writing to `out` fails.
 pub fn write_json(
     comparison: &Comparison,
     options: &Options<'_>,

@@ -21,7 +21,7 @@ use loadhook_text::width::joined;
 ///
 /// # Errors
 ///
-/// Errors of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(
     comparison: &Comparison,
     options: &Options<'_>,
@@ -272,7 +272,7 @@ fn times(shown: &[Change], quantity: Quantity) -> Vec<Column> {
 ///
 /// # Errors
 ///
-/// Errors of `out`.
+/// Fails if writing to `out` fails.
 pub fn write_json(
     comparison: &Comparison,
     options: &Options<'_>,

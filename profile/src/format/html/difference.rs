@@ -63,7 +63,7 @@ impl Page {
     ///
     /// # Errors
     ///
-    /// Errors of `out`.
+    /// Fails if writing to `out` fails.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         fill_profile_page(&json!([self.0]), out)
     }

@@ -38,12 +38,12 @@ pub(super) fn fill_profile_page(data: &Value, out: &mut dyn Write) -> io::Result
     put(PAGE, &style, &SCRIPTS.concat(), data, out)
 }
 
-/// Writes a page: what is ours, `page` with places for the style of all pages,
-/// a script and its data.
+/// Writes an HTML page: fills the places in `page` with the style of all pages,
+/// `script` and `data`.
 ///
 /// # Errors
 ///
-/// Errors of `out`.
+/// Fails if writing to `out` fails.
 pub fn fill_page(page: &str, script: &str, data: &Value, out: &mut dyn Write) -> io::Result<()> {
     put(page, STYLE, script, data, out)
 }

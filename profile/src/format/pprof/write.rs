@@ -15,7 +15,7 @@ use crate::model::{Method, Profile, Seen, ThreadTree, Timing};
 ///
 /// # Errors
 ///
-/// Errors of `out`.
+/// Fails if writing to `out` fails.
 pub fn write(profile: &Profile, out: impl Write) -> io::Result<()> {
     let mut file = File::new(out);
     file.facts(profile);

@@ -48,7 +48,7 @@ fn rows<'p>(
     rows
 }
 
-/// Writes the table; what ran is said already if there is a table above it.
+/// Writes the table of allocations. The program's command line is the caller's.
 pub(super) fn write(
     profile: &Profile,
     allocations: &Allocations,
