@@ -4,7 +4,8 @@ use std::io;
 
 use rawzip::ReaderAt;
 
-use super::read::{Archive, Entry, ZipError};
+use super::error::ZipError;
+use super::read::{Archive, Entry};
 use super::record::{self, DIRECTORY_LEN, LOCAL_LEN, u2};
 
 /// Number of bytes of each file that are in memory at a time.

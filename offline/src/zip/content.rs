@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use rawzip::{FileReader, RangeReader, ReaderAt};
 
+use super::copy::copy;
 use super::read::{Archive, Entry};
 use super::spool::{Data, IN_MEMORY, Spool};
 use super::{DEFLATED, STORED, deflate};
@@ -171,15 +172,4 @@ fn check_sums(entry: &Entry, crc: u32, len: u64) -> io::Result<()> {
 
 fn invalid(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
-}
-
-/// Does the same as [`io::copy`], in larger pieces.
-pub(super) fn copy(mut from: impl Read, to: &mut impl Write) -> io::Result<()> {
-    let mut piece = vec![0; 1 << 18];
-    loop {
-        match from.read(&mut piece)? {
-            0 => return Ok(()),
-            len => to.write_all(&piece[..len])?,
-        }
-    }
 }

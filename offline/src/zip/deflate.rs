@@ -10,7 +10,7 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use libdeflater::{CompressionLvl, Compressor, Decompressor};
 
-use super::content::copy;
+use super::copy::copy;
 
 /// The level that the JDK's `jar` uses.
 const LEVEL: i32 = 6;

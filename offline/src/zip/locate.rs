@@ -8,7 +8,7 @@ use std::ops::Range;
 use rawzip::ReaderAt;
 
 use super::ending::{END_LEN, END64, END64_LEN, LOCATOR64, LOCATOR64_LEN};
-use super::read::ZipError;
+use super::error::ZipError;
 use super::record::{DIRECTORY, LOCAL, MAX32, u2, u4, u8};
 
 const END: [u8; 4] = *b"PK\x05\x06";

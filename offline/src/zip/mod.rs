@@ -10,9 +10,11 @@
 
 pub(crate) mod compare;
 mod content;
+mod copy;
 mod deflate;
 mod descriptor;
 mod ending;
+mod error;
 mod locate;
 mod read;
 mod record;
@@ -20,8 +22,9 @@ mod spool;
 mod write;
 
 pub use content::Content;
+pub use error::ZipError;
 pub use rawzip::FileReader;
-pub use read::{Archive, Entry, ZipError};
+pub use read::{Archive, Entry};
 pub use spool::Spool;
 pub use write::{Output, Packed};
 

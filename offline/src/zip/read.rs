@@ -5,42 +5,16 @@ use std::io;
 use std::ops::Range;
 
 use rawzip::{FileReader, ReaderAt};
-use thiserror::Error;
 
 use super::descriptor;
 use super::ending::Ending;
+use super::error::ZipError;
 use super::locate::locate;
 use super::record::{self, DIRECTORY, DIRECTORY_LEN, Facts, HAS_DESCRIPTOR, LOCAL, LOCAL_LEN, u2};
 
 /// Limits of archives; larger ones are refused.
 const MOST_ENTRIES: usize = 4 << 20;
 const LARGEST_DIRECTORY: u64 = 1 << 30;
-
-/// A file that is no archive, or a damaged one.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ZipError {
-    /// Reading failed.
-    #[error(transparent)]
-    Io(#[from] io::Error),
-    /// The file has no directory of an archive.
-    #[error("no archive: {0}")]
-    NoArchive(String),
-    /// The directory contradicts itself or the local records.
-    #[error("damaged archive: {what} (entry {entry})")]
-    Damaged {
-        /// The fault.
-        what: &'static str,
-        /// The entry's number in the directory, from 0.
-        entry: usize,
-    },
-    /// The directory is larger than the limit.
-    #[error(
-        "the archive's directory is too large: it has {0} bytes; \
-         4194304 entries and 1073741824 bytes are read"
-    )]
-    TooLarge(u64),
-}
 
 /// An archive that is read from `R`.
 #[derive(Debug)]

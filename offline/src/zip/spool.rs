@@ -7,7 +7,7 @@ use std::io::{self, Seek, Write};
 use libdeflater::Crc;
 use tempfile::{SpooledData, SpooledTempFile};
 
-use super::content::copy;
+use super::copy::copy;
 
 /// Maximum number of bytes of one content in memory.
 pub(super) const IN_MEMORY: usize = 8 << 20;
