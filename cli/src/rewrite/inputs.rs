@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use loadhook_offline::{Found, find, is_archive};
 
-use super::wrong;
+use super::usage_error::usage_error;
 use crate::output::say;
 
 /// An input, and the place of its output.
@@ -39,7 +39,7 @@ impl Input {
 pub(super) fn inputs(from: &[PathBuf], output: &Path, quiet: bool) -> Result<Vec<Input>> {
     let several = from.len() > 1;
     if several && output.is_file() {
-        return wrong(format!(
+        return usage_error(format!(
             "{}: this is a file; several inputs need a folder for -o",
             output.display()
         ));
@@ -49,7 +49,7 @@ pub(super) fn inputs(from: &[PathBuf], output: &Path, quiet: bool) -> Result<Vec
     for from in from {
         let input = input(from, output, several, quiet)?;
         if let Some(other) = targets.insert(input.to.clone(), from) {
-            return wrong(format!(
+            return usage_error(format!(
                 "{} and {} would both be written to {}; rewrite them separately",
                 other.display(),
                 from.display(),
@@ -73,7 +73,7 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
     };
     let kind = if metadata.is_dir() {
         if to.is_file() {
-            return wrong(format!(
+            return usage_error(format!(
                 "{} is a folder, but -o {} is a file; give -o a folder",
                 name(),
                 to.display()
@@ -81,7 +81,7 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
         }
         let (real_from, real_to) = (real(from)?, real(&to)?);
         if real_to != real_from && real_to.starts_with(&real_from) {
-            return wrong(format!(
+            return usage_error(format!(
                 "-o {} lies inside the input {}; give a folder outside it",
                 to.display(),
                 name()

@@ -6,7 +6,7 @@ use loadhook_offline::{Names, Plan, Tally};
 use loadhook_text::printable;
 use serde_json::{Value, json};
 
-use super::{RewriteArgs, Tracker};
+use super::args::{RewriteArgs, TrackerOption};
 use crate::output::say;
 
 pub(super) fn json(tally: &Tally, unmatched: &[String]) -> Value {
@@ -56,10 +56,7 @@ pub(super) fn print(
             tally.already_instrumented
         );
     }
-    let most = match args.verbose {
-        true => usize::MAX,
-        false => Names::FEW,
-    };
+    let most = if args.verbose { usize::MAX } else { Names::FEW };
     let list = |what: &str, names: &Names| list(what, names, most);
     if args.verbose {
         for (word, methods) in &tally.left_alone {
@@ -81,7 +78,7 @@ pub(super) fn print(
         say!("no file was written (--dry-run)");
     } else if tally.rewritten != 0 {
         match &args.tracker {
-            Some(Tracker::Jar(path)) => say!(
+            Some(TrackerOption::Jar(path)) => say!(
                 "also put {} on the class path, or on the module path with --add-modules loadhook.tracker",
                 path.display()
             ),
