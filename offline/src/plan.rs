@@ -1,7 +1,7 @@
 //! The settings of a rewriting.
 
 use loadhook_instrument::Selection;
-use loadhook_settings::Filter;
+use loadhook_settings::{Filter, Pattern};
 
 /// The settings of a rewriting. Equal archives that are rewritten by equal plans
 /// get equal parts; different plans give different parts.
@@ -52,5 +52,128 @@ impl Plan {
             most_entry: 512 << 20,
             most_total: None,
         }
+    }
+
+    /// The settings as bytes, from which the ids of units are hashed. Two plans have
+    /// the same bytes if and only if they are equal.
+    ///
+    /// Booleans and the place of the tracker take one byte, numbers eight. A pattern
+    /// is its length and its text; a list begins with the number of its patterns.
+    pub(crate) fn encoded(&self) -> Vec<u8> {
+        // A new setting does not compile until it is added here.
+        let Plan {
+            selection:
+                Selection {
+                    filter,
+                    timing,
+                    all,
+                    allocations,
+                    objects,
+                },
+            tracker,
+            strip_signatures,
+            skip_instrumented,
+            strict,
+            most_entry,
+            most_total,
+        } = self;
+        let mut bytes = Vec::new();
+        put_patterns(&mut bytes, filter.included());
+        put_patterns(&mut bytes, filter.excluded());
+        bytes.extend([timing, all, allocations, objects].map(|it| u8::from(*it)));
+        bytes.push(match tracker {
+            Tracker::Embed => 0,
+            Tracker::Jar => 1,
+            Tracker::None => 2,
+        });
+        bytes.extend([strip_signatures, skip_instrumented, strict].map(|it| u8::from(*it)));
+        bytes.extend(most_entry.to_le_bytes());
+        bytes.push(u8::from(most_total.is_some()));
+        bytes.extend(most_total.unwrap_or(0).to_le_bytes());
+        bytes
+    }
+}
+
+fn put_patterns<'p>(bytes: &mut Vec<u8>, patterns: impl ExactSizeIterator<Item = &'p Pattern>) {
+    bytes.extend((patterns.len() as u64).to_le_bytes());
+    for pattern in patterns {
+        bytes.extend((pattern.text().len() as u64).to_le_bytes());
+        bytes.extend(pattern.text().as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn plan(include: &[&str], exclude: &[&str]) -> Plan {
+        let mut filter = Filter::new();
+        for list in include {
+            filter.include(list).expect("a pattern");
+        }
+        for list in exclude {
+            filter.exclude(list).expect("a pattern");
+        }
+        Plan::new(filter)
+    }
+
+    #[test]
+    fn the_encoding_of_a_plan_is_fixed() {
+        let mut plan = plan(&["a.B"], &["c.*"]);
+        plan.most_total = Some(7);
+        let expected: Vec<u8> = [
+            &[1, 0, 0, 0, 0, 0, 0, 0][..],
+            &[3, 0, 0, 0, 0, 0, 0, 0],
+            b"a.B",
+            &[1, 0, 0, 0, 0, 0, 0, 0],
+            &[3, 0, 0, 0, 0, 0, 0, 0],
+            b"c.*",
+            &[1, 0, 0, 0],
+            &[0],
+            &[0, 0, 0],
+            &[0, 0, 0, 0x20, 0, 0, 0, 0],
+            &[1],
+            &[7, 0, 0, 0, 0, 0, 0, 0],
+        ]
+        .concat();
+        assert_eq!(plan.encoded(), expected);
+    }
+
+    #[test]
+    fn different_plans_have_different_encodings() {
+        type Change = fn(&mut Plan);
+        let changes: &[Change] = &[
+            |_| {},
+            |plan| plan.selection.timing = false,
+            |plan| plan.selection.all = true,
+            |plan| plan.selection.allocations = true,
+            |plan| plan.selection.objects = true,
+            |plan| plan.tracker = Tracker::Jar,
+            |plan| plan.tracker = Tracker::None,
+            |plan| plan.strip_signatures = true,
+            |plan| plan.skip_instrumented = true,
+            |plan| plan.strict = true,
+            |plan| plan.most_entry = 1,
+            |plan| plan.most_total = Some(0),
+            |plan| plan.most_total = Some(1),
+        ];
+        let filters: &[(&[&str], &[&str])] = &[
+            (&[], &[]),
+            (&["a.B"], &[]),
+            (&[], &["a.B"]),
+            (&["a.B", "c.D"], &[]),
+            (&["a.B"], &["c.D"]),
+        ];
+        let mut encodings = BTreeSet::new();
+        for (include, exclude) in filters {
+            for change in changes {
+                let mut plan = plan(include, exclude);
+                change(&mut plan);
+                encodings.insert(plan.encoded());
+            }
+        }
+        assert_eq!(encodings.len(), filters.len() * changes.len());
     }
 }

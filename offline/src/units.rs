@@ -109,7 +109,7 @@ impl Units {
         let hash = Sha256::new()
             .chain_update(env!("CARGO_PKG_VERSION"))
             .chain_update([0])
-            .chain_update(format!("{plan:?}"))
+            .chain_update(plan.encoded())
             .chain_update([0])
             .chain_update(content);
         let modules = names
@@ -186,10 +186,11 @@ impl Units {
         let package = format!("loadhook/a{id}/");
         Unit {
             owner: format!("{package}Part"),
-            tracker: match self.modules.contains(root) {
-                // Two modules with one package do not start.
-                true => package.clone(),
-                false => tracker::PREFIX.to_owned(),
+            tracker: if self.modules.contains(root) {
+                // Java does not start if two modules have the same package.
+                package.clone()
+            } else {
+                tracker::PREFIX.to_owned()
             },
             package,
             id,
@@ -280,9 +281,10 @@ impl Units {
     /// All files to add.
     pub(crate) fn files(&self) -> impl Iterator<Item = File> {
         self.added().flat_map(|added| {
-            let usual = match added.has_usual_tracker {
-                true => tracker::classes(tracker::PREFIX),
-                false => Vec::new(),
+            let usual = if added.has_usual_tracker {
+                tracker::classes(tracker::PREFIX)
+            } else {
+                Vec::new()
             };
             let all = usual.into_iter().chain(added.own);
             all.map(move |(name, content)| (format!("{}{name}", added.root), content))
@@ -326,9 +328,10 @@ fn unversioned(root: &str) -> &str {
         return root;
     };
     let version = behind.trim_end_matches('/');
-    match version.bytes().all(|byte| byte.is_ascii_digit()) && !version.is_empty() {
-        true => before,
-        false => root,
+    if version.bytes().all(|byte| byte.is_ascii_digit()) && !version.is_empty() {
+        before
+    } else {
+        root
     }
 }
 

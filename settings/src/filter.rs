@@ -66,6 +66,16 @@ impl Filter {
         Ok(())
     }
 
+    /// The patterns to include, in the order in which they were added.
+    pub fn included(&self) -> impl ExactSizeIterator<Item = &Pattern> {
+        self.include.iter().map(|it| &it.pattern)
+    }
+
+    /// The patterns to exclude, in the order in which they were added.
+    pub fn excluded(&self) -> impl ExactSizeIterator<Item = &Pattern> {
+        self.exclude.iter().map(|it| &it.pattern)
+    }
+
     /// Returns whether a class of this internal name may pass, as far as the
     /// name tells. Quick, and possible before the class is parsed.
     pub fn class_name(&self, name: &[u8]) -> bool {
