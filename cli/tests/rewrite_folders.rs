@@ -262,10 +262,11 @@ fn a_kill_leaves_the_old_folder_or_the_new_one() -> Result<()> {
             .spawn()?;
         thread::sleep(latest * part / 12);
         child.kill()?;
-        match child.wait()?.success() {
-            // Too late, as fast as the machine is now.
-            true => latest = latest * 3 / 4,
-            false => killed += 1,
+        if child.wait()?.success() {
+            // The rewriting ended before it was killed: kill the next ones earlier.
+            latest = latest * 3 / 4;
+        } else {
+            killed += 1;
         }
         let found = things(&place)?;
         ensure!(
@@ -399,14 +400,13 @@ fn owners_and_attributes_stay() -> Result<()> {
     let place = odd(folder.path())?;
     fs::create_dir(place.join("logs"))?;
     let own = fs::metadata(&place)?;
-    let (owner, group) = match rustix::process::geteuid().is_root() {
-        true => (1234, 1235),
-        false => {
-            let groups = rustix::process::getgroups()?;
-            let mut others = groups.iter().map(|group| group.as_raw());
-            let other = others.find(|group| *group != own.gid());
-            (own.uid(), other.context("a second group, or root")?)
-        }
+    let (owner, group) = if rustix::process::geteuid().is_root() {
+        (1234, 1235)
+    } else {
+        let groups = rustix::process::getgroups()?;
+        let mut others = groups.iter().map(|group| group.as_raw());
+        let other = others.find(|group| *group != own.gid());
+        (own.uid(), other.context("a second group, or root")?)
     };
     let kept = [
         "",

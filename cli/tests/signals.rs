@@ -20,9 +20,10 @@ fn ended_by(signal: Signal, to_child: bool) -> Done {
     let folder = folder();
     let mut command = run(folder.path(), &[], &["wait"]);
     waiting(&mut command, |loadhook| {
-        let pid = match to_child {
-            true => child_of(loadhook),
-            false => loadhook.id(),
+        let pid = if to_child {
+            child_of(loadhook)
+        } else {
+            loadhook.id()
         };
         send(pid, signal);
     })

@@ -342,9 +342,10 @@ impl Offline<'_> {
     /// Number of bytes that an entry takes from the budget: 0 if it will not be
     /// unpacked.
     pub(crate) fn unpacked(&self, entry: &Entry) -> u64 {
-        match entry.size() <= self.plan.most_entry {
-            true => entry.unpacked_at_most(),
-            false => 0,
+        if entry.size() <= self.plan.most_entry {
+            entry.unpacked_at_most()
+        } else {
+            0
         }
     }
 
@@ -359,12 +360,15 @@ impl Offline<'_> {
             }
             self.tally.unsigned.push(job.name.to_owned());
         }
-        // Those of an earlier time are the same.
+        // Files that an earlier rewriting added have the same content.
         let present: HashSet<&str> = names.filter(|name| name.contains("loadhook/")).collect();
         let output = &mut job.output;
-        let mut add = |name: String, packed: &Packed| match present.contains(&*name) {
-            true => Ok(()),
-            false => output.add_packed(&name, packed),
+        let mut add = |name: String, packed: &Packed| {
+            if present.contains(&*name) {
+                Ok(())
+            } else {
+                output.add_packed(&name, packed)
+            }
         };
         let pack = |(name, content): File| (name, Packed::new(&content, DEFLATED));
         let mut usual = None;

@@ -67,9 +67,10 @@ pub struct Progress {
 
 impl Progress {
     fn check(&self) -> Result<(), Error> {
-        match self.stop.load(Ordering::Relaxed) {
-            true => Err(Error::Interrupted),
-            false => Ok(()),
+        if self.stop.load(Ordering::Relaxed) {
+            Err(Error::Interrupted)
+        } else {
+            Ok(())
         }
     }
 

@@ -9,16 +9,18 @@ use loadhook_offline::{Error, Tracker};
 use proptest::prelude::*;
 
 /// Checks that everything before the directory but the classes' records is
-/// there, byte for byte, and nothing else. Where the directory begins.
+/// there, byte for byte, and nothing else. Returns the offset of the directory.
 fn check_locals(spec: &Spec, locals: &[Vec<u8>], out: &[u8]) -> Result<usize> {
     let mut rest = out
         .strip_prefix(&spec.prefix[..])
         .context("the prefix is gone")?;
     for (entry, local) in spec.entries.iter().zip(locals) {
-        let len = match entry.is_class() {
-            true => rewritten_len(rest)?,
-            false if rest.starts_with(local) => local.len(),
-            false => anyhow::bail!("{entry:?} is not as it was"),
+        let len = if entry.is_class() {
+            rewritten_len(rest)?
+        } else if rest.starts_with(local) {
+            local.len()
+        } else {
+            anyhow::bail!("{entry:?} is not as it was");
         };
         let behind = rest[len..].strip_prefix(&entry.gap[..]);
         rest = behind.with_context(|| format!("what lies behind {entry:?} is gone"))?;

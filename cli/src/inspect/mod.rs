@@ -86,10 +86,10 @@ fn check_method(name: &str, class: &ClassFile<'_>, method: Option<&str>) -> Resu
     }
     let names: BTreeSet<String> = class.methods().map(|m| symbol::text(m.name())).collect();
     let names: Vec<String> = names.into_iter().collect();
-    match names.is_empty() {
-        true => bail!("{name}: no method {filter}; the class has none"),
-        false => bail!("{name}: no method {filter}; it has {}", listed(&names)),
+    if names.is_empty() {
+        bail!("{name}: no method {filter}; the class has none");
     }
+    bail!("{name}: no method {filter}; it has {}", listed(&names))
 }
 
 /// Writes text to `out`, and keeps the error that ended the writing.

@@ -129,9 +129,10 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
     let options = Options {
         top: Some(args.top),
         width: columns(io::stderr(), report::COLUMNS),
-        explain: match args.explain {
-            true => Explain::Classes,
-            false => Explain::No,
+        explain: if args.explain {
+            Explain::Classes
+        } else {
+            Explain::No
         },
         grey: can_grey(io::stderr()),
         ..Options::default()
@@ -149,10 +150,12 @@ fn table(args: &RunArgs, profile: &Profile) -> Result<()> {
 fn advice(args: &RunArgs, profile: &Profile) -> String {
     let trivial = profile.header.left_alone.get(loadhook_instrument::TRIVIAL);
     let includes = !args.include.is_empty() || !args.include_file.is_empty();
-    let mut advice = match includes {
-        true => "check the patterns: classes are named as in com.example.**, nested classes as in Map$Entry".to_owned(),
-        false => "without --include the JDK's own classes are not instrumented; name those you want, for example --include 'com.sun.tools.javac.**'".to_owned(),
-    };
+    let mut advice = if includes {
+        "check the patterns: classes are named as in com.example.**, nested classes as in Map$Entry"
+    } else {
+        "without --include the JDK's own classes are not instrumented; name those you want, for example --include 'com.sun.tools.javac.**'"
+    }
+    .to_owned();
     if trivial.is_some() && !args.all {
         advice += "; --all also instruments trivial methods";
     }

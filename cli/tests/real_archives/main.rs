@@ -139,9 +139,10 @@ impl Archives {
 fn gist(answer: &Result<(), String>) -> String {
     let text = answer.as_ref().err().cloned().unwrap_or_default();
     let missing = "java.lang.NoClassDefFoundError";
-    match text.starts_with(missing) {
-        true => missing.to_owned(),
-        false => text.chars().filter(|c| !c.is_ascii_digit()).collect(),
+    if text.starts_with(missing) {
+        missing.to_owned()
+    } else {
+        text.chars().filter(|c| !c.is_ascii_digit()).collect()
     }
 }
 

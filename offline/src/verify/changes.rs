@@ -46,7 +46,7 @@ pub fn changed_in_archive(
 /// Does the same as [`changed_in_archive`] for the folder `to`.
 ///
 /// # Errors
-/// See [`changed_in_archive`].
+/// Fails as [`changed_in_archive`] does.
 pub fn changed_in_folder(
     from: &Path,
     to: &Path,

@@ -54,9 +54,10 @@ pub(super) fn compare(
         (Some(listed), None) => is_part(&listed),
         (Some(listed), Some(export)) => listed.0 == export.0,
     };
-    match finds_tracker && has_package {
-        true => Ok(()),
-        false => Err("an addition to it is not what its part needs".to_owned()),
+    if finds_tracker && has_package {
+        Ok(())
+    } else {
+        Err("an addition to it is not what its part needs".to_owned())
     }
 }
 

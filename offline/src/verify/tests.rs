@@ -124,16 +124,22 @@ fn edited(bytes: &[u8], add: Option<&str>, edit: impl Fn(&str, Vec<u8>) -> Edit)
 
 /// The archive with another content of one entry.
 fn with(bytes: &[u8], name: &str, change: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
-    edited(bytes, None, |entry, content| match entry == name {
-        true => Edit::Replace(change(content)),
-        false => Edit::Keep,
+    edited(bytes, None, |entry, content| {
+        if entry == name {
+            Edit::Replace(change(content))
+        } else {
+            Edit::Keep
+        }
     })
 }
 
 fn without(bytes: &[u8], name: &str) -> Vec<u8> {
-    edited(bytes, None, |entry, _| match entry == name {
-        true => Edit::Drop,
-        false => Edit::Keep,
+    edited(bytes, None, |entry, _| {
+        if entry == name {
+            Edit::Drop
+        } else {
+            Edit::Keep
+        }
     })
 }
 

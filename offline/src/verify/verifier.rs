@@ -53,7 +53,7 @@ impl<'a> Verifier<'a> {
     /// Checks the folder `to`, made from `olds` in `from`.
     ///
     /// # Errors
-    /// See [`Verifier::archive_file`].
+    /// Fails as [`Verifier::archive_file`] does.
     pub fn folder(&mut self, from: &Path, olds: &[Found], to: &Path) -> Result<(), Error> {
         let news = files(to)?;
         let olds: BTreeMap<&Path, &Found> = olds.iter().map(|old| (&*old.path, old)).collect();

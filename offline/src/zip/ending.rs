@@ -31,16 +31,17 @@ impl Ending {
         let mut out = Vec::new();
         let offset = start - base;
         let had64 = !self.end64.is_empty();
-        // Something behind the end record and its comment hides that of zip64
-        // from the JVM; entries it counts itself.
+        // The JVM does not find the zip64 end record if bytes follow the comment of
+        // the end record. It counts the entries itself then.
         let has_trailer = self.behind().len() > usize::from(u2(&self.end, 20));
         let too_many = entries >= MAX16 && !has_trailer;
         if had64 || too_many || records >= MAX32 || offset >= MAX32 {
-            // From the file's first byte on, as the JDK takes it.
+            // The JDK counts this offset from the first byte of the file.
             let place = start + records;
-            let mut end64 = match had64 {
-                true => self.end64.clone(),
-                false => fresh_end64(),
+            let mut end64 = if had64 {
+                self.end64.clone()
+            } else {
+                fresh_end64()
             };
             for (at, value) in [(24, entries), (32, entries), (40, records), (48, offset)] {
                 put8(&mut end64, at, value);

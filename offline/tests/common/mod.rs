@@ -199,9 +199,10 @@ impl EntrySpec {
         if is_streamed {
             local.extend(crc.to_le_bytes());
             for value in [packed, size] {
-                match self.zip64 {
-                    true => local.extend(value.to_le_bytes()),
-                    false => local.extend((value as u32).to_le_bytes()),
+                if self.zip64 {
+                    local.extend(value.to_le_bytes());
+                } else {
+                    local.extend((value as u32).to_le_bytes());
                 }
             }
         }
