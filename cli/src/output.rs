@@ -88,11 +88,11 @@ fn make_folder(folder: &Path) -> Result<()> {
 pub(crate) fn behind_links(path: &Path) -> PathBuf {
     let mut target = path.to_owned();
     if fs::metadata(path).is_ok() {
-        // What has no name of its own stays as it is: a pipe behind
-        // /dev/stdout.
+        // A target without a path, such as a pipe behind /dev/stdout, has no canonical
+        // path.
         return fs::canonicalize(path).unwrap_or(target);
     }
-    // As many as Linux follows.
+    // Linux follows at most 40 links, too.
     for _ in 0..40 {
         let Ok(link) = fs::read_link(&target) else {
             break;
@@ -150,8 +150,8 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let mut prefix = target.file_name().unwrap_or_default().to_owned();
     prefix.push(".");
     let write = || -> io::Result<()> {
-        // Of a name that nobody knows before, and never through a link: others
-        // may write in the folder.
+        // Others may write in the folder. The file has a random name and is never opened
+        // through a link, so that they cannot put a file of theirs in its place.
         let mut builder = tempfile::Builder::new();
         builder.prefix(&prefix).suffix(".tmp");
         if let Err(new) = &permissions {
@@ -162,7 +162,7 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
             beside.as_file().set_permissions(existing.clone())?;
         }
         beside.write_all(bytes)?;
-        // Lest a crash of the machine leaves the new name and no data.
+        // Without this, a crash of the machine may leave the new name and no data.
         beside.as_file().sync_data()?;
         beside
             .persist(&target)

@@ -18,7 +18,7 @@ use signal_hook::low_level::siginfo::Cause;
 /// instead of the end of this process. The signal is handled, not ignored, so that
 /// it keeps its default effect in children.
 pub(crate) fn survive_file_limits() {
-    // Where it cannot be, the limit is our end.
+    // If the signal cannot be handled, it ends this process.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
@@ -73,10 +73,11 @@ impl Held {
                 let is_kernels = matches!(origin.cause, Cause::Kernel);
                 let signal = match origin.signal {
                     SIGTERM => Signal::TERM,
-                    // Of a closed terminal only the session's leader is told;
-                    // when it ends, the foreground is, hence the child too.
+                    // If a terminal is closed, the kernel signals the session's leader
+                    // only. It signals the foreground, and so the child, when the
+                    // leader ends.
                     SIGHUP if leads_session || !is_kernels => Signal::HUP,
-                    // What was typed at a terminal has reached the child too.
+                    // A signal typed at a terminal has reached the child too.
                     _ if is_kernels => continue,
                     SIGINT => Signal::INT,
                     _ => Signal::QUIT,
@@ -100,7 +101,7 @@ impl Drop for HandedOn {
         self.ours.store(true, Ordering::SeqCst);
         self.handle.close();
         if let Some(thread) = self.thread.take() {
-            // It only loops.
+            // The thread only loops until the handle is closed.
             let _ = thread.join();
         }
     }

@@ -23,7 +23,7 @@ impl Attributes {
     /// Reads the attributes of a file or folder; links are followed.
     pub(crate) fn of(path: &Path) -> io::Result<Attributes> {
         let metadata = fs::metadata(path)?;
-        // Not every file system has them.
+        // Some file systems have no extended attributes.
         let names = xattr::list_deref(path).into_iter().flatten();
         let extended = names.filter_map(|name| {
             let value = xattr::get_deref(path, &name).ok()??;

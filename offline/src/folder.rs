@@ -218,7 +218,7 @@ impl Offline<'_> {
         let source = from.join(name);
         let bytes = match self.read_class(&source) {
             Ok(bytes) => bytes,
-            // It is named already.
+            // Reading the file failed before, and the tally names it.
             Err(_) if needs.is_none() => return Ok(()),
             Err(error) => return Err(at(&source, &error).into()),
         };
@@ -280,9 +280,9 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
 
 /// Renames a written temporary file to `to`.
 fn keep(written: NamedTempFile, to: &Path) -> Result<(), Error> {
-    // Lest a crash of the machine leaves the new name and no data.
+    // Without this, a crash of the machine may leave the new name and no data.
     written.as_file().sync_data()?;
-    // A link stays one.
+    // If `to` is a link, the file that it leads to is replaced.
     let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());
     written
         .persist(&to)

@@ -95,10 +95,11 @@ impl Leftover<'_> {
             (Some(seen), _) if seen.was == is => fs::remove_file(&old),
             (_, Some(there)) if there.is_same_file(&is) => fs::remove_file(&old),
             (_, None) => fs::rename(&old, &new),
-            // What is appended to may have begun in one and go on in the other.
+            // A program that appends may have begun the file in the old folder and
+            // continued it in the new one: keep both.
             (None, Some(_)) => return Ok(false),
             (Some(seen), Some(there)) => match (there.is_same_file(&seen.ours), seen.is_taken) {
-                // It was replaced in the new one, too, which is later.
+                // The file in the new folder was replaced too, and later.
                 (false, _) => fs::remove_file(&old),
                 (true, true) => fs::rename(&old, &new),
                 (true, false) => return Ok(false),

@@ -113,7 +113,7 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
         bytes: Vec::new(),
     };
     let mut package = None;
-    // What to put in the place of what, from the front on.
+    // Ranges to replace and their new bytes, from the front on.
     let mut patches: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
     let mut first = None;
     let mut out = bytes.to_vec();
@@ -151,10 +151,10 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
             (tag, name) => constants.named(tag, name),
         };
         let mut entry = constant.to_be_bytes().to_vec();
-        // Flags and version, or flags and the number of modules it is meant
-        // for: for all.
+        // Zeros follow: flags and version of a `requires`; flags and the number of
+        // modules of an `exports`, which is then an export to all.
         entry.resize(table.least(), 0);
-        // One more at the beginning of the table, behind its count.
+        // The new row goes to the beginning of the table, behind the count of rows.
         let count_at = reader.offset();
         let count = reader.u2()?;
         let more = count.checked_add(1).ok_or(Unchangeable::Full)?;

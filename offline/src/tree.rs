@@ -53,7 +53,7 @@ impl Take<'_> {
             return true;
         };
         let path = path.as_os_str();
-        // They are in this order.
+        // The files are sorted by these strings.
         let found = files.binary_search_by(|file| file.path.as_os_str().cmp(path));
         found.is_ok()
     }
@@ -62,7 +62,7 @@ impl Take<'_> {
 impl NewFolder {
     /// Makes an empty folder that is to become `to`.
     pub(crate) fn beside(to: &Path) -> io::Result<NewFolder> {
-        // What a link leads to is replaced, and the link stays one.
+        // If `to` is a link, the folder that it leads to is replaced; the link stays.
         let to = match fs::canonicalize(to) {
             Err(_) if is_there(to) => {
                 return Err(at(
@@ -164,8 +164,8 @@ impl NewFolder {
         let Some(entries) = unless_gone(fs::read_dir(&source)).map_err(placed)? else {
             return Ok(());
         };
-        // All names first: who makes files as fast as they are linked here would
-        // keep this going.
+        // Read all names first: a program that makes files as fast as they are linked
+        // here would make this loop endless.
         let entries: Vec<_> = entries.collect();
         for entry in entries {
             progress.check()?;
@@ -240,7 +240,8 @@ impl NewFolder {
         if is_replaced {
             self.fill(&to, Path::new(""), Take::Files(None), progress)?;
         }
-        // From the innermost on: the others may be closed then.
+        // Inner folders come first, because the permissions of an outer folder may
+        // forbid to enter it.
         for (below, attributes) in self.folders.iter().rev() {
             let folder = self.folder.path().join(below);
             let given = File::open(&folder).and_then(|file| attributes.give_with_times(&file));
@@ -249,7 +250,7 @@ impl NewFolder {
                 self.foreign.get_or_insert_with(|| to.join(below));
             }
         }
-        // Else a crash of the machine may leave names without content.
+        // Without this, a crash of the machine may leave names without content.
         rustix::fs::syncfs(File::open(self.path())?).map_err(io::Error::from)?;
         if !is_replaced {
             fs::rename(self.path(), &to).map_err(|error| at(&to, &error))?;
@@ -367,7 +368,7 @@ mod tests {
         let was = |place: &Path| fs::read(place.join("was"));
         assert_eq!(was(&here)?, to.as_os_str().as_encoded_bytes());
         assert_eq!(was(&to)?, here.as_os_str().as_encoded_bytes());
-        // What cannot take the place leaves it as it was.
+        // If the new folder cannot be moved, the old one stays in its place.
         fs::remove_dir_all(&here)?;
         assert!(in_steps(&here, &to).is_err());
         assert_eq!(was(&to)?, here.as_os_str().as_encoded_bytes());

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
         Some(other) => {
             let other_bytes = read_class(other)?;
             let other_class = parse(other, &other_bytes)?;
-            // One of them may have it alone: that is a difference.
+            // If only one of the classes has the method, that is a difference.
             if check_method(&args.class, &class, method).is_err() {
                 check_method(other, &other_class, method)?;
             }

@@ -107,7 +107,8 @@ impl Judge {
         }
         let errors = tempfile::tempfile()?;
         let mut command = Command::new(&java.program);
-        // What is set for programs is not meant for it.
+        // Options in the environment are meant for the user's programs, not for this
+        // JVM.
         for variable in ["JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS"] {
             command.env_remove(variable);
         }
@@ -234,7 +235,7 @@ fn counts(line: &str) -> Option<(u64, u64)> {
 
 impl Drop for Judge {
     fn drop(&mut self) {
-        // It has ended already when all went well.
+        // The process has ended already if all went well.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

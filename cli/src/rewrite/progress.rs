@@ -27,7 +27,7 @@ pub(super) fn shown<T>(
         let (ended, end) = std::sync::mpsc::channel::<()>();
         let bar = &bar;
         scope.spawn(move || {
-            // Until the other side is gone.
+            // The work has ended when the sender is dropped.
             while end.recv_timeout(PERIOD) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 bar.set_position(progress.done.load(Ordering::Relaxed));
             }

@@ -99,7 +99,7 @@ pub(crate) fn with_agent(arguments: Option<&[OsString]>, file: &str) -> Option<&
 /// The options of the JVM, each with the variable that it is in (`""` for the command
 /// line), in the order in which the JVM applies them.
 fn placed(arguments: Option<&[OsString]>) -> impl Iterator<Item = (String, &'static str)> {
-    // No option that counts here has letters that could be lost.
+    // The options looked for have only ASCII letters, which the conversion keeps.
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
     let variable = |name: &str| -> Vec<String> {
         let value = env::var_os(name).unwrap_or_default();

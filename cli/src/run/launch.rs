@@ -67,7 +67,7 @@ impl Launch<'_> {
         } else if is_java {
             command.arg(option).args(arguments);
         } else {
-            // What is there may be in any encoding.
+            // The variable's value may be in any encoding.
             let mut tool_options = env::var_os("JAVA_TOOL_OPTIONS").unwrap_or_default();
             if !tool_options.is_empty() {
                 tool_options.push(" ");

@@ -32,7 +32,7 @@ pub(crate) fn show(args: &RunArgs, files: &[PathBuf], whole: Option<&Path>) {
             merged.as_ref()
         }
     };
-    // What was asked for is kept before anything else can fail.
+    // Save the profiles before anything else can fail.
     let saved = whole.filter(|whole| {
         let saved = match (shown, files) {
             (_, [only]) => move_to(only, whole),

@@ -22,7 +22,7 @@ impl Target {
         let name = file.file_name().and_then(|name| name.to_str());
         let name = name
             .with_context(|| format!("--output: {}: not the name of a file", output.display()))?;
-        // In the names of folders, %p is no process id.
+        // Only in the name of the file does %p stand for the process id.
         if is_java || name.contains("%p") {
             return Ok(Target { file, whole: None });
         }

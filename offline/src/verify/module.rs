@@ -119,7 +119,7 @@ fn said<'a>(class: &ClassFile<'a>) -> Result<Said<'a>> {
 fn named<'a>(pool: &ConstantPool<'a>, index: CpIndex) -> Result<&'a [u8]> {
     match pool.get(index)? {
         Constant::Module { name } | Constant::Package { name } => pool.utf8(name),
-        // No JVM takes it, before or after.
+        // No JVM accepts this description, rewritten or not.
         _ => Ok(&[]),
     }
 }

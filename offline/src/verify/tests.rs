@@ -361,7 +361,7 @@ fn folders_are_as_they_were() {
     change("Greeter.class", Some(b"x"), "Greeter.class: ");
     change("sub/in.jar", Some(b"x"), "sub/in.jar: no archive");
 
-    // What others do to the source is no fault.
+    // Changes that others make to the source are no faults.
     fs::write(from.join("sub/later"), "later").expect("ours");
     finds("");
     fs::write(from.join("sub/text"), "more text").expect("ours");

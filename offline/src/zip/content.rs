@@ -116,7 +116,7 @@ impl<R: ReaderAt + Sync> Archive<R> {
         check(entry, most)?;
         let packed = RangeReader::new(&self.source, self.data(entry)?);
         let mut spool = Spool::new();
-        // One more than there should be is enough to know.
+        // One byte more than the directory says is enough to find a wrong length.
         copy(
             deflate::unpacking(packed).take(entry.facts.size + 1),
             &mut spool,
@@ -153,7 +153,7 @@ fn check(entry: &Entry, most: u64) -> io::Result<()> {
     if entry.facts.size > most {
         return Err(invalid(&format!("larger than {} MiB", most >> 20)));
     }
-    // Lest a few bytes take all memory.
+    // A few bytes with a wrong length must not take all memory.
     if entry.facts.size > entry.longest() {
         return Err(invalid("damaged: it cannot be that long"));
     }

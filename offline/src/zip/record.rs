@@ -70,7 +70,8 @@ pub(super) fn written(record: &[u8]) -> Written {
     let extra = DIRECTORY_LEN + name..DIRECTORY_LEN + name + usize::from(u2(record, 30));
     let field = fields(&record[extra]).find(|field| u2(field, 0) == ZIP64);
     let mut long = field.unwrap_or_default().get(4..).unwrap_or_default();
-    // In this order, and only those that do not fit.
+    // The zip64 field has the values in this order, and only those that do not fit
+    // into 32 bits.
     let [size, compressed, offset] = [24, 20, 42].map(|at| {
         let short = u64::from(u4(record, at));
         match long.split_at_checked(8) {
@@ -202,8 +203,7 @@ pub(super) fn fresh_directory(name: &[u8]) -> Vec<u8> {
 /// record's fixed part, which tells its kind.
 pub(super) fn comparable_metadata(record: &[u8], fixed: usize) -> Vec<u8> {
     let is_local = fixed == LOCAL_LEN;
-    // Where the flags, the lengths of name and extra fields, and the attributes
-    // are.
+    // Offsets of the flags, and of the lengths of name and extra fields.
     let (flags, name_len) = if is_local { (6, 26) } else { (8, 28) };
     let name = fixed + usize::from(u2(record, name_len));
     let extra = name + usize::from(u2(record, name_len + 2));
