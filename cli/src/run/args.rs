@@ -161,7 +161,7 @@ impl RunArgs {
         options.exclude = exclude;
         for file in files {
             match file {
-                IncludeFile::Named(file) => options.include_files.push(file),
+                IncludeFile::Named(file) => options.include_files.push(utf8(&file)?.to_owned()),
                 IncludeFile::Read(patterns) => options.include.extend(patterns),
             }
         }
@@ -209,7 +209,7 @@ fn patterns(lists: &[String]) -> Result<Vec<Pattern>, PatternError> {
 enum IncludeFile {
     /// The absolute path of a file, which the agent reads again: the JVM may be
     /// started in another folder.
-    Named(String),
+    Named(PathBuf),
     /// The patterns of a file that can be read only once, as a pipe.
     Read(Vec<Pattern>),
 }
@@ -220,8 +220,7 @@ impl IncludeFile {
         let text = fs::read_to_string(file).with_context(|| name.clone())?;
         let patterns = patterns_in_file(&name, &text)?;
         if fs::metadata(file).is_ok_and(|file| file.is_file()) {
-            let file = std::path::absolute(file)?;
-            return Ok(IncludeFile::Named(utf8(&file)?.to_owned()));
+            return Ok(IncludeFile::Named(std::path::absolute(file)?));
         }
         Ok(IncludeFile::Read(patterns))
     }
