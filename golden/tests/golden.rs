@@ -288,7 +288,7 @@ impl Selector for Only {
 }
 
 #[test]
-fn every_probe() {
+fn each_input_with_every_probe_matches_its_snapshot() {
     each(|input| {
         let text = golden(input, Options::default(), &mut Everything::all(1));
         check(&input.name, &text);
@@ -298,7 +298,7 @@ fn every_probe() {
 /// The originals of some inputs, for comparison with the snapshots of their rewritten forms. For other inputs,
 /// `javap` shows the original as well.
 #[test]
-fn originals() {
+fn texts_of_originals_match_their_snapshots() {
     for name in ORIGINALS {
         let input = input(name);
         let text = readable(&input, &input.bytes, full_text(&input.bytes));
@@ -307,7 +307,7 @@ fn originals() {
 }
 
 #[test]
-fn identity() {
+fn each_input_is_copied_byte_for_byte() {
     each(|input| {
         let copy = Rewriter::default().copy(&input.bytes, |len| Some(vec![0; len]));
         let copy = match copy.unwrap() {
@@ -319,7 +319,7 @@ fn identity() {
 }
 
 #[test]
-fn ids_of_every_push_form() {
+fn probes_push_ids_of_every_size() {
     let input = input("handmade.max_stack_exact");
     let mut out = String::new();
     for id in [
@@ -343,7 +343,7 @@ fn ids_of_every_push_form() {
 }
 
 #[test]
-fn class_and_method_numbers() {
+fn probes_pass_class_and_method_numbers() {
     let input = input("handmade.handler_nested_v52");
     let mut out = String::new();
     for (class, id) in [(0, 0), (5, 6), (70_000, 3), (u32::MAX, 70_000)] {
@@ -360,7 +360,7 @@ fn class_and_method_numbers() {
 }
 
 #[test]
-fn dropped_code_attributes() {
+fn unknown_code_attributes_are_dropped_on_request() {
     let options = Options {
         unknown_code_attributes: UnknownCodeAttributes::Drop,
         ..Options::default()
@@ -371,7 +371,7 @@ fn dropped_code_attributes() {
 }
 
 #[test]
-fn huge_methods_on_request() {
+fn huge_methods_are_rewritten_on_request() {
     let options = Options {
         allow_huge_methods: true,
         ..Options::default()
@@ -383,7 +383,7 @@ fn huge_methods_on_request() {
 
 /// Cut off anywhere, or with any byte changed, an input makes nothing panic.
 #[test]
-fn any_bytes_have_a_text() {
+fn damaged_inputs_make_nothing_panic() {
     for name in ORIGINALS {
         let mut bytes = input(name).bytes;
         for at in 0..bytes.len() {

@@ -78,7 +78,7 @@ fn repeat(one: &str) -> Result<()> {
 }
 
 #[test]
-fn mutants_do_as_they_did() -> Result<()> {
+fn rewritten_mutants_behave_as_before() -> Result<()> {
     if let Ok(one) = std::env::var("LOADHOOK_HOTSPOT_MUTANT") {
         return repeat(&one);
     }
@@ -124,7 +124,7 @@ fn mutants_do_as_they_did() -> Result<()> {
 }
 
 #[test]
-fn odd_classes_do_as_they_did() -> Result<()> {
+fn rewritten_odd_classes_behave_as_before() -> Result<()> {
     let mut failed = Vec::new();
     let seeds = own_seeds()?;
     for feature in [17, 25] {
@@ -177,9 +177,9 @@ fn odd_classes_do_as_they_did() -> Result<()> {
     Ok(())
 }
 
-/// This test sees what it is there to see.
+/// Breaks rewritten classes on purpose. The comparison with the originals must report each kind of fault.
 #[test]
-fn faults_are_noticed() -> Result<()> {
+fn a_faulty_rewrite_is_noticed() -> Result<()> {
     let mut runner = Runner::new(&Jdk::find(17)?, &[]).with_time_limit(PATIENCE);
     let mut rewriter = Probing::Timing.rewriter();
     let seeds = own_seeds()?;

@@ -243,7 +243,7 @@ fn explain(mutator: &Mutator, finding: &Finding) -> Result<String> {
 }
 
 #[test]
-fn mutants_break_nothing() -> Result<()> {
+fn no_target_fails_on_mutants() -> Result<()> {
     let mutator = Mutator::new(seeds()?);
     if let Ok(one) = std::env::var("LOADHOOK_MUTANT") {
         let (which, number) = one.split_once(':').context("<class>:<number>")?;

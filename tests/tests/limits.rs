@@ -24,18 +24,18 @@ fn judge(feature: u32, options: Options, base: u32) -> Result<()> {
 }
 
 #[test]
-fn jdk_17_agrees_at_the_limits() -> Result<()> {
+fn jdk_17_runs_classes_at_the_limits_as_before() -> Result<()> {
     judge(17, Options::default(), 0)
 }
 
 #[test]
-fn jdk_25_agrees_at_the_limits() -> Result<()> {
+fn jdk_25_runs_classes_at_the_limits_as_before() -> Result<()> {
     judge(25, Options::default(), 0)
 }
 
 /// The other sizes of the probes: ids from the pool, methods pushed over HotSpot's limit.
 #[test]
-fn jdk_17_agrees_at_the_limits_with_large_ids() -> Result<()> {
+fn jdk_17_runs_classes_at_the_limits_as_before_with_large_ids() -> Result<()> {
     let options = Options {
         allow_huge_methods: true,
         call_shape: CallShape::ClassAndMethod { class: 70_000 },

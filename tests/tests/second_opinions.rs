@@ -153,7 +153,7 @@ fn ask_all(files: &[PathBuf]) -> Result<Opinions> {
 }
 
 #[test]
-fn two_crates_agree_on_every_class() -> Result<()> {
+fn other_parsers_agree_on_every_class() -> Result<()> {
     for feature in JDKS {
         let started = Instant::now();
         let mut opinions = ask_all(&corpus::walk(&corpus::jdk_classes(feature)?)?)?;
@@ -217,6 +217,6 @@ fn javap_agrees_on_a_sample() -> Result<()> {
 }
 
 #[test]
-fn known_faults_are_as_described() -> Result<()> {
+fn other_parsers_have_the_listed_faults() -> Result<()> {
     faults::check_all()
 }

@@ -64,12 +64,12 @@ fn identity(feature: u32) -> Result<()> {
 }
 
 #[test]
-fn identity_of_jdk_17() -> Result<()> {
+fn copies_of_jdk_17_classes_are_identical() -> Result<()> {
     identity(17)
 }
 
 #[test]
-fn identity_of_jdk_25() -> Result<()> {
+fn copies_of_jdk_25_classes_are_identical() -> Result<()> {
     identity(25)
 }
 

@@ -29,7 +29,7 @@ fn random(state: &mut u64) -> u8 {
 }
 
 #[test]
-fn dumps_are_replayed() {
+fn committed_dumps_pass_the_targets() {
     let mut failed = Vec::new();
     let (mut count, mut graphs) = (0, 0);
     for file in ["../corpus/dumps", "../corpus/dump-regressions"]
@@ -53,7 +53,7 @@ fn dumps_are_replayed() {
 }
 
 #[test]
-fn made_dumps_are_read_and_mutants_do_no_harm() {
+fn made_dumps_and_their_mutants_pass_the_targets() {
     let mut state = 0x9e37_79b9_7f4a_7c15;
     for _ in 0..1500 {
         let length = usize::from(random(&mut state)) + 4;
