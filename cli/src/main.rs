@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        // Whoever reads the output has enough of it: `loadhook … | head`.
+        // The reader of the output has ended, as in `loadhook … | head`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             say!("error: {error:#}");

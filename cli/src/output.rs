@@ -72,7 +72,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     make_folder(folder).with_context(name)?;
-    // Made and gone again.
+    // This only tries to make a file: the file is gone at once.
     tempfile::tempfile_in(folder).map(drop).with_context(name)
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn behind_links(path: &Path) -> PathBuf {
         let Ok(link) = fs::read_link(&target) else {
             break;
         };
-        // An absolute one replaces all.
+        // If the link is absolute, `join` returns the link alone.
         target = target.parent().unwrap_or(Path::new("")).join(link);
     }
     target
@@ -143,7 +143,8 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
     let folder = folder.unwrap_or(Path::new("."));
     make_folder(folder).with_context(name)?;
     let permissions = match existing {
-        // The user's mask has its say in new ones only.
+        // An existing file keeps its permissions; the user's mask restricts only those
+        // of a new file.
         Some(existing) if mode != PRIVATE => Ok(existing.permissions()),
         _ => Err(Permissions::from_mode(mode)),
     };

@@ -43,7 +43,7 @@ pub(crate) fn write_pair(pair: &Pair<'_>, columns: usize, out: &mut impl Write) 
     while !rest.is_empty() {
         let equal = rest.iter().take_while(|row| row.mark == ' ').count();
         let (run, behind) = rest.split_at(equal);
-        // Nothing to be near to at the beginning and at the end.
+        // The first run follows no difference, and the last one precedes none.
         let before = if rest.len() == rows.len() { 0 } else { CONTEXT };
         let after = if behind.is_empty() { 0 } else { CONTEXT };
         if run.len() > 2 * CONTEXT && run.len() > before + after + 1 {

@@ -42,16 +42,17 @@ impl Held {
     /// may come at any time.
     pub(crate) fn new() -> Result<Held> {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        // The child inherits what is ignored, under `nohup` for one, but not
-        // what is handled.
+        // The child inherits which signals are ignored, for example under `nohup`, but
+        // not which are handled.
         let handled = not_ignored(&status, &[SIGHUP, SIGINT, SIGQUIT, SIGTERM]);
         let ours = Arc::new(AtomicBool::new(false));
         for &signal in &handled {
             // A handler stays for good: without this one, a signal that comes
             // after the child's end would be lost.
-            flag::register_conditional_default(signal, ours.clone()).context("signals")?;
+            flag::register_conditional_default(signal, ours.clone())
+                .context("cannot handle signals")?;
         }
-        let signals = SignalsInfo::new(handled).context("signals")?;
+        let signals = SignalsInfo::new(handled).context("cannot handle signals")?;
         Ok(Held {
             signals,
             leads_session: leads_session(&status),
@@ -115,8 +116,8 @@ pub(crate) fn noted() -> Result<Noted> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let noted = Arc::new(AtomicUsize::new(0));
     for signal in not_ignored(&status, &[SIGHUP, SIGINT, SIGTERM]) {
-        let number = usize::try_from(signal).context("signals")?;
-        flag::register_usize(signal, noted.clone(), number).context("signals")?;
+        let number = usize::try_from(signal).context("cannot handle signals")?;
+        flag::register_usize(signal, noted.clone(), number).context("cannot handle signals")?;
     }
     Ok(Noted(noted))
 }

@@ -38,13 +38,14 @@ impl Attributes {
     /// Gives all but the times to another file: owner and extended attributes only
     /// as far as the process may. Returns whether the owner is then the same.
     pub(crate) fn give(&self, file: &File) -> io::Result<bool> {
-        // First, since it takes rights away that come with permissions.
+        // The owner comes first, because changing it clears set-user-id bits.
         let now = self.give_owner(file)?;
         for (name, value) in &self.extended {
             let _ = file.set_xattr(name, value);
         }
         let mut mode = self.metadata.permissions().mode();
-        // Nobody else's program may run with the rights of who copies it.
+        // A program of another owner must not run with the rights of the user who
+        // copies it.
         let is_owned = now.uid() == self.metadata.uid();
         if !is_owned {
             mode &= !SET_UID;

@@ -70,8 +70,8 @@ pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
         (constants.named(MODULE, "java.management"), STATIC_PHASE),
     ];
     let package = constants.named(PACKAGE, package);
-    // Name, flags and version; what is required; one export to all; no
-    // modules opened to, services used or provided.
+    // Name, flags and version; the `requires`; one export to all; no `opens`, `uses`
+    // or `provides`.
     let mut info = vec![module, 0, 0, requires.len() as u16];
     info.extend(
         requires

@@ -151,10 +151,10 @@ impl NewFolder {
             return Ok(());
         };
         if !take.is_copies() && attributes.device() != fs::metadata(from)?.dev() {
-            // The old folder is removed, and what is mounted there would be, too.
+            // Removing the old folder would also remove the files mounted inside it.
             return Err(placed(io::Error::other("a mount point inside")).into());
         }
-        // A folder that is there stays as it is, whatever is put into it.
+        // With copies, a folder whose attributes are known keeps them.
         if !take.is_copies() || !self.folders.contains_key(below) {
             self.folders.insert(below.to_owned(), attributes);
         }
@@ -258,7 +258,8 @@ impl NewFolder {
             return Ok(None);
         }
         self.exchange().map_err(|error| at(&to, &error))?;
-        // The old one has this name now, and may have what nobody has read.
+        // The temporary name now has the old folder, which may contain files that were
+        // not taken over.
         let old = self.folder.keep();
         let leftover = Leftover {
             old: &old,
@@ -307,7 +308,7 @@ fn put(entry: &fs::DirEntry, target: &Path, take: Take<'_>) -> io::Result<()> {
     } else if kind.is_file() {
         copy(&source, target)
     } else {
-        // Pipes and their like are not copied.
+        // Pipes, sockets and devices are not copied.
         Ok(())
     }
 }
@@ -316,7 +317,7 @@ fn put(entry: &fs::DirEntry, target: &Path, take: Take<'_>) -> io::Result<()> {
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut source = File::open(from)?;
     let mut options = File::options();
-    // Nobody else's until it is like the other.
+    // Only the user can read the copy until it has the attributes of the source.
     options.write(true).create(true).truncate(true).mode(0o600);
     let mut target = options.open(to)?;
     io::copy(&mut source, &mut target)?;

@@ -27,7 +27,7 @@ pub(super) fn connect_to(path: &Path) -> io::Result<Connection> {
             Ok(Connection::Made(stream))
         }
         Err(Errno::AGAIN) => Ok(Connection::Full),
-        // The socket of an earlier process with this number, or not bound yet.
+        // The socket is that of an earlier process with this number, or is not bound yet.
         Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(Connection::None),
         Err(error) => Err(error.into()),
     }

@@ -151,7 +151,7 @@ impl Jvm {
         go_on: impl FnMut() -> bool,
     ) -> Result<Option<Answer>> {
         match self.try_execute(words, go_on) {
-            // The reason, whatever failed.
+            // If the process has ended, that is the reason of any failure.
             Err(_) if self.has_ended() => {
                 bail!("process {} ended before the dump was done", self.pid)
             }
@@ -334,7 +334,7 @@ fn numbers<'a>(status: &'a str, name: &str) -> impl Iterator<Item = u32> + use<'
 fn is_hotspot(maps: &[u8]) -> bool {
     let has = |library: &[u8]| {
         let mut lines = maps.split(|byte| *byte == b'\n');
-        // Replaced on disk by an update: `… (deleted)`.
+        // If an update replaced the library on disk, the line ends in ` (deleted)`.
         lines.any(|line| {
             let file = line.rsplit(|byte| *byte == b'/').next();
             line.contains(&b'/') && file.is_some_and(|file| file.starts_with(library))

@@ -44,7 +44,7 @@ impl Trigger {
             result = self.make(&path);
             match &result {
                 Ok(_) => break,
-                // The JVM looks no further either.
+                // The JVM does not look at the later paths either.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => break,
                 Err(_) => {}
             }

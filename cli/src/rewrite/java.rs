@@ -120,7 +120,7 @@ impl Judge {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors.try_clone()?)
-            // An interrupt that is typed is ours.
+            // In a group of its own, the JVM gets no interrupt typed at the terminal.
             .process_group(0);
         let name = || java.program.display().to_string();
         let mut process = command.spawn().with_context(name)?;

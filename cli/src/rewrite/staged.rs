@@ -43,7 +43,7 @@ impl<'i> Staged<'i> {
             bail!("{}: not a file", name());
         }
         let folder = match input.kind {
-            // Its place may be a pipe.
+            // The target may be a pipe, beside which no folder can be made.
             Kind::Class => tempfile::tempdir(),
             _ => beside(&behind_links(&input.to)),
         };
@@ -73,13 +73,15 @@ impl<'i> Staged<'i> {
 fn publish(new: NewFolder, quiet: bool, progress: &Progress) -> Result<()> {
     let here = env::current_dir();
     let foreign = new.publish(progress);
-    // If it was in there it is in the old one now, which is gone.
+    // If the current folder was inside the replaced one, it is gone now.
     if let Ok(here) = here {
         let _ = env::set_current_dir(here);
     }
     if let Some(path) = foreign?.filter(|_| !quiet) {
         let path = path.display();
-        say!("warning: {path}, and what else belonged to others, is yours now");
+        say!(
+            "warning: the owner of {path} could not be kept; it is yours now, as is everything else that belonged to others"
+        );
     }
     Ok(())
 }

@@ -269,7 +269,7 @@ mod tests {
         );
         assert_ne!(fs::read(&class).expect("it is there"), b"old");
 
-        // Without a JDK that can judge, only the structure is looked at.
+        // Without a JDK that has the verifier, only the structure is checked.
         assert!(verified(folder.path(), None, cut).is_err());
         let unjudged = verified(folder.path(), None, ireturn).expect("its structure is sound");
         assert!(unjudged.judged.is_none());

@@ -146,7 +146,7 @@ fn own(arguments: &[String]) -> Vec<String> {
     let mut rest: VecDeque<String> = arguments.iter().cloned().collect();
     let mut own = Vec::new();
     let mut files = true;
-    // Files name no further files.
+    // Number of the next arguments that come from a file; such arguments name no further files.
     let mut from_file = 0usize;
     while let Some(argument) = rest.pop_front() {
         let is_from_file = from_file > 0;
@@ -215,7 +215,7 @@ pub(crate) fn quoted(option: &str) -> String {
     if !option.contains([' ', '\t', '\n', '\'', '"']) {
         return option.to_owned();
     }
-    // Quotes of one kind stand in quotes of the other.
+    // Double quotes stand in single quotes, everything else in double quotes.
     let parts: Vec<&str> = option.split('"').collect();
     format!("\"{}\"", parts.join("\"'\"'\""))
 }

@@ -57,7 +57,7 @@ impl Launch<'_> {
         }
         let option = format!("-agentpath:{agent}={}", self.options);
         let mut command = Command::new(program);
-        // A JVM has room for one: the first.
+        // If a JVM is given the agent twice, only the first one counts.
         let other = java_options::with_agent(is_java.then_some(arguments), AGENT);
         if let Some(place) = &other {
             command.args(arguments);

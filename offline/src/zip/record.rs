@@ -101,7 +101,7 @@ pub(super) fn local(old: &[u8], facts: Facts) -> Vec<u8> {
     let large = facts.size > MAX32 || facts.compressed > MAX32;
     let mut extra = without_zip64(&old[LOCAL_LEN + name..]);
     if large {
-        // Here both must be there.
+        // In a local record, the zip64 field must have both sizes.
         prepend(&mut extra, &[facts.size, facts.compressed]);
     }
     let mut record = old[..LOCAL_LEN + name].to_vec();
@@ -161,7 +161,7 @@ pub(super) fn directory(old: &[u8], facts: Facts, is_new: bool, offset: u64) -> 
     put4(&mut record, 20, short(facts.compressed));
     put4(&mut record, 24, short(facts.size));
     put2(&mut record, 30, extra.len() as u16);
-    // The disk is the only one there is.
+    // The archive has one disk, number 0.
     put2(&mut record, 34, 0);
     put4(&mut record, 42, short(offset));
     if !large.is_empty() {
