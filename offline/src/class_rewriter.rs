@@ -51,7 +51,7 @@ impl<'p> ClassRewriter<'p> {
     /// name of the class that probes call, `first` the first ids.
     ///
     /// # Errors
-    /// When it is no class file.
+    /// When the bytes are not a class file.
     pub(crate) fn rewrite(
         &self,
         name: &str,

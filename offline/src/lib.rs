@@ -118,7 +118,7 @@ impl<'a> Offline<'a> {
     /// is. The plan's tracker must be [`Tracker::None`].
     ///
     /// # Errors
-    /// When it is no class file, or carries probes.
+    /// When `bytes` is not a class file, or the class carries probes already.
     pub fn class(&mut self, name: &str, bytes: &[u8]) -> Result<Option<Vec<u8>>, Error> {
         let facts = self.rewriter.facts(bytes).map_err(Error::NoClass)?;
         if !self.is_fresh(name, &facts)? {

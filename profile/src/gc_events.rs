@@ -245,7 +245,8 @@ impl HeapModel {
     ///
     /// # Errors
     ///
-    /// If it contradicts the events before it. The model stays as it was, and can take others.
+    /// When the event contradicts those before it. The model then stays as it was, and can take
+    /// further events.
     pub fn apply(&mut self, event: Event) -> Result<(), HeapError> {
         let position = self.events;
         self.events += 1;

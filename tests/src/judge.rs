@@ -47,7 +47,7 @@ impl Judge {
     /// A judge on the JDK of this feature release.
     ///
     /// # Errors
-    /// When it is missing.
+    /// When that JDK is missing.
     pub fn new(feature: u32, options: Options) -> Result<Self> {
         let jdk = Jdk::find(feature)?;
         Ok(Judge {

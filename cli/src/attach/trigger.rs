@@ -20,8 +20,8 @@ pub(super) struct Trigger {
 }
 
 impl Trigger {
-    /// The file for the process `own_pid`, as the process numbers itself, of `user`. `proc` is its
-    /// folder in `/proc`.
+    /// Makes the trigger file's description for a process of `user`. `own_pid` is the process's id in its
+    /// own PID namespace, and `proc` its folder in `/proc`.
     pub(super) fn new(proc: &Path, own_pid: u32, user: u32) -> Trigger {
         let folders = ["cwd", "root/tmp"].map(|folder| File::open(proc.join(folder)));
         Trigger {

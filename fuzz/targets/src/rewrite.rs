@@ -97,7 +97,7 @@ impl Targets {
     /// the same.
     ///
     /// # Panics
-    /// When they do not.
+    /// When the two results differ.
     pub fn reuse(&mut self, data: &[u8], set: OptionSet) {
         for (other, rewriter) in &mut self.rewriters {
             if *other == set {
@@ -113,7 +113,7 @@ impl Targets {
     /// error.
     ///
     /// # Panics
-    /// When it is not.
+    /// When the rewriter returns no error.
     pub fn refused_buffers(&mut self, data: &[u8]) {
         for (set, rewriter) in &mut self.rewriters {
             for wrong in [None, Some(1_usize), Some(0)] {

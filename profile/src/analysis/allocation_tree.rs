@@ -70,8 +70,8 @@ pub(crate) fn allocation_trees(profile: &Profile, measure: Measure) -> Allocatio
     trees
 }
 
-/// The methods from the outermost on, and the type. A method that is called again goes back to
-/// where it is on the path, so that none is there twice.
+/// Returns the methods of a site's stack from the outermost on, and then the type. A recursive call cuts
+/// the path back to the earlier call of its method, so no method is on the path twice.
 fn folded_path(allocations: &Allocations, site: &Site, type_method: u32) -> Vec<u32> {
     let mut methods: Vec<u32> = allocations.path(site).map(|frame| frame.method).collect();
     methods.reverse();

@@ -71,7 +71,7 @@ impl Jdk {
     ///
     /// # Errors
     ///
-    /// When it has none: a runtime.
+    /// When this is a runtime without `javac`.
     pub fn javac(&self) -> Result<Command> {
         self.tool("javac")
     }
@@ -80,7 +80,7 @@ impl Jdk {
     ///
     /// # Errors
     ///
-    /// When it has no such tool: a runtime.
+    /// When this is a runtime without the tool.
     pub fn tool(&self, name: &str) -> Result<Command> {
         let tool = self.home.join("bin").join(name);
         if !tool.is_file() {

@@ -42,11 +42,11 @@ impl Drop for Server {
     }
 }
 
-/// Asks a server all requests and tells it to end: how it did.
+/// Sends a server all requests, then tells it to end. Returns its output.
 ///
 /// # Errors
 ///
-/// When it does not answer each rightly.
+/// When the server does not answer every request correctly.
 pub fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
     // A file, since nobody reads a pipe meanwhile.
     let mut errors = tempfile::tempfile()?;
