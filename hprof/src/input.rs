@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gzip::TrailingBytes;
 
-/// Bytes of the window. Only the contents of arrays are longer, which are read in parts.
+/// Bytes of the window. The contents of arrays, the fields of an instance and names may be longer.
 const BUFFER: usize = 1 << 20;
 
 /// A source of bytes and a window into it.

@@ -20,7 +20,7 @@ use crate::tag::{heap, top};
 use crate::visitor::Visitor;
 
 /// Reads a dump, compressed by gzip or not, and returns the number of its bytes. It takes a
-/// megabyte of memory beside that of the visitor.
+/// megabyte of memory and that of one class record, up to 5 MB, beside that of the visitor.
 ///
 /// # Errors
 ///

@@ -30,7 +30,8 @@ pub const NO_TRACE: u32 = 1;
 ///
 /// Heap records are gathered in one buffer of a segment, and each is put together in one buffer
 /// that is used again: writing an object allocates nothing. Top-level records may be
-/// written at any time; they come before the heap records that are still in the buffer.
+/// written at any time but between the beginning and the end of an array; they come before the heap
+/// records that are still in the buffer.
 pub struct Writer<W: Write> {
     out: BufWriter<W>,
     id_size: u32,
@@ -40,6 +41,8 @@ pub struct Writer<W: Write> {
     segment: Vec<u8>,
     /// Set while a record that has a segment of its own is written.
     has_own_segment: bool,
+    /// Set from the beginning of a heap record to its end.
+    is_in_record: bool,
 }
 
 impl<W: Write> Writer<W> {
@@ -47,7 +50,8 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As all methods: if `out` takes no more.
+    /// As all methods: if `out` takes no more, or if a record is written between the beginning
+    /// and the end of an array.
     pub fn new(out: W, header: Header) -> io::Result<Self> {
         let mut out = BufWriter::new(out);
         header.write(&mut out)?;
@@ -58,6 +62,7 @@ impl<W: Write> Writer<W> {
             record: RecordBuffer::new(header.id_size),
             segment: Vec::with_capacity(SEGMENT),
             has_own_segment: false,
+            is_in_record: false,
         };
         writer.stack_trace(NO_TRACE, 0, &[])?;
         Ok(writer)
@@ -111,10 +116,10 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Writes a class. It has at most 65,535 constants, static fields and fields each.
+    /// Writes a class. Fails if it has more than 65,535 constants, static fields or fields.
     pub fn class(&mut self, class: &ClassDump) -> io::Result<()> {
         self.record.clear();
-        class.write(NO_TRACE, &mut self.record);
+        class.write(NO_TRACE, &mut self.record)?;
         self.begin(0)?;
         self.end()
     }
@@ -171,6 +176,7 @@ impl<W: Write> Writer<W> {
 
     /// Ends the dump.
     pub fn finish(mut self) -> io::Result<()> {
+        self.check_no_array()?;
         self.flush_segment()?;
         self.top_record(top::HEAP_DUMP_END, |_| {})?;
         self.out.flush()
@@ -178,6 +184,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes a record outside of segments.
     fn top_record(&mut self, tag: u8, write: impl FnOnce(&mut RecordBuffer)) -> io::Result<()> {
+        self.check_no_array()?;
         self.record.clear();
         write(&mut self.record);
         write_record(&mut self.out, tag, self.record.bytes())
@@ -186,6 +193,7 @@ impl<W: Write> Writer<W> {
     /// Begins with the heap record whose first part is in `record`, and of which `more` bytes
     /// follow.
     fn begin(&mut self, more: u64) -> io::Result<()> {
+        self.check_no_array()?;
         let length = self.record.bytes().len() as u64 + more;
         if self.segment.len() as u64 + length > SEGMENT as u64 {
             self.flush_segment()?;
@@ -197,10 +205,21 @@ impl<W: Write> Writer<W> {
         }
         // The segment has room for it, or is empty.
         self.segment.extend_from_slice(self.record.bytes());
+        self.is_in_record = true;
+        Ok(())
+    }
+
+    /// Checks that no array is open, into which another record would be written.
+    fn check_no_array(&self) -> io::Result<()> {
+        if self.is_in_record {
+            let text = "a record between the beginning and the end of an array";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         Ok(())
     }
 
     fn end(&mut self) -> io::Result<()> {
+        self.is_in_record = false;
         if self.has_own_segment {
             self.out.write_all(&self.segment)?;
             self.segment.clear();
@@ -233,6 +252,7 @@ fn write_head(out: &mut impl Write, tag: u8, length: u32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::class_dump::InstanceField;
     use crate::record::root::RootKind;
 
     const HEADER: Header = Header {
@@ -297,6 +317,42 @@ mod tests {
         assert_eq!(lengths, [&[9], &large[..], &[9]].concat());
         assert_eq!(segments[3][HEAD..][..300].last(), Some(&43));
         assert!(segments[4][HEAD..].iter().all(|byte| *byte == 9));
+    }
+
+    #[test]
+    fn no_record_is_written_into_an_array() {
+        for length in [8, 2 * SEGMENT] {
+            let mut dump = Vec::new();
+            let mut writer = Writer::new(&mut dump, HEADER).expect("memory");
+            writer
+                .begin_primitive_array(1, Type::Byte, length as u32)
+                .expect("memory");
+            writer.text(5, b"name").expect_err("an array is open");
+            writer.instance(2, 3, &[]).expect_err("an array is open");
+            writer.put(&vec![9; length]).expect("memory");
+            writer.end_array().expect("memory");
+            writer.text(5, b"name").expect("memory");
+            writer.finish().expect("memory");
+            let segments = segments(&dump);
+            assert_eq!(segments.len(), 1);
+            assert!(segments[0][HEAD..].iter().all(|byte| *byte == 9));
+        }
+    }
+
+    #[test]
+    fn a_class_with_too_many_fields_is_refused() {
+        let field = InstanceField {
+            name: 1,
+            value_type: Type::Int,
+        };
+        for (fields, is_refused) in [(65_535, false), (65_536, true)] {
+            let class = ClassDump {
+                fields: vec![field; fields],
+                ..ClassDump::default()
+            };
+            let mut writer = Writer::new(io::sink(), HEADER).expect("memory");
+            assert_eq!(writer.class(&class).is_err(), is_refused, "{fields}");
+        }
     }
 
     /// Counts the calls.

@@ -1,6 +1,6 @@
 //! A class (the heap record `HPROF_GC_CLASS_DUMP`).
 
-use std::io::Read;
+use std::io::{self, Read};
 
 use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
@@ -108,9 +108,10 @@ impl ClassDump {
         Ok(class)
     }
 
-    /// Writes the class. It has at most 65,535 constants, static fields and fields each,
-    /// as in a class file.
-    pub(crate) fn write(&self, stack_trace: u32, out: &mut RecordBuffer) {
+    /// Writes the class. Fails if it has more than 65,535 constants, static fields or fields, which
+    /// no class file has.
+    pub(crate) fn write(&self, stack_trace: u32, out: &mut RecordBuffer) -> io::Result<()> {
+        let count = |length| u16::try_from(length).map_err(io::Error::other);
         out.u1(CLASS_DUMP);
         out.id(self.id);
         out.u4(stack_trace);
@@ -122,22 +123,23 @@ impl ClassDump {
             out.id(0);
         }
         out.u4(self.instance_size);
-        out.u2(self.constants.len() as u16);
+        out.u2(count(self.constants.len())?);
         for constant in &self.constants {
             out.u2(constant.index);
             out.u1(constant.value_type.code());
             out.value(constant.value_type, constant.value);
         }
-        out.u2(self.statics.len() as u16);
+        out.u2(count(self.statics.len())?);
         for field in &self.statics {
             out.id(field.name);
             out.u1(field.value_type.code());
             out.value(field.value_type, field.value);
         }
-        out.u2(self.fields.len() as u16);
+        out.u2(count(self.fields.len())?);
         for field in &self.fields {
             out.id(field.name);
             out.u1(field.value_type.code());
         }
+        Ok(())
     }
 }
