@@ -150,7 +150,10 @@ fn the_agent_that_is_there_goes_on() {
     let pid = jvm.pid();
     let children = format!("/proc/{pid}/task/{pid}/children");
     let child = fs::read_to_string(children).expect("a child");
-    done(&mut dump(folder.path(), child.trim(), "h", WALK)).expect(0, "", &["heap dump: h"]);
+    // The path is shown relative to the folder.
+    let file = folder.path().canonicalize().expect("ours").join("h");
+    let file = file.to_str().expect("UTF-8");
+    done(&mut dump(folder.path(), child.trim(), file, WALK)).expect(0, "", &["heap dump: h ("]);
     let walked = counts(&folder.path().join("h"))["long[]"];
     assert!(walked.0 >= 20_000, "{walked:?}");
     drop(jvm.0.stdin.take());

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use loadhook_text::bytes;
+use loadhook_text::{bytes, printable};
 
 use self::agent_walk::AgentWalk;
 use self::target::DumpTarget;
@@ -113,7 +113,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
         .with_context(named)?;
     say!(
         "heap dump: {} ({})",
-        super::render::text::shown(output),
+        printable(&crate::report::shown(output)),
         bytes(size)
     );
     Ok(ExitCode::SUCCESS)
