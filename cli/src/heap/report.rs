@@ -40,7 +40,8 @@ fn write(file: &Path, args: &ReportArgs, out: &mut dyn Write) -> Result<()> {
         Format::Table => false,
     };
     let written = if let Some(wanted) = &args.path {
-        let view = path::read(file, args, wanted)?;
+        let most = if is_json { usize::MAX } else { top };
+        let view = path::read(file, args, wanted, most)?;
         if is_json {
             json::path(&view, out)
         } else {

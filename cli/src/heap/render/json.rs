@@ -64,7 +64,7 @@ pub(in crate::heap) fn path(view: &PathToRoot, out: &mut dyn Write) -> io::Resul
     let step = |step: &Step| {
         json!({
             "id": id(step.id),
-            "class": step.class,
+            "class": &*step.class,
             "refers_by": step.refers_by,
             "bytes": step.bytes,
             "retained": step.retained,

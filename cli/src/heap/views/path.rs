@@ -1,6 +1,8 @@
 //! The shortest path from an object to a GC root.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use loadhook_heap::{Dominators, Graph, Histogram};
@@ -17,8 +19,11 @@ pub(in crate::heap) struct PathToRoot {
     pub(in crate::heap) histogram: Histogram,
     /// Number of unreachable objects.
     pub(in crate::heap) unreachable: u64,
-    /// The objects of the path, the root last.
+    /// The objects of the path that are shown, the root last.
     pub(in crate::heap) steps: Vec<Step>,
+    /// Number of objects in the middle of the path that are not shown: behind the first half of
+    /// `steps`, which is the longer half if their number is odd.
+    pub(in crate::heap) left_out: usize,
     pub(in crate::heap) root: RootReason,
     /// Identifiers of other classes with the same name, if the path is that of a class.
     pub(in crate::heap) others: Vec<u64>,
@@ -27,23 +32,30 @@ pub(in crate::heap) struct PathToRoot {
 /// An object of a path.
 pub(in crate::heap) struct Step {
     pub(in crate::heap) id: u64,
-    pub(in crate::heap) class: String,
+    pub(in crate::heap) class: Arc<str>,
     /// Name of the field by which it refers to the object before it.
     pub(in crate::heap) refers_by: Option<String>,
     pub(in crate::heap) bytes: u64,
     pub(in crate::heap) retained: u64,
 }
 
-/// Reads the path from the object that `wanted` names.
-pub(in crate::heap) fn read(file: &Path, args: &ReportArgs, wanted: &str) -> Result<PathToRoot> {
+/// Reads the path from the object that `wanted` names. At most `most` of its objects are shown: lists
+/// have paths of millions.
+pub(in crate::heap) fn read(
+    file: &Path,
+    args: &ReportArgs,
+    wanted: &str,
+    most: usize,
+) -> Result<PathToRoot> {
     let source = Source::open(file)?;
     with_dominators(&source, file, args, |graph, dominators| {
-        path_of(wanted, &source, graph, dominators)
+        path_of(wanted, most, &source, graph, dominators)
     })
 }
 
 fn path_of(
     wanted: &str,
+    most: usize,
     source: &Source,
     graph: &Graph,
     dominators: &Dominators,
@@ -67,14 +79,22 @@ fn path_of(
     };
     let names = graph.reference_names(source.again()?, &path);
     source.check_unchanged()?;
-    let mut names = names?.into_iter();
+    // The first object refers to none before it.
+    let names = [None].into_iter().chain(names?.into_iter().map(Some));
     let root = RootReason::read(graph.root(*root), source);
+    let left_out = path.len().saturating_sub(most);
+    let gap = most.div_ceil(2);
+    let is_shown = |at: usize| at < gap || at - gap >= left_out;
+    let mut classes = HashSet::new();
     let mut steps = Vec::new();
-    for (at, object) in path.iter().enumerate() {
+    for (at, (object, refers_by)) in path.iter().zip(names).enumerate() {
+        if !is_shown(at) {
+            continue;
+        }
         steps.push(Step {
             id: graph.id(*object),
-            class: graph.name(*object),
-            refers_by: if at == 0 { None } else { names.next() },
+            class: once(graph.name(*object), &mut classes),
+            refers_by,
             bytes: graph.size(*object),
             retained: dominators.retained(*object).unwrap_or(0),
         });
@@ -83,9 +103,20 @@ fn path_of(
         histogram: graph.histogram.clone(),
         unreachable: dominators.unreachable(),
         steps,
+        left_out,
         root,
         others,
     })
+}
+
+/// A name that is kept once.
+fn once(name: String, known: &mut HashSet<Arc<str>>) -> Arc<str> {
+    if let Some(known) = known.get(&*name) {
+        return known.clone();
+    }
+    let name: Arc<str> = name.into();
+    known.insert(name.clone());
+    name
 }
 
 /// The object that `--path` names.

@@ -17,7 +17,7 @@ const NARROWEST_NAME: usize = 20;
 /// Writes the path, an object a line.
 pub(in crate::heap) fn write(view: &PathToRoot, top: usize, out: &mut dyn Write) -> io::Result<()> {
     let width = output::columns(io::stdout(), COLUMNS);
-    steps(&view.steps, top, width, out)?;
+    steps(view, width, out)?;
     writeln!(out, "{}", root_line(&view.root, width))?;
     if !view.others.is_empty() {
         let shown = view.others.iter().take(top).map(|other| id(*other));
@@ -36,19 +36,19 @@ pub(in crate::heap) fn write(view: &PathToRoot, top: usize, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes at most `most` objects of a path, half of them at each end.
-fn steps(all: &[Step], most: usize, width: usize, out: &mut dyn Write) -> io::Result<()> {
-    let left_out = all.len().saturating_sub(most);
-    let gap = most.div_ceil(2);
-    for (at, step) in all.iter().enumerate() {
-        match at.checked_sub(gap) {
-            Some(0) if left_out > 0 => {
-                let left_out = count(left_out as u64);
-                writeln!(out, "  … {left_out} more objects (--top N shows more)")?;
-            }
-            Some(past) if past < left_out => {}
-            _ => writeln!(out, "{}", line(step, width))?,
-        }
+/// Writes the objects that are shown, and how many are left out between them.
+fn steps(view: &PathToRoot, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let gap = view.steps.len().div_ceil(2);
+    let (before, behind) = view.steps.split_at(gap);
+    for step in before {
+        writeln!(out, "{}", line(step, width))?;
+    }
+    if view.left_out > 0 {
+        let left_out = count(view.left_out as u64);
+        writeln!(out, "  … {left_out} more objects (--top N shows more)")?;
+    }
+    for step in behind {
+        writeln!(out, "{}", line(step, width))?;
     }
     Ok(())
 }
