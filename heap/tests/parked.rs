@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
-use loadhook_heap::{Graph, histogram};
+use loadhook_heap::{Graph, Local, ProfilerObjects, Threads, histogram};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
@@ -17,6 +17,11 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
     process::output(javac.arg(source)).expect("the program compiles");
     let file = folder.path().join("heap.hprof");
     let mut java = Jdk::find(feature).expect("a JDK").java();
+    // The program takes a stack from its thread.
+    for package in ["java.lang", "jdk.internal.vm"] {
+        let package = format!("java.base/{package}=ALL-UNNAMED");
+        java.args(["--add-opens", &package]);
+    }
     java.args(options)
         .arg("-Xmx64m")
         .arg("-cp")
@@ -58,6 +63,24 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
             ours.bytes,
             "{feature} {options:?}: {class}"
         );
+    }
+
+    // A variable that refers to a stack has its size with the frames behind its fields.
+    let read = Threads::read(|| File::open(&file), ProfilerObjects::Shown);
+    let (threads, _) = read.expect("a dump");
+    let variables = threads.threads.iter().flat_map(|thread| {
+        let of_frames = thread.frames.iter().flat_map(|frame| &frame.locals);
+        of_frames.chain(&thread.locals)
+    });
+    let stacks: Vec<&Local> = variables
+        .filter(|local| &*local.class == "jdk.internal.vm.StackChunk")
+        .collect();
+    // That of the last thread, which is the deepest.
+    assert!(!stacks.is_empty(), "{feature} {options:?}");
+    for local in stacks {
+        assert!(local.bytes > 5_000, "{feature} {options:?}: {local:?}");
+        let object = graph.object(local.id).expect("it is there");
+        assert_eq!(local.bytes, graph.size(object), "{feature} {options:?}");
     }
 }
 

@@ -1,4 +1,5 @@
 import java.lang.management.ManagementFactory;
+import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
@@ -16,6 +17,19 @@ public final class Parked {
         System.out.println(variable);
     }
 
+    /** The stack of a virtual thread: its {@code jdk.internal.vm.StackChunk}. */
+    private static Object stack(Thread thread) throws ReflectiveOperationException {
+        return field(field(thread, thread.getClass(), "cont"),
+            Class.forName("jdk.internal.vm.Continuation"), "tail");
+    }
+
+    private static Object field(Object object, Class<?> type, String name)
+            throws ReflectiveOperationException {
+        Field field = type.getDeclaredField(name);
+        field.setAccessible(true);
+        return field.get(object);
+    }
+
     public static void main(String[] arguments) throws Exception {
         Runnable resolved = () -> System.out.println("never said");
         List<Thread> threads = new ArrayList<>();
@@ -28,6 +42,7 @@ public final class Parked {
                 Thread.sleep(1);
             }
         }
+        Object stack = stack(threads.get(threads.size() - 1));
         Object said = ManagementFactory.getPlatformMBeanServer().invoke(
             new ObjectName("com.sun.management:type=DiagnosticCommand"),
             "gcClassHistogram",
@@ -36,5 +51,8 @@ public final class Parked {
         System.out.println(said);
         ManagementFactory.getPlatformMXBean(com.sun.management.HotSpotDiagnosticMXBean.class)
             .dumpHeap(arguments[0], true);
+        if (stack == null) {
+            throw new IllegalStateException("the thread has no stack");
+        }
     }
 }
