@@ -1,6 +1,6 @@
 //! Heap dumps by an attached agent: the request, and the answer's lines.
 //!
-//! `loadhook heap dump --via jvmti` attaches the agent with a [`HeapDumpRequest`]
+//! `loadhook heap PID -o FILE --via jvmti` attaches the agent with a [`HeapDumpRequest`]
 //! as its options. The agent writes its answer line by line into a file beside
 //! the dump, whose name ends in [`ANSWER_SUFFIX`]:
 //!

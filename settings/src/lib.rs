@@ -6,8 +6,8 @@
 //!
 //! - [`AgentOptions`]: the text behind `-agentpath:…=`, also for
 //!   `loadhook run`, which prints it.
-//! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: what `loadhook heap dump`
-//!   asks an attached agent for, and what the agent answers.
+//! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: what
+//!   `loadhook heap PID -o FILE --via jvmti` asks an attached agent for, and what the agent answers.
 //! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.
 //! - [`Pattern`] and [`Filter`]: which classes and methods are instrumented.
 //! - [`AllocationMode`], [`CallTiming`], [`SnapshotInterval`], [`units`],
