@@ -18,6 +18,8 @@ use serde_json::Value;
 /// Memory that reading may take, in MB.
 const MOST_FOR_HISTOGRAM: u64 = 50;
 const MOST_FOR_GRAPH: u64 = 2000;
+/// The graph, then hashes of some ten million arrays beside it.
+const MOST_FOR_PAGE: u64 = 3000;
 
 /// The classes of the objects that `heap.Many` retains, with their retained sizes as HotSpot lays
 /// them out with compressed references.
@@ -106,6 +108,11 @@ fn check(feature: u32) -> Result<()> {
             "{class}: {found}, not {retained}"
         );
     }
+    let mut command = loadhook(folder.path(), &["heap", "many.hprof", "--format", "html"]);
+    let (page, peak) = most_memory(&mut command)?;
+    println!("page: {peak} MB of memory");
+    ensure!(peak < MOST_FOR_PAGE, "page: {peak} MB");
+    ensure!(page.contains("heap.Many$Node"), "the page has no nodes");
     Ok(())
 }
 

@@ -16,6 +16,13 @@ use crate::survey::Survey;
 /// Bytes that are kept of an array, and of a string.
 const ARRAY: u64 = size_of::<HashedArray>() as u64;
 const STRING: u64 = 8;
+/// Bytes that are kept of a string that may have only a range of its array.
+const RANGE: u64 = size_of::<(StringValue, (u32, u32))>() as u64;
+
+/// The things of which [`ErrorKind::TooMany`] says that there are too many if the memory of
+/// [`Duplicates::read`](crate::Duplicates::read) or of a
+/// [`ViewRequest`](crate::ViewRequest) has no room for the hashes.
+pub const BYTES_OF_HASHES: &str = "bytes of hashes of arrays";
 
 /// An array with the hash of its contents.
 pub(crate) struct HashedArray {
@@ -48,6 +55,16 @@ pub(crate) struct ArrayHashes<'s> {
     open: Option<(HashedArray, SipHasher13, u64)>,
 }
 
+/// Bytes that are kept of all arrays and strings of a dump.
+pub(crate) fn bytes_of_hashes(survey: &Survey, string_class: Option<&StringClass>) -> u64 {
+    let arrays: u64 = survey.classes.iter().map(|class| class.arrays).sum();
+    let strings = string_class.map_or(0, |strings| {
+        let bytes = if strings.has_ranges() { RANGE } else { STRING };
+        bytes * survey.classes[strings.class as usize].instances
+    });
+    arrays * ARRAY + strings
+}
+
 impl<'s> ArrayHashes<'s> {
     pub(crate) fn new(
         survey: &'s Survey,
@@ -75,7 +92,7 @@ impl<'s> ArrayHashes<'s> {
         self.used += bytes;
         let most = self.memory;
         if self.used > most {
-            let what = "bytes of hashes of arrays";
+            let what = BYTES_OF_HASHES;
             return Err(ErrorKind::TooMany { what, most });
         }
         Ok(())
@@ -170,7 +187,7 @@ impl Visitor for ArrayHashes<'_> {
         };
         match value.range {
             Some(range) => {
-                self.keep(size_of::<(StringValue, (u32, u32))>() as u64)?;
+                self.keep(RANGE)?;
                 grow(&mut self.ranges)?;
                 self.ranges.push((value, range));
             }

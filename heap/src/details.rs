@@ -9,6 +9,7 @@ use loadhook_hprof::{Error, ErrorKind, Header, Type, Visitor, number, read_avail
 use crate::graph::Graph;
 use crate::instance_fields::{FieldPlace, instance_fields};
 use crate::java_values::java_value;
+use crate::memory_budget::SharedBudget;
 use crate::object_kind::{ObjectKind, element_type};
 use crate::passes::Result;
 use crate::previews::{ArrayPrefixes, Preview};
@@ -80,9 +81,17 @@ impl Graph {
         pairs: &[(u32, u32)],
     ) -> Result<Details> {
         let string_class = StringClass::of(&self.survey);
-        let mut reader = DetailsReader::new(self, string_class.as_ref(), objects, most, pairs);
+        let budget = SharedBudget::new(self.survey.budget);
+        let string_class = string_class.as_ref();
+        let mut reader = DetailsReader::new(self, string_class, objects, most, pairs, budget);
         let (end, _) = read_available(source, &mut reader)?;
         reader.finish(end)
+    }
+
+    /// The array of a string's characters: the first array that the string refers to.
+    pub(crate) fn array_of_string(&self, string: u32) -> Option<u32> {
+        let mut beside = self.references(string).into_iter();
+        beside.find(|object| matches!(self.kind(*object), ObjectKind::Array(_)))
     }
 
     /// The strings among some objects and their fields, and the arrays of numbers among the objects.
@@ -149,12 +158,14 @@ impl<'g> DetailsReader<'g> {
         objects: &[u32],
         most: usize,
         pairs: &[(u32, u32)],
+        budget: SharedBudget,
     ) -> DetailsReader<'g> {
         let (strings, arrays) = graph.previewed(objects, most, string_class);
-        // The array of a string's characters is one of the objects that the string refers to.
-        let of_strings = strings.iter().flat_map(|string| graph.references(*string));
+        let of_strings = strings.iter();
+        let of_strings = of_strings.filter_map(|string| graph.array_of_string(*string));
         let prefixes = of_strings.chain(arrays.iter().copied());
         let prefixes: HashSet<u64> = prefixes.map(|array| graph.id(array)).collect();
+        let prefixes = prefixes.into_iter().map(|id| (id, 1));
         let by_id = |object: &u32| (graph.id(*object), *object);
         DetailsReader {
             graph,
@@ -168,7 +179,7 @@ impl<'g> DetailsReader<'g> {
             fields: HashMap::new(),
             array: None,
             names: HashMap::new(),
-            prefixes: ArrayPrefixes::new(&graph.survey, prefixes.into_iter()),
+            prefixes: ArrayPrefixes::within(budget, &graph.survey, prefixes),
             pairs: pairs.to_vec(),
             reference_names: ReferenceNames::new(graph, pairs),
         }

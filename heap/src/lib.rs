@@ -68,6 +68,7 @@ mod thread_objects;
 mod threads;
 mod tracker_classes;
 
+pub use array_hashes::BYTES_OF_HASHES;
 pub use details::{Details, Field, FieldValue, Fields};
 pub use dominators::Dominators;
 pub use duplicates::{Duplicate, Duplicates, Waste};

@@ -1,6 +1,8 @@
 //! The memory that may be taken beside the objects of a dump.
 
+use std::cell::RefCell;
 use std::io;
+use std::rc::Rc;
 
 use loadhook_hprof::ErrorKind;
 
@@ -46,6 +48,21 @@ impl MemoryBudget {
             check_room(self.room_for)?;
         }
         Ok(())
+    }
+}
+
+/// One budget of several readers of the same pass.
+#[derive(Clone)]
+pub(crate) struct SharedBudget(Rc<RefCell<MemoryBudget>>);
+
+impl SharedBudget {
+    pub(crate) fn new(budget: MemoryBudget) -> SharedBudget {
+        SharedBudget(Rc::new(RefCell::new(budget)))
+    }
+
+    /// Takes `more` bytes of the budget.
+    pub(crate) fn reserve(&self, more: u64) -> Result<(), ErrorKind> {
+        self.0.borrow_mut().reserve(more)
     }
 }
 

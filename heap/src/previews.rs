@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use loadhook_hprof::{ErrorKind, Type, Visitor, number};
 
 use crate::java_values::java_value;
-use crate::memory_budget::{ENTRY, MemoryBudget};
+use crate::memory_budget::{ENTRY, SharedBudget};
 use crate::strings::StringValue;
 use crate::survey::Survey;
 
@@ -33,8 +33,8 @@ pub(crate) struct ArrayPrefixes<'s> {
     arrays: HashMap<u64, WantedArray>,
     /// The array whose contents come.
     open: Option<u64>,
-    /// The budget of the survey, which the prefixes share.
-    budget: MemoryBudget,
+    /// What the survey left of its budget. All prefixes of a pass share it.
+    budget: SharedBudget,
 }
 
 #[derive(Default)]
@@ -54,15 +54,27 @@ struct ArrayPrefix {
 impl<'s> ArrayPrefixes<'s> {
     /// Reads the arrays with the identifiers `ids`; an identifier occurs once for each preview of its array.
     pub(crate) fn new(survey: &'s Survey, ids: impl Iterator<Item = u64>) -> ArrayPrefixes<'s> {
+        let budget = SharedBudget::new(survey.budget);
+        ArrayPrefixes::within(budget, survey, ids.map(|id| (id, 1)))
+    }
+
+    /// Reads some arrays, each with the number of its previews, within a budget that other readers
+    /// of the pass share.
+    pub(crate) fn within(
+        budget: SharedBudget,
+        survey: &'s Survey,
+        ids: impl Iterator<Item = (u64, u32)>,
+    ) -> ArrayPrefixes<'s> {
         let mut arrays: HashMap<u64, WantedArray> = HashMap::new();
-        for id in ids {
-            arrays.entry(id).or_default().times += 1;
+        for (id, times) in ids {
+            let array = arrays.entry(id).or_default();
+            array.times = array.times.saturating_add(times);
         }
         ArrayPrefixes {
             survey,
             arrays,
             open: None,
-            budget: survey.budget,
+            budget,
         }
     }
 
@@ -195,6 +207,7 @@ impl Visitor for ArrayPrefixes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory_budget::MemoryBudget;
 
     /// A hostile dump has many strings, or one array that many strings share.
     #[test]
@@ -221,5 +234,26 @@ mod tests {
         assert_eq!(found(&[2, 4, 6, 8, 10, 12]), Err(5));
         assert_eq!(found(&[7; 7]), Ok(1));
         assert_eq!(found(&[7; 8]), Err(0));
+    }
+
+    /// Two readers of one pass together have the memory of one.
+    #[test]
+    fn readers_of_a_pass_share_the_budget() {
+        const MOST: u64 = 10_000;
+        let survey = Survey::of_classes();
+        let budget = SharedBudget::new(MemoryBudget::new(MOST));
+        let reader = || {
+            let ids = (1..=5).map(|id| (id, 1));
+            ArrayPrefixes::within(budget.clone(), &survey, ids)
+        };
+        let (mut first, mut second) = (reader(), reader());
+        let read =
+            |reader: &mut ArrayPrefixes<'_>, id| reader.primitive_array(id, Type::Byte, 100_000);
+        for id in 1..=5 {
+            read(&mut first, id).expect("room");
+        }
+        let error = read(&mut second, 1).expect_err("the first took all");
+        let is_it = matches!(error, ErrorKind::TooMany { most: MOST, .. });
+        assert!(is_it, "{error}");
     }
 }

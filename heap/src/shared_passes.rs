@@ -10,14 +10,16 @@
 //! Between passes 2 and 3 the caller has the graph, from which it chooses the objects
 //! whose details it wants.
 
+use std::collections::HashMap;
 use std::io::{self, Read};
 
-use loadhook_hprof::{Both, Error};
+use loadhook_hprof::{Both, Error, ErrorKind};
 
-use crate::array_hashes::ArrayHashes;
+use crate::array_hashes::{ArrayHashes, bytes_of_hashes};
 use crate::details::{Details, DetailsReader};
 use crate::duplicates::{DuplicateGroups, Duplicates};
 use crate::graph::{Graph, survey_of_objects};
+use crate::memory_budget::{ENTRY, SharedBudget};
 use crate::object_kind::ObjectKind;
 use crate::passes::{Result, pass};
 use crate::previews::ArrayPrefixes;
@@ -102,6 +104,26 @@ impl SharedPasses {
         Ok((shared, cut_off))
     }
 
+    /// Bytes of memory that the hashes of arrays take; see [`ViewRequest::memory`].
+    #[must_use]
+    pub fn bytes_of_hashes(&self) -> u64 {
+        let survey = &self.graph.survey;
+        bytes_of_hashes(survey, StringClass::of(survey).as_ref())
+    }
+
+    /// Moves `bytes` bytes of the graph from memory to its temporary file, or as many as there are.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the temporary file has no room.
+    pub fn give_back_memory(&self, bytes: u64) -> Result<()> {
+        let given = self.graph.store.borrow_mut().give_back(bytes);
+        given.map_err(|error| Error {
+            kind: ErrorKind::Io(error),
+            at: self.graph.end,
+        })
+    }
+
     /// Reads the other views in two more passes.
     ///
     /// # Errors
@@ -126,10 +148,17 @@ impl SharedPasses {
             pairs,
             ..
         } = *request;
-        let mut details = DetailsReader::new(graph, string_class, objects, most_fields, pairs);
+        let budget = SharedBudget::new(survey.budget);
+        let arrays = self.arrays_of_threads(string_class, &budget);
+        let arrays = arrays.map_err(|kind| Error {
+            kind,
+            at: graph.end,
+        })?;
+        let mut thread_strings = ArrayPrefixes::within(budget.clone(), survey, arrays.into_iter());
+        let mut details =
+            DetailsReader::new(graph, string_class, objects, most_fields, pairs, budget);
         let names = self.thread_objects.names.values().copied();
         let mut names = ObjectSearch::new(survey, string_class, names);
-        let mut thread_strings = ArrayPrefixes::new(survey, self.arrays_of_threads().into_iter());
         let mut of_threads = Both(&mut names, &mut thread_strings);
         let mut of_objects = Both(&mut hashes, &mut details);
         let (end, _) = pass(&open, &mut Both(&mut of_objects, &mut of_threads))?;
@@ -149,23 +178,38 @@ impl SharedPasses {
         })
     }
 
-    /// Arrays of the strings that threads show, each as often as it is shown. The array of
-    /// a thread's name is one of the objects that the name refers to: its own fields are read in the
-    /// same pass.
-    fn arrays_of_threads(&self) -> Vec<u64> {
+    /// Arrays of the strings that threads show, and how often each is shown. The array of
+    /// a thread's name is taken from the graph: the fields of the name are read in the same pass as
+    /// the array.
+    fn arrays_of_threads(
+        &self,
+        string_class: Option<&StringClass>,
+        budget: &SharedBudget,
+    ) -> std::result::Result<HashMap<u64, u32>, ErrorKind> {
         let graph = &self.graph;
         let strings = self.thread_objects.strings.values();
-        let mut arrays: Vec<u64> = strings.map(|value| value.array).collect();
+        let mut shown = Shown::new(budget);
+        for value in strings {
+            shown.add(value.array, 1)?;
+        }
+        let mut names = Shown::new(budget);
         for thread in self.stacks.threads.values() {
-            let name = self.thread_objects.names.get(&thread.object);
-            let name = name.and_then(|name| graph.object(*name));
-            for object in name.map_or_else(Vec::new, |name| graph.references(name)) {
-                if matches!(graph.kind(object), ObjectKind::Array(_)) {
-                    arrays.push(graph.id(object));
-                }
+            if let Some(name) = self.thread_objects.names.get(&thread.object) {
+                names.add(*name, 1)?;
             }
         }
-        arrays
+        // The name may be any object in a dump that is wrong.
+        let is_string = |object: &u32| match (string_class, graph.kind(*object)) {
+            (Some(strings), ObjectKind::Instance(class)) => strings.class == class,
+            _ => false,
+        };
+        for (name, times) in names.times {
+            let name = graph.object(name).filter(is_string);
+            if let Some(array) = name.and_then(|name| graph.array_of_string(name)) {
+                shown.add(graph.id(array), times)?;
+            }
+        }
+        Ok(shown.times)
     }
 
     fn threads(&self, names: &FoundObjects, strings: &ArrayPrefixes<'_>) -> Vec<Thread> {
@@ -176,5 +220,30 @@ impl SharedPasses {
             names,
         };
         assembly.threads(strings, self.shows_profiler)
+    }
+}
+
+/// How often objects are shown.
+struct Shown<'b> {
+    times: HashMap<u64, u32>,
+    budget: &'b SharedBudget,
+}
+
+impl<'b> Shown<'b> {
+    fn new(budget: &'b SharedBudget) -> Shown<'b> {
+        Shown {
+            times: HashMap::new(),
+            budget,
+        }
+    }
+
+    fn add(&mut self, id: u64, times: u32) -> std::result::Result<(), ErrorKind> {
+        let known = self.times.len();
+        let sum = self.times.entry(id).or_default();
+        *sum = sum.saturating_add(times);
+        if self.times.len() > known {
+            self.budget.reserve(ENTRY)?;
+        }
+        Ok(())
     }
 }

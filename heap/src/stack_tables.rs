@@ -9,6 +9,12 @@ use loadhook_hprof::{
 use crate::memory_budget::ENTRY;
 use crate::survey::Survey;
 
+/// Bytes of a thread, estimated.
+const THREAD_BYTES: u64 = 2 * ENTRY;
+
+/// Bytes of a variable, estimated, with those of its root.
+const VARIABLE_BYTES: u64 = 4 * ENTRY;
+
 type Result = std::result::Result<(), ErrorKind>;
 
 /// A first pass that collects stacks beside its survey.
@@ -134,9 +140,11 @@ impl Visitor for StackSurvey {
 
     fn root(&mut self, root: Root) -> Result {
         use RootKind::{JavaFrame, JniLocal, NativeStack, ThreadBlock, ThreadObject};
+        let mut reserved = 0;
         match root.kind {
             ThreadObject => {
-                self.survey.budget.reserve(2 * ENTRY)?;
+                reserved = THREAD_BYTES;
+                self.survey.budget.reserve(reserved)?;
                 // If threads shared one long stack trace, all their frames together would not fit
                 // into memory.
                 let trace = self.stacks.taken.insert(root.frame).then_some(root.frame);
@@ -147,12 +155,13 @@ impl Visitor for StackSurvey {
             JavaFrame | JniLocal | NativeStack | ThreadBlock
                 if self.stacks.locals.last() != Some(&root) =>
             {
-                self.survey.budget.reserve(4 * ENTRY)?;
+                reserved = VARIABLE_BYTES;
+                self.survey.budget.reserve(reserved)?;
                 self.stacks.locals.push(root);
             }
             _ => {}
         }
-        self.survey.root(root)
+        self.survey.keep_root(root, reserved)
     }
 
     fn class(&mut self, class: &ClassDump) -> Result {
@@ -173,5 +182,34 @@ impl Visitor for StackSurvey {
 
     fn primitive_array(&mut self, id: u64, element: Type, length: u32) -> Result {
         self.survey.primitive_array(id, element, length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::survey_of_objects;
+    use crate::memory_budget::MemoryBudget;
+
+    /// The views that are read one by one have this budget each.
+    #[test]
+    fn a_variable_takes_no_more_of_the_budget_where_roots_are_kept() {
+        const VARIABLES: u64 = 100;
+        for mut survey in [Survey::of_classes(), survey_of_objects(1 << 20)] {
+            survey.budget = MemoryBudget::new(VARIABLES * VARIABLE_BYTES);
+            let mut reader = StackSurvey::new(survey);
+            let mut variable = |id| {
+                reader.root(Root {
+                    id,
+                    kind: RootKind::JavaFrame,
+                    thread: 1,
+                    frame: 0,
+                })
+            };
+            for id in 1..=VARIABLES {
+                variable(8 * id).expect("room");
+            }
+            variable(8).expect_err("the budget is taken");
+        }
     }
 }

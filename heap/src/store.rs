@@ -260,6 +260,29 @@ impl Store {
         Ok(Some(frame as u32))
     }
 
+    /// Gives up memory of `bytes` bytes, if there are as many beside the least number of frames.
+    /// The pages in it go to the file, and memory does not grow again.
+    pub(crate) fn give_back(&mut self, bytes: u64) -> io::Result<()> {
+        let frames = usize::try_from(bytes.div_ceil(BYTES as u64)).unwrap_or(usize::MAX);
+        let frames = self.owners.len().saturating_sub(frames);
+        let frames = frames.max(FEWEST_FRAMES);
+        self.most_frames = self.most_frames.min(frames);
+        self.free_frames.sort_unstable();
+        for frame in (self.most_frames..self.owners.len()).rev() {
+            if self.free_frames.last() == Some(&(frame as u32)) {
+                self.free_frames.pop();
+            } else {
+                self.empty(frame)?;
+            }
+            self.owners.pop();
+            self.marks.pop();
+            self.words.truncate(frame << BITS);
+        }
+        self.words.shrink_to_fit();
+        self.hand = 0;
+        Ok(())
+    }
+
     /// Takes the frame of the next page that was not used since the hand last came by (the clock
     /// algorithm).
     fn emptied(&mut self) -> io::Result<u32> {
@@ -269,6 +292,12 @@ impl Store {
         }
         let frame = self.hand;
         self.hand = (self.hand + 1) % self.owners.len();
+        self.empty(frame)?;
+        Ok(frame as u32)
+    }
+
+    /// Writes the page of a frame to the file if it changed, and takes the frame from it.
+    fn empty(&mut self, frame: usize) -> io::Result<()> {
         let (column, page) = self.owners[frame];
         let slot = self.columns[column as usize][page as usize].slot;
         if self.marks[frame] & CHANGED != 0 {
@@ -276,7 +305,7 @@ impl Store {
             self.columns[column as usize][page as usize].slot = slot;
         }
         self.columns[column as usize][page as usize].frame = NONE;
-        Ok(frame as u32)
+        Ok(())
     }
 
     /// Writes a frame to its slot, or to a free slot if it has none.
@@ -362,6 +391,35 @@ mod tests {
     }
 
     #[test]
+    fn memory_that_is_given_back_goes_to_the_file() {
+        let mut store = Store::new(64 * BYTES as u64);
+        let column = store.column(32 * PAGE);
+        let freed = store.column(16 * PAGE);
+        for page in 0..32 {
+            store
+                .set(&column, page * PAGE, 100 + page as u32)
+                .expect("room");
+            store.set(&freed, page / 2 * PAGE, 1).expect("room");
+        }
+        store.free(freed);
+        assert!(store.owners.len() == 48 && store.file.is_none());
+        store.give_back(30 * BYTES as u64).expect("room");
+        assert!(store.owners.len() == 18 && store.words.len() == 18 * PAGE);
+        assert!(store.words.capacity() < 20 * PAGE);
+        store.give_back(u64::MAX).expect("room");
+        for page in (0..32).chain(0..32) {
+            let found = store.get(&column, page * PAGE).expect("ours");
+            assert_eq!(found, 100 + page as u32);
+        }
+        assert_eq!(store.owners.len(), FEWEST_FRAMES);
+        let more = store.column(8 * PAGE);
+        for page in 0..8 {
+            store.set(&more, page * PAGE, 7).expect("room");
+        }
+        assert_eq!(store.owners.len(), FEWEST_FRAMES);
+    }
+
+    #[test]
     fn there_is_no_file_until_memory_is_full() {
         let mut store = Store::new(8 * BYTES as u64);
         let column = store.column(16 * PAGE);
@@ -376,7 +434,7 @@ mod tests {
         let error = store.set(&column, 8 * PAGE, 1).expect_err("no folder");
         let text = error.to_string();
         assert!(
-            text.starts_with("temporary file in /nowhere, of what memory"),
+            text.starts_with("temporary file in /nowhere, for data that does not fit into memory"),
             "{text}"
         );
         store.folder = std::env::temp_dir();

@@ -53,6 +53,11 @@ impl StringClass {
         })
     }
 
+    /// Returns whether strings may have only a range of their array.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.range.is_some()
+    }
+
     /// The characters of the string that has these field values.
     pub(crate) fn value(&self, fields: &[u8]) -> Option<StringValue> {
         let value = |at: usize, size: usize| fields.get(at..at + size).map(number);

@@ -12,6 +12,9 @@ use crate::object_kind::{ObjectKind, PRIMITIVES, element_type};
 use crate::object_records::ObjectRecords;
 use crate::stack_chunks::{STACK_CHUNK, StackChunks};
 
+/// Bytes of a root, estimated: its entry here, and those of the graph.
+const ROOT_BYTES: u64 = 3 * ENTRY;
+
 /// Bytes of a class, estimated: its entry, layout, row and name.
 const CLASS_BYTES: u64 = 8 * ENTRY;
 
@@ -177,6 +180,22 @@ impl Survey {
         values
     }
 
+    /// Keeps a root. `reserved` bytes are taken of the budget for it already.
+    pub(crate) fn keep_root(&mut self, root: Root, reserved: u64) -> Result<(), ErrorKind> {
+        if !self.keeps_roots {
+            return Ok(());
+        }
+        match self.roots.get_mut(&root.id) {
+            Some(known) if rank(known.kind) < rank(root.kind) => *known = root,
+            Some(_) => {}
+            None => {
+                self.budget.reserve(ROOT_BYTES.saturating_sub(reserved))?;
+                self.roots.insert(root.id, root);
+            }
+        }
+        Ok(())
+    }
+
     /// The index of a class, which may be dumped later.
     #[inline]
     fn class_entry(&mut self, id: u64) -> Result<u32, ErrorKind> {
@@ -297,18 +316,7 @@ impl Visitor for Survey {
     }
 
     fn root(&mut self, root: Root) -> Result<(), ErrorKind> {
-        if !self.keeps_roots {
-            return Ok(());
-        }
-        match self.roots.get_mut(&root.id) {
-            Some(known) if rank(known.kind) < rank(root.kind) => *known = root,
-            Some(_) => {}
-            None => {
-                self.budget.reserve(3 * ENTRY)?;
-                self.roots.insert(root.id, root);
-            }
-        }
-        Ok(())
+        self.keep_root(root, 0)
     }
 
     fn class(&mut self, class: &ClassDump) -> Result<(), ErrorKind> {

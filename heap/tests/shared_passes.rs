@@ -5,13 +5,21 @@ mod support;
 use std::cell::Cell;
 use std::io;
 
-use loadhook_heap::{Duplicates, Graph, ProfilerObjects, SharedPasses, Threads, ViewRequest};
+use loadhook_heap::{
+    BYTES_OF_HASHES, Details, Duplicates, Field, Graph, ProfilerObjects, SharedPasses, Threads,
+    ViewRequest,
+};
 use support::{OBJECT, PAIR, Writer};
 
 const THREAD: u64 = 0x140;
+const TRACKER: u64 = 0x200;
 
 /// Pairs, equal strings and arrays, and a thread with a name and a variable.
 fn dump() -> Vec<u8> {
+    written().finish()
+}
+
+fn written() -> Writer {
     let mut writer = Writer::new();
     writer.strings();
     for (id, text) in [(40, "java/lang/Thread"), (41, "name"), (42, "run")] {
@@ -37,7 +45,32 @@ fn dump() -> Vec<u8> {
     for id in [0x5000, 0x5020, 0x5040] {
         writer.bytes(id, &[1, 2, 3]);
     }
+    writer
+}
+
+/// The same with the tracker, which has an equal string and an equal array of its own, and a thread.
+fn dump_with_tracker() -> Vec<u8> {
+    let mut writer = written();
+    writer.text(60, "java/lang/$Loadhook");
+    writer.text(61, "paths");
+    writer.load_class(60, TRACKER, 60);
+    writer.class(TRACKER, 0, &[], &[(61, 0x7000)]);
+    writer.root(0x05, TRACKER, &[]);
+    writer.object_array(0x7000, &[0x7100, 0x7140, 0x7200]);
+    writer.string(0x7100, 0x7120, 0);
+    writer.bytes(0x7120, b"equal");
+    writer.bytes(0x7140, &[1, 2, 3]);
+    writer.instance(0x7200, THREAD, &0x7100_u64.to_be_bytes());
     writer.finish()
+}
+
+/// The details by object, in a form that can be compared.
+fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> {
+    let of = |object| details.fields.get(object);
+    let fields = objects.iter().map(|object| of(object));
+    fields
+        .map(|fields| fields.map(|fields| (fields.first.clone(), fields.count)))
+        .collect()
 }
 
 #[test]
@@ -78,6 +111,9 @@ fn all_views_take_four_passes() {
     let (duplicates, _) = Duplicates::read(one, 10, 1 << 20, hidden).expect("whole");
     assert_eq!(views.duplicates.worst, duplicates.worst);
     assert_eq!(views.duplicates.worst.len(), 2);
+    assert_eq!(views.duplicates.strings, duplicates.strings);
+    assert_eq!(views.duplicates.arrays, duplicates.arrays);
+    assert_eq!(views.duplicates.partial_strings, duplicates.partial_strings);
 
     let (alone, _) = Graph::read(one, 1 << 20).expect("whole");
     let details = alone.details(&dump[..], &objects, 10, &pairs);
@@ -87,13 +123,7 @@ fn all_views_take_four_passes() {
     assert_eq!(views.details.reference_names[&pairs[0]], "left");
     let class = graph.object(PAIR).expect("it is there");
     assert_eq!(details.fields[&class].count, 0);
-    for object in objects {
-        let of = |details: &loadhook_heap::Details| {
-            let fields = details.fields.get(&object);
-            fields.map(|fields| (fields.first.clone(), fields.count))
-        };
-        assert_eq!(of(&views.details), of(&details), "{:#x}", graph.id(object));
-    }
+    assert_eq!(fields(&views.details, &objects), fields(&details, &objects));
     graph.check().expect("there is room");
 }
 
@@ -104,8 +134,9 @@ fn a_dump_that_is_cut_off_anywhere_is_read_as_far_as_it_goes() {
         let open = || io::Result::Ok(&dump[..length]);
         let (shared, cut_off) = SharedPasses::read(open, 1 << 20, true).expect("a part");
         assert!(cut_off.is_some_and(|error| error.is_truncated()));
+        let objects: Vec<u32> = (0..shared.graph.len()).collect();
         let request = ViewRequest {
-            objects: &[],
+            objects: &objects,
             most_fields: 10,
             pairs: &[],
             duplicates: 10,
@@ -114,5 +145,81 @@ fn a_dump_that_is_cut_off_anywhere_is_read_as_far_as_it_goes() {
         let views = shared.views(open, &request).expect("a part");
         let (threads, _) = Threads::read(open, ProfilerObjects::Shown).expect("a part");
         assert_eq!(views.threads.threads, threads.threads, "{length}");
+        let (duplicates, _) =
+            Duplicates::read(open, 10, 1 << 20, ProfilerObjects::Shown).expect("a part");
+        assert_eq!(views.duplicates.worst, duplicates.worst, "{length}");
+        let (alone, _) = Graph::read(open, 1 << 20).expect("a part");
+        let details = alone.details(&dump[..length], &objects, 10, &[]);
+        let details = details.expect("a part");
+        assert_eq!(views.details.previews, details.previews, "{length}");
+        let all = [&views.details, &details].map(|details| fields(details, &objects));
+        assert_eq!(all[0], all[1], "{length}");
     }
+}
+
+#[test]
+fn the_trackers_objects_are_left_out_of_all_views() {
+    let dump = dump_with_tracker();
+    let open = || io::Result::Ok(&dump[..]);
+    for shows_profiler in [false, true] {
+        let (shared, _) = SharedPasses::read(open, 1 << 20, shows_profiler).expect("whole");
+        let request = ViewRequest {
+            objects: &[],
+            most_fields: 10,
+            pairs: &[],
+            duplicates: 10,
+            memory: 1 << 20,
+        };
+        let views = shared.views(open, &request).expect("whole");
+        let profiler = || match shows_profiler {
+            true => ProfilerObjects::Shown,
+            false => ProfilerObjects::LeftOut(1 << 20),
+        };
+        let (duplicates, _) = Duplicates::read(open, 10, 1 << 20, profiler()).expect("whole");
+        assert_eq!(views.duplicates.worst, duplicates.worst);
+        assert_eq!(views.duplicates.strings, duplicates.strings);
+        assert_eq!(views.duplicates.arrays, duplicates.arrays);
+        let more = u64::from(shows_profiler);
+        assert_eq!(duplicates.strings.objects, 2 + more);
+        assert_eq!(duplicates.arrays.objects, 3 + more);
+        let left_out = shared.graph.histogram.left_out.instances;
+        assert_eq!(left_out > 0, !shows_profiler);
+        let (threads, _) = Threads::read(open, profiler()).expect("whole");
+        assert_eq!(views.threads.threads, threads.threads);
+    }
+}
+
+/// The views are the same while the graph is in its file.
+#[test]
+fn memory_for_hashes_comes_from_the_graph() {
+    let mut writer = written();
+    for at in 0..100_000 {
+        writer.pair(0x10_0000 + 32 * at, 0, 0x3050);
+    }
+    let dump = writer.finish();
+    let open = || io::Result::Ok(&dump[..]);
+    let (shared, _) = SharedPasses::read(open, 1 << 30, false).expect("whole");
+    // Seven arrays of 40 bytes and three strings of 8.
+    let arrays = 7 * 40 + 3 * 8;
+    assert_eq!(shared.bytes_of_hashes(), arrays);
+    shared.give_back_memory(u64::MAX).expect("room");
+    let objects: Vec<u32> = (0..20).collect();
+    let request = ViewRequest {
+        objects: &objects,
+        most_fields: 10,
+        pairs: &[],
+        duplicates: 10,
+        memory: arrays,
+    };
+    let views = shared.views(open, &request).expect("room");
+    assert_eq!(views.threads.threads[0].name, "worker");
+    assert_eq!(views.duplicates.worst.len(), 2);
+    shared.graph.check().expect("room");
+    let request = ViewRequest {
+        memory: arrays - 1,
+        ..request
+    };
+    let error = shared.views(open, &request).err().expect("too much");
+    let text = error.to_string();
+    assert!(text.contains(BYTES_OF_HASHES), "{text}");
 }

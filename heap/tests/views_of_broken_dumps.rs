@@ -2,7 +2,7 @@
 
 mod support;
 
-use loadhook_heap::{Duplicates, ProfilerObjects, Threads};
+use loadhook_heap::{Duplicates, ProfilerObjects, SharedPasses, Threads, ViewRequest};
 use proptest::prelude::*;
 use support::{BYTE, INT, OBJECT, Writer};
 
@@ -47,6 +47,10 @@ proptest! {
         if let Ok((found, _)) = Duplicates::read(|| Ok(&dump[..]), 10, 1 << 20, ProfilerObjects::Shown) {
             prop_assert!(found.worst.iter().all(|row| row.count > 1));
         }
+        if let Ok((shared, _)) = SharedPasses::read(|| Ok(&dump[..]), 1 << 20, false) {
+            let objects: Vec<u32> = (0..shared.graph.len()).collect();
+            let _ = shared.views(|| Ok(&dump[..]), &request(&objects));
+        }
         if let Ok((found, _)) = Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown) {
             // Other numbers may make other threads, but none out of nothing: each has a root of its own, of at
             // least 13 bytes, or a stack of its own, and each frame an identifier in one stack.
@@ -54,6 +58,57 @@ proptest! {
             prop_assert!(13 * found.threads.len() + 4 * frames <= dump.len());
         }
     }
+}
+
+fn request(objects: &[u32]) -> ViewRequest<'_> {
+    ViewRequest {
+        objects,
+        most_fields: 10,
+        pairs: &[],
+        duplicates: 10,
+        memory: 1 << 20,
+    }
+}
+
+/// Fifty thousand threads share a name, which is an array that refers to fifty thousand arrays: together
+/// they would be 2,500,000,000.
+#[test]
+fn a_name_of_threads_that_is_no_string_takes_no_gigabytes() {
+    const MANY: u64 = 50_000;
+    let mut writer = Writer::new();
+    writer.strings();
+    for (id, name) in [(40, "name"), (41, "java/lang/Thread")] {
+        writer.text(id, name);
+    }
+    writer.load_class(40, THREAD, 41);
+    writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
+    let arrays: Vec<u64> = (0..MANY).map(|at| 0x100_0000 + 32 * at).collect();
+    writer.object_array(0x1000, &arrays);
+    for array in &arrays {
+        writer.bytes(*array, b"worker");
+    }
+    writer.instance(0x1200, THREAD, &0x1000_u64.to_be_bytes());
+    for serial in 0..MANY as u32 {
+        writer.root(0x08, 0x1200, &[serial, 0]);
+    }
+    let dump = writer.finish();
+    let open = || Ok(&dump[..]);
+    let (shared, _) = SharedPasses::read(open, 1 << 26, true).expect("it is whole");
+    let request = ViewRequest {
+        memory: 1 << 26,
+        ..request(&[])
+    };
+    let views = shared.views(open, &request).expect("there is room");
+    let (threads, _) = Threads::read(open, ProfilerObjects::Shown).expect("it is whole");
+    assert_eq!(views.threads.threads.len(), MANY as usize);
+    assert!(
+        views
+            .threads
+            .threads
+            .iter()
+            .all(|thread| thread.name.is_empty())
+    );
+    assert_eq!(views.threads.threads, threads.threads);
 }
 
 /// The lengths in records of a frame, a stack and a name are wrong, the rest is right.

@@ -9,6 +9,8 @@ use loadhook_heap::{
 };
 use loadhook_hprof::{Visitor, read};
 
+use crate::shared_passes::shared_passes;
+
 /// Objects above which dominators are not looked for in the simple way too.
 const FEW: u32 = 64;
 
@@ -110,6 +112,7 @@ fn page(data: &[u8], graph: &Graph, found: &Dominators) {
         );
         pairs.extend(first.iter().map(|from| (*from, *object)));
     }
+    shared_passes(data, graph, memory(data), &pairs);
     let details = graph.details(data, &objects, 5, &pairs);
     let details = details.expect("it could be read before");
     for fields in details.fields.values() {

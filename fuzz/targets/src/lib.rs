@@ -18,6 +18,7 @@ mod made;
 mod options;
 mod read;
 mod rewrite;
+mod shared_passes;
 
 pub use dump::dump;
 pub use identity::identity;

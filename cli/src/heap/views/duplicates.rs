@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Error, Result};
-use loadhook_heap::{Duplicates, ErrorKind};
+use loadhook_heap::{BYTES_OF_HASHES, Duplicates, ErrorKind};
 use loadhook_text::bytes;
 
 use super::super::memory::available_for_views;
@@ -23,11 +23,15 @@ pub(in crate::heap) fn read(file: &Path, args: &ReportArgs) -> Result<Duplicates
     Ok(found)
 }
 
-/// Adds the memory to an error about its limit.
+/// Adds the memory to an error that says that it has no room for the hashes.
 pub(in crate::heap) fn with_memory(error: Error, memory: u64) -> Error {
     match error.downcast_ref::<loadhook_heap::Error>() {
         Some(loadhook_heap::Error {
-            kind: ErrorKind::TooMany { .. },
+            kind:
+                ErrorKind::TooMany {
+                    what: BYTES_OF_HASHES,
+                    ..
+                },
             ..
         }) => error.context(format!(
             "{} of memory is available for the hashes",

@@ -85,7 +85,7 @@ fn data(source: &Source, file: &Path, args: &ReportArgs) -> Result<Map<String, V
         most_fields: objects::MOST_FIELDS,
         pairs: &selection.pairs,
         duplicates: MOST_DUPLICATES,
-        memory: available_for_views(),
+        memory: memory_for_hashes(&shared).with_context(|| shown(file))?,
     };
     let views = source.several_times(|| shared.views(|| source.again(), &request));
     let views = views.map_err(|error| duplicates::with_memory(error, request.memory))?;
@@ -113,6 +113,19 @@ fn data(source: &Source, file: &Path, args: &ReportArgs) -> Result<Map<String, V
     })));
     graph.check().with_context(|| shown(file))?;
     Ok(data)
+}
+
+/// The bytes that hashes of arrays may take. If there are too few beside the graph, pages of the graph
+/// go to its temporary file first.
+fn memory_for_hashes(shared: &SharedPasses) -> Result<u64> {
+    let available = available_for_views();
+    let missing = shared.bytes_of_hashes().saturating_sub(available);
+    if missing == 0 {
+        return Ok(available);
+    }
+    // Of the bytes that are given back, a part is kept free again.
+    shared.give_back_memory(missing.saturating_mul(2))?;
+    Ok(available_for_views())
 }
 
 /// Remarks about the parts of the dump that are not read or not shown.

@@ -1,0 +1,81 @@
+//! All views of a dump in four passes, against the views that are read one by one.
+
+use std::cell::Cell;
+
+use loadhook_heap::{
+    Details, Duplicates, Field, Graph, ProfilerObjects, SharedPasses, Thread, Threads, ViewRequest,
+};
+
+/// Fields of an object, and duplicates.
+const FEW: usize = 5;
+
+/// Memory for hashes.
+const MEMORY: u64 = 1 << 30;
+
+/// Checks that the views of a dump that can be read as `graph` are those of the single readers.
+pub(crate) fn shared_passes(data: &[u8], graph: &Graph, memory: u64, pairs: &[(u32, u32)]) {
+    let objects: Vec<u32> = (0..graph.len()).take(64).collect();
+    let opened = Cell::new(0);
+    let open = || {
+        opened.set(opened.get() + 1);
+        Ok(data)
+    };
+    let read = SharedPasses::read(open, memory, true);
+    let (shared, cut_off) = read.expect("it could be read before");
+    assert_eq!(cut_off.is_some(), graph.is_cut_off());
+    assert_eq!(shared.graph.histogram, graph.histogram);
+    let request = ViewRequest {
+        objects: &objects,
+        most_fields: FEW,
+        pairs,
+        duplicates: FEW,
+        memory: MEMORY,
+    };
+    // The file takes what was in memory.
+    shared.give_back_memory(u64::MAX).expect("there is room");
+    let views = shared.views(open, &request);
+    let views = views.expect("it could be read before");
+    assert_eq!(opened.get(), 4);
+    shared.graph.check().expect("there is room");
+
+    let details = graph.details(data, &objects, FEW, pairs);
+    let details = details.expect("it could be read before");
+    assert_eq!(views.details.previews, details.previews);
+    assert_eq!(views.details.reference_names, details.reference_names);
+    assert_eq!(fields(&views.details, &objects), fields(&details, &objects));
+
+    let duplicates = Duplicates::read(|| Ok(data), FEW, MEMORY, ProfilerObjects::Shown);
+    let (duplicates, _) = duplicates.expect("it could be read before");
+    assert_eq!(views.duplicates.strings, duplicates.strings);
+    assert_eq!(views.duplicates.arrays, duplicates.arrays);
+    assert_eq!(views.duplicates.partial_strings, duplicates.partial_strings);
+    assert_eq!(views.duplicates.worst, duplicates.worst);
+
+    let threads = Threads::read(|| Ok(data), ProfilerObjects::Shown);
+    let (threads, _) = threads.expect("it could be read before");
+    same_threads(views.threads.threads, threads.threads);
+}
+
+/// The fields of objects with their numbers.
+fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> {
+    let fields = objects.iter().map(|object| details.fields.get(object));
+    fields
+        .map(|fields| fields.map(|fields| (fields.first.clone(), fields.count)))
+        .collect()
+}
+
+/// Checks that threads are the same but for names that are missing. The shared passes take the array
+/// of a name from the graph: it is another array than that of the name's fields if the class of strings
+/// has more references, or if two objects have the same identifier.
+fn same_threads(mut shared: Vec<Thread>, mut single: Vec<Thread>) {
+    for threads in [&mut shared, &mut single] {
+        threads.sort_by_key(|thread| thread.serial);
+    }
+    assert_eq!(shared.len(), single.len());
+    for (shared, single) in shared.iter_mut().zip(&single) {
+        if shared.name.is_empty() {
+            shared.name.clone_from(&single.name);
+        }
+        assert_eq!(shared, single);
+    }
+}
