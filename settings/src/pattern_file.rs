@@ -26,11 +26,13 @@ pub enum PatternFileError {
 }
 
 /// Reads the text of a file of patterns. Each line is a comma-separated list;
-/// `#` begins a comment. `file` names the file in errors.
+/// `#` begins a comment. A byte order mark before the first line is skipped.
+/// `file` names the file in errors.
 ///
 /// # Errors
 /// At the first pattern that cannot be read, and if there is no pattern.
 pub fn patterns_in_file(file: &str, text: &str) -> Result<Vec<Pattern>, PatternFileError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut patterns = Vec::new();
     for (line, list) in (1..).zip(text.lines()) {
         let list = list.split('#').next().unwrap_or_default().trim();
@@ -61,6 +63,8 @@ mod tests {
         let patterns = patterns_in_file("f", "# mine\n\n  a.B,c.* # both\nd\n").expect("a file");
         let texts: Vec<&str> = patterns.iter().map(Pattern::text).collect();
         assert_eq!(texts, ["a.B", "c.*", "d"]);
+        let marked = patterns_in_file("f", "\u{feff}a.B\n").expect("a file");
+        assert_eq!(marked[0].text(), "a.B");
         let fault = patterns_in_file("f", "a\n\nb/c").expect_err("a fault");
         let fault = fault.to_string();
         assert!(fault.starts_with("f:3: bad pattern: "), "{fault}");
