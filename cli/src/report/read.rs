@@ -10,6 +10,10 @@ use loadhook_profile::format::pprof::{self, ReadError};
 
 use super::paths::word;
 
+/// The most bytes that a file can have. A profile takes no more unpacked, and packed
+/// it is smaller.
+const MOST: u64 = 1 << 30;
+
 /// Reads a profile. A file of another kind is refused with a word on what it is.
 pub(crate) fn read(file: &Path) -> Result<Profile> {
     let name = || file.display().to_string();
@@ -26,7 +30,17 @@ pub(crate) fn read(file: &Path) -> Result<Profile> {
             word(file)
         );
     }
-    source.read_to_end(&mut bytes).with_context(name)?;
+    // A file of another kind, or a device, can have no end.
+    if pprof::can_begin(&bytes) {
+        let rest = (&mut source).take(MOST).read_to_end(&mut bytes);
+        rest.with_context(name)?;
+        if bytes.len() as u64 > MOST {
+            bail!(
+                "{}: more than 1 GiB, too large for a profile; give a .pb.gz file that loadhook run wrote",
+                name()
+            );
+        }
+    }
     match pprof::read(&bytes[..]) {
         Err(ReadError::NotPprof) if starts_with(&bytes, b"{") => bail!(
             "{}: JSON, not a profile; give the .pb.gz file that it was made from",

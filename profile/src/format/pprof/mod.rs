@@ -37,5 +37,5 @@ mod read;
 mod write;
 
 pub use error::ReadError;
-pub use read::read;
+pub use read::{can_begin, read};
 pub use write::write;

@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
 
     fn field(&mut self) -> Result<(u32, Value<'a>), Malformed> {
         let tag = varint(&mut self.rest)?;
-        let field = u32::try_from(tag >> 3).map_err(|_| Malformed)?;
+        let field = number_of_field(tag)?;
         let value = match tag & 7 {
             0 => Value::Number(varint(&mut self.rest)?),
             1 => self.take(8).map(|_| Value::Fixed)?,
@@ -115,6 +115,15 @@ impl<'a> Iterator for Fields<'a> {
             self.rest = &[];
         }
         Some(field)
+    }
+}
+
+/// The number of the field that a tag begins. Fields are numbered from 1, so that
+/// zero bytes are no fields.
+fn number_of_field(tag: u64) -> Result<u32, Malformed> {
+    match u32::try_from(tag >> 3) {
+        Ok(0) | Err(_) => Err(Malformed),
+        Ok(field) => Ok(field),
     }
 }
 
@@ -165,7 +174,7 @@ impl<R: BufRead> Stream<R> {
             return Ok(None);
         }
         let tag = self.varint()?;
-        let field = u32::try_from(tag >> 3).map_err(|_| Malformed)?;
+        let field = number_of_field(tag)?;
         let head = match tag & 7 {
             0 => Head::Number(self.varint()?),
             1 => Head::Fixed(8),
@@ -273,7 +282,8 @@ mod tests {
 
     #[test]
     fn bad_bytes_are_errors() {
-        let bad: [&[u8]; 6] = [
+        let bad: [&[u8]; 7] = [
+            &[0, 0],                                                 // field 0
             &[0x80],                                                 // cut varint
             &[0x08],                                                 // no value
             &[0x0a, 5, 1],                                           // fewer bytes than said

@@ -15,6 +15,9 @@ use crate::model::{Header, Method, Node, Profile, ThreadKind, ThreadTree};
 /// million nodes. All else in a file is passed over.
 const MOST: u64 = 1 << 30;
 
+/// The first bytes of a gzip file.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// The approximate memory that a field takes besides its bytes.
 const FIELD: u64 = 48;
 
@@ -27,11 +30,22 @@ pub fn read(bytes: &[u8]) -> Result<Profile, ReadError> {
     read_within(bytes, MOST)
 }
 
+/// Returns whether a file that begins with `head` can be a profile: gzip data, or a
+/// protobuf message with a field of pprof's schema or of ours in front.
+pub fn can_begin(head: &[u8]) -> bool {
+    let first = || Stream::new(head).head().ok().flatten();
+    let is_known = |field| {
+        (fields::SAMPLE_TYPE..=fields::DEFAULT_SAMPLE_TYPE).contains(&field)
+            || (fields::LOADHOOK_HEADER..=fields::LOADHOOK_SITES).contains(&field)
+    };
+    head.starts_with(&GZIP) || first().is_some_and(|(field, _)| is_known(field))
+}
+
 fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
     if bytes.is_empty() {
         return Err(ReadError::Empty);
     }
-    let parts = if bytes.starts_with(&[0x1f, 0x8b]) {
+    let parts = if bytes.starts_with(&GZIP) {
         Parts::gather(BufReader::new(MultiGzDecoder::new(bytes)), most)?
     } else {
         Parts::gather(bytes, most)?
@@ -245,7 +259,7 @@ fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree,
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{Read, Write};
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
@@ -263,6 +277,31 @@ mod tests {
         let mut gzip = GzEncoder::new(bytes, Compression::fast());
         gzip.write_all(&more.bytes).expect("a vector takes all");
         gzip.finish().expect("a vector takes all")
+    }
+
+    #[test]
+    fn the_first_bytes_tell_what_can_be_a_profile() {
+        let packed = file(fields::SAMPLE, 1);
+        let mut plain = Vec::new();
+        let mut gzip = MultiGzDecoder::new(&packed[..]);
+        gzip.read_to_end(&mut plain).expect("it was packed");
+        for profile in [&packed, &plain] {
+            assert!(can_begin(&profile[..16]), "{profile:?}");
+        }
+        for other in [&b""[..], &[0; 16], b"{\"a\": 1}", b"<!doctype html>"] {
+            assert!(!can_begin(other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn packed_zeros_are_no_profile() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+        gzip.write_all(&[0; 1000]).expect("a vector takes all");
+        let mut bytes = gzip.finish().expect("a vector takes all");
+        // Damaged behind the zeros: the first of them are enough.
+        bytes.truncate(bytes.len() - 4);
+        let read = read_within(&bytes, 1_000);
+        assert!(matches!(read, Err(ReadError::NotPprof)), "{read:?}");
     }
 
     #[test]
