@@ -1,6 +1,7 @@
 //! The agent's options in this process: what they name is read and resolved.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use loadhook_settings::{AgentOptions, Filter, Timing, patterns_in_file};
@@ -32,7 +33,7 @@ impl Options {
     pub(crate) fn resolve(settings: AgentOptions, process: u32) -> Result<Options, String> {
         let mut include = settings.include.clone();
         for file in &settings.include_files {
-            let text = fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+            let text = text_of(file).map_err(|error| format!("{file}: {error}"))?;
             let patterns = patterns_in_file(file, &text).map_err(|error| error.to_string())?;
             include.extend(patterns);
         }
@@ -55,6 +56,21 @@ impl Options {
     pub(crate) fn rewrites(&self) -> bool {
         self.settings.instruments()
     }
+}
+
+/// The most bytes that a file of patterns can have.
+const MOST: u64 = 64 << 20;
+
+/// Reads a file of patterns. A device or pipe can have no end.
+fn text_of(file: &str) -> io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(file)?.take(MOST + 1).read_to_string(&mut text);
+    if text.len() as u64 > MOST {
+        return Err(io::Error::other(
+            "more than 64 MiB, too large for a file of patterns",
+        ));
+    }
+    read.map(|_| text)
 }
 
 /// Replaces `%p` in a file's name by the process id. Folders keep theirs: the
@@ -92,6 +108,9 @@ mod tests {
         let settings: AgentOptions = text.parse().expect("options");
         let fault = Options::resolve(settings, 7).expect_err("an empty file");
         assert!(fault.ends_with("the file holds no pattern"), "{fault}");
+        let endless = "include-file=/dev/zero".parse().expect("options");
+        let fault = Options::resolve(endless, 7).expect_err("it has no end");
+        assert!(fault.starts_with("/dev/zero: more than 64 MiB"), "{fault}");
         file.write_all(b"# two\na,b\n").expect("ours");
         let options = for_test(&text);
         let patterns: Vec<&str> = options.filter.unmatched().map(|p| p.text()).collect();

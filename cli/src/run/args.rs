@@ -1,10 +1,11 @@
 //! Arguments of `loadhook run`, and the agent's options that follow from them.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use loadhook_settings::{
@@ -205,6 +206,9 @@ fn patterns(lists: &[String]) -> Result<Vec<Pattern>, PatternError> {
     Ok(patterns)
 }
 
+/// The most bytes that a file of patterns can have.
+const MOST: u64 = 64 << 20;
+
 /// A file of patterns without faults.
 enum IncludeFile {
     /// The absolute path of a file, which the agent reads again: the JVM may be
@@ -217,11 +221,32 @@ enum IncludeFile {
 impl IncludeFile {
     fn read(file: &Path) -> Result<IncludeFile> {
         let name = file.display().to_string();
-        let text = fs::read_to_string(file).with_context(|| name.clone())?;
+        let mut text = String::new();
+        // A device or pipe can have no end.
+        let read = File::open(file).and_then(|file| file.take(MOST + 1).read_to_string(&mut text));
+        if text.len() as u64 > MOST {
+            bail!("{name}: more than 64 MiB, too large for a file of patterns; give a smaller one");
+        }
+        read.with_context(|| name.clone())?;
         let patterns = patterns_in_file(&name, &text)?;
         if fs::metadata(file).is_ok_and(|file| file.is_file()) {
             return Ok(IncludeFile::Named(std::path::absolute(file)?));
         }
         Ok(IncludeFile::Read(patterns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let Err(error) = IncludeFile::read(Path::new("/dev/zero")) else {
+            panic!("it holds no patterns");
+        };
+        let expected =
+            "/dev/zero: more than 64 MiB, too large for a file of patterns; give a smaller one";
+        assert_eq!(error.to_string(), expected);
     }
 }
