@@ -64,9 +64,13 @@ pub(crate) const USUAL: u32 = 0o666;
 /// Checks early that a file can be written to `path`. Makes missing folders.
 pub(crate) fn check_writable(path: &Path) -> Result<()> {
     let name = || path.display().to_string();
-    let existing = fs::metadata(path);
-    if existing.is_ok_and(|existing| !existing.is_file()) {
-        bail!("{}: not a file", name());
+    match fs::metadata(path) {
+        Ok(existing) if !existing.is_file() => bail!("{}: not a file", name()),
+        // A name that is too long.
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+            return Err(error).with_context(name);
+        }
+        _ => {}
     }
     let target = behind_links(path);
     let folder = target.parent().filter(|p| !p.as_os_str().is_empty());
@@ -148,13 +152,12 @@ pub(crate) fn write_beside(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         Some(existing) if mode != PRIVATE => Ok(existing.permissions()),
         _ => Err(Permissions::from_mode(mode)),
     };
-    let mut prefix = target.file_name().unwrap_or_default().to_owned();
-    prefix.push(".");
     let write = || -> io::Result<()> {
         // Others may write in the folder. The file has a random name and is never opened
-        // through a link, so that they cannot put a file of theirs in its place.
+        // through a link, so that they cannot put a file of theirs in its place. The
+        // name is short, since that of `path` may be as long as a name can be.
         let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix).suffix(".tmp");
+        builder.prefix(".loadhook-").suffix(".tmp");
         if let Err(new) = &permissions {
             builder.permissions(new.clone());
         }
@@ -209,6 +212,17 @@ mod tests {
             write_beside(&file, b"new", wanted).expect("it can be written");
             assert_eq!(mode(&file), expected);
         }
+    }
+
+    #[test]
+    fn the_longest_name_is_written() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("é".repeat(127) + "x");
+        check_writable(&file).expect("it can be written");
+        write_beside(&file, b"text", PRIVATE).expect("it can be written");
+        assert_eq!(fs::read(&file).expect("written"), b"text");
+        let longer = folder.path().join("x".repeat(256));
+        assert!(check_writable(&longer).is_err());
     }
 
     #[test]

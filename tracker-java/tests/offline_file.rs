@@ -36,6 +36,22 @@ fn each_process_finds_a_name() -> Result<()> {
 }
 
 #[test]
+fn the_longest_name_is_written() -> Result<()> {
+    let archive = work(&[])?;
+    let folder = tempfile::tempdir()?;
+    let name = "x".repeat(249) + ".pb.gz";
+    let mut java = Jdk::find(17)?.java();
+    java.arg(format!("-Dloadhook.file={name}"));
+    java.arg("-cp").arg(archive.path()).arg("Work");
+    java.current_dir(folder.path()).stdout(Stdio::null());
+    ensure!(java.status()?.success());
+    let file = fs::read(folder.path().join(name))?;
+    check_work(&pprof::read(&file)?, 1)?;
+    ensure!(fs::read_dir(folder.path())?.count() == 1);
+    Ok(())
+}
+
+#[test]
 fn later_settings_win() -> Result<()> {
     let folder = work(&[])?;
     let properties = folder.path().join("loadhook.properties");

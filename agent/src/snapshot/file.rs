@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
 use loadhook_profile::Profile;
@@ -22,6 +23,11 @@ pub(crate) fn check(file: &Path) -> io::Result<()> {
     let Destination::File(target) = destination(file)? else {
         return Ok(());
     };
+    match fs::metadata(&target) {
+        // A name that is too long.
+        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Err(error),
+        _ => {}
+    }
     create(&temporary_name(&target)).map(drop)
 }
 
@@ -147,13 +153,15 @@ fn create(path: &Path) -> io::Result<(File, PendingProfile)> {
 }
 
 /// A temporary name beside a file. It has the time beside the process id, because a process in another namespace can
-/// have the same id.
+/// have the same id, and a number, because two profiles can be written at one time. It is short, since the name of the
+/// file may be as long as a name can be.
 fn temporary_name(file: &Path) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = now.map_or(0, |now| now.as_nanos());
-    let mut name = file.as_os_str().to_owned();
-    name.push(format!(".{}-{now:x}.tmp", std::process::id()));
-    name.into()
+    let process = std::process::id();
+    file.with_file_name(format!(".loadhook-{process}-{now:x}-{number}.tmp"))
 }
 
 #[cfg(test)]
@@ -161,6 +169,20 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    #[test]
+    fn the_longest_name_is_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("x".repeat(255));
+        check(&file).expect("it can be written");
+        let pending = write(&file, &Profile::default(), || true).expect("it can be written");
+        pending
+            .expect("it is no device")
+            .put(&file)
+            .expect("there is nothing");
+        assert!(file.is_file());
+        assert!(check(&folder.path().join("x".repeat(256))).is_err());
+    }
 
     #[test]
     fn a_cancelled_write_leaves_the_file_from_before() {

@@ -6,6 +6,13 @@ use anyhow::{Context, Result};
 
 use crate::agent_path::utf8;
 
+/// The most bytes that the name of a file can have.
+const LONGEST_NAME: usize = 255;
+
+/// What stands for `-%p` in the longest name: the greatest process id, and the number
+/// by which the agent tells profiles of one process id apart.
+const LONGEST_PROCESS: &str = "-4194304.999";
+
 /// The files that the profiles of a command are written to.
 pub(super) struct Target {
     /// Name of the profile in the agent's options.
@@ -29,9 +36,27 @@ impl Target {
         // A leading dot begins no extension.
         let dot = name.char_indices().skip(1).find(|(_, char)| *char == '.');
         let (stem, extension) = name.split_at(dot.map_or(name.len(), |(at, _)| at));
+        let room = LONGEST_NAME.saturating_sub(extension.len() + LONGEST_PROCESS.len());
+        let stem = &stem[..stem.floor_char_boundary(room)];
         Ok(Target {
             file: file.with_file_name(format!("{stem}-%p{extension}")),
             whole: Some(file),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_leaves_room_for_the_process_id() {
+        let file = |name: &str| {
+            let target = Target::new(Path::new(name), false).expect("a name");
+            target.file.file_name().expect("a name").to_owned()
+        };
+        assert_eq!(file("x.pb.gz"), "x-%p.pb.gz");
+        let expected = "é".repeat(118) + "-%p.pb.gz";
+        assert_eq!(file(&("é".repeat(124) + ".pb.gz")), *expected);
     }
 }

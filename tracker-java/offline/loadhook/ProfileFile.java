@@ -44,7 +44,9 @@ final class ProfileFile {
             device(place, note);
             return;
         }
-        File beside = new File(place + "." + ThisProcess.id() + ".tmp");
+        // The name is short, since that of the profile may be as long as a name can be.
+        String unique = ThisProcess.id() + "-" + tracker + "-" + Long.toHexString(System.nanoTime());
+        File beside = new File(place.getParentFile(), ".loadhook-" + unique + ".tmp");
         try {
             create(beside);
             try (FileOutputStream to = new FileOutputStream(beside); OutputStream out = new BufferedOutputStream(to)) {
