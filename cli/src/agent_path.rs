@@ -11,8 +11,8 @@ pub(crate) const AGENT: &str = "libloadhook_agent.so";
 
 /// Prints the path of the agent's library.
 pub(crate) fn run() -> Result<()> {
-    writeln!(io::stdout(), "{}", agent_path()?.display())?;
-    Ok(())
+    let written = writeln!(io::stdout(), "{}", agent_path()?.display());
+    written.context("standard output")
 }
 
 /// Finds the agent's library: beside this program, or in `../lib`.

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
                 result: Ok(()),
             };
             let printed = text::print(&class, method, &mut sink);
-            sink.result?;
+            sink.result.context("standard output")?;
             printed?;
         }
         Some(other) => {
@@ -65,11 +65,11 @@ pub(crate) fn run(args: &InspectArgs) -> Result<()> {
                 names: [&args.class, other],
                 lines: [&class, &other_class].map(|class| text::comparable(class, method)),
             };
-            write_pair(&pair, columns(io::stdout(), COLUMNS), &mut out)?;
+            write_pair(&pair, columns(io::stdout(), COLUMNS), &mut out)
+                .context("standard output")?;
         }
     }
-    out.flush()?;
-    Ok(())
+    out.flush().context("standard output")
 }
 
 fn parse<'a>(name: &str, bytes: &'a [u8]) -> Result<ClassFile<'a>> {

@@ -71,8 +71,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         Some(file) => write_beside(file, &report, PRIVATE),
         None => {
             let mut out = io::stdout().lock();
-            out.write_all(&report)?;
-            Ok(out.flush()?)
+            let written = out.write_all(&report).and_then(|()| out.flush());
+            written.context("standard output")
         }
     }
 }

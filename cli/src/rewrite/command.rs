@@ -86,7 +86,7 @@ fn rewrite(args: &RewriteArgs) -> Result<()> {
         if let Some(verified) = &verified {
             json["verified"] = verified.json();
         }
-        writeln!(std::io::stdout(), "{json:#}")?;
+        writeln!(std::io::stdout(), "{json:#}").context("standard output")?;
     }
     if !args.quiet {
         summary::print(args, &plan, tally, &unmatched, took);
