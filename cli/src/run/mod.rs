@@ -4,21 +4,21 @@
 mod args;
 mod java_options;
 mod launch;
+mod manifest;
 mod outcome;
 mod target;
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use loadhook_settings::manifest::{self, Writer};
 
 pub(crate) use self::args::RunArgs;
 use self::launch::{Ended, Launch};
+use self::manifest::Manifest;
 use self::target::Target;
 use crate::agent_path::{agent_path, utf8};
-use crate::output::{check_writable, is_same};
+use crate::output::{check_writable, is_same, say};
+use crate::report;
 
 /// Runs the command. Its exit code is that of `loadhook run`.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
@@ -40,9 +40,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.warn(&options);
     let scratch = tempfile::tempdir()
         .context("cannot make a temporary folder (set TMPDIR to a folder with room)")?;
-    let manifest = scratch.path().join("profiles");
+    let manifest = Manifest::create(scratch.path().join("profiles"))?;
     options.file = utf8(&target.file)?.to_owned();
-    options.manifest = Some(utf8(&manifest)?.to_owned());
+    options.manifest = Some(utf8(&manifest.path)?.to_owned());
     let launch = Launch {
         command: &args.command,
         agent: &agent,
@@ -52,34 +52,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         Ended::With(status) => status,
         Ended::NotStarted(status) | Ended::Elsewhere(status) => return Ok(ExitCode::from(status)),
     };
-    let noted = noted(&manifest);
+    let noted = manifest.read()?;
+    if noted.was_removed {
+        say!(
+            "loadhook: the list of profiles was removed while the program ran; profiles that are not shown here are named {}",
+            report::shown(&target.file).replace("%p", "PID")
+        );
+        if noted.agents.is_empty() {
+            return Ok(ExitCode::from(status));
+        }
+    }
     outcome::show(args, &noted.agents, target.whole.as_deref());
     outcome::name_others(&noted.trackers);
     Ok(ExitCode::from(status))
-}
-
-/// Profiles that the JVMs of a command wrote.
-#[derive(Default)]
-struct Noted {
-    /// Profiles by agents.
-    agents: Vec<PathBuf>,
-    /// Profiles by rewritten archives in the same JVMs. They count the same calls
-    /// as the agents, and are not added to theirs.
-    trackers: Vec<PathBuf>,
-}
-
-/// Reads the manifest; each profile is listed once.
-fn noted(manifest: &Path) -> Noted {
-    let written = fs::read(manifest).unwrap_or_default();
-    let mut noted = Noted::default();
-    for (writer, profile) in manifest::entries(&written) {
-        let profiles = match writer {
-            Writer::Agent => &mut noted.agents,
-            Writer::RewrittenArchive => &mut noted.trackers,
-        };
-        if !profiles.iter().any(|known| known == profile) {
-            profiles.push(profile.to_owned());
-        }
-    }
-    noted
 }
