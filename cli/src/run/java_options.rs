@@ -153,8 +153,7 @@ fn own(arguments: &[String]) -> Vec<String> {
         from_file = from_file.saturating_sub(1);
         match argument.strip_prefix('@') {
             Some(file) if files && !is_from_file && !file.starts_with('@') => {
-                let text = fs::read_to_string(file).unwrap_or_default();
-                let read = words(&without_comments(&text));
+                let read = argument_file(Path::new(file));
                 from_file = read.len();
                 for word in read.into_iter().rev() {
                     rest.push_front(word);
@@ -175,6 +174,13 @@ fn own(arguments: &[String]) -> Vec<String> {
         own.push(argument);
     }
     own
+}
+
+/// The arguments in an argument file; none if it cannot be read.
+pub(super) fn argument_file(file: &Path) -> VecDeque<String> {
+    words(&without_comments(
+        &fs::read_to_string(file).unwrap_or_default(),
+    ))
 }
 
 /// Splits text at blanks outside of quotes, and removes the quotes.

@@ -6,6 +6,7 @@ mod java_options;
 mod launch;
 mod manifest;
 mod outcome;
+mod overwritten;
 mod target;
 
 use std::process::ExitCode;
@@ -28,6 +29,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     check_writable(&target.file).context("--output")?;
     for path in target.whole.iter().chain(&args.html) {
         check_writable(path)?;
+    }
+    for (option, output) in [("-o", Some(&args.output)), ("--html", args.html.as_ref())] {
+        if let Some(output) = output {
+            overwritten::refuse(option, output, &args.command)?;
+        }
     }
     if let Some(html) = &args.html
         && is_same(html, target.whole.as_ref().unwrap_or(&target.file))
