@@ -4,7 +4,8 @@
 //! Each entry is a file name and a zero byte, because a name can contain line
 //! breaks. A `+` before the name marks a profile that the tracker of a rewritten
 //! archive wrote in a JVM that also had the agent. Both count the same calls, so
-//! such a profile must not be added to the agent's.
+//! such a profile must not be added to the agent's. The name of an agent's
+//! profile that itself begins with `+` is written as `./+name`.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -24,11 +25,25 @@ pub enum Writer {
 
 /// The bytes of one entry, as they are appended to the manifest.
 pub fn entry(writer: Writer, profile: &Path) -> Vec<u8> {
-    let mark = match writer {
-        Writer::Agent => &[],
+    let name = profile.as_os_str().as_bytes();
+    let prefix: &[u8] = match writer {
+        // Without a folder, the name would read as that of an archive's profile.
+        Writer::Agent if name.starts_with(ARCHIVE_MARK) => b"./",
+        Writer::Agent => b"",
         Writer::RewrittenArchive => ARCHIVE_MARK,
     };
-    [mark, profile.as_os_str().as_bytes(), &[0]].concat()
+    [prefix, name, &[0]].concat()
+}
+
+/// Returns whether a manifest lists a profile under exactly this name, whoever
+/// wrote it.
+pub fn is_listed(manifest: &[u8], profile: &Path) -> bool {
+    let entries = [Writer::Agent, Writer::RewrittenArchive].map(|writer| entry(writer, profile));
+    let mut listed = manifest.split(|byte| *byte == 0);
+    listed.any(|name| {
+        let is_it = |entry: &Vec<u8>| entry.strip_suffix(&[0]) == Some(name);
+        entries.iter().any(is_it)
+    })
 }
 
 /// The entries of a manifest, in the order in which they were written.
@@ -64,5 +79,35 @@ mod tests {
         assert_eq!(bytes, b"/a\nb.pb.gz\0+/+.pb.gz\0/\xff\0");
         assert_eq!(entries(&bytes).collect::<Vec<_>>(), written);
         assert_eq!(entries(b"").count(), 0);
+    }
+
+    #[test]
+    fn a_name_that_begins_with_the_mark_keeps_its_writer() {
+        let plus = Path::new("+x");
+        let ours = entry(Writer::Agent, plus);
+        let of_archive = entry(Writer::RewrittenArchive, plus);
+        assert_eq!((&*ours, &*of_archive), (&b"./+x\0"[..], &b"++x\0"[..]));
+        let bytes = [ours.clone(), of_archive.clone()].concat();
+        let read: Vec<_> = entries(&bytes).collect();
+        assert_eq!(
+            read,
+            [
+                (Writer::Agent, Path::new("./+x")),
+                (Writer::RewrittenArchive, plus)
+            ]
+        );
+        for manifest in [ours, of_archive] {
+            assert!(is_listed(&manifest, plus));
+            assert!(!is_listed(&manifest, Path::new("x")));
+        }
+    }
+
+    #[test]
+    fn only_the_exact_name_is_listed() {
+        let manifest = entry(Writer::Agent, Path::new("/a/b"));
+        assert!(is_listed(&manifest, Path::new("/a/b")));
+        for other in ["/a//b", "/a/./b", "/a/b/", "/a"] {
+            assert!(!is_listed(&manifest, Path::new(other)), "{other}");
+        }
     }
 }

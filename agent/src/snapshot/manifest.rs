@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use loadhook_settings::manifest::{Writer, entries, entry};
+use loadhook_settings::manifest::{Writer, entry, is_listed};
 
 use crate::diagnostics;
 
@@ -45,10 +45,9 @@ pub(crate) fn note(
             return Ok(file.to_owned());
         }
     };
-    let is_noted = |name: &Path| entries(&names).any(|(_, noted)| noted == name);
     let mut name = file.to_owned();
     let mut number = 2_u32;
-    while is_noted(&name) {
+    while is_listed(&names, &name) {
         name = numbered(file, number);
         number += 1;
     }
@@ -185,6 +184,19 @@ mod tests {
         assert_eq!(noted, Path::new("/x.2.pb.gz"));
         let listed = std::fs::read(&manifest).expect("it is there");
         assert_eq!(listed, b"+/x.pb.gz\0/x.2.pb.gz\0");
+    }
+
+    /// A `+` marks the entries of rewritten archives.
+    #[test]
+    fn a_profile_with_a_plus_before_its_name_is_not_replaced() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = folder.path().join("list");
+        let note = |name| note(&manifest, Path::new(name), |_| Ok(())).expect("it can be noted");
+        assert_eq!(note("+x.pb.gz"), Path::new("+x.pb.gz"));
+        assert_eq!(note("+x.pb.gz"), Path::new("+x.2.pb.gz"));
+        assert_eq!(note("x.pb.gz"), Path::new("x.pb.gz"), "another file");
+        let listed = std::fs::read(&manifest).expect("it is there");
+        assert_eq!(listed, b"./+x.pb.gz\0./+x.2.pb.gz\0x.pb.gz\0");
     }
 
     #[test]
