@@ -1,6 +1,5 @@
 //! Rewriters and filters for many threads.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use loadhook_rewrite::{Error, Options, Outcome, Report, Rewriter};
@@ -35,17 +34,27 @@ pub struct Instrumented<B> {
     pub class: Option<B>,
     /// The rewriter's report on the methods.
     pub report: Report,
-    /// Selected methods without probes: the trivial ones, then those that the
-    /// rewriter left alone.
-    pub not_instrumented: Vec<NotInstrumented>,
+    /// Positions of the trivial methods.
+    trivial: Vec<u16>,
 }
 
 impl<B> Instrumented<B> {
-    /// Positions of the methods that the rewriter left alone: ids given to them
-    /// are unused.
-    pub fn left_alone(&self) -> BTreeSet<u16> {
-        let left_alone = self.report.left_alone.iter();
-        left_alone.map(|left| left.method).collect()
+    /// Returns whether the rewriter left the method at this position alone. An id
+    /// given to such a method is unused.
+    pub fn is_left_alone(&self, method: u16) -> bool {
+        let left_alone = &self.report.left_alone;
+        let found = left_alone.binary_search_by_key(&method, |left| left.method);
+        found.is_ok()
+    }
+
+    /// Selected methods without probes: the trivial ones, then those that the
+    /// rewriter left alone.
+    pub fn not_instrumented(&self) -> impl Iterator<Item = NotInstrumented<'_>> {
+        let trivial = self.trivial.iter().map(|method| NotInstrumented {
+            method: *method,
+            reason: SkipReason::Trivial,
+        });
+        trivial.chain(self.report.left_alone.iter().map(NotInstrumented::from))
     }
 }
 
@@ -59,11 +68,6 @@ impl Instrumenter {
             idle: Mutex::default(),
             unmatched: Mutex::new(unmatched),
         }
-    }
-
-    /// The selection.
-    pub fn selection(&self) -> &Selection {
-        &self.selection
     }
 
     /// Instruments the class in `bytes` into a buffer from `allocate`. Its probes
@@ -105,19 +109,14 @@ impl Instrumenter {
             trivial: Vec::new(),
         };
         let outcome = worker.rewriter.rewrite(bytes, &mut selector, allocate)?;
-        let report = worker.rewriter.report().clone();
-        let trivial = selector.trivial.into_iter().map(|method| NotInstrumented {
-            method,
-            reason: SkipReason::Trivial,
-        });
-        let left_alone = report.left_alone.iter().map(NotInstrumented::from);
+        let trivial = selector.trivial;
         Ok(Instrumented {
             class: match outcome {
                 Outcome::Unchanged => None,
                 Outcome::Rewritten(class) => Some(class),
             },
-            not_instrumented: trivial.chain(left_alone).collect(),
-            report,
+            report: worker.rewriter.take_report(),
+            trivial,
         })
     }
 
@@ -158,6 +157,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use loadhook_rewrite::class::Member;
+    use loadhook_rewrite::{LeftAlone, Reason};
 
     use super::*;
 
@@ -198,7 +198,7 @@ mod tests {
             instrumenter.instrument(GREETER, owner, &mut Positions, |len| Some(vec![0; len]))
         };
         let result = instrument("a/Part").expect("a class");
-        assert!(result.class.is_some() && result.left_alone().is_empty());
+        assert!(result.class.is_some() && result.report.left_alone.is_empty());
         assert!(instrument("a;").is_err(), "no name of a class");
         assert_eq!(instrumenter.unmatched(), ["Nobody"]);
     }
@@ -212,6 +212,46 @@ mod tests {
         let result = instrumenter.instrument(GREETER, "a/T", &mut Positions, allocate);
         let result = result.expect("a class");
         assert_eq!(result.report.instrumented, 3);
-        assert_eq!(result.not_instrumented, []);
+        assert_eq!(result.not_instrumented().count(), 0);
+    }
+
+    /// Intrinsic candidates and other methods take turns.
+    #[test]
+    fn methods_left_alone_are_known_by_their_positions() {
+        let instrumented = |left_alone: &[u16], trivial: &[u16]| Instrumented {
+            class: None::<Vec<u8>>,
+            report: Report {
+                left_alone: left_alone
+                    .iter()
+                    .map(|method| LeftAlone {
+                        method: *method,
+                        reason: Reason::IntrinsicCandidate,
+                    })
+                    .collect(),
+                ..Report::default()
+            },
+            trivial: trivial.to_vec(),
+        };
+        let result = instrumented(&[1, 3, 3, 6], &[0, 5]);
+        let left_alone: Vec<u16> = (0..8).filter(|it| result.is_left_alone(*it)).collect();
+        assert_eq!(left_alone, [1, 3, 6]);
+        let methods: Vec<u16> = result.not_instrumented().map(|it| it.method).collect();
+        assert_eq!(methods, [0, 5, 1, 3, 3, 6], "trivial ones first");
+        assert!(!instrumented(&[], &[0]).is_left_alone(0));
+    }
+
+    /// A worker is used again, and the report of one class is not that of the next.
+    #[test]
+    fn each_class_has_a_report_of_its_own() {
+        let instrumenter = instrumenter("Greeter");
+        let mut last = None;
+        for _ in 0..2 {
+            let allocate = |len| Some(vec![0; len]);
+            let result = instrumenter.instrument(GREETER, "a/T", &mut Positions, allocate);
+            let report = result.expect("a class").report;
+            assert_eq!(report.instrumented, 2);
+            assert!(last.is_none_or(|last| last == report));
+            last = Some(report);
+        }
     }
 }

@@ -34,7 +34,7 @@
 //!
 //! assert!(result.class.is_some_and(|new| new.len() > class.len()));
 //! assert_eq!(result.report.instrumented, 2);
-//! let reasons: Vec<&str> = result.not_instrumented.iter().map(|it| it.word()).collect();
+//! let reasons: Vec<&str> = result.not_instrumented().map(|it| it.word()).collect();
 //! assert_eq!(reasons, ["trivial"]);
 //! assert_eq!(instrumenter.unmatched(), ["com.example.**"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -6,24 +6,24 @@ use loadhook_rewrite::{LeftAlone, Reason};
 pub const TRIVIAL: &str = "trivial";
 
 /// A method that was selected and is not instrumented.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotInstrumented {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotInstrumented<'r> {
     /// Its position among the class's methods.
     pub method: u16,
     /// The reason.
-    pub reason: SkipReason,
+    pub reason: SkipReason<'r>,
 }
 
 /// The reason why a method is not instrumented.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SkipReason {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkipReason<'r> {
     /// It is trivial: it has no timing probes, but may have allocation probes.
     Trivial,
     /// The rewriter left it alone.
-    LeftAlone(Reason),
+    LeftAlone(&'r Reason),
 }
 
-impl NotInstrumented {
+impl NotInstrumented<'_> {
     /// A short, stable name of the reason, for profiles, scripts and summaries.
     pub fn word(&self) -> &'static str {
         match &self.reason {
@@ -33,11 +33,11 @@ impl NotInstrumented {
     }
 }
 
-impl From<&LeftAlone> for NotInstrumented {
-    fn from(left: &LeftAlone) -> Self {
+impl<'r> From<&'r LeftAlone> for NotInstrumented<'r> {
+    fn from(left: &'r LeftAlone) -> Self {
         NotInstrumented {
             method: left.method,
-            reason: SkipReason::LeftAlone(left.reason.clone()),
+            reason: SkipReason::LeftAlone(&left.reason),
         }
     }
 }

@@ -117,9 +117,9 @@ impl RewrittenClass {
         };
         self.tally.methods_with_code = u64::from(result.report.with_code);
         self.tally.instrumented = u64::from(result.report.instrumented);
-        for it in &result.not_instrumented {
+        for it in result.not_instrumented() {
             *self.not_instrumented.entry(it.word()).or_default() += 1;
-            self.tally_method(it, method_name);
+            self.tally_method(&it, method_name);
         }
         for uncovered in &result.report.uncovered {
             self.tally.uncovered.push_with(|| {
@@ -129,8 +129,8 @@ impl RewrittenClass {
         }
     }
 
-    fn tally_method(&mut self, it: &NotInstrumented, method_name: impl Fn(u16) -> String) {
-        let SkipReason::LeftAlone(reason) = &it.reason else {
+    fn tally_method(&mut self, it: &NotInstrumented<'_>, method_name: impl Fn(u16) -> String) {
+        let SkipReason::LeftAlone(reason) = it.reason else {
             self.tally.trivial += 1;
             return;
         };
@@ -179,16 +179,15 @@ impl ClassIds {
         result: &Instrumented<Vec<u8>>,
         rewritten: &mut RewrittenClass,
     ) {
-        let left_alone = result.left_alone();
         let kept = |(method, identified): (u16, Identified)| {
-            (!left_alone.contains(&method)).then_some(identified)
+            (!result.is_left_alone(method)).then_some(identified)
         };
         let methods = self.identified_methods.into_iter().filter_map(kept);
         rewritten.tally.methods = methods.collect();
         let sites = self.identified_sites.into_iter().filter_map(kept);
         rewritten.tally.sites = sites.collect();
-        let is_left_alone = |method: &u16| left_alone.contains(method);
-        if self.symbol_ends.iter().all(|(it, _)| is_left_alone(it)) {
+        let mut symbol_ends = self.symbol_ends.iter();
+        if symbol_ends.all(|(method, _)| result.is_left_alone(*method)) {
             return;
         }
         let source_file = symbol::source_file(class);
@@ -196,7 +195,7 @@ impl ClassIds {
         symbols::class(&mut rewritten.symbols, &name, source_file.as_deref());
         let mut start = 0;
         for (method, end) in self.symbol_ends {
-            if !is_left_alone(&method) {
+            if !result.is_left_alone(method) {
                 rewritten.symbols.push_str(&self.symbols[start..end]);
             }
             start = end;

@@ -188,8 +188,9 @@ pub struct Report {
     pub with_code: u32,
     /// The number of methods that now have probes.
     pub instrumented: u32,
-    /// The selected methods that were left alone. `Object.<init>`, an intrinsic
-    /// candidate, is among them even if it has an object probe.
+    /// The selected methods that were left alone, in the order of the class.
+    /// `Object.<init>`, an intrinsic candidate, is among them even if it has an
+    /// object probe.
     pub left_alone: Vec<LeftAlone>,
     /// The constructors whose added handlers do not cover everything.
     pub uncovered: Vec<Uncovered>,

@@ -73,6 +73,12 @@ impl Rewriter {
         &self.report
     }
 
+    /// Takes the report on the methods of the class that was rewritten last, and
+    /// leaves an empty one.
+    pub fn take_report(&mut self) -> Report {
+        std::mem::take(&mut self.report)
+    }
+
     /// Inserts the probes that `selector` chooses into `class`.
     ///
     /// `allocate` is called at most once, with the length of the output in bytes,

@@ -140,9 +140,8 @@ impl Hook {
     /// Defines the ids of a class and counts its methods.
     fn finish<B>(&self, ids: ClassIds<'_>, bytes: &[u8], result: Instrumented<B>) -> Option<B> {
         if let Some(entry) = ids.entry.filter(|_| result.class.is_some()) {
-            let left_alone = result.left_alone();
             let methods = ids.methods.into_iter();
-            let instrumented = methods.filter(|(method, _)| !left_alone.contains(method));
+            let instrumented = methods.filter(|(method, _)| !result.is_left_alone(*method));
             let symbols = instrumented.map(|(_, symbol)| symbol).collect();
             self.registry.define(entry, symbols);
         }
@@ -154,14 +153,14 @@ impl Hook {
 
     fn count<B>(&self, bytes: &[u8], result: &Instrumented<B>) {
         let explained = if self.options.settings.explain {
-            explain(&result.not_instrumented, bytes)
+            explain(result.not_instrumented(), bytes)
         } else {
             Vec::new()
         };
         let mut tally = lock(&self.tally);
         tally.classes += u64::from(result.class.is_some());
         tally.instrumented += u64::from(result.report.instrumented);
-        for method in &result.not_instrumented {
+        for method in result.not_instrumented() {
             *tally.skipped.entry(method.word()).or_default() += 1;
         }
         tally.explain(explained);
@@ -178,9 +177,13 @@ impl Hook {
 }
 
 /// The methods of a class that are not instrumented, as `reason: class.method`.
-fn explain(not_instrumented: &[NotInstrumented], bytes: &[u8]) -> Vec<String> {
+fn explain<'r>(
+    not_instrumented: impl Iterator<Item = NotInstrumented<'r>>,
+    bytes: &[u8],
+) -> Vec<String> {
     let mut names = Vec::new();
-    if not_instrumented.is_empty() {
+    let mut not_instrumented = not_instrumented.peekable();
+    if not_instrumented.peek().is_none() {
         return names;
     }
     let Ok(class) = ClassFile::parse(bytes) else {
