@@ -7,7 +7,7 @@
 //! in their names are gone, further ones are folded: they share the ids of one class, called `Script#`. For generated
 //! classes of other names there is a limit.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use loadhook_rewrite::ClassFile;
@@ -21,6 +21,9 @@ use super::numbered_names::without_numbers;
 /// Number of classes that are gone and have ids of their own; their names take some 50 MB. Beyond it, further classes of
 /// loaders that come and go are not instrumented.
 const MOST_ALONE: u32 = 1 << 15;
+
+/// Number of classes of one loader that are remembered as not instrumented. Beyond it, a class counts each time it comes.
+const MOST_REFUSED: usize = 1 << 10;
 
 /// Two hashes with different keys. Two classes share ids by mistake only if both hashes collide: once in 2^128.
 type WideHash = [u64; 2];
@@ -106,14 +109,16 @@ struct Pattern {
     into: Option<usize>,
 }
 
-/// The classes of a loader by name: hash of the methods, and index. A class without an index is not instrumented.
-type Named = HashMap<u64, Vec<(u64, Option<usize>)>>;
+/// The classes of a loader with ids by name: hash of the methods, and index.
+type Named = HashMap<u64, Vec<(u64, usize)>>;
 
 /// The classes seen so far.
 #[derive(Default)]
 pub(crate) struct Copies {
     by_bytes: HashMap<(u32, WideHash), usize>,
     by_loader: HashMap<u32, Named>,
+    /// The classes without ids by loader: hashes of the name and of the methods.
+    refused: HashMap<u32, HashSet<(u64, u64)>>,
     /// All classes with ids; the maps above have indexes into this list.
     all: Vec<Class>,
     patterns: HashMap<(u32, WideHash), Pattern>,
@@ -121,13 +126,14 @@ pub(crate) struct Copies {
     alone: u32,
     /// Number of classes that were folded.
     folded: u64,
-    /// Number of classes that are not instrumented.
+    /// Number of classes that were not instrumented when they came first.
     not_instrumented: u64,
 }
 
 impl Copies {
     /// Adds a class and returns the ids that it gets. A class with new ids has the index `next`. `pattern` is the hash
-    /// of its [pattern](Hashers::pattern).
+    /// of its [pattern](Hashers::pattern). A class that got no ids may get some when it comes again, because its pattern
+    /// may be folded by then.
     pub(crate) fn add(
         &mut self,
         loader: Loader,
@@ -137,9 +143,9 @@ impl Copies {
     ) -> SharedIds {
         let here = self.by_loader.get(&loader.number);
         let same_name = here.and_then(|named| named.get(&identity.name));
-        let is_it = |(methods, _): &&(u64, Option<usize>)| *methods == identity.methods;
+        let is_it = |(methods, _): &&(u64, usize)| *methods == identity.methods;
         if let Some((_, index)) = same_name.and_then(|classes| classes.iter().find(is_it)) {
-            return index.map_or(SharedIds::None, SharedIds::Known);
+            return SharedIds::Known(*index);
         }
         let key = (loader.kind, identity.bytes);
         let ids = match self.by_bytes.get(&key) {
@@ -149,13 +155,13 @@ impl Copies {
         };
         let index = match ids {
             SharedIds::None => {
-                self.not_instrumented += 1;
-                None
+                self.count_refused(loader.number, identity);
+                return ids;
             }
-            SharedIds::Copy(index) | SharedIds::Known(index) => Some(index),
-            SharedIds::New | SharedIds::Folded => Some(next),
+            SharedIds::Copy(index) | SharedIds::Known(index) => index,
+            SharedIds::New | SharedIds::Folded => next,
         };
-        if let Some(class) = index.and_then(|index| self.all.get_mut(index)) {
+        if let Some(class) = self.all.get_mut(index) {
             class.alive += 1;
         }
         let named = self.by_loader.entry(loader.number).or_default();
@@ -164,10 +170,23 @@ impl Copies {
         ids
     }
 
+    /// Counts a class that gets no ids, unless it is remembered from an earlier time.
+    fn count_refused(&mut self, loader: u32, identity: &Identity) {
+        let refused = self.refused.entry(loader).or_default();
+        let class = (identity.name, identity.methods);
+        let is_remembered = if refused.len() < MOST_REFUSED {
+            !refused.insert(class)
+        } else {
+            refused.contains(&class)
+        };
+        self.not_instrumented += u64::from(!is_remembered);
+    }
+
     /// Adds a class with ids of its own.
     fn add_alone(&mut self, key: (u32, WideHash), pattern: Option<(u32, WideHash)>) -> SharedIds {
-        self.by_bytes.insert(key, self.all.len());
+        let index = self.all.len();
         self.all.push(Class { pattern, alive: 0 });
+        self.by_bytes.insert(key, index);
         SharedIds::New
     }
 
@@ -180,11 +199,11 @@ impl Copies {
             if let Some(index) = of_pattern.into {
                 return SharedIds::Copy(index);
             }
-            of_pattern.into = Some(next);
             self.all.push(Class {
                 pattern: None,
                 alive: 0,
             });
+            of_pattern.into = Some(next);
             return SharedIds::Folded;
         }
         if self.alone < MOST_ALONE {
@@ -197,14 +216,15 @@ impl Copies {
     /// The index of the class of this name that came from a loader last.
     pub(crate) fn latest(&self, loader: u32, name: u64) -> Option<usize> {
         let same_name = self.by_loader.get(&loader)?.get(&name)?;
-        same_name.iter().rev().find_map(|(_, index)| *index)
+        same_name.last().map(|(_, index)| *index)
     }
 
     /// Forgets the classes of a loader that is gone.
     pub(crate) fn forget(&mut self, loader: u32) {
+        self.refused.remove(&loader);
         let classes = self.by_loader.remove(&loader).unwrap_or_default();
         for (_, index) in classes.into_values().flatten() {
-            let Some(class) = index.and_then(|index| self.all.get_mut(index)) else {
+            let Some(class) = self.all.get_mut(index) else {
                 continue;
             };
             class.alive = class.alive.saturating_sub(1);
@@ -298,6 +318,55 @@ mod tests {
         assert_eq!(copies.not_instrumented, 2, "one for each loader");
         copies.forget(3);
         copies.forget(4);
-        assert!(copies.by_loader.is_empty());
+        assert!(copies.by_loader.is_empty() && copies.refused.is_empty());
+    }
+
+    /// A loader that generates classes without end takes no memory for those that are not instrumented.
+    #[test]
+    fn few_classes_that_are_not_instrumented_are_remembered() {
+        let mut copies = Copies {
+            alone: MOST_ALONE,
+            ..Copies::default()
+        };
+        let loader = Loader { number: 3, kind: 3 };
+        let more = 10;
+        let classes = MOST_REFUSED as u64 + more;
+        for round in 1..3 {
+            for number in 0..classes {
+                let ids = copies.add(loader, &identity(number), 0, || [number, 0]);
+                assert_eq!(ids, SharedIds::None, "{number}");
+            }
+            let counted = MOST_REFUSED as u64 + round * more;
+            assert_eq!(copies.not_instrumented, counted, "further ones each time");
+        }
+        assert_eq!(copies.refused[&3].len(), MOST_REFUSED);
+        assert!(copies.by_loader.is_empty() && copies.patterns.is_empty());
+    }
+
+    #[test]
+    fn a_class_that_was_not_instrumented_is_tried_again() {
+        let mut copies = Copies::default();
+        let pattern = || [9, 0];
+        // Their loaders stay until the limit is reached.
+        for number in 0..MOST_GONE {
+            let loader = Loader {
+                number: 10 + number,
+                kind: 3,
+            };
+            let class = identity(100 + u64::from(number));
+            let ids = copies.add(loader, &class, number as usize, pattern);
+            assert_eq!(ids, SharedIds::New);
+        }
+        copies.alone = MOST_ALONE;
+        let loader = Loader { number: 3, kind: 3 };
+        let next = MOST_GONE as usize;
+        let add = |copies: &mut Copies| copies.add(loader, &identity(1), next, pattern);
+        assert_eq!(add(&mut copies), SharedIds::None);
+        for number in 0..MOST_GONE {
+            copies.forget(10 + number);
+        }
+        assert_eq!(add(&mut copies), SharedIds::Folded);
+        assert_eq!(copies.latest(3, 1), Some(next));
+        assert_eq!(add(&mut copies), SharedIds::Known(next));
     }
 }

@@ -125,6 +125,8 @@ impl Registry {
     /// many classes have come and gone.
     pub(crate) fn entry(&self, loader: Loader, class: &ClassFile<'_>) -> Option<(Entry, bool)> {
         let identity = self.hashers.identity(class);
+        // The class is read before anything changes: an index of `copies` must always be one of `all`.
+        let (name, source_file) = (java_name(class.name()), source_file(class));
         let mut classes = self.lock();
         let next = classes.all.len();
         let ids = classes
@@ -144,12 +146,13 @@ impl Registry {
             SharedIds::None => return None,
         };
         if let Some(is_folded) = is_folded {
-            let mut name = java_name(class.name());
-            if is_folded {
-                name = without_numbers(&name);
-            }
+            let name = if is_folded {
+                without_numbers(&name)
+            } else {
+                name
+            };
             let name = classes.shared(name.into());
-            let source_file = source_file(class).map(|file| classes.shared(file.into()));
+            let source_file = source_file.map(|file| classes.shared(file.into()));
             let first_id = classes.next;
             classes.next = first_id.wrapping_add(class.methods().len() as u32);
             classes.all.push((
