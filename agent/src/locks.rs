@@ -1,7 +1,9 @@
 //! Locks that stay usable after a panic.
 //!
-//! A thread that panics while it holds a lock poisons it. The agent goes on with the value as it is: every change under
-//! a lock of the agent is one step, so the value is whole, and at worst a count lacks one event.
+//! A thread that panics while it holds a lock poisons it. The agent goes on with the value as it is. So a change of
+//! several steps under one lock has them in an order in which each leaves the value usable: after a panic in between, at
+//! worst a count lacks one event, or one object is not followed. A change that a later locking must undo, such as the
+//! count of readers in `weak_values`, is undone by a guard's `drop`.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;

@@ -104,22 +104,47 @@ impl<T> Default for WeakValues<T> {
     }
 }
 
+/// A thread that holds copies of weak references. Counted until it is dropped, after a panic too.
+struct Reader<'v, T> {
+    values: &'v WeakValues<T>,
+    /// True if the thread sweeps the table.
+    sweeps: bool,
+}
+
+impl<'v, T> Reader<'v, T> {
+    /// Counts a reader in the table of `values`, which the caller has locked.
+    fn new(values: &'v WeakValues<T>, table: &mut Table<T>, sweeps: bool) -> Self {
+        table.readers += 1;
+        table.is_sweeping |= sweeps;
+        Reader { values, sweeps }
+    }
+}
+
+impl<T> Drop for Reader<'_, T> {
+    fn drop(&mut self) {
+        let mut table = lock(&self.values.table);
+        table.readers -= 1;
+        if self.sweeps {
+            table.is_sweeping = false;
+        }
+    }
+}
+
 impl<T: Copy> WeakValues<T> {
     /// The value of an object, if it has one, and the number of entries that were ever added.
     fn find<O: Objects>(&self, objects: &O, object: O::Object, hash: i32) -> (Option<T>, u64) {
-        let (candidates, added) = {
+        let (candidates, added, _reader) = {
             let mut table = lock(&self.table);
             let Some(same_hash) = table.entries.get(&hash) else {
                 return (None, table.added);
             };
             let candidates = same_hash.clone();
-            table.readers += 1;
-            (candidates, table.added)
+            let reader = Reader::new(self, &mut table, false);
+            (candidates, table.added, reader)
         };
         let entry = candidates
             .iter()
             .find(|(weak, _)| objects.leads_to(*weak, object));
-        lock(&self.table).readers -= 1;
         (entry.map(|(_, value)| *value), added)
     }
 
@@ -174,22 +199,21 @@ impl<T: Copy> WeakValues<T> {
     /// Removes the values of objects that are gone, and returns them. Most calls return none at once, because the table
     /// is searched only when it has grown.
     pub(crate) fn take_gone<O: Objects>(&self, objects: &O) -> Vec<T> {
-        let all: Vec<Weak> = {
+        let (all, reader) = {
             let mut table = lock(&self.table);
             if table.len < table.sweep_at || table.is_sweeping {
                 return Vec::new();
             }
-            table.is_sweeping = true;
-            table.readers += 1;
             let entries = table.entries.values().flatten();
-            entries.map(|(weak, _)| *weak).collect()
+            let all: Vec<Weak> = entries.map(|(weak, _)| *weak).collect();
+            (all, Reader::new(self, &mut table, true))
         };
         let gone: HashSet<Weak> = all
             .into_iter()
             .filter(|weak| objects.is_gone(*weak))
             .collect();
         let mut values = Vec::with_capacity(gone.len());
-        let to_delete = {
+        {
             let mut table = lock(&self.table);
             table.entries.retain(|_, same_hash| {
                 same_hash.retain(|(weak, value)| {
@@ -203,9 +227,11 @@ impl<T: Copy> WeakValues<T> {
             });
             table.len -= values.len();
             table.sweep_at = FIRST_SWEEP.max(2 * table.len);
-            table.is_sweeping = false;
-            table.readers -= 1;
             table.to_delete.extend(gone);
+        }
+        drop(reader);
+        let to_delete = {
+            let mut table = lock(&self.table);
             match table.readers {
                 0 => std::mem::take(&mut table.to_delete),
                 _ => Vec::new(),
@@ -221,6 +247,7 @@ impl<T: Copy> WeakValues<T> {
 #[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
 
@@ -232,6 +259,8 @@ mod tests {
         next: Cell<usize>,
         /// Objects below this number are gone.
         gone_below: Cell<u32>,
+        /// True if looking at a weak reference panics.
+        panics: Cell<bool>,
     }
 
     impl Objects for Numbers {
@@ -248,10 +277,12 @@ mod tests {
         }
 
         fn leads_to(&self, weak: Weak, object: u32) -> bool {
+            assert!(!self.panics.get());
             self.weak.borrow()[&weak] == object
         }
 
         fn is_gone(&self, weak: Weak) -> bool {
+            assert!(!self.panics.get());
             self.weak.borrow()[&weak] < self.gone_below.get()
         }
 
@@ -301,5 +332,24 @@ mod tests {
         assert_eq!(objects.weak.borrow().len(), most as usize - 100);
         assert!(values.take_gone(&objects).is_empty());
         assert_eq!(values.get(&objects, 100), Some(100));
+    }
+
+    #[test]
+    fn the_table_is_swept_after_panics() {
+        let (objects, values) = (Numbers::default(), WeakValues::default());
+        let most = FIRST_SWEEP as u32;
+        for object in 0..most {
+            values.get_or_make(&objects, object, || object, |_| ());
+        }
+        objects.gone_below.set(100);
+        objects.panics.set(true);
+        let search = AssertUnwindSafe(|| values.get(&objects, 1));
+        assert!(catch_unwind(search).is_err());
+        let sweep = AssertUnwindSafe(|| values.take_gone(&objects));
+        assert!(catch_unwind(sweep).is_err());
+        objects.panics.set(false);
+        assert_eq!(values.take_gone(&objects).len(), 100);
+        let left = objects.weak.borrow().len();
+        assert_eq!(left, most as usize - 100, "the references are deleted");
     }
 }
