@@ -14,7 +14,7 @@ use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability};
-use crate::options::Options;
+use crate::options::{IncludeFileError, Options};
 use crate::snapshot::assembly::StartTime;
 use crate::snapshot::gate::SnapshotGate;
 use crate::snapshot::writer::ProfileWriter;
@@ -24,8 +24,11 @@ use crate::snapshot::{file, manifest};
 #[derive(Debug, Error)]
 pub(crate) enum LoadError {
     /// The options are wrong.
-    #[error("{0}")]
-    Options(String),
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// A file of patterns that the options name cannot be read.
+    #[error(transparent)]
+    IncludeFile(#[from] IncludeFileError),
     /// `clock=cpu` cannot be had.
     #[error("clock=cpu: this JVM has no CPU clock for threads ({0}); use clock=wall")]
     NoCpuClock(jvmti::Error),
@@ -47,7 +50,10 @@ impl LoadError {
     /// Returns whether the options are at fault. That stops the JVM before `main`, and nothing else does. After other
     /// errors the program runs without the agent.
     pub(crate) fn is_of_user(&self) -> bool {
-        matches!(self, LoadError::Options(_) | LoadError::NoCpuClock(_))
+        matches!(
+            self,
+            LoadError::Options(_) | LoadError::IncludeFile(_) | LoadError::NoCpuClock(_)
+        )
     }
 }
 
@@ -77,9 +83,10 @@ impl From<jvmti::Error> for NoSamples {
 pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
     let settings = match text.parse::<AgentOptions>() {
         Err(OptionsError::Help) => print_help(),
-        parsed => parsed.map_err(|error| LoadError::Options(error.to_string()))?,
+        parsed => parsed?,
     };
-    let options = Options::resolve(settings, std::process::id()).map_err(LoadError::Options)?;
+    // The files of patterns are read only now, so `help` is printed even if one of them is missing.
+    let options = Options::resolve(settings, std::process::id())?;
     if options.settings.alloc_drops_timing() && !options.settings.quiet {
         diagnostics::line("alloc= turns call timing off; for both, add timing=adaptive");
     }

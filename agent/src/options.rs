@@ -4,7 +4,24 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use loadhook_settings::{AgentOptions, Filter, Timing, patterns_in_file};
+use loadhook_settings::{AgentOptions, Filter, PatternFileError, Timing, patterns_in_file};
+use thiserror::Error;
+
+/// A fault in a file that `include-file` names; its text begins with the file's name.
+#[derive(Debug, Error)]
+pub(crate) enum IncludeFileError {
+    /// The file cannot be read.
+    #[error("{file}: {error}")]
+    Unreadable {
+        /// The file's name.
+        file: String,
+        /// The error of the system.
+        error: io::Error,
+    },
+    /// The file holds no pattern, or one that cannot be read.
+    #[error(transparent)]
+    Patterns(#[from] PatternFileError),
+}
 
 /// The agent's options, and what follows from them in this process.
 #[derive(Clone, Debug)]
@@ -28,14 +45,18 @@ impl Options {
     /// Resolves the options in the process of this number.
     ///
     /// # Errors
-    /// When a file of patterns cannot be read, in one line, or the pattern with a
-    /// caret under its fault.
-    pub(crate) fn resolve(settings: AgentOptions, process: u32) -> Result<Options, String> {
+    /// When a file of patterns cannot be read.
+    pub(crate) fn resolve(
+        settings: AgentOptions,
+        process: u32,
+    ) -> Result<Options, IncludeFileError> {
         let mut include = settings.include.clone();
         for file in &settings.include_files {
-            let text = text_of(file).map_err(|error| format!("{file}: {error}"))?;
-            let patterns = patterns_in_file(file, &text).map_err(|error| error.to_string())?;
-            include.extend(patterns);
+            let text = text_of(file).map_err(|error| IncludeFileError::Unreadable {
+                file: file.clone(),
+                error,
+            })?;
+            include.extend(patterns_in_file(file, &text)?);
         }
         Ok(Options {
             includes: !include.is_empty(),
@@ -107,9 +128,17 @@ mod tests {
         let text = format!("include=c,include-file={}", file.path().display());
         let settings: AgentOptions = text.parse().expect("options");
         let fault = Options::resolve(settings, 7).expect_err("an empty file");
-        assert!(fault.ends_with("the file holds no pattern"), "{fault}");
+        let is_empty = matches!(
+            fault,
+            IncludeFileError::Patterns(PatternFileError::Empty { .. })
+        );
+        assert!(is_empty, "{fault}");
+        let missing = "include-file=/missing/a".parse().expect("options");
+        let fault = Options::resolve(missing, 7).expect_err("no file");
+        assert!(fault.to_string().starts_with("/missing/a: "), "{fault}");
         let endless = "include-file=/dev/zero".parse().expect("options");
         let fault = Options::resolve(endless, 7).expect_err("it has no end");
+        let fault = fault.to_string();
         assert!(fault.starts_with("/dev/zero: more than 64 MiB"), "{fault}");
         file.write_all(b"# two\na,b\n").expect("ours");
         let options = for_test(&text);
