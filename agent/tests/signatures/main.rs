@@ -45,12 +45,19 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
     ("array_primitive_value", "jvmtiArrayPrimitiveValueCallback"),
 ];
 
-/// The functions with C linkage that no header declares: `virtual_thread_end` is in the headers of JDK 21 and later
-/// only, and the others implement native methods of Java classes.
+/// The function that the JVM calls from JDK 21 on, and its type in the headers.
+const CALLED_SINCE_21: (&str, &str) = ("virtual_thread_end", "jvmtiEventVirtualThreadEnd");
+
+/// The functions with C linkage that no header declares: they implement native methods of Java classes.
 fn is_undeclared(function: &str) -> bool {
-    function == "virtual_thread_end"
-        || function.starts_with("Java_")
+    function.starts_with("Java_")
         || ["define_class_0", "define_anonymous_class_0"].contains(&function)
+}
+
+/// The functions that the JVM calls and that the headers of a JDK of this feature release declare.
+fn called_by_the_jvm(feature: u32) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let since_21 = (feature >= 21).then_some(CALLED_SINCE_21);
+    CALLED_BY_THE_JVM.iter().copied().chain(since_21)
 }
 
 /// Fails unless the Rust types that stand for C types have their sizes; `jboolean` is an integer, since a `bool` that
@@ -111,8 +118,8 @@ fn compare(c: &mut String, name: &str, header: &str, signature: &Signature) {
     .unwrap();
 }
 
-/// A C file that does not compile if a signature differs from the headers'.
-fn c_source(bindings: &Bindings) -> Result<String> {
+/// A C file that does not compile if a signature differs from that in the headers of this feature release.
+fn c_source(bindings: &Bindings, feature: u32) -> Result<String> {
     let mut c = String::from("#include <jni.h>\n#include <jvmti.h>\n");
     for (name, size) in SIZES {
         writeln!(
@@ -127,8 +134,8 @@ fn c_source(bindings: &Bindings) -> Result<String> {
             compare(&mut c, &name, &header, signature);
         }
     }
-    for (name, header) in CALLED_BY_THE_JVM {
-        if let Some(signature) = bindings.functions.get(*name) {
+    for (name, header) in called_by_the_jvm(feature) {
+        if let Some(signature) = bindings.functions.get(name) {
             compare(&mut c, name, header, signature);
         }
     }
@@ -139,7 +146,7 @@ fn c_source(bindings: &Bindings) -> Result<String> {
 fn check(jdk: &Jdk, bindings: &Bindings) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("signatures.c");
-    fs::write(&source, c_source(bindings)?)?;
+    fs::write(&source, c_source(bindings, jdk.feature)?)?;
     let include = jdk.home.join("include");
     let mut cc = Command::new("cc");
     cc.args(["-std=gnu11", "-fsyntax-only", "-I"]).arg(&include);
@@ -161,12 +168,21 @@ fn jdk_17() -> Result<Jdk> {
 fn signatures_are_those_of_every_header() -> Result<()> {
     let bindings = bindings()?;
     check(&jdk_17()?, &bindings)?;
+    let mut newest = 17;
     for feature in [11, 21, 25] {
         match headers_of(feature)? {
-            Some(jdk) => check(&jdk, &bindings)?,
+            Some(jdk) => {
+                check(&jdk, &bindings)?;
+                newest = newest.max(feature);
+            }
             None => println!("JDK {feature} is a runtime without headers: not compared"),
         }
     }
+    let (function, _) = CALLED_SINCE_21;
+    ensure!(
+        newest >= 21,
+        "{function} is compared with no header: a whole JDK 21 or 25 is needed, not a runtime"
+    );
     Ok(())
 }
 
@@ -181,10 +197,10 @@ fn no_binding_is_left_out() -> Result<()> {
         called.symmetric_difference(&bindings.slots)
     );
     ensure!(called.len() > 70, "only {} functions", called.len());
-    for (name, _) in CALLED_BY_THE_JVM {
+    let compared: BTreeSet<&str> = called_by_the_jvm(21).map(|(name, _)| name).collect();
+    for name in &compared {
         ensure!(bindings.functions.contains_key(*name), "{name} is gone");
     }
-    let compared: BTreeSet<&str> = CALLED_BY_THE_JVM.iter().map(|(name, _)| *name).collect();
     for name in bindings.functions.keys() {
         ensure!(
             compared.contains(name.as_str()) || is_undeclared(name),
