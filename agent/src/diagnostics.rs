@@ -1,5 +1,5 @@
-//! Messages of the agent on standard error, a line each. Each message is printed once, so that the agent does not fill
-//! the program's log.
+//! Messages of the agent on standard error, a line each. A message that could come again and again is printed by
+//! [`once`], so that the agent does not fill the program's log.
 
 use std::collections::HashSet;
 use std::io::Write;

@@ -16,8 +16,8 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::snapshot::gate::SnapshotGate;
 
-/// JDK 11 takes an object that does not fit into a thread's buffer for the end of that buffer, and does not report the
-/// next sample.
+/// With an object that does not fit into a thread's buffer, JDK 11 forgets that the buffer was to end at the next
+/// sample. So it reports none until the thread gets another buffer.
 const BEHIND_LARGE: &str = "JDK 11 does not report what a thread allocates after an object too \
     large for its allocation buffer (TLAB), until the next buffer; run with -XX:-UseTLAB and G1 or ZGC \
     to count all";

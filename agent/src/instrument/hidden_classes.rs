@@ -25,7 +25,7 @@ use crate::jvm::sys::event;
 use crate::locks::lock;
 use crate::tracker::heap_reserve::HeapReserve;
 
-/// Hidden classes of different code that are instrumented. Each has ids for good, and a program may generate such
+/// Hidden classes of different code that are given to the hook. Each has ids for good, and a program may generate such
 /// classes without end.
 const MOST_DIFFERENT: usize = 10_000;
 
@@ -55,8 +55,8 @@ pub(crate) fn is_allocating() -> bool {
 pub(crate) struct HiddenClasses {
     binding: Mutex<Binding>,
     is_active: AtomicBool,
-    /// Hashes of loader and bytes of the classes that were instrumented.
-    instrumented: Mutex<HashSet<u64>>,
+    /// Hashes of loader and bytes of the classes that were given to the hook.
+    given: Mutex<HashSet<u64>>,
     hasher: RandomState,
     /// Names of classes that were not instrumented, by the reason.
     not_instrumented: Mutex<BTreeMap<&'static str, Names>>,
@@ -232,9 +232,8 @@ impl HiddenClasses {
     /// Returns whether a hidden class is within the limit of different classes.
     fn is_within_limit(&self, origin: Origin, bytes: &[u8]) -> bool {
         let hash = self.hasher.hash_one((origin.loader, bytes));
-        let mut instrumented = lock(&self.instrumented);
-        instrumented.contains(&hash)
-            || instrumented.len() < MOST_DIFFERENT && instrumented.insert(hash)
+        let mut given = lock(&self.given);
+        given.contains(&hash) || given.len() < MOST_DIFFERENT && given.insert(hash)
     }
 
     /// Instruments a hidden class that is about to be defined: a new `byte[]` and its length. `None` if the class stays

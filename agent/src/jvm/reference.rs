@@ -10,7 +10,9 @@ use super::sys::Object;
 ///
 /// `'f` is the frame that the reference belongs to: a callback of the JVM, or the closure that
 /// [`Jni::framed`](super::jni::Jni::framed) runs. The JVM frees the reference when the frame ends, and it is valid on
-/// one thread only. So it can neither leave the closure nor move to another thread.
+/// one thread only: it cannot move to another. A reference that the environment of the closure made cannot leave the
+/// closure. One that an outer environment made inside the closure could, because the JVM gives it to the innermost
+/// frame and the compiler takes it for the outer one's; so the closure must not use an outer environment.
 #[derive(Clone, Copy)]
 pub(crate) struct Local<'f> {
     object: Object,

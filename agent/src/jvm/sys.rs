@@ -191,7 +191,8 @@ pub mod event {
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
     pub const VIRTUAL_THREAD_END: c_int = 88;
-    /// Number of callbacks that JDK 11 knows. An older JVM ignores the rest of a longer structure.
+    /// Number of callbacks up to that of `VIRTUAL_THREAD_END`, which JDK 21 added. A JVM ignores those that it does not
+    /// know at the end of the structure.
     pub const COUNT: usize = 39;
 }
 
