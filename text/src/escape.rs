@@ -43,17 +43,21 @@ fn push_printable(escaped: &mut String, text: &str) {
 
 /// Returns whether a character changes how others are shown instead of being shown itself:
 /// Unicode's control characters, its marks, embeddings and isolates of direction, separators of
-/// lines and paragraphs, and the byte order mark.
+/// lines and paragraphs, spaces and joins without width, the byte order mark, anchors of annotations,
+/// and tags.
 ///
-/// Joiners and combining marks stay: letters of many scripts are made of them.
-fn acts_on_others(char: char) -> bool {
+/// Joiners of letters (U+200C, U+200D) and combining marks stay: words of many scripts are made of them.
+pub(crate) fn acts_on_others(char: char) -> bool {
     let is_invisible = matches!(
         char,
         '\u{61c}'
+            | '\u{200b}'
             | '\u{200e}'..='\u{200f}'
             | '\u{2028}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}'
+            | '\u{2060}'..='\u{2069}'
             | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}'
     );
     is_invisible || char.is_control()
 }
@@ -85,6 +89,15 @@ mod tests {
             assert_eq!(printable_bytes(text.as_bytes()), expected);
         }
         assert_eq!(printable("a\u{200d}b\u{301}"), "a\u{200d}b\u{301}");
+    }
+
+    #[test]
+    fn invisible_characters_are_escaped() {
+        for invisible in "\u{200b}\u{2060}\u{feff}\u{fff9}\u{e0001}\u{e007f}".chars() {
+            let expected = format!("a{}b", invisible.escape_unicode());
+            assert_eq!(printable(&format!("a{invisible}b")), expected);
+        }
+        assert_eq!(printable("a\u{200c}b\u{e0100}"), "a\u{200c}b\u{e0100}");
     }
 
     #[test]
