@@ -3,6 +3,7 @@
 //! | to write | use |
 //! |---|---|
 //! | a name from outside (class, method, thread, file, archive entry, message of a JVM) | [`printable`]; [`printable_bytes`] where it may not be UTF-8 |
+//! | JSON that may go to a terminal | [`JsonWriter`] |
 //! | a count or a size | [`count`], [`bytes`], [`units`] |
 //! | a date | [`date`] |
 //! | the name of a Java method or type in a narrow column | [`java::shorten`] |
@@ -20,16 +21,18 @@
 //! assert_eq!(clipped("a long name", 8), "a long …");
 //! ```
 //!
-//! The crate knows no profile, no heap and no class file, does no I/O and reads no clock.
+//! The crate knows no profile, no heap and no class file, opens no file and reads no clock.
 #![forbid(unsafe_code)]
 
 pub mod date;
 mod escape;
 pub mod java;
+mod json_writer;
 pub mod units;
 pub mod width;
 
 pub use escape::{printable, printable_bytes};
 pub use java::shorten;
+pub use json_writer::JsonWriter;
 pub use units::{bytes, count};
 pub use width::clipped;

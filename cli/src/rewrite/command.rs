@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use loadhook_offline::{Detail, Error, Offline, Progress};
+use loadhook_text::JsonWriter;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::args::{RewriteArgs, TrackerOption};
@@ -86,7 +87,7 @@ fn rewrite(args: &RewriteArgs) -> Result<()> {
         if let Some(verified) = &verified {
             json["verified"] = verified.json();
         }
-        writeln!(std::io::stdout(), "{json:#}").context("standard output")?;
+        writeln!(JsonWriter(std::io::stdout()), "{json:#}").context("standard output")?;
     }
     if !args.quiet {
         summary::print(args, &plan, tally, &unmatched, took);

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use loadhook_text::JsonWriter;
+
 use super::{chrome, collapsed, hprof, html, json, pprof, speedscope, table, tree};
 use crate::analysis::measure::Measure;
 use crate::analysis::options::Options;
@@ -89,10 +91,10 @@ impl Format {
             Format::Tree => tree::write(profile, options, out),
             Format::Collapsed => collapsed::write(profile, options, out),
             Format::Pprof => pprof::write(profile, out),
-            Format::Json => json::write(profile, options, out),
+            Format::Json => json::write(profile, options, &mut JsonWriter(out)),
             Format::Html => html::write(profile, wanted, out),
-            Format::Speedscope => speedscope::write(profile, options, out),
-            Format::Chrome => chrome::write(profile, options, out),
+            Format::Speedscope => speedscope::write(profile, options, &mut JsonWriter(out)),
+            Format::Chrome => chrome::write(profile, options, &mut JsonWriter(out)),
             Format::Hprof => hprof::write(profile, options, out),
         }
     }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use loadhook_heap::{
     ClassCount, Duplicate, Duplicates, Frame, Histogram, Local, Thread, Threads, Waste,
 };
+use loadhook_text::JsonWriter;
 use loadhook_text::date::utc;
 use serde_json::{Map, Value, json};
 
@@ -126,7 +127,7 @@ fn write(histogram: &Histogram, view: Map<String, Value>, out: &mut dyn Write) -
 
 /// Writes an object and a line end.
 fn print(all: Map<String, Value>, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &Value::Object(all))?;
+    serde_json::to_writer_pretty(JsonWriter(&mut *out), &Value::Object(all))?;
     writeln!(out)
 }
 

@@ -16,6 +16,7 @@ use crate::format::allocation_text::{AT_LEAST, UNSIZED, describe, total_text};
 use crate::format::json::recording;
 use crate::format::table::columns::{Column, text_table, with_types};
 use crate::model::{Amount, Seen};
+use loadhook_text::JsonWriter;
 use loadhook_text::java::simple_type_names;
 use loadhook_text::units::{self, Quantity, UNKNOWN, Unit};
 use loadhook_text::width::joined;
@@ -314,5 +315,5 @@ pub fn write_json(
         "allocations": { "before": recordings(0), "after": recordings(1) },
         "sites": shown.map(site).collect::<Vec<_>>(),
     });
-    writeln!(out, "{file}")
+    writeln!(JsonWriter(out), "{file}")
 }

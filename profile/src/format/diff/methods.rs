@@ -13,6 +13,7 @@ use crate::analysis::options::Options;
 use crate::format::bounds::mark;
 use crate::format::table::columns::{Column, fitted, text_table};
 use crate::model::Timing;
+use loadhook_text::JsonWriter;
 use loadhook_text::units::{self, UNKNOWN, Unit};
 use loadhook_text::width::joined;
 
@@ -315,5 +316,5 @@ pub fn write_json(
         "all": judgement(&comparison.whole),
         "methods": shown.map(method).collect::<Vec<_>>(),
     });
-    writeln!(out, "{file}")
+    writeln!(JsonWriter(out), "{file}")
 }
