@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::sync::Mutex;
 
+use loadhook_text::printable;
+
 use crate::locks::lock;
 
 static PRINTED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
@@ -21,8 +23,10 @@ pub(crate) fn once(message: &str) {
     }
 }
 
-/// Prints a message.
+/// Prints a message. Messages quote options and names of files, so characters that a terminal acts on are escaped in
+/// each line; a fault in a pattern takes three lines.
 pub(crate) fn line(message: &str) {
+    let lines: Vec<_> = message.lines().map(printable).collect();
     // A closed standard error is no reason to stop.
-    let _ = writeln!(std::io::stderr().lock(), "loadhook: {message}");
+    let _ = writeln!(std::io::stderr().lock(), "loadhook: {}", lines.join("\n"));
 }
