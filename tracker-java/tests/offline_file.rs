@@ -168,6 +168,31 @@ fn bad_values_are_told_and_ignored() -> Result<()> {
 }
 
 #[test]
+fn messages_quote_settings_without_control_characters() -> Result<()> {
+    let folder = work(&[])?;
+    // A byte order mark is no part of the first key.
+    let properties = "\u{feff}timing=bo\u{1b}[2J\u{9b}1m\u{202e}\u{e0041}é\t店\u{200d}!\n";
+    fs::write(folder.path().join("loadhook.properties"), properties)?;
+    let run = Run::new(
+        17,
+        &["-Dloadhook.file=/dev/null/\u{1b}[31m.pb.gz"],
+        folder.path(),
+        &["Work"],
+    )?;
+    ensure!(run.told.len() == 2, "{:#?}", run.told);
+    let timing = r"timing=bo\u{1b}[2J\u{9b}1m\u{202e}\u{e0041}é";
+    ensure!(
+        run.told[0].contains(timing) && run.told[0].contains("\t店\u{200d}!"),
+        "{:?}",
+        run.told
+    );
+    let file = r"no profile: /dev/null/\u{1b}[31m.pb.gz";
+    ensure!(run.told[1].contains(file), "{:?}", run.told);
+    ensure!(!run.stderr.contains(['\u{1b}', '\u{9b}', '\u{202e}']));
+    Ok(())
+}
+
+#[test]
 fn what_cannot_be_written_leaves_the_old_file() -> Result<()> {
     let folder = work(&[])?;
     for jdk in JDKS {

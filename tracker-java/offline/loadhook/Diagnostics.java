@@ -11,7 +11,7 @@ final class Diagnostics {
     }
 
     static void line(String text) {
-        String line = "loadhook: " + text.replace('\n', ' ').replace('\r', ' ') + "\n";
+        String line = "loadhook: " + printable(text.replace('\n', ' ').replace('\r', ' ')) + "\n";
         try {
             // Not closed: the descriptor belongs to the process. A single write keeps the line in one piece.
             new FileOutputStream(FileDescriptor.err).write(line.getBytes(StandardCharsets.UTF_8));
@@ -20,6 +20,37 @@ final class Diagnostics {
         } catch (IOException error) {
             // There is no way to report it.
         }
+    }
+
+    /** Escapes characters that a terminal acts on: texts quote settings, names of files and messages of exceptions. */
+    private static String printable(String text) {
+        StringBuilder printable = new StringBuilder(text.length());
+        int at = 0;
+        while (at < text.length()) {
+            int c = text.codePointAt(at);
+            if (actsOnOthers(c)) {
+                printable.append("\\u{").append(Integer.toHexString(c)).append('}');
+            } else {
+                printable.appendCodePoint(c);
+            }
+            at += Character.charCount(c);
+        }
+        return printable.toString();
+    }
+
+    /** Control characters but the tab, invisible characters and those of direction, tags, and halves of surrogate pairs. */
+    private static boolean actsOnOthers(int c) {
+        return c < ' ' && c != '\t'
+            || c >= 0x7f && c <= 0x9f
+            || c == 0x61c
+            || c == 0x200b
+            || c >= 0x200e && c <= 0x200f
+            || c >= 0x2028 && c <= 0x202e
+            || c >= 0x2060 && c <= 0x2069
+            || c >= 0xd800 && c <= 0xdfff
+            || c == 0xfeff
+            || c >= 0xfff9 && c <= 0xfffb
+            || c >= 0xe0000 && c <= 0xe007f;
     }
 
     static void failure(String what, Throwable error) {

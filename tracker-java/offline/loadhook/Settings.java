@@ -1,5 +1,6 @@
 package loadhook;
 
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
@@ -14,6 +15,7 @@ import java.util.Properties;
 final class Settings {
     private static final String[] WORDS = {"file", "timing", "clock", "max-nodes", "dump-on-exit", "append"};
     private static final String FILE = "loadhook.properties";
+    private static final char BYTE_ORDER_MARK = 0xfeff;
     private static final int MOST_NODES = 100000000;
 
     private final String[] values = new String[WORDS.length];
@@ -52,7 +54,12 @@ final class Settings {
         Properties read = new Properties();
         try (InputStream in = open(part)) {
             if (in != null) {
-                read.load(new InputStreamReader(in, StandardCharsets.UTF_8));
+                BufferedReader text = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8));
+                text.mark(1);
+                if (text.read() != BYTE_ORDER_MARK) {
+                    text.reset();
+                }
+                read.load(text);
             }
         } catch (IOException error) {
             Diagnostics.failure(FILE, error);
