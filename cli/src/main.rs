@@ -11,10 +11,13 @@ mod run;
 mod side_by_side;
 mod signals;
 
-use std::io;
-use std::process::ExitCode;
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::process::{self, ExitCode};
+use std::{env, io};
 
 use clap::{Parser, Subcommand};
+use loadhook_text::printable;
 
 use crate::output::say;
 
@@ -44,7 +47,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let done = |()| ExitCode::SUCCESS;
-    let command = CommandLine::parse().command;
+    let line = CommandLine::try_parse().unwrap_or_else(|error| refuse(&error));
+    let command = line.command;
     signals::survive_file_limits();
     let result = match command {
         Command::Run(args) => run::run(&args),
@@ -63,6 +67,20 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Ends with a message of the parser, or with the help. The parser quotes arguments as they are, and its colours are
+/// escape sequences, too, so a message about arguments with control characters has no colours.
+fn refuse(error: &clap::Error) -> ! {
+    let has_escapes = |argument: OsString| match printable(&argument.to_string_lossy()) {
+        Cow::Borrowed(_) => false,
+        Cow::Owned(_) => true,
+    };
+    if error.use_stderr() && env::args_os().any(has_escapes) {
+        say!("{}", error.render().to_string().trim_end());
+        process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
