@@ -66,6 +66,39 @@ fn threads_that_wait_and_work_in_short_turns() -> Result<()> {
     Ok(())
 }
 
+/// Ticks are reported if they count for most of a thread's processor time, whatever the order of its turns. In a sum of threads
+/// the same holds for the time of all: a thread whose ticks are refused takes no others' ticks. One without room for ticks does.
+#[test]
+fn ticks_count_for_threads_and_groups_that_mostly_accept_them() -> Result<()> {
+    let program = Program::plain("Nothing")?
+        .with("fake/loadhook/Clock.java")?
+        .with("loadhook/RefusedTicks.java")?;
+    // Milliseconds for which ticks stand. See `RefusedTicks.java` for what each thread does.
+    let expected = "\
+worked: 200
+refused, then one accepted: 0
+accepted, then refused: 0
+most accepted at the end: 200
+most accepted at the beginning: 200
+refused for less than 30 ms: 5
+cleared, then worked: 200
+group: 200
+group with one refused: 200
+group with two refused: 0
+group with more accepted: 400
+group of short refused ones: 0
+adopted refused: 0
+adopted refused, then accepted: 200
+adopted accepted, then refused: 200
+no room: 0
+";
+    for jdk in [17, 25] {
+        let output = process::output(program.java(jdk, &[])?.arg("loadhook.RefusedTicks"))?;
+        ensure!(output == expected, "{jdk}: {output}");
+    }
+    Ok(())
+}
+
 /// Runs `SelfTimes.java` with an argument, and compares self times with the true ones, by workload and method.
 fn measured(clock: Clock, argument: &str) -> Result<BTreeMap<(usize, u32), Method>> {
     let program = Program::plain("Nothing")?

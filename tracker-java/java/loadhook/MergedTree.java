@@ -4,6 +4,10 @@ package loadhook;
 final class MergedTree extends TimedTree {
     /** The {@link CpuTime} of all added threads; unknown if that of one is. */
     long cpu;
+    /** The time that the ticks of the added trees stand for, as far as they were added; see {@link TimedTree#given}. */
+    long given;
+    /** The time for which no tick counts; with it the whole time of trees whose ticks were not added. */
+    long refused;
 
     MergedTree() {
         super(Timing.COUNT, 32, 1);
@@ -12,5 +16,27 @@ final class MergedTree extends TimedTree {
     @Override
     boolean takesNode() {
         return true;
+    }
+
+    @Override
+    long given() {
+        return given;
+    }
+
+    @Override
+    long refused() {
+        return refused;
+    }
+
+    /** Takes over another tree; without its ticks, if they do not count. If an exception breaks this off, it can be repeated. */
+    @Override
+    void adopt(TimedTree other) {
+        boolean isAdded = !isMostlyRefused(other.given(), other.refused());
+        given = isAdded ? other.given() : 0;
+        refused = isAdded ? other.refused() : other.given() + other.refused();
+        if (!isAdded) {
+            other.ticks = NO_TICKS;
+        }
+        super.adopt(other);
     }
 }

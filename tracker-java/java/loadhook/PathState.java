@@ -9,7 +9,8 @@ import java.lang.ref.WeakReference;
  * odd if it has two more words in {@code stamps}, because it is timed or has no node. So a frame that is neither touches
  * little memory. Frame 0 is the root.
  *
- * All fields are in this class, whichever subclass uses them: their order in memory is the one that was measured.
+ * The fields are in this class, whichever subclass uses them: their order in memory is the one that was measured. Only those
+ * that are behind all of these in memory are in {@link UnwindingPath}.
  */
 class PathState extends AllocatingTree {
     /** Value of {@link #owner} that is no thread's id. */
@@ -201,6 +202,6 @@ class PathState extends AllocatingTree {
     @Override
     long bytes() {
         int[] marks = this.marks;
-        return super.bytes() + 216 + 8L * back.length + 8L * stamps.length + (marks == null ? 0 : 4L * marks.length);
+        return super.bytes() + 232 + 8L * back.length + 8L * stamps.length + (marks == null ? 0 : 4L * marks.length);
     }
 }

@@ -5,14 +5,17 @@ class TimedTree extends Tree {
     /** The unit in which squares of nanoseconds are counted, so that a long holds those of months. */
     static final double TICK_SQUARE = 1024;
 
-    private static final long[] NONE = {};
+    static final long[] NO_TICKS = {};
+
+    /** So many more nanoseconds may be refused than given: a thread that begins with short waits keeps its ticks. */
+    private static final long REFUSED_AT_FIRST = 30000000;
 
     /**
      * Two words for each node: its own time by ticks, without its callees', and the variance of that in units of
      * {@link #TICK_SQUARE}. Made when the first tick comes.
      */
-    long[] ticks = NONE;
-    /** True if ticks were lost for lack of room, or dropped; the other ticks then tell nothing. */
+    long[] ticks = NO_TICKS;
+    /** True if ticks were lost for lack of room; the other ticks then tell nothing. */
     private boolean tickless;
 
     private long seed;
@@ -119,11 +122,30 @@ class TimedTree extends Tree {
 
     final void loseTicks() {
         tickless = true;
-        ticks = NONE;
+        ticks = NO_TICKS;
     }
 
+    /** Returns whether ticks were lost for lack of room. */
     final boolean isTickless() {
         return tickless;
+    }
+
+    /** The nanoseconds that the ticks stand for. */
+    long given() {
+        return 0;
+    }
+
+    /** The nanoseconds for which no tick counts, see {@link UnwindingPath#attribute}. */
+    long refused() {
+        return 0;
+    }
+
+    /**
+     * Returns whether no tick counts for most of the time. The few ticks that do count then tell nothing of the rest, and are
+     * not reported. Asked when the tree is read: the answer does not depend on the order in which the times came.
+     */
+    static boolean isMostlyRefused(long given, long refused) {
+        return refused > given + REFUSED_AT_FIRST;
     }
 
     /** A node's own time by ticks; with {@code of} 1, its variance. */
@@ -133,17 +155,17 @@ class TimedTree extends Tree {
     }
 
     /** Takes over another tree, its ticks included. */
-    final void adopt(TimedTree other) {
+    void adopt(TimedTree other) {
         ticks = other.ticks;
         tickless = other.tickless;
         super.adopt(other);
-        other.ticks = NONE;
+        other.ticks = NO_TICKS;
     }
 
     @Override
     void clear() {
         super.clear();
-        ticks = NONE;
+        ticks = NO_TICKS;
         tickless = false;
     }
 

@@ -3,6 +3,9 @@ package loadhook;
 /**
  * Adds a tree to a sum, node by node. A StackOverflowError, or the exception of {@code Thread.stop}, may break this off
  * anywhere. Run again, it goes on behind the last node that was added, so that no node is missing or added twice.
+ *
+ * If the ticks of most of the tree's time were refused, none of its ticks are added, and all its time is refused in the sum.
+ * The sum keeps the ticks of other trees; whether they count depends on the whole time of the sum.
  */
 final class TreeMerge {
     final MergedTree sum;
@@ -69,6 +72,8 @@ final class TreeMerge {
         if (next == source.end) {
             // Neither call nor jump from here on.
             sum.lost += source.lost;
+            sum.given += source.given;
+            sum.refused += source.refused;
             next++;
         }
     }

@@ -9,6 +9,12 @@ final class TreeReader {
     final int end;
     /** Number of allocations that found no room. */
     final long lost;
+    /** The nanoseconds that the ticks stand for that are read. */
+    final long given;
+    /** The nanoseconds for which no tick is read; all of them if most are refused. */
+    final long refused;
+    /** True if the tree's ticks do not count, since those of most of the time were refused. All ticks are then read as 0. */
+    final boolean isMostlyRefused;
     private final TimedTree tree;
     private final int[] rows;
     private final long[] times;
@@ -23,6 +29,11 @@ final class TreeReader {
         this.tree = tree;
         end = tree.end;
         lost = tree.lost;
+        long given = tree.given();
+        long refused = tree.refused();
+        isMostlyRefused = TimedTree.isMostlyRefused(given, refused);
+        this.given = isMostlyRefused ? 0 : given;
+        this.refused = isMostlyRefused ? given + refused : refused;
         int[] rows = tree.rows;
         long[] times = tree.times;
         // A tree that grows replaces one array and then the other. Reading the volatile end makes the JVM read both again.
@@ -104,15 +115,15 @@ final class TreeReader {
 
     /** One of the two words of a node's ticks, see {@link TimedTree#ticks}. */
     long ticks(int node, int of) {
-        return tree.ticks(node, of);
+        return isMostlyRefused ? 0 : tree.ticks(node, of);
     }
 
     /** The variance of a node's own time by ticks, in ns². */
     double tickVariance(int node) {
-        return TimedTree.TICK_SQUARE * tree.ticks(node, 1);
+        return TimedTree.TICK_SQUARE * ticks(node, 1);
     }
 
-    /** Returns whether ticks were lost. */
+    /** Returns whether ticks were lost for lack of room. */
     boolean isTickless() {
         return tree.isTickless();
     }

@@ -10,12 +10,10 @@ class UnwindingPath extends PathState {
     /** A distance of ticks of about a second, in {@link Ticker}'s units. */
     private static final int LONG_STOP = 1 << 17;
 
-    // The root is never on top: its two words of ticks hold the time that ticks stood for, and the time of refused ticks.
-    private static final int GIVEN = 0;
-    private static final int REFUSED = 1;
-
-    /** A thread that begins with short waits keeps its ticks, in nanoseconds. */
-    private static final long REFUSED_AT_FIRST = 30000000;
+    /** The time that ticks have given to nodes, see {@link TimedTree#given}. */
+    private long given;
+    /** The time for which no tick counts, see {@link TimedTree#refused}. */
+    private long refused;
 
     UnwindingPath(int mode, int nodes, int frames, long seed) {
         super(mode, nodes, frames, seed);
@@ -68,7 +66,8 @@ class UnwindingPath extends PathState {
      * time that the thread used since then.
      *
      * By the clock of processor time a thread that waits and works in short turns would be met where it waits, and the time of
-     * its work would be charged to the wait. So ticks count only if the thread has run for at least half of their span.
+     * its work would be charged to the wait. So ticks count only if the thread has run for at least half of their span. The
+     * time for which none counts is added up: {@link #isMostlyRefused} compares it with the time that ticks have given.
      */
     final void attribute(int last, long now) {
         boolean wall = Clock.kind == Clock.WALL;
@@ -77,14 +76,17 @@ class UnwindingPath extends PathState {
         long nanos = wall ? Ticker.nanos(span) : now - seenNanos;
         double distance = Ticker.units(Ticker.before(), last);
         if (!wall && nanos < Ticker.nanos(span) / 2) {
-            refuseTicks(nanos);
+            // At the first look nothing tells when the reading of the clock was 0: the time is not that of the span.
+            if (from != 0 && nanos > 0) {
+                refused += nanos;
+            }
         } else if (from != 0 && span != 0 && nanos > 0 && distance < LONG_STOP && roomForTicks()) {
             // A tick after a stop of the whole machine is left out: the node on top did not take that time.
             long[] back = this.back;
             long[] ticks = this.ticks;
             int upTo = last;
             // No call from here on.
-            ticks[GIVEN] += nanos;
+            given += nanos;
             for (int frame = depth; frame > 0 && upTo - from > 0; frame--) {
                 int began = (int) back[frame] & ~1;
                 if (began == 0) {
@@ -109,18 +111,21 @@ class UnwindingPath extends PathState {
         seenNanos = now;
     }
 
-    /**
-     * Processor time for which no tick counts. If that is most of a thread's time, its ticks are lost altogether: the few that
-     * are left tell nothing of the rest.
-     */
-    private void refuseTicks(long nanos) {
-        long[] ticks = this.ticks;
-        if (nanos > 0 && ticks.length != 0) {
-            ticks[REFUSED] += nanos;
-            if (ticks[REFUSED] > ticks[GIVEN] + REFUSED_AT_FIRST) {
-                loseTicks();
-            }
-        }
+    @Override
+    final long given() {
+        return given;
+    }
+
+    @Override
+    final long refused() {
+        return refused;
+    }
+
+    @Override
+    void clear() {
+        super.clear();
+        given = 0;
+        refused = 0;
     }
 
     /**
