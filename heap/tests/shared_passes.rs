@@ -66,8 +66,7 @@ fn dump_with_tracker() -> Vec<u8> {
 
 /// The details by object, in a form that can be compared.
 fn fields(details: &Details, objects: &[u32]) -> Vec<Option<(Vec<Field>, u64)>> {
-    let of = |object| details.fields.get(object);
-    let fields = objects.iter().map(|object| of(object));
+    let fields = objects.iter().map(|object| details.fields.get(object));
     fields
         .map(|fields| fields.map(|fields| (fields.first.clone(), fields.count)))
         .collect()
