@@ -16,36 +16,29 @@ esac
 need_jdk_17
 cd "$root"
 
-# The integration tests of the fast tier: each package, then the tests of it. A test that does not belong here fails,
-# because the test kit starts no JVM and no browser while LOADHOOK_FAST_TESTS is set.
+# The integration tests of the fast tier, which are neither the agent's nor the tracker's. A test that does not belong
+# here fails, because the test kit starts no JVM and no browser while LOADHOOK_FAST_TESTS is set.
 fast_tests='
-loadhook-fuzz: dumps replay
-loadhook-golden: golden
-loadhook-heap: details duplicates graph profiler reader threads views_of_broken_dumps
-loadhook-hprof: round_trip
-loadhook-offline: archives hostile
-loadhook-profile: allocation_diff allocations formats loaders pprof runs untimed
-loadhook-settings: round_trip
-loadhook-tests: architecture
+allocation_diff allocations architecture archives details dumps duplicates formats golden graph hostile loaders
+offline_words pprof profiler reader replay round_trip runs shared_passes threads untimed views_of_broken_dumps
 '
 
-# Unit tests of all crates, but for those that need a JVM, then the integration tests above.
+# Unit tests of all crates, but for those that need a JVM, then the integration tests above. Both take the whole
+# workspace: one crate alone would be compiled anew, with other features of its dependencies.
 fast() {
     export LOADHOOK_FAST_TESTS=1
     cargo test --workspace --lib --bins --locked -q -- \
         --skip instrument::exclusions::tests --skip rewrite::java::tests
-    echo "$fast_tests" | while IFS=: read -r package tests; do
-        [ -n "$package" ] || continue
-        set --
-        for test in $tests; do
-            set -- "$@" --test "$test"
-        done
-        # Its standard input is the list.
-        cargo test --package "$package" "$@" --locked -q </dev/null
+    set --
+    for test in $fast_tests; do
+        set -- "$@" --test "$test"
     done
+    # These two have tests of the same names, which start JVMs.
+    cargo test --workspace --exclude loadhook-agent --exclude loadhook-tracker "$@" --locked -q
 }
 
 if [ "${1:-}" = fast ]; then
+    [ $# = 1 ] || fail "scripts/test.sh fast takes no further arguments; name a test to cargo test instead"
     fast
 else
     need_jdk_11
