@@ -15,7 +15,7 @@ use loadhook_testkit::corpus;
 use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
-/// What the program may take, in MB.
+/// Most memory that the program may take, in MB.
 const MOST: u64 = 500;
 
 /// A class, and where its name stands in it: the bytes of the name's constant

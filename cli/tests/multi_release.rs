@@ -122,7 +122,7 @@ fn each_version_is_rewritten_and_counts() -> Result<()> {
     Ok(())
 }
 
-/// What describes the module in one release only keeps all classes of its root
+/// A module descriptor in one release only keeps all classes of its root
 /// from being changed, if it cannot be read.
 #[test]
 fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {

@@ -258,7 +258,7 @@ fn bombs_are_refused_and_names_cannot_move_the_cursor() -> Result<()> {
     Ok(())
 }
 
-/// What would be lost, or would not run, is refused before anything is written.
+/// Input that would be lost, or would not run, is refused before anything is written.
 #[test]
 fn outputs_that_cannot_be_are_refused() -> Result<()> {
     let folder = folder();

@@ -19,7 +19,7 @@ use common::{classes, done, folder, loadhook};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// What a name in a folder stands for.
+/// The thing that a name in a folder stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Thing {
     /// Permissions, and when it was changed.
@@ -83,7 +83,7 @@ fn odd(folder: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// What stays is equal, and what does not are classes and what is added.
+/// Files that stay are equal; the others are classes, and files that are added.
 fn check(before: &BTreeMap<PathBuf, Thing>, after: &BTreeMap<PathBuf, Thing>) -> Result<()> {
     let mut rewritten = 0;
     for (path, thing) in before {
@@ -110,7 +110,7 @@ fn check(before: &BTreeMap<PathBuf, Thing>, after: &BTreeMap<PathBuf, Thing>) ->
     Ok(())
 }
 
-/// What is left beside, by name.
+/// Names of files left beside the output.
 fn names(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -154,7 +154,7 @@ fn what_is_no_class_stays() -> Result<()> {
     Ok(())
 }
 
-/// What else is in the place stays there, and nothing is written through its
+/// Other files in the same place stay there, and nothing is written through its
 /// links.
 #[test]
 fn a_folder_that_is_there() -> Result<()> {

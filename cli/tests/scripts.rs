@@ -1,4 +1,4 @@
-//! What the scripts say of a machine that lacks something, without installing
+//! Messages of the scripts on a machine that lacks something, without installing
 //! anything.
 
 use std::fs;

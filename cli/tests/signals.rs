@@ -198,7 +198,7 @@ fn a_signal_sent_to_the_foreground_reaches_the_program() {
     assert!(result.err.contains("profile: loadhook-"), "{}", result.err);
 }
 
-/// Whether a shell stands between the terminal and `loadhook`, or none.
+/// Set if a shell stands between the terminal and `loadhook`.
 #[test]
 fn a_closed_terminal_is_told_once() {
     // It waits for a signal for a minute at most, and for another one as long

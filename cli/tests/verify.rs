@@ -142,7 +142,7 @@ fn folders_and_classes_are_verified() -> Result<()> {
     Ok(())
 }
 
-/// What the JDK finds wrong in the original too is none of ours.
+/// Faults that the JDK finds in the original too are not reported.
 #[test]
 fn faults_of_the_original_are_none() -> Result<()> {
     let folder = folder();

@@ -33,7 +33,7 @@ pub(crate) struct ArrayPrefixes<'s> {
     arrays: HashMap<u64, WantedArray>,
     /// The array whose contents come.
     open: Option<u64>,
-    /// What the survey left of its budget. All prefixes of a pass share it.
+    /// The part of its budget that the survey left. All prefixes of a pass share it.
     budget: SharedBudget,
 }
 

@@ -11,7 +11,7 @@ import java.util.zip.ZipOutputStream;
 import org.objectweb.asm.MethodTooLargeException;
 
 /**
- * What a jar transformer on top of ASM takes: {@code AsmJar IN OUT…} rewrites each archive, one after the other, and prints
+ * The time that a jar transformer on top of ASM takes: {@code AsmJar IN OUT…} rewrites each archive, one after the other, and prints
  * the seconds of each. All other entries are unpacked and packed, as {@code java.util.zip} knows nothing else.
  */
 public final class AsmJar {

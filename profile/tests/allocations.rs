@@ -51,7 +51,7 @@ fn errors_have_a_legend() {
     assert!(!has_legend(&narrow, 40));
 }
 
-/// What decides stays longest, and places keep their lines.
+/// The telling end of a name stays longest, and places keep their lines.
 #[test]
 fn long_names_leave_room_for_each_other() {
     let mut profile = alone(sampled());

@@ -75,7 +75,7 @@ fn tree_of_a_generated_profile() {
     insta::assert_snapshot!(text(Format::Tree, &large(2_000), &options));
 }
 
-/// What is mostly error comes behind what is known, grey on a terminal, and with a remedy.
+/// Figures that are mostly error come after those that are known, grey on a terminal, and with a remedy.
 #[test]
 fn what_is_mostly_error_is_ranked_last() {
     let uncertain = Node {
@@ -319,7 +319,7 @@ fn percentages_add_up() {
     }
 }
 
-/// What of the methods of X is told as JSON: total and whether it is a bound.
+/// Figures of the methods of X in JSON: total and whether it is a bound.
 fn total(profile: &Profile, name: &str) -> (u64, bool) {
     let json = text(Format::Json, profile, &Options::default());
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");

@@ -99,7 +99,7 @@ fn counts_need_no_times() {
     insta::assert_snapshot!(run(&page(&profile), script));
 }
 
-/// What the page leaves out does not change them.
+/// Nodes that the page leaves out do not change them.
 #[test]
 fn callers_and_callees_are_those_of_the_chosen_threads() {
     let script = r#"

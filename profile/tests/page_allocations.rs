@@ -12,7 +12,7 @@ use loadhook_profile::{Allocations, Amount, Frame, Method, Profile, Seen, Site, 
 use loadhook_testkit::browser::run;
 use serde_json::{Value, json};
 
-/// What the scripts here begin with.
+/// Beginning of the scripts here.
 const HELPERS: &str = r#"
     const text = (id) => document.getElementById(id).textContent;
     const cells = (row) => [...row.children].map((cell) => cell.textContent).join(' | ');
@@ -31,7 +31,7 @@ fn page(profile: &Profile, options: &Options<'_>) -> String {
     String::from_utf8(page).expect("UTF-8")
 }
 
-/// What a script sees of a profile's page; `hash` is what its link ends in.
+/// Result of a script in a profile's page; `hash` is what its link ends in.
 fn see(profile: &Profile, hash: &str, script: &str) -> String {
     let page = page(profile, &Options::default());
     let page = page.replace("location.hash.slice(1)", &format!("'{hash}'"));

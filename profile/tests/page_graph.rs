@@ -22,7 +22,7 @@ fn differences(before: &[Profile], after: &[Profile]) -> String {
     String::from_utf8(text).expect("UTF-8")
 }
 
-/// What scripts share: boxes by name, clicks, keys.
+/// Functions that the scripts share: boxes by name, clicks, keys.
 const HANDS: &str = r#"
     const all = () => boxes.flat();
     const named = (name) => all().find(({ node }) => fullName(graph.method[node]).includes(name));
@@ -290,7 +290,7 @@ fn narrow_windows_show_names() {
     insta::assert_snapshot!(seen);
 }
 
-/// What it takes now makes it wide, what changed gives it its colour.
+/// The weight of a box now is its width, the change is its colour.
 #[test]
 fn differences_have_a_graph() {
     let before = common::small();

@@ -1,4 +1,4 @@
-//! What was counted and not timed, while other calls were: virtual threads by
+//! Calls that were counted and not timed, while others were: virtual threads by
 //! the CPU clock. Their times are not 0 but unknown, in every format.
 
 mod common;
@@ -120,7 +120,7 @@ fn callees_times_are_known() {
     );
 }
 
-/// What callees of untimed calls took is in the total, and in no mean.
+/// The time of callees of untimed calls is in the total, and in no mean.
 #[test]
 fn means_are_of_timed_calls() {
     let mut profile = common::tree_of(

@@ -177,7 +177,7 @@ fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// What a pointer of the agent's to an untyped table or to `c_void` points at in C.
+/// The C type behind a pointer of the agent's to an untyped table or to `c_void` points at in C.
 fn environments(pointee: &Type) -> Option<&'static [&'static str]> {
     let Type::Path(path) = pointee else {
         return None;

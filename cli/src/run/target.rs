@@ -9,7 +9,7 @@ use crate::agent_path::utf8;
 /// The most bytes that the name of a file can have.
 const LONGEST_NAME: usize = 255;
 
-/// What stands for `-%p` in the longest name: the greatest process id, and the number
+/// Longest text that replaces `-%p` in a name: the greatest process id, and the number
 /// by which the agent tells profiles of one process id apart.
 const LONGEST_PROCESS: &str = "-4194304.999";
 

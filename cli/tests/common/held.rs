@@ -130,7 +130,7 @@ pub(crate) fn has(dump: &[u8], text: &str) -> bool {
         .any(|window| window == text.as_bytes())
 }
 
-/// Whether the bytes go from record to record to the end of the dump.
+/// Returns whether the bytes go from record to record to the end of the dump.
 pub(crate) fn is_whole(dump: &[u8]) -> bool {
     let mut rest = dump
         .strip_prefix(b"JAVA PROFILE 1.0.2\0")

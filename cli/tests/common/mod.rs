@@ -16,7 +16,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use tempfile::TempDir;
 
-/// What is made once for all tests of a file; the folder lives as long as
+/// Files made once for all tests of a file; the folder lives as long as
 /// they do.
 struct Shared {
     folder: PathBuf,
@@ -108,7 +108,7 @@ pub(crate) fn run(folder: &Path, options: &[&str], arguments: &[&str]) -> Comman
     command
 }
 
-/// What a command wrote and how it ended.
+/// Output and exit status of a command.
 pub(crate) struct Done {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,

@@ -17,7 +17,7 @@ struct Entry {
     local: Range<usize>,
 }
 
-/// What two archives have in common, those inside them included.
+/// Entries that two archives have in common, including those of archives inside them.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
     /// Entries that are the same to the byte.

@@ -56,7 +56,7 @@ impl Archives {
         Ok(archives)
     }
 
-    /// Whether all that is no changed class is there to the byte, and all
+    /// Checks that all that is no changed class is there to the byte, and all
     /// others were verified.
     fn check(&self, said: &str) -> Result<()> {
         let names = |paths: &[PathBuf]| -> Vec<_> {
@@ -94,7 +94,7 @@ impl Archives {
         Ok(())
     }
 
-    /// Whether HotSpot says of each class what it says of its original.
+    /// Checks that HotSpot judges each class as it judges its original.
     fn link(&self, feature: u32) -> Result<()> {
         let jdk = Jdk::find(feature)?;
         // Side by side, on two processors.

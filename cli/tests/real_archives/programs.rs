@@ -23,7 +23,7 @@ const REPEATABLE: &[&str] = &[
     "-Xlog:disable",
 ];
 
-/// What a program on JDK 17 did, and its profile.
+/// Output of a program on JDK 17, and its profile.
 struct Run {
     output: Output,
     profile: Option<Profile>,
@@ -77,7 +77,7 @@ fn same_output(plain: &Run, rewritten: &Run) -> Result<()> {
     Ok(())
 }
 
-/// Whether two runs counted the same calls, of more than `least` methods.
+/// Returns whether two runs counted the same calls, of more than `least` methods.
 fn same_calls(a: &BTreeMap<String, u64>, b: &BTreeMap<String, u64>, least: usize) -> Result<()> {
     ensure!(a.len() > least, "only {} methods", a.len());
     let all = a.keys().chain(b.keys());
@@ -208,7 +208,7 @@ pub(crate) fn tomcat(archives: &Archives) -> Result<()> {
     Ok(())
 }
 
-/// What Spark opens for itself on JDK 17.
+/// Options that open the packages of JDK 17 that Spark needs.
 const OPENED: &[&str] = &[
     "java.lang",
     "java.lang.invoke",

@@ -1,4 +1,4 @@
-//! What the formats hold.
+//! The content of each format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::common::{done, loadhook, read};
 use crate::{ORDER, json, methods, profiles, text};
 
-/// What `docs/user/formats.md` promises, field by field.
+/// The promises of `docs/user/formats.md`, field by field.
 #[test]
 fn the_json_is_as_documented() {
     let json = json(&["a.pb.gz"]);
@@ -130,7 +130,7 @@ fn the_json_is_as_documented() {
     assert_eq!(in_tree[&format!("{ORDER}.<init>")], 1500);
 }
 
-/// What the readers of each format rely on.
+/// Properties of each format on which its readers rely.
 #[test]
 fn other_tools_formats_hold_together() {
     let pprof = done(

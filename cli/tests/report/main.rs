@@ -226,7 +226,7 @@ fn differences_have_a_page() {
     assert_eq!(told, "shop.Shop exit 0 1500 10 1,1");
 }
 
-/// What a killed program left is a part of its run.
+/// The profile that a killed program left covers a part of its run.
 #[test]
 fn parts_of_runs_are_told() {
     let mut part = read(&profiles().path().join("a.pb.gz"));

@@ -86,7 +86,7 @@ fn each_jvm_of_a_script_has_its_own_profile() {
     assert_eq!(profiles(folder.path()).len(), 4);
 }
 
-/// What happens to one file hides none of the others.
+/// A fault of one file hides none of the others.
 #[test]
 fn what_is_lost_hides_nothing_else() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! What is instrumented, what was not, and what is said of both.
+//! Which classes and methods are instrumented, which are not, and the messages about both.
 
 use std::fs;
 use std::path::Path;

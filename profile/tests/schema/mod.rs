@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Profile {
     pub(crate) sample_types: Vec<(String, String)>,
     pub(crate) samples: Vec<Sample>,
-    /// What tools show of the functions, by id.
+    /// Names that tools show for the functions, by id.
     pub(crate) names: Vec<String>,
     pub(crate) time_nanos: i64,
     pub(crate) duration_nanos: i64,

@@ -26,7 +26,7 @@ import org.objectweb.asm.Opcodes;
  * writer takes over the reader's constant pool, so methods without code are copied, frames stay compressed,
  * and nothing is computed that the class file already says ({@code ClassWriter} flags 0).
  *
- * What it does differently from our rewriter, in its own favour: one handler range from the end of the entry
+ * Differences from our rewriter, in its own favour: one handler range from the end of the entry
  * probe to the handler, the exit probes inside; a constructor's range begins after its first call of another
  * constructor on {@code this}, found by counting {@code new} against {@code <init>} in the order of the code,
  * and nothing covers what lies before. The methods are the same: every one with code, except those in the

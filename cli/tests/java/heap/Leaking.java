@@ -13,12 +13,12 @@ public class Leaking {
         Node next;
     }
 
-    /** What comes and goes with its loader. */
+    /** An object that lives as long as its class loader. */
     public static class Plugin {
         static final byte[] cache = new byte[100_000];
     }
 
-    /** What a variable holds. */
+    /** The object that a local variable holds. */
     static final class Mine {}
 
     static final class Loader extends ClassLoader {

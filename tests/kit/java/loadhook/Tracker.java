@@ -3,7 +3,7 @@ package loadhook;
 import java.util.Arrays;
 
 /**
- * What injected code calls in our tests: it records, and lets a test read what it recorded.
+ * The tracker that injected code calls in our tests: it records, and lets a test read what it recorded.
  *
  * The path heals as the real tracker's does: {@code exit}, {@code ended} and {@code caught} of a method that is
  * not on top unwind to its nearest entry, because a {@code super(…)} that throws runs no exit probe. Entries
