@@ -32,7 +32,7 @@
 //! let allocate = |len| Some(vec![0; len]);
 //! let result = instrumenter.instrument(class, "com/example/Tracker", &mut Positions, allocate)?;
 //!
-//! assert!(result.class.is_some_and(|new| new.len() > class.len()));
+//! assert!(result.class.as_ref().is_some_and(|new| new.len() > class.len()));
 //! assert_eq!(result.report.instrumented, 2);
 //! let reasons: Vec<&str> = result.not_instrumented().map(|it| it.word()).collect();
 //! assert_eq!(reasons, ["trivial"]);
