@@ -2,7 +2,7 @@
 //!
 //! Inputs are the classes committed in `golden/inputs`, those that
 //! `loadhook_golden::handmade` assembles and a few of `loadhook_testclasses::limits`. For each, `golden/snapshots` has one
-//! file: what the rewriter reports, then the rewritten class in the form of
+//! file with timing, allocation and object probes, and `golden/snapshots/count` one with probes that only count calls: what the rewriter reports, then the rewritten class in the form of
 //! `loadhook inspect`, less what nobody need read: the constants the class
 //! had, the middle of a long row of one instruction, and the bodies of methods
 //! that only drive a hand-made class.
@@ -61,9 +61,10 @@ const ORIGINALS: [&str; 4] = [
 ];
 
 /// Snapshots of options other than the default.
-const OPTIONS: [&str; 4] = [
+const OPTIONS: [&str; 5] = [
     "allow_huge_methods",
     "class_and_method",
+    "count_with_others",
     "drop_unknown_code_attributes",
     "ids",
 ];
@@ -105,10 +106,15 @@ fn input(name: &str) -> Input {
     found.unwrap_or_else(|| panic!("no input {name}"))
 }
 
-/// Compares `text` with the snapshot `name`.
+/// Compares `text` with the snapshot `name` in `snapshots`.
 fn check(name: &str, text: &str) {
+    check_in("../snapshots", name, text);
+}
+
+/// Compares `text` with the snapshot `name` in `folder`, which is relative to this file.
+fn check_in(folder: &str, name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
-    settings.set_snapshot_path("../snapshots");
+    settings.set_snapshot_path(folder);
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));
@@ -272,26 +278,45 @@ fn golden_method(
     out
 }
 
-/// Timing probes with this id in methods of this name.
+/// These probes in methods of this name.
 struct Only {
     method: &'static str,
-    id: u32,
+    probes: Probes,
+}
+
+impl Only {
+    fn timed(method: &'static str, id: u32) -> Self {
+        let probes = Probes {
+            timing: Some(id),
+            ..Probes::default()
+        };
+        Only { method, probes }
+    }
 }
 
 impl Selector for Only {
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
-        Probes {
-            timing: (method.name() == self.method.as_bytes()).then_some(self.id),
-            ..Probes::default()
+        if method.name() == self.method.as_bytes() {
+            self.probes
+        } else {
+            Probes::default()
         }
     }
 }
 
 #[test]
-fn each_input_with_every_probe_matches_its_snapshot() {
+fn each_input_with_timing_and_object_probes_matches_its_snapshot() {
     each(|input| {
         let text = golden(input, Options::default(), &mut Everything::all(1));
         check(&input.name, &text);
+    });
+}
+
+#[test]
+fn each_input_with_count_probes_matches_its_snapshot() {
+    each(|input| {
+        let text = golden(input, Options::default(), &mut Everything::counts(1));
+        check_in("../snapshots/count", &input.name, &text);
     });
 }
 
@@ -335,7 +360,7 @@ fn probes_push_ids_of_every_size() {
         1 << 31,
         u32::MAX,
     ] {
-        let mut selector = Only { method: "test", id };
+        let mut selector = Only::timed("test", id);
         let text = golden_method(&input, "test", Options::default(), &mut selector);
         writeln!(out, "id {id}\n{text}").unwrap();
     }
@@ -352,11 +377,67 @@ fn probes_pass_class_and_method_numbers() {
             call_shape: CallShape::ClassAndMethod { class },
             ..Options::default()
         };
-        let mut selector = Only { method: "test", id };
+        let mut selector = Only::timed("test", id);
         let text = golden_method(&input, "test", options, &mut selector);
         writeln!(out, "class {class}, method {id}\n{text}").unwrap();
     }
     check("option.class_and_method", &out);
+}
+
+/// Probes of several families in one method, and a call that is only counted with a class number.
+#[test]
+fn probes_that_count_go_with_other_probes() {
+    let [count, timing] = [Some(300), Some(70_000)];
+    let counted = Probes {
+        count,
+        ..Probes::default()
+    };
+    let with_allocations = Probes {
+        allocations: true,
+        ..counted
+    };
+    let with_timing = Probes { timing, ..counted };
+    let by_class = CallShape::ClassAndMethod { class: 9 };
+    let mut out = String::new();
+    for (label, input_name, method, probes, call_shape) in [
+        (
+            "count and allocations",
+            "handmade.new_loop_v52",
+            "test",
+            with_allocations,
+            CallShape::Id,
+        ),
+        (
+            "count and timing",
+            "handmade.handler_nested_v52",
+            "test",
+            with_timing,
+            CallShape::Id,
+        ),
+        (
+            "count and timing in a constructor",
+            "ConstructorThrows",
+            "<init>",
+            with_timing,
+            CallShape::Id,
+        ),
+        (
+            "class 9",
+            "handmade.max_stack_exact",
+            "test",
+            counted,
+            by_class,
+        ),
+    ] {
+        let options = Options {
+            call_shape,
+            ..Options::default()
+        };
+        let mut selector = Only { method, probes };
+        let text = golden_method(&input(input_name), method, options, &mut selector);
+        writeln!(out, "{label}: {input_name}\n{text}").unwrap();
+    }
+    check("option.count_with_others", &out);
 }
 
 #[test]
@@ -403,10 +484,17 @@ fn damaged_inputs_make_nothing_panic() {
 /// Only looks at names, so it may run before the others.
 #[test]
 fn no_snapshot_is_left_over() {
-    let mut wanted: BTreeSet<String> = inputs().into_iter().map(|input| input.name).collect();
+    let inputs: BTreeSet<String> = inputs().into_iter().map(|input| input.name).collect();
+    let mut wanted = inputs.clone();
     wanted.extend(ORIGINALS.iter().map(|name| format!("original.{name}")));
     wanted.extend(OPTIONS.iter().map(|name| format!("option.{name}")));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots");
+    refuse_others(&folder, &wanted);
+    refuse_others(&folder.join("count"), &inputs);
+}
+
+/// Fails if `folder` has a snapshot whose name is not `wanted`.
+fn refuse_others(folder: &Path, wanted: &BTreeSet<String>) {
     for file in folder.read_dir().unwrap() {
         let file = file.unwrap().file_name().into_string().unwrap();
         if let Some(name) = file.strip_suffix(".snap") {

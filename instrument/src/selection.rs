@@ -98,9 +98,9 @@ impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
         let mut probes = Probes {
-            timing: None,
             allocations: self.selection.allocations,
             objects: self.selection.objects,
+            ..Probes::default()
         };
         if !self.selection.timing {
             return probes;

@@ -71,6 +71,7 @@
 //! | probe | position | call |
 //! |---|---|---|
 //! | entry | before the first instruction; runs once in an invocation | `enter(I)V` |
+//! | count | before the first instruction, and before an entry probe; runs once in an invocation | `count(I)V` |
 //! | exit | before every return, and in an added catch-any handler, which comes last and rethrows | `exit(I)V` |
 //! | | instead of `exit` where an exception leaves a constructor: id, the constructor's key | `ended(II)V` |
 //! | | before the returns of a constructor that has the two probes below: id, 0 | `ended(II)V` |
@@ -82,6 +83,10 @@
 //! | | after other `multianewarray`, for each dimension: length, dimension, site | `allocDimension(III)V` |
 //! | object | at the beginning of `Object.<init>` | `init(Ljava/lang/Object;)V` |
 //! | | after every instruction that makes an array | `newArray(Ljava/lang/Object;)V` |
+//!
+//! The count probe is for trackers that only count calls. It has no counterpart at
+//! exits, so it also fits into methods whose code is too long for entry and exit
+//! probes.
 //!
 //! The `caught` probe exists because one exit has no probe: no handler may cover a
 //! constructor's call of `super(…)`, so if that call throws, the invocation has

@@ -22,6 +22,8 @@ pub enum CallShape {
 pub struct MethodNames {
     /// At method entry: the id.
     pub enter: String,
+    /// At method entry, if calls are only counted: the id.
+    pub count: String,
     /// Before a return and when an exception leaves: the id.
     pub exit: String,
     /// Before a constructor calls another constructor for its own object, unless the
@@ -56,6 +58,7 @@ impl Default for MethodNames {
     fn default() -> Self {
         MethodNames {
             enter: "enter".into(),
+            count: "count".into(),
             exit: "exit".into(),
             construct: "construct".into(),
             constructed: "constructed".into(),
@@ -130,6 +133,7 @@ impl Options {
         let names = &self.names;
         let methods = [
             &names.enter,
+            &names.count,
             &names.exit,
             &names.construct,
             &names.constructed,

@@ -12,6 +12,10 @@ pub struct Probes {
     /// The id of the method's entry, exit and `caught` probes; `None` for no such
     /// probes.
     pub timing: Option<u32>,
+    /// The id of the probe that only counts calls, at the method's entry; `None`
+    /// for no such probe. It needs neither handlers nor local variables, so it goes
+    /// into some methods that are too large for the others.
+    pub count: Option<u32>,
     /// Set for a probe at every instruction that allocates, with the id that
     /// [`Selector::site`] gives. These probes do not touch the object.
     pub allocations: bool,
@@ -24,7 +28,7 @@ impl Probes {
     /// Returns whether no probe is to be inserted.
     #[inline]
     pub fn is_none(&self) -> bool {
-        self.timing.is_none() && !self.allocations && !self.objects
+        self.timing.is_none() && self.count.is_none() && !self.allocations && !self.objects
     }
 }
 
@@ -131,6 +135,8 @@ pub trait Selector {
 pub struct Everything {
     /// Set if methods get entry, exit and `caught` probes.
     pub timing: bool,
+    /// Set if methods get probes that only count calls.
+    pub counts: bool,
     /// See [`Probes::allocations`].
     pub allocations: bool,
     /// See [`Probes::objects`].
@@ -146,6 +152,7 @@ impl Everything {
     pub fn timing(base: u32) -> Self {
         Everything {
             timing: true,
+            counts: false,
             allocations: false,
             objects: false,
             next_method: base,
@@ -153,7 +160,16 @@ impl Everything {
         }
     }
 
-    /// All kinds of probes, with ids from `base` on.
+    /// Probes that only count calls, with ids from `base` on.
+    pub fn counts(base: u32) -> Self {
+        Everything {
+            timing: false,
+            counts: true,
+            ..Everything::timing(base)
+        }
+    }
+
+    /// Timing, allocation and object probes, with ids from `base` on.
     pub fn all(base: u32) -> Self {
         Everything {
             allocations: true,
@@ -171,8 +187,10 @@ fn count_up(next: &mut u32) -> u32 {
 
 impl Selector for Everything {
     fn method(&mut self, _method: &Member<'_, '_>) -> Probes {
+        let id = (self.timing || self.counts).then(|| count_up(&mut self.next_method));
         Probes {
-            timing: self.timing.then(|| count_up(&mut self.next_method)),
+            timing: id.filter(|_| self.timing),
+            count: id.filter(|_| self.counts),
             allocations: self.allocations,
             objects: self.objects,
         }

@@ -151,6 +151,9 @@ impl MethodPlanner {
         };
         self.handler_starts.clear();
         self.calls.clear();
+        if let Some(id) = probes.count {
+            method_probes.entry = context.writer.count(id, context.options)?;
+        }
         if let Some(id) = probes.timing {
             let starts = code.exception_table().map(|entry| entry.handler_pc);
             self.handler_starts.extend(starts);
@@ -162,7 +165,7 @@ impl MethodPlanner {
             let (options, writer) = (context.options, &mut *context.writer);
             let end = construction::end_probes(construction, options.call_shape);
             let written = writer.timing(id, end, has_handlers, options)?;
-            method_probes.entry = written.entry;
+            method_probes.entry = writer.join(method_probes.entry, written.entry);
             method_probes.exit = Some(written.exit);
             method_probes.caught = written.caught;
             method_probes.thrown = written.thrown;
@@ -171,8 +174,8 @@ impl MethodPlanner {
             }
         }
         if probes.objects && member.is_object_init() {
-            let entry = method_probes.entry;
-            method_probes.entry = context.writer.object_initialised(entry, context.options)?;
+            let init = context.writer.object_initialised(context.options)?;
+            method_probes.entry = context.writer.join(method_probes.entry, init);
         }
         Ok(method_probes)
     }

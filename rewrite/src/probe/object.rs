@@ -9,18 +9,10 @@ use crate::options::Options;
 use crate::probe::writer::{Call, ProbeWriter};
 
 impl ProbeWriter {
-    /// The probe at the beginning of `Object.<init>`: a copy of the probe `entry`,
-    /// then `aload_0; init`.
-    pub(crate) fn object_initialised(
-        &mut self,
-        entry: Snippet,
-        options: &Options,
-    ) -> Result<Snippet, PoolFull> {
+    /// The probe at the beginning of `Object.<init>`: `aload_0; init`.
+    pub(crate) fn object_initialised(&mut self, options: &Options) -> Result<Snippet, PoolFull> {
         self.needs_stack(1);
         let start = self.position();
-        let entry_end = entry.start + u32::from(entry.len);
-        self.snippets
-            .extend_from_within(entry.start as usize..entry_end as usize);
         self.op(Opcode::Aload0);
         self.call(Call::Init, options)?;
         Ok(self.finish(start))

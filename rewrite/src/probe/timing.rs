@@ -48,10 +48,7 @@ impl ProbeWriter {
     ) -> Result<TimingProbes, PoolFull> {
         self.needs_stack(argument_slots(options, end));
         let start = self.position();
-        if let CallShape::ClassAndMethod { class } = options.call_shape {
-            self.push_class_number(class)?;
-        }
-        self.push_int(id as i32)?;
+        self.push_method(id, options)?;
         let arguments = start as usize..self.snippets.len();
         self.call(Call::Enter, options)?;
         let entry = self.finish(start);

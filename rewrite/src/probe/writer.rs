@@ -11,6 +11,7 @@ use crate::options::{CallShape, Options};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Enter,
+    Count,
     Exit,
     Caught,
     Construct,
@@ -24,13 +25,14 @@ pub(super) enum Call {
 }
 
 /// The number of variants of [`Call`].
-const CALLS: usize = 11;
+const CALLS: usize = 12;
 
 impl Call {
     fn name(self, options: &Options) -> &str {
         let names = &options.names;
         match self {
             Call::Enter => &names.enter,
+            Call::Count => &names.count,
             Call::Exit => &names.exit,
             Call::Caught => &names.caught,
             Call::Construct => &names.construct,
@@ -45,21 +47,22 @@ impl Call {
     }
 
     /// Returns whether the call takes the method's id and nothing else but the
-    /// class number, see [`CallShape`].
-    fn is_timing(self) -> bool {
+    /// class number; see [`CallShape`].
+    fn takes_method(self) -> bool {
         matches!(
             self,
-            Call::Enter | Call::Exit | Call::Caught | Call::Constructed
+            Call::Enter | Call::Count | Call::Exit | Call::Caught | Call::Constructed
         )
     }
 
     fn descriptor(self, options: &Options) -> &'static [u8] {
         match self {
-            Call::Enter | Call::Exit | Call::Caught | Call::Constructed => match options.call_shape
-            {
-                CallShape::Id => b"(I)V",
-                CallShape::ClassAndMethod { .. } => b"(II)V",
-            },
+            Call::Enter | Call::Count | Call::Exit | Call::Caught | Call::Constructed => {
+                match options.call_shape {
+                    CallShape::Id => b"(I)V",
+                    CallShape::ClassAndMethod { .. } => b"(II)V",
+                }
+            }
             Call::Alloc => b"(I)V",
             Call::AllocArray | Call::Ended => b"(II)V",
             Call::AllocDimension | Call::Construct => b"(III)V",
@@ -74,8 +77,8 @@ impl Call {
 struct Constants {
     owner: Option<CpIndex>,
     calls: [Option<CpIndex>; CALLS],
-    /// The descriptor that the calls for which [`Call::is_timing`] holds share.
-    timing_descriptor: Option<CpIndex>,
+    /// The descriptor that the calls for which [`Call::takes_method`] holds share.
+    method_descriptor: Option<CpIndex>,
     class_number: Option<CpIndex>,
 }
 
@@ -134,6 +137,19 @@ impl ProbeWriter {
         }
     }
 
+    /// One snippet of two: `first`, then `second`.
+    pub(crate) fn join(&mut self, first: Snippet, second: Snippet) -> Snippet {
+        if first.len == 0 {
+            return second;
+        }
+        let start = self.position();
+        for part in [first, second] {
+            let range = part.start as usize..part.start as usize + usize::from(part.len);
+            self.snippets.extend_from_within(range);
+        }
+        self.finish(start)
+    }
+
     /// The snippet that `write` writes.
     pub(crate) fn snippet<E>(
         &mut self,
@@ -187,8 +203,18 @@ impl ProbeWriter {
         }
     }
 
+    /// Pushes the arguments of a call for which [`Call::takes_method`] holds.
+    pub(super) fn push_method(&mut self, id: u32, options: &Options) -> Result<(), PoolFull> {
+        self.needs_stack(1);
+        if let CallShape::ClassAndMethod { class } = options.call_shape {
+            self.needs_stack(2);
+            self.push_class_number(class)?;
+        }
+        self.push_int(id as i32)
+    }
+
     /// Pushes the class number, whose constant all methods of the class share.
-    pub(super) fn push_class_number(&mut self, class: u32) -> Result<(), PoolFull> {
+    fn push_class_number(&mut self, class: u32) -> Result<(), PoolFull> {
         let value = class as i32;
         if (-32768..=32767).contains(&value) {
             return self.push_int(value);
@@ -220,12 +246,12 @@ impl ProbeWriter {
             None => self.pool.class(options.owner.as_bytes())?,
         };
         self.constants.owner = Some(owner);
-        let descriptor = match self.constants.timing_descriptor {
-            Some(index) if call.is_timing() => index,
+        let descriptor = match self.constants.method_descriptor {
+            Some(index) if call.takes_method() => index,
             _ => self.pool.utf8(call.descriptor(options))?,
         };
-        if call.is_timing() {
-            self.constants.timing_descriptor = Some(descriptor);
+        if call.takes_method() {
+            self.constants.method_descriptor = Some(descriptor);
         }
         let name = call.name(options).as_bytes();
         let index = self.pool.method(owner, name, descriptor)?;

@@ -79,6 +79,7 @@ impl Selector for ByPosition {
             timing: Some(u32::from(method.index())),
             allocations: self.all,
             objects: self.all,
+            ..Probes::default()
         }
     }
 
