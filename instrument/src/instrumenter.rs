@@ -160,6 +160,7 @@ mod tests {
     use loadhook_rewrite::{LeftAlone, Reason};
 
     use super::*;
+    use crate::selection::CallProbes;
 
     const GREETER: &[u8] = include_bytes!("../../rewrite/doc/Greeter.class");
 
@@ -213,6 +214,22 @@ mod tests {
         let result = result.expect("a class");
         assert_eq!(result.report.instrumented, 3);
         assert_eq!(result.not_instrumented().count(), 0);
+    }
+
+    /// The third method of the class is trivial.
+    #[test]
+    fn calls_of_trivial_methods_are_counted() {
+        let mut selection = Selection::timing(Filter::new());
+        selection.calls = Some(CallProbes::Count);
+        let instrumenter = Instrumenter::new(selection);
+        let allocate = |len| Some(vec![0; len]);
+        let result = instrumenter.instrument(GREETER, "a/T", &mut Positions, allocate);
+        let result = result.expect("a class");
+        assert_eq!(result.report.instrumented, 3);
+        assert_eq!(result.not_instrumented().count(), 0);
+        let class = result.class.expect("a new class");
+        let has = |name: &[u8]| class.windows(name.len()).any(|bytes| bytes == name);
+        assert!(has(b"count") && !has(b"enter") && !has(b"exit"));
     }
 
     /// Intrinsic candidates and other methods take turns.

@@ -2,9 +2,9 @@
 //! agent and the offline rewriter share.
 //!
 //! A [`Selection`] says which methods get which probes: those that the patterns
-//! name and that are not trivial. An [`Instrumenter`] rewrites classes by one
-//! selection, on any number of threads, and remembers which patterns named
-//! nothing. The ids of methods and allocation sites, and exclusions that no
+//! name. Trivial ones are not timed, but their calls can be counted. An
+//! [`Instrumenter`] rewrites classes by one selection, on any number of threads,
+//! and remembers which patterns named nothing. The ids of methods and allocation sites, and exclusions that no
 //! pattern can lift, come from the front end through [`Ids`]. The result,
 //! [`Instrumented`], has the new class and says of each method without probes
 //! the reason; [`NotInstrumented::word`] is the reason's name in profiles and
@@ -49,4 +49,4 @@ mod selection;
 
 pub use instrumenter::{Instrumented, Instrumenter};
 pub use not_instrumented::{NotInstrumented, SkipReason, TRIVIAL};
-pub use selection::{Ids, MAX_TRIVIAL_INSTRUCTIONS, Selection};
+pub use selection::{CallProbes, Ids, MAX_TRIVIAL_INSTRUCTIONS, Selection};

@@ -8,14 +8,24 @@ use loadhook_settings::Filter;
 /// instructions: it costs less than its probes. See [`Member::is_trivial`].
 pub const MAX_TRIVIAL_INSTRUCTIONS: usize = 24;
 
+/// The probes that tell of a method's calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallProbes {
+    /// Entry, exit and handler probes: see [`Probes::timing`].
+    Timing,
+    /// One probe at the entry: see [`Probes::count`]. It costs so little that trivial
+    /// methods get it, too.
+    Count,
+}
+
 /// Which methods get which probes.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// Chooses methods by the user's patterns.
     pub filter: Filter,
-    /// True if methods get entry, exit and handler probes.
-    pub timing: bool,
-    /// True if trivial methods get these, too.
+    /// The probes that tell of calls; `None` for no such probes.
+    pub calls: Option<CallProbes>,
+    /// True if trivial methods get [`CallProbes::Timing`], too.
     pub all: bool,
     /// True if each `new` and array creation gets a probe; see
     /// [`Probes::allocations`].
@@ -30,7 +40,7 @@ impl Selection {
     pub fn timing(filter: Filter) -> Selection {
         Selection {
             filter,
-            timing: true,
+            calls: Some(CallProbes::Timing),
             all: false,
             allocations: false,
             objects: false,
@@ -58,8 +68,8 @@ pub trait Ids {
         true
     }
 
-    /// The id of a method that gets timing probes. The rewriter may still leave
-    /// the method alone; its id is unused then.
+    /// The id of a method that gets [`CallProbes`]. The rewriter may still leave the
+    /// method alone; its id is unused then.
     fn method(&mut self, method: &Member<'_, '_>) -> u32;
 
     /// The id of an allocation site.
@@ -102,13 +112,16 @@ impl<I: Ids, F: FnMut(&Filter)> Selector for ClassSelector<'_, I, F> {
             objects: self.selection.objects,
             ..Probes::default()
         };
-        if !self.selection.timing {
-            return probes;
-        }
-        if !self.selection.all && method.is_trivial(MAX_TRIVIAL_INSTRUCTIONS) {
-            self.trivial.push(method.index());
-        } else {
-            probes.timing = Some(self.ids.method(method));
+        match self.selection.calls {
+            None => {}
+            Some(CallProbes::Count) => probes.count = Some(self.ids.method(method)),
+            Some(CallProbes::Timing) => {
+                if !self.selection.all && method.is_trivial(MAX_TRIVIAL_INSTRUCTIONS) {
+                    self.trivial.push(method.index());
+                } else {
+                    probes.timing = Some(self.ids.method(method));
+                }
+            }
         }
         probes
     }

@@ -1,6 +1,6 @@
 //! The settings of a rewriting.
 
-use loadhook_instrument::Selection;
+use loadhook_instrument::{CallProbes, Selection};
 use loadhook_settings::{Filter, Pattern};
 
 /// The settings of a rewriting. Equal archives that are rewritten by equal plans
@@ -57,15 +57,16 @@ impl Plan {
     /// The settings as bytes, from which the ids of units are hashed. Two plans have
     /// the same bytes if and only if they are equal.
     ///
-    /// Booleans and the place of the tracker take one byte, numbers eight. A pattern
-    /// is its length and its text; a list begins with the number of its patterns.
+    /// Booleans, the probes of calls and the place of the tracker take one byte,
+    /// numbers eight. A pattern is its length and its text; a list begins with the
+    /// number of its patterns.
     pub(crate) fn encoded(&self) -> Vec<u8> {
         // A new setting does not compile until it is added here.
         let Plan {
             selection:
                 Selection {
                     filter,
-                    timing,
+                    calls,
                     all,
                     allocations,
                     objects,
@@ -80,7 +81,12 @@ impl Plan {
         let mut bytes = Vec::new();
         put_patterns(&mut bytes, filter.included());
         put_patterns(&mut bytes, filter.excluded());
-        bytes.extend([timing, all, allocations, objects].map(|it| u8::from(*it)));
+        bytes.push(match calls {
+            None => 0,
+            Some(CallProbes::Timing) => 1,
+            Some(CallProbes::Count) => 2,
+        });
+        bytes.extend([all, allocations, objects].map(|it| u8::from(*it)));
         bytes.push(match tracker {
             Tracker::Embed => 0,
             Tracker::Jar => 1,
@@ -146,7 +152,8 @@ mod tests {
         type Change = fn(&mut Plan);
         let changes: &[Change] = &[
             |_| {},
-            |plan| plan.selection.timing = false,
+            |plan| plan.selection.calls = None,
+            |plan| plan.selection.calls = Some(CallProbes::Count),
             |plan| plan.selection.all = true,
             |plan| plan.selection.allocations = true,
             |plan| plan.selection.objects = true,

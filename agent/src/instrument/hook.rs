@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, OnceLock};
 
-use loadhook_instrument::{Ids, Instrumented, Instrumenter, NotInstrumented, Selection};
+use loadhook_instrument::{
+    CallProbes, Ids, Instrumented, Instrumenter, NotInstrumented, Selection,
+};
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Site, symbol};
 
@@ -69,7 +71,7 @@ impl Hook {
     pub(crate) fn new(options: Options) -> Self {
         let selection = Selection {
             filter: options.filter.clone(),
-            timing: options.timing.is_some(),
+            calls: options.timing.map(|_| CallProbes::Timing),
             all: options.settings.all,
             allocations: options.counts_allocations(),
             objects: false,

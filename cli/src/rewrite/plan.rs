@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use loadhook_instrument::CallProbes;
 use loadhook_offline::{Plan, Tracker};
 use loadhook_settings::Filter;
 
@@ -24,7 +25,7 @@ pub(super) fn plan(args: &RewriteArgs, inputs: &[Input]) -> Result<Plan> {
         return usage_error(line.to_owned());
     }
     let mut plan = Plan::new(filter);
-    plan.selection.timing = has(ProbeFamily::Timing);
+    plan.selection.calls = has(ProbeFamily::Timing).then_some(CallProbes::Timing);
     plan.selection.allocations = has(ProbeFamily::Alloc);
     plan.selection.objects = has(ProbeFamily::Object);
     plan.selection.all = args.all;
