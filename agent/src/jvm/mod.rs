@@ -10,5 +10,6 @@ pub(crate) mod heap_walk;
 pub(crate) mod jni;
 pub(crate) mod jvmti;
 pub(crate) mod reference;
+pub(crate) mod sampling;
 pub mod sys;
 pub mod tracker_natives;

@@ -1,0 +1,176 @@
+//! What a sample is, and what the rest of the agent asks for and hears of.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::MethodKey;
+
+/// The number of a method that a sample has shown. A number is never given to another method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct MethodNumber(pub(crate) u32);
+
+/// The number of a sampled thread. A number is never given to another thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ThreadNumber(pub(crate) u32);
+
+/// The clock by which a thread is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClockSource {
+    /// A timer on the processor clock of the thread. The kernel looks at it once a tick.
+    Timer,
+    /// A task clock of the kernel's performance events, which keeps to the interval and costs more.
+    Perf,
+}
+
+/// How to sample.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SamplingSettings {
+    /// Processor time between two samples of a thread.
+    pub(crate) interval: Duration,
+    /// The clock that measures it.
+    pub(crate) clock_source: ClockSource,
+}
+
+/// One frame of a sampled stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SampleFrame {
+    /// A method, and the offset in its code if it is known. Interpreted methods have none.
+    Java {
+        method: MethodNumber,
+        bci: Option<u16>,
+    },
+    /// A method of a class that was unloaded before the sample was read.
+    UnloadedJava,
+    /// Native code: the JVM's, or that of a library. It can only be the innermost frame.
+    Native { pc: usize },
+    /// Code that the JVM generated and that belongs to no method. It can only be the innermost frame.
+    Stub(StubKind),
+}
+
+/// Kinds of generated code that belongs to no method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum StubKind {
+    /// The interpreter, between two methods.
+    Interpreter,
+    /// A stub of the JVM: array copies, cryptography, allocation, calls of the runtime.
+    Runtime,
+    /// The dispatch of a virtual or interface call.
+    Dispatch,
+}
+
+/// How a sampled stack ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StackEnd {
+    /// The outermost frame is the thread's first method.
+    Complete,
+    /// The outer frames of a virtual thread are in the heap, or the stack is deeper than the sampler follows.
+    Cut,
+    /// The stack could not be followed to its end. The frames that were found are true.
+    Unwalked(Unwalked),
+}
+
+/// The reason why a stack was not followed to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Unwalked {
+    /// The thread ran on another stack than its own.
+    ForeignStack,
+    /// A stack pointer or frame pointer lies outside the stack, or does not grow.
+    BadPointer,
+    /// A return address lies in no code that the JVM has told of.
+    UnknownCode,
+    /// An interpreted frame names no method that is known.
+    UnknownMethod,
+}
+
+/// What the thread did, by the JVM's own state of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum ThreadMode {
+    /// It ran Java code.
+    Java,
+    /// It ran a native method or code outside the JVM.
+    Native,
+    /// It was inside the JVM.
+    Vm,
+    /// It waited inside the JVM, for a lock or a safepoint.
+    Blocked,
+    /// The state is none of these.
+    Other,
+}
+
+/// A sample of a thread that was running.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawSample<'a> {
+    pub(crate) thread: ThreadNumber,
+    /// Processor time that the sample stands for.
+    pub(crate) weight_ns: u64,
+    /// The frames, innermost first, with inlined methods.
+    pub(crate) frames: &'a [SampleFrame],
+    pub(crate) end: StackEnd,
+    pub(crate) mode: ThreadMode,
+}
+
+/// The reason why stacks cannot be sampled by signals.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum NotAsync {
+    /// The handler reads registers and frames of x86-64 on Linux only.
+    #[error("signals are used on x86-64 Linux only")]
+    Platform,
+    /// The JVM does not tell where its structures are.
+    #[error("this JVM does not tell where its {0} is")]
+    NoStructure(&'static str),
+    /// The JVM does not report compiled methods.
+    #[error("this JVM does not report compiled methods ({0})")]
+    NoEvents(crate::jvm::jvmti::Error),
+    /// No JVM TI environment is to be had.
+    #[error("this JVM has no second JVM TI environment")]
+    NoEnvironment,
+    /// The kernel forbids reading this process's memory by system call.
+    #[error("this system forbids safe reads of memory")]
+    NoSafeReads,
+    /// Every signal that could be used has a handler of the program's.
+    #[error("the program uses all signals that could be used")]
+    NoSignal,
+    /// The kernel refuses performance events.
+    #[error(
+        "the kernel refuses clock-source=perf (error {0}); use clock-source=timer, or allow it by /proc/sys/kernel/perf_event_paranoid"
+    )]
+    NoPerf(i32),
+    /// The kernel refuses timers.
+    #[error("the kernel refuses timers of threads (error {0})")]
+    NoTimer(i32),
+}
+
+/// The outcome of the self-check so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Too few stacks were compared.
+    Checking,
+    /// The walker's stacks are those of JVM TI.
+    Yes,
+    /// They differ too often.
+    No { compared: u32, equal: u32 },
+}
+
+/// Counts of the sampler since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SamplingCounts {
+    /// Samples that found no room before they were read.
+    pub(crate) lost: u64,
+    /// Threads that have no timer, since the kernel gave none.
+    pub(crate) untimed_threads: u64,
+}
+
+/// Takes what the engine has to tell.
+pub(crate) trait SampleSink {
+    /// Tells of a method that no sample has shown so far, before the first sample that shows it. Its class is loaded
+    /// during the call, so JVM TI may be asked about the method.
+    fn method(&mut self, jni: Jni<'_>, number: MethodNumber, method: MethodKey);
+
+    /// Tells of a method whose class is gone: no later sample shows its number.
+    fn method_gone(&mut self, number: MethodNumber);
+
+    /// Takes a sample.
+    fn sample(&mut self, sample: RawSample<'_>);
+}
