@@ -1,0 +1,36 @@
+import java.util.function.IntSupplier;
+
+/** Measures operations of a program that are run by turns, each for itself, on one thread. */
+final class Measured {
+    /** Operations take their results here, so that the JIT cannot leave them out. */
+    static volatile int sink;
+
+    private Measured() {
+    }
+
+    /**
+     * Prints the nanoseconds that each operation takes, after {@code RESULT}: the median over the last two thirds of the
+     * rounds. A round runs each operation the given number of times.
+     */
+    static void print(int rounds, int times, IntSupplier... operations) {
+        double[][] nanos = new double[operations.length][rounds];
+        for (int round = 0; round < rounds; round++) {
+            for (int n = 0; n < operations.length; n++) {
+                long start = System.nanoTime();
+                int sum = 0;
+                for (int i = 0; i < times; i++) {
+                    sum += operations[n].getAsInt();
+                }
+                nanos[n][round] = (System.nanoTime() - start) / (double) times;
+                sink = sum;
+            }
+        }
+        StringBuilder result = new StringBuilder("RESULT");
+        for (double[] of : nanos) {
+            double[] last = java.util.Arrays.copyOfRange(of, rounds / 3, rounds);
+            java.util.Arrays.sort(last);
+            result.append(' ').append(last[last.length / 2]);
+        }
+        System.out.println(result);
+    }
+}
