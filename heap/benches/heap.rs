@@ -1,12 +1,11 @@
-//! How fast a large dump is read, and what it takes.
+//! Measures the speed and the peak memory of reading a large dump.
 //!
 //!     cargo bench -p loadhook-heap -- [MEGABYTES [FILE]]
 //!
-//! The graph may take so many megabytes of memory, else what it needs.
-//! Without a file, a dump of 10 million objects is made: lists, trees and
-//! tables with arrays of bytes, as programs have them. Ends with one line
-//! `RESULT heap_…`; a megabyte is 1,000,000 bytes of the dump, and memory is
-//! the most that the process had.
+//! MEGABYTES limits the memory of the graph (default: unlimited). Without FILE, the benchmark makes
+//! a dump of 10 million objects: lists, trees, and tables with byte arrays. The last line of the
+//! output is `RESULT heap_…`. A megabyte is 1,000,000 bytes. Memory is the peak resident size of
+//! the process.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -66,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Seconds for which the main thread, the only one, had a processor.
+/// Seconds of processor time of the main thread, which is the only thread.
 fn on_processor() -> io::Result<f64> {
     let statistics = fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds = statistics
@@ -78,7 +77,7 @@ fn on_processor() -> io::Result<f64> {
         .ok_or(io::ErrorKind::NotFound.into())
 }
 
-/// Most memory that the process had, in megabytes.
+/// Peak resident memory of the process, in megabytes.
 fn peak() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -88,8 +87,8 @@ fn peak() -> io::Result<u64> {
         .ok_or(io::ErrorKind::NotFound.into())
 }
 
-/// A million tables: an array of ten places with bytes and eight objects, each
-/// of which refers to the next table and to one before.
+/// Writes a million tables. A table is an array that refers to eight objects and a byte array. Each
+/// of the objects refers to the next table and to an earlier one.
 fn make(file: &Path) -> io::Result<PathBuf> {
     let mut writer = Writer::new();
     let mut out = BufWriter::new(File::create(file)?);
@@ -97,7 +96,7 @@ fn make(file: &Path) -> io::Result<PathBuf> {
     let mut address = 0x7_0000_0000_u64;
     let base = address;
     for table in 0..OBJECTS / 10 {
-        // 56 bytes, then nine of 32 or 40.
+        // The array has 56 bytes, each of the eight objects 32, the byte array 40.
         let places: Vec<u64> = (0..10)
             .map(|n| if n < 9 { address + 56 + 32 * n } else { 0 })
             .collect();

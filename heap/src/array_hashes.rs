@@ -1,7 +1,7 @@
 //! Hashes of the contents of arrays, and the arrays of strings.
 //!
-//! The hash has 128 bits and a random key, so that nobody can make a dump whose arrays
-//! seem equal and are not.
+//! The hash has 128 bits and a random key. Otherwise somebody could make a dump with different
+//! arrays whose hashes are equal.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
@@ -13,15 +13,15 @@ use crate::object_kind::element_type;
 use crate::strings::{StringClass, StringValue};
 use crate::survey::Survey;
 
-/// Bytes that are kept of an array, and of a string.
+/// Bytes of memory for each array and for each string.
 const ARRAY: u64 = size_of::<HashedArray>() as u64;
 const STRING: u64 = 8;
-/// Bytes that are kept of a string that may have only a range of its array.
+/// Bytes of memory for each string that may use only a range of its array.
 const RANGE: u64 = size_of::<(StringValue, (u32, u32))>() as u64;
 
-/// The things of which [`ErrorKind::TooMany`] says that there are too many if the memory of
-/// [`Duplicates::read`](crate::Duplicates::read) or of a
-/// [`ViewRequest`](crate::ViewRequest) has no room for the hashes.
+/// Field `what` of the [`ErrorKind::TooMany`] that is returned if the hashes do not fit into the
+/// memory of [`Duplicates::read`](crate::Duplicates::read) or of a
+/// [`ViewRequest`](crate::ViewRequest).
 pub const BYTES_OF_HASHES: &str = "bytes of hashes of arrays";
 
 /// An array with the hash of its contents.
@@ -31,7 +31,8 @@ pub(crate) struct HashedArray {
     pub(crate) hash: (u64, u64),
     pub(crate) class: u32,
     pub(crate) length: u32,
-    /// Number of strings that have it: those with one byte a character and those with two.
+    /// Number of strings that use this array: first the strings with one byte per character, then
+    /// those with two.
     pub(crate) strings: [u32; 2],
 }
 
@@ -51,11 +52,11 @@ pub(crate) struct ArrayHashes<'s> {
     memory: u64,
     /// Bytes that are kept.
     used: u64,
-    /// The array whose contents come, and the number of bytes that are still to come.
+    /// The array whose contents are being read, and the number of bytes still to be read.
     open: Option<(HashedArray, SipHasher13, u64)>,
 }
 
-/// Bytes that are kept of all arrays and strings of a dump.
+/// Bytes of memory for all arrays and strings of a dump.
 pub(crate) fn bytes_of_hashes(survey: &Survey, string_class: Option<&StringClass>) -> u64 {
     let arrays: u64 = survey.classes.iter().map(|class| class.arrays).sum();
     let strings = string_class.map_or(0, |strings| {
@@ -164,8 +165,8 @@ impl<'s> ArrayHashes<'s> {
     }
 }
 
-/// Makes room for one more entry. The list grows by an eighth, since memory may not have
-/// room for twice as much.
+/// Reserves room for one more entry. A full list grows by an eighth, since doubling it may exceed
+/// the memory.
 fn grow<T>(all: &mut Vec<T>) -> Result<(), ErrorKind> {
     if all.len() < all.capacity() {
         return Ok(());

@@ -16,7 +16,7 @@ use crate::previews::{ArrayPrefixes, Preview};
 use crate::reference_names::ReferenceNames;
 use crate::strings::{StringClass, StringValue};
 
-/// Strings and arrays of numbers whose previews are made; these are kept in memory.
+/// Maximum number of strings and arrays of numbers with a preview. Previews are held in memory.
 const MOST_PREVIEWS: usize = 50_000;
 
 /// Fields and previews of some objects, and names of some references.
@@ -24,7 +24,7 @@ const MOST_PREVIEWS: usize = 50_000;
 pub struct Details {
     /// Fields of each object; for an array of references its elements.
     pub fields: HashMap<u32, Fields>,
-    /// The beginnings of strings and of arrays of numbers; of the first 50,000.
+    /// The beginnings of strings and of arrays of numbers, for at most the first 50,000 of them.
     pub previews: HashMap<u32, Preview>,
     /// The name of the field by which the first object of a pair refers to the second.
     pub reference_names: HashMap<(u32, u32), String>,
@@ -142,7 +142,7 @@ pub(crate) struct DetailsReader<'g> {
     /// Fields of an object at most.
     most: usize,
     fields: HashMap<u32, Fields>,
-    /// The array whose elements come, and the number of elements before.
+    /// The array whose elements are being read, and the number of elements read so far.
     array: Option<(u32, u64)>,
     /// Names of fields, each kept once.
     names: HashMap<u64, Arc<str>>,
@@ -185,7 +185,7 @@ impl<'g> DetailsReader<'g> {
         }
     }
 
-    /// The details after a reading that ended at byte `end`.
+    /// Returns the details after the pass, which ended at byte `end`.
     pub(crate) fn finish(mut self, end: u64) -> Result<Details> {
         let graph = self.graph;
         if end != graph.end || !self.reference_names.is_same {

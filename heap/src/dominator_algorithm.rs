@@ -12,9 +12,9 @@ use std::io;
 use crate::external_sort::Sorted;
 use crate::store::{Column, Store};
 
-/// The immediate dominator of each number. `parents` are those in the depth-first walk;
-/// `references` are sorted, those to the highest number first: the complement of their target,
-/// and their source.
+/// Computes the immediate dominator of each number. `parents` has each number's parent in the
+/// depth-first walk. A record of `references` is the complement of the target, and the source; so
+/// references to the highest number come first in sorted order.
 pub(crate) fn immediate_dominators(
     store: &mut Store,
     mut parents: Column,
@@ -36,7 +36,7 @@ pub(crate) fn immediate_dominators(
         let behind = forest.get(store, least, WAITING)?;
         forest.set(store, number, ABOVE, behind)?;
         forest.set(store, least, WAITING, number + 1)?;
-        // From here on, `number` is linked to its parent. No number waits for it any more:
+        // From here on, `number` is linked to its parent. No number waits for it any more, because
         // its children are done.
         forest.set(store, number, ANCESTOR, parent)?;
         forest.set(store, number, LABEL, number)?;
@@ -65,19 +65,21 @@ pub(crate) fn immediate_dominators(
     Ok(above)
 }
 
-/// The forest of the numbers that are linked to their parents so far: all above the current one.
-/// The four parts of a number lie side by side, since they are used together.
+/// The forest of the numbers that are linked to their parents so far, which are all numbers above
+/// the current one. The four values of a number are stored side by side, since they are used
+/// together.
 struct Forest(Column);
 
 /// The parent, or an ancestor on the compressed path.
 const ANCESTOR: usize = 0;
 /// The number with the least semidominator on the compressed path.
 const LABEL: usize = 1;
-/// A number that is not linked has no label. In its place is the first number that
-/// waits for it, plus 1.
+/// The first number that waits for this one, plus 1. It uses the slot of the label, which only a
+/// linked number has.
 const WAITING: usize = LABEL;
 const SEMI: usize = 2;
-/// The immediate dominator. While a number waits for that, the next number that waits, plus 1.
+/// The immediate dominator. While a number waits for its dominator, the slot has the next number
+/// that waits, plus 1.
 const ABOVE: usize = 3;
 const PARTS: usize = 4;
 
@@ -111,7 +113,8 @@ impl Forest {
         self.get(store, number, LABEL)
     }
 
-    /// The semidominator of [`best`](Forest::best); for a number that is not linked, itself.
+    /// The semidominator of the number that [`best`](Forest::best) returns. A number that is not
+    /// linked counts as its own best number.
     #[inline]
     fn semi_of_best(
         &self,

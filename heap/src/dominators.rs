@@ -1,7 +1,8 @@
 //! Dominators and retained sizes.
 //!
-//! An object dominates the objects that are reached from the roots only through it. Together with
-//! it they are its retained set: the objects that the garbage collector frees when it is gone.
+//! An object dominates the objects that are reached from the roots only through it. The object and
+//! the objects that it dominates are its retained set: the garbage collector could free them if the
+//! object were removed.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -24,7 +25,7 @@ pub struct Dominators<'g> {
     order: Column,
     /// For each number its object.
     objects: Column,
-    /// For each number that of its immediate dominator.
+    /// For each number, the number of its immediate dominator.
     above: Column,
     /// For each number the bytes of its retained set.
     retained: Column,
@@ -86,14 +87,14 @@ impl Graph {
         })
     }
 
-    /// Walks from the roots: for each object its number, for each number its object and the number
-    /// from which it was reached.
+    /// Walks depth first from the roots. Returns each object's number, each number's object, and
+    /// for each number the number from which the walk reached it.
     fn walk(&self, store: &mut Store) -> io::Result<(Column, Column, Column)> {
         let order = store.column(self.len() as usize);
         let [mut objects, mut parents] = [0; 2].map(|len| store.column(len));
         store.push(&mut objects, 0)?;
         store.push(&mut parents, 0)?;
-        // Positions of the next references of the parents of `from`.
+        // Positions in the reference lists of `from` and its ancestors.
         let mut stack = store.column(0);
         for root in &self.roots {
             let (mut from, mut next) = (0, 0);
@@ -123,8 +124,8 @@ impl Graph {
         Ok((order, objects, parents))
     }
 
-    /// The references of reachable objects, those to the highest number first: the complement of
-    /// their target, and their source.
+    /// Returns the references of reachable objects as records: the complement of the target, and
+    /// the source. So references to the highest number come first.
     fn sorted_references(&self, store: &mut Store, order: &Column) -> io::Result<Sorted<2>> {
         let mut sorter = Sorter::new(self.sorting);
         for root in &self.roots {
@@ -222,7 +223,7 @@ impl Dominators<'_> {
             .collect()
     }
 
-    /// Asks the store; see [`Graph::query`].
+    /// Reads from the store; see [`Graph::query`].
     pub(crate) fn query<T: Default>(&self, ask: impl FnOnce(&mut Store) -> io::Result<T>) -> T {
         self.graph.query(ask)
     }
@@ -236,7 +237,7 @@ impl Dominators<'_> {
         store.get(&self.objects, number as usize)
     }
 
-    /// The class of an object, by its number; for a class object that of `java.lang.Class`.
+    /// The class of an object, by its number; for a class object, the class `java.lang.Class`.
     pub(crate) fn class_at(&self, store: &mut Store, number: u32) -> io::Result<u32> {
         let object = self.object_at(store, number)?;
         let class = self.graph.class_in(store, object)?;

@@ -1,7 +1,7 @@
 //! Strings and arrays that occur more than once.
 //!
-//! Three passes over a dump: its classes; the contents of arrays, of which a hash is kept, and
-//! the array of each string; and the beginnings of the values that are shown.
+//! Three passes read a dump. The first reads the classes. The second hashes the contents of arrays
+//! and notes the array of each string. The third reads the beginnings of the values that are shown.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -26,19 +26,19 @@ use crate::survey::Survey;
 pub struct Duplicates {
     /// The number of objects of each class.
     pub histogram: Histogram,
-    /// Strings with equal characters. All but one are wasted, and all of
-    /// their arrays but one.
+    /// Strings with equal characters. One string and one array of each group is needed; the others
+    /// are wasted.
     pub strings: Waste,
     /// Arrays of one type with equal elements that are not arrays of strings.
     pub arrays: Waste,
-    /// Number of strings that have only a range of their array, as before JDK 7. They are
-    /// not compared.
+    /// Number of strings that use only a range of their array, as strings did before JDK 7. Such
+    /// strings are not compared.
     pub partial_strings: u64,
     /// The values that waste most, the worst first.
     pub worst: Vec<Duplicate>,
 }
 
-/// Objects that would not be needed if each value occurred once.
+/// Values that occur more than once, and the bytes that the surplus objects take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waste {
     /// Number of values that occur more than once.
@@ -56,7 +56,7 @@ pub struct Duplicate {
     pub class: Arc<str>,
     /// True for strings.
     pub is_string: bool,
-    /// Identifier of one of the arrays; for strings of one with their characters.
+    /// Identifier of one of the equal arrays; for strings, of an array with their characters.
     pub array: u64,
     /// Number of objects.
     pub count: u64,
@@ -81,11 +81,11 @@ struct Row {
 }
 
 impl Duplicates {
-    /// Finds the values that occur more than once, with the `top` that waste most. `open` opens
-    /// the dump, which is read in three passes. 40 bytes an array and 8 a string are kept; `memory`
-    /// is the limit. With [`ProfilerObjects::LeftOutOf`] a graph, the classes of the graph
-    /// are taken and two passes suffice. If the dump is cut off, the result is that of the part
-    /// before, and the error comes with it.
+    /// Finds the values that occur more than once, with the `top` values that waste most. `open`
+    /// opens the dump, which is read in three passes. The search takes 40 bytes an array and 8 a
+    /// string, at most `memory` bytes. With [`ProfilerObjects::LeftOutOf`], the classes come from
+    /// that graph, and two passes suffice. If the dump is cut off, the result covers the part
+    /// before the cut, and the error is returned with it.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl<'s> DuplicateGroups<'s> {
         }
     }
 
-    /// The arrays whose beginnings are wanted for previews.
+    /// The arrays whose beginnings are read for previews.
     pub(crate) fn prefixes(&self) -> ArrayPrefixes<'s> {
         ArrayPrefixes::new(self.survey, self.rows.iter().map(|row| row.id.0))
     }

@@ -8,10 +8,10 @@ use std::io;
 
 use crate::store::{Column, Store};
 
-/// Bytes of a run at most.
+/// Maximum number of bytes of a run.
 pub(crate) const LONGEST_RUN: u64 = 32 << 20;
 
-/// Takes records of `N` numbers, where `N` divides the numbers of a page.
+/// Sorts records of `N` numbers. `N` must divide the number of numbers in a page.
 pub(crate) struct Sorter<const N: usize> {
     run: Vec<[u32; N]>,
     longest: usize,
@@ -83,9 +83,9 @@ impl<const N: usize> Sorter<N> {
 
 /// Records in order.
 pub(crate) struct Sorted<const N: usize> {
-    /// All records if they fit into memory, the last first.
+    /// All records in reverse order, if they fit into memory.
     run: Vec<[u32; N]>,
-    /// Runs, and the position up to which each is read.
+    /// The runs, each with the position up to which it has been read.
     columns: Vec<(Column, usize)>,
     /// The next record of each run.
     heads: BinaryHeap<Reverse<([u32; N], usize)>>,
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn records_come_in_order_however_many_they_are() {
         let counts = [0_u32, 1, 1000, 1024, 1025, 5000, 40_000];
-        // Runs of 1024 records, of a few more, and of all.
+        // Memory for runs of 1024 records, of a few more, of 3000, and for all records in one run.
         let memories = [0, 16 * 1025, 16 * 1300, 16 * 3000, 1 << 24];
         for (count, memory) in counts
             .into_iter()
@@ -149,15 +149,21 @@ mod tests {
             let mut all = Vec::new();
             for n in 0..count {
                 let record = [n.wrapping_mul(2_654_435_769) % 977, n % 13, n, !n];
-                sorter.push(&mut store, record).expect("room");
+                sorter.push(&mut store, record).expect("the store has room");
                 all.push(record);
             }
             all.sort_unstable();
-            let mut sorted = sorter.finish(&mut store).expect("room");
+            let mut sorted = sorter.finish(&mut store).expect("the store has room");
             for record in all {
-                assert_eq!(sorted.next(&mut store).expect("ours"), Some(record));
+                assert_eq!(
+                    sorted.next(&mut store).expect("the store is readable"),
+                    Some(record)
+                );
             }
-            assert_eq!(sorted.next(&mut store).expect("ours"), None);
+            assert_eq!(
+                sorted.next(&mut store).expect("the store is readable"),
+                None
+            );
             sorted.free(&mut store);
         }
     }

@@ -23,8 +23,8 @@ use crate::survey::Survey;
 /// The objects of a dump and their references, without the `referent` of weak, soft
 /// and phantom references.
 ///
-/// Columns that memory has no room for are in a temporary file. If that cannot be
-/// read any more, methods return nothing, and [`check`](Graph::check) returns the error.
+/// Columns that do not fit into memory are in a temporary file. If that file becomes unreadable,
+/// methods return empty results, and [`check`](Graph::check) returns the error.
 pub struct Graph {
     pub(crate) survey: Survey,
     /// The number of objects of each class.
@@ -36,7 +36,7 @@ pub struct Graph {
     sizes: Column,
     /// For each object, the position of its first reference plus 1; 0 if it has none.
     first: Column,
-    /// The list of references, those of each object ended by [`END`].
+    /// The references of all objects in one list; [`END`] follows the references of each object.
     targets: Column,
     /// The objects that are roots, each once; without those that are left out.
     pub(crate) roots: Vec<u32>,
@@ -55,12 +55,12 @@ pub struct Graph {
     fault: RefCell<Option<io::Error>>,
 }
 
-/// Bytes that sorting may take of `memory`.
+/// The share of `memory` that sorting may take.
 fn sorting_share(memory: u64) -> u64 {
     (memory / 8).min(LONGEST_RUN)
 }
 
-/// A survey for the first pass of a graph.
+/// Makes the survey for the first pass of a graph.
 pub(crate) fn survey_of_objects(memory: u64) -> Survey {
     let sorting = sorting_share(memory);
     let store = Store::new(memory - sorting);
@@ -68,14 +68,12 @@ pub(crate) fn survey_of_objects(memory: u64) -> Survey {
 }
 
 impl Graph {
-    /// Reads a dump in two passes. If the dump is cut off, the graph is that of the part before,
-    /// and the error comes with it.
+    /// Reads a dump in two passes. If the dump is cut off, the graph covers the part before the
+    /// cut, and the error is returned with it.
     ///
-    /// The graph and its dominators take some 60 bytes an object and 12 a
-    /// reference. Of these, the bytes beyond `memory` go to a file
-    /// without a name in the folder `TMPDIR`, or else `/var/tmp`. Classes, names and
-    /// roots are in memory beside that, and up to 16 MiB of offsets of
-    /// references in instances.
+    /// The graph and its dominators take about 60 bytes an object and 12 a reference. The part that
+    /// exceeds `memory` goes to an unnamed file in the folder `TMPDIR`, or else in `/var/tmp`.
+    /// Classes, names, roots, and up to 16 MiB of field offsets take memory in addition.
     ///
     /// # Errors
     ///
@@ -96,7 +94,7 @@ impl Graph {
     }
 
     /// Makes a graph of a first pass that ended at byte `end`. `second_pass` reads the dump again
-    /// for its references; it returns its end and anything else.
+    /// for its references; it returns the byte where it ended, and a result of the caller's choice.
     pub(crate) fn new<T>(
         mut survey: Survey,
         memory: u64,
@@ -159,7 +157,7 @@ impl Graph {
         Ok((graph, other))
     }
 
-    /// Checks that all methods so far could read the columns.
+    /// Checks that the temporary file was readable in all calls so far.
     ///
     /// # Errors
     ///
@@ -171,7 +169,8 @@ impl Graph {
         }
     }
 
-    /// Asks the store. If it fails, the answer is nothing, and [`check`](Graph::check) fails.
+    /// Reads from the store. If that fails, returns the default value, and [`check`](Graph::check)
+    /// returns the error.
     pub(crate) fn query<T: Default>(&self, ask: impl FnOnce(&mut Store) -> io::Result<T>) -> T {
         ask(&mut self.store.borrow_mut()).unwrap_or_else(|error| {
             self.fault.borrow_mut().get_or_insert(error);
@@ -213,7 +212,7 @@ impl Graph {
         self.query(|store| self.index.number(store, id))
     }
 
-    /// The root that an object is, if it is one.
+    /// The root record of an object, if it is a GC root.
     #[must_use]
     pub fn root(&self, object: u32) -> Option<Root> {
         self.root_of.get(&object).copied()
@@ -297,8 +296,9 @@ impl Graph {
         Ok(references)
     }
 
-    /// For each of some objects, the objects that refer to it: at most `most`, and the number of all.
-    /// An object that refers to it twice counts once. Objects that are left out do not count.
+    /// For each of some objects, at most `most` of the objects that refer to it, and the number of
+    /// all of them. An object that refers to it twice counts once. Objects that are left out do not
+    /// count.
     #[must_use]
     pub fn referrers(&self, objects: &[u32], most: usize) -> Vec<(Vec<u32>, u64)> {
         self.query(|store| {
@@ -307,7 +307,7 @@ impl Graph {
                 store.set(&places, *object as usize, place)?;
             }
             let mut found: Vec<(Vec<u32>, u64)> = vec![(Vec::new(), 0); objects.len()];
-            // The last object that referred to each.
+            // For each object, the last object that referred to it.
             let mut last = vec![END; objects.len()];
             for from in 0..self.len() {
                 if self.marks.is_some() && self.is_left_out_in(store, from)? {
@@ -339,7 +339,8 @@ impl Graph {
         store.get(&self.first, object as usize)
     }
 
-    /// The reference at a position, which moves on; `None` at the end.
+    /// Returns the reference at `position` and advances it; `None` at the end of the object's
+    /// references.
     #[inline]
     pub(crate) fn reference_in(
         &self,
@@ -378,15 +379,15 @@ mod tests {
     #[test]
     fn a_fault_of_the_disk_is_returned_once() {
         let dump = dump();
-        let (graph, _) = Graph::read(|| Ok(&dump[..]), 0).expect("there is room");
+        let (graph, _) = Graph::read(|| Ok(&dump[..]), 0).expect("the dump is readable");
         graph.check().expect("nothing happened");
         graph.store.borrow_mut().lose_file();
         let ids: Vec<u64> = (0..graph.len()).map(|object| graph.id(object)).collect();
         assert!(ids.contains(&0));
-        let error = graph.check().expect_err("the file is lost");
+        let error = graph.check().expect_err("the temporary file is unreadable");
         let text = error.to_string();
         assert!(text.contains("temporary file in "), "{text}");
-        graph.check().expect("the fault was returned");
+        graph.check().expect("check returns an error only once");
     }
 
     #[test]
@@ -394,7 +395,7 @@ mod tests {
         let dump = dump();
         let read = |memory| {
             Graph::read(|| Ok(&dump[..]), memory)
-                .expect("it is whole")
+                .expect("the dump is readable")
                 .0
         };
         assert_eq!(read(1 << 20).sorting, 1 << 17);

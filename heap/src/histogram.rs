@@ -39,8 +39,8 @@ pub struct Histogram {
     pub has_trailing_bytes: bool,
     /// The profiler's own objects that are not counted in `classes`.
     pub left_out: LeftOut,
-    /// Classes that have objects, by bytes, then instances, then name. Each class loader
-    /// that has a class of a name gives one row.
+    /// Classes that have objects, by bytes, then instances, then name. Classes of equal name in
+    /// several class loaders are separate rows.
     pub classes: Vec<ClassCount>,
 }
 
@@ -58,7 +58,7 @@ impl Histogram {
         bytes.fold(0, u64::saturating_add)
     }
 
-    /// Subtracts the objects that are left out; `counts` has them by class identifier.
+    /// Subtracts the objects that are left out. `counts` has their numbers by class identifier.
     pub(crate) fn leave_out(&mut self, counts: &[(u64, LeftOut)]) {
         let counts: HashMap<u64, LeftOut> = counts.iter().copied().collect();
         for class in &mut self.classes {
@@ -82,13 +82,15 @@ fn larger_first(a: &ClassCount, b: &ClassCount) -> Ordering {
     (b.bytes, b.instances, &a.name).cmp(&(a.bytes, a.instances, &b.name))
 }
 
-/// Counts the objects of a dump. The counts before a fault come with the fault.
+/// Counts the objects of a dump. If the dump is faulty, the counts of the part before the fault are
+/// returned with the error.
 pub fn histogram(source: impl Read) -> (Histogram, Result<(), Error>) {
     count(source, false)
 }
 
 /// Counts the objects of a dump without the classes of Loadhook's tracker and their objects.
-/// `left_out` has their number. Objects that only they keep alive are found in a graph, see
+/// `left_out` has their number. Objects that only the tracker keeps alive are still counted;
+/// finding those needs a graph, see
 /// [`Graph::leave_out_profiler`](crate::Graph::leave_out_profiler).
 pub fn histogram_without_tracker(source: impl Read) -> (Histogram, Result<(), Error>) {
     count(source, true)

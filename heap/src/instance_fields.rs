@@ -4,7 +4,8 @@ use loadhook_hprof::Type;
 
 use crate::survey::Survey;
 
-/// Classes with fields that are looked at: a class that extends itself would not end.
+/// Maximum number of superclasses with fields. In a broken dump, a class may be its own superclass,
+/// so that the search would not end.
 const MOST_SUPERCLASSES: usize = 1000;
 
 /// A field of an instance.
@@ -20,8 +21,8 @@ pub(crate) struct FieldPlace {
 }
 
 /// The fields of an instance whose values take `bytes`, in the order of the dump: those of its
-/// class, then those of the superclass, and so on. Fields that `bytes` have no room for are left
-/// out. `superclasses` are [`Survey::superclasses_with_fields`].
+/// class, then those of the superclass, and so on. Fields beyond `bytes` are left out.
+/// `superclasses` are [`Survey::superclasses_with_fields`].
 pub(crate) fn instance_fields(
     survey: &Survey,
     superclasses: &[Option<u32>],

@@ -1,20 +1,20 @@
-//! The layout of objects in memory, which a dump does not have.
+//! The layout of objects in memory, which a dump does not state.
 //!
-//! HotSpot lays objects out in 8-byte steps behind a header of 8, 12 or 16
-//! bytes, with references of 4 or 8 bytes, as options of the JVM decide. The dump shows which:
+//! In HotSpot, the size of an object is a multiple of 8 bytes. JVM options decide whether its
+//! header has 8, 12 or 16 bytes and its references 4 or 8. The dump allows to infer both:
 //! identifiers are addresses, and no object is larger than the distance to the next.
 
 use loadhook_hprof::Type;
 
 use crate::stack_chunks::STACK_CHUNK;
 
-/// The sizes that options of the JVM decide.
+/// The sizes that depend on options of the JVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SizeModel {
     /// Bytes before an object's fields.
     pub header: u32,
-    /// Bytes before an array's elements of up to 4 bytes; before those of 8
-    /// bytes up to 4 more.
+    /// Bytes before an array's elements. Elements of 8 bytes may begin 4 bytes later, at a multiple
+    /// of 8.
     pub array_base: u32,
     /// Bytes of a reference.
     pub reference: u32,
@@ -52,7 +52,7 @@ pub(crate) fn up(value: u64, to: u64) -> u64 {
     value.next_multiple_of(to)
 }
 
-/// Arrays shorter than this show the model.
+/// Only arrays shorter than this are used to infer the size model.
 const LENGTHS: usize = 64;
 
 /// The smallest distances seen between short arrays and what follows them.
@@ -72,8 +72,8 @@ impl Distances {
         }
     }
 
-    /// The model that fits best: most distances are equal to the sizes that it computes, none is
-    /// smaller.
+    /// Returns the model that fits best: most distances equal the sizes that it computes, and no
+    /// distance is smaller.
     pub(crate) fn model(&self, id_size: u32) -> SizeModel {
         if id_size == 4 {
             return SizeModel::NARROW;
@@ -183,12 +183,12 @@ impl Layout {
 pub(crate) fn hidden_fields(class: &[u8], has: impl Fn(&[u8]) -> bool) -> &'static [Type] {
     use Type::{Boolean, Byte, Int, Long, Object, Short};
     match class {
-        // Since JDK 25, where they are no longer hidden.
+        // JDK 25 and later show some fields of a class that earlier JDKs hid, among them `signers`.
         b"java/lang/Class" if has(b"signers") => &[Long, Long, Int, Int, Object, Object],
-        // Since JDK 19, those of virtual threads.
+        // Since JDK 19 threads have more hidden fields, because of virtual threads.
         b"java/lang/Thread" if has(b"holder") => &[Long, Int, Boolean, Short],
         b"java/lang/Class" => &[Long, Long, Int, Int, Object, Object, Object],
-        // Since JDK 24, whose monitors do without the carrier.
+        // Since JDK 24, where a virtual thread that waits for a monitor leaves its carrier thread.
         b"java/lang/VirtualThread" if has(b"notified") => &[Long],
         STACK_CHUNK => &[Long, Int, Byte, Object],
         b"java/lang/InternalError" => &[Boolean],
@@ -220,7 +220,7 @@ mod tests {
         let below: &[Type] = &[Boolean, Long];
         assert_eq!(size(SizeModel::USUAL, &[node]), 24);
         assert_eq!(size(SizeModel::USUAL, &[node, below]), 32);
-        // A long leaves four bytes behind the header to what comes after.
+        // A long leaves a gap of four bytes behind the header, which a smaller field fills.
         assert_eq!(size(SizeModel::USUAL, &[&[Long]]), 24);
         assert_eq!(size(SizeModel::USUAL, &[&[Long], &[Object]]), 24);
         assert_eq!(size(SizeModel::NARROW, &[node]), 24);
@@ -245,7 +245,7 @@ mod tests {
                 for length in 0..9 {
                     for of in [Object, Byte, Int, Long] {
                         let size = model.array(of, length);
-                        // Something else was between them at times.
+                        // Other objects lay between some of the arrays.
                         distances.see(of, length, size + 24);
                         distances.see(of, length, size);
                     }

@@ -1,4 +1,4 @@
-//! The memory that may be taken beside the objects of a dump.
+//! The limit on memory for everything but the objects of a dump.
 
 use std::cell::RefCell;
 use std::io;
@@ -6,17 +6,17 @@ use std::rc::Rc;
 
 use loadhook_hprof::ErrorKind;
 
-/// Bytes of names, classes, roots, stacks and strings that may be kept. Large programs have a few
+/// Maximum number of bytes of names, classes, roots, stacks and strings. Large programs have a few
 /// hundred thousand names in 20 MB.
 pub(crate) const MOST_BYTES: u64 = 1 << 30;
 
-/// After so many more bytes, the budget asks again whether the process has room for them.
+/// Each time this many bytes more are taken, the budget checks that the process has room for them.
 const CHECKED: u64 = 4 << 20;
 
-/// Bytes of one more entry of a table, estimated.
+/// Estimated bytes of one table entry.
 pub(crate) const ENTRY: u64 = 48;
 
-/// Bytes that are kept beside objects, estimated, and their limit.
+/// Estimated bytes of everything but the objects, and the limit of these bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct MemoryBudget {
     bytes: u64,
@@ -51,7 +51,7 @@ impl MemoryBudget {
     }
 }
 
-/// One budget of several readers of the same pass.
+/// One budget that several readers of the same pass share.
 #[derive(Clone)]
 pub(crate) struct SharedBudget(Rc<RefCell<MemoryBudget>>);
 
@@ -66,9 +66,8 @@ impl SharedBudget {
     }
 }
 
-/// Checks that the process has room for `bytes` more: tables double, and other tables are made of
-/// them. Where the process is limited (`ulimit -v`), an allocation that fails later
-/// would end it.
+/// Checks that the process can allocate `bytes` more, which a table needs when it doubles or is
+/// copied. Under a limit (`ulimit -v`), an allocation that fails later would abort the process.
 fn check_room(bytes: u64) -> Result<(), ErrorKind> {
     let reserved = Vec::<u8>::new().try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX));
     reserved.map_err(|_| {

@@ -9,10 +9,10 @@ use crate::stack_chunks::stack_bytes;
 use crate::store::{Column, Store};
 use crate::survey::Survey;
 
-/// The identifiers of all objects in order. An object's number is its place among them.
+/// The identifiers of all objects in order. An object's number is its position in this order.
 ///
-/// A search begins in the bucket of an identifier, which holds four on average, since
-/// identifiers are addresses and lie close together.
+/// A search begins in the bucket of the identifier. A bucket holds four identifiers on average,
+/// since identifiers are addresses and lie close together.
 pub(crate) struct ObjectIndex {
     ids: Column,
     len: u32,
@@ -33,7 +33,7 @@ pub(crate) struct ObjectTable {
 }
 
 impl ObjectTable {
-    /// Sorts the records of all objects; the store with the columns comes back.
+    /// Sorts the records of all objects. Returns the table, and the store that has its columns.
     pub(crate) fn new(survey: &Survey, objects: ObjectRecords) -> io::Result<(ObjectTable, Store)> {
         let sizes = ObjectSizes::new(survey);
         let classes = 0..survey.classes.len() as u32;
@@ -74,7 +74,7 @@ impl ObjectTable {
 }
 
 impl ObjectIndex {
-    /// `ids` are in order and different.
+    /// Makes an index of `ids`, which are in order and without duplicates.
     fn new(store: &mut Store, ids: Column) -> io::Result<ObjectIndex> {
         let len = (ids.len() / 2) as u32;
         let [least, most] = match len.checked_sub(1) {

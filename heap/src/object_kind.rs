@@ -37,8 +37,8 @@ impl ObjectKind {
     }
 }
 
-/// Number of element types. The first classes of a survey are those of the arrays of primitive
-/// types, in the order of [`Type::ALL`]; the very first stands for no class.
+/// Number of element types. The first classes of a survey are the arrays of primitive types, in the
+/// order of [`Type::ALL`]. The class of number 0 stands for no class.
 pub(crate) const PRIMITIVES: u32 = Type::ALL.len() as u32;
 
 /// The element type of arrays of a class.

@@ -1,4 +1,4 @@
-//! All objects of a dump, to be sorted by their identifiers.
+//! A record for each object of a dump, for sorting by identifier.
 
 use loadhook_hprof::ErrorKind;
 

@@ -35,7 +35,7 @@ impl<'s> ObjectSizes<'s> {
         sizes
     }
 
-    /// Lays out a class and those of its superclasses that are not laid out yet.
+    /// Computes the layout of a class, and of its superclasses where it is not known yet.
     fn lay_out(&mut self, class: u32) {
         let survey = self.survey;
         let mut pending = Vec::new();
@@ -47,7 +47,7 @@ impl<'s> ObjectSizes<'s> {
                     layout = known.clone();
                     break;
                 }
-                // A class that extends itself ends here.
+                // A class that is its own superclass, in a broken dump, ends here.
                 None => self.layouts[class as usize] = Some(layout.clone()),
             }
             pending.push(class);
@@ -88,7 +88,7 @@ impl<'s> ObjectSizes<'s> {
         entry.instances.saturating_mul(each).saturating_add(stacks)
     }
 
-    /// Bytes of the stack behind an instance that has these field values.
+    /// Bytes of the stack that follows a `StackChunk` with these field values; 0 for other objects.
     pub(crate) fn stack(&self, class: u32, fields: &[u8]) -> u64 {
         let id = self.survey.classes[class as usize].id;
         let chunks = self.survey.stack_chunks.as_ref();

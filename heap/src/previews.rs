@@ -9,10 +9,11 @@ use crate::memory_budget::{ENTRY, SharedBudget};
 use crate::strings::StringValue;
 use crate::survey::Survey;
 
-/// Bytes of an array that are kept.
+/// Maximum number of bytes of an array that a preview uses.
 const PREFIX: usize = 512;
 
-/// Bytes of a preview beside its text, estimated: the preview, and the entries that lead to it.
+/// Estimated bytes of a preview without its text: the preview itself, and the table entries that
+/// lead to it.
 const PREVIEW: u64 = 4 * ENTRY;
 
 /// The beginning of a string or of an array.
@@ -31,15 +32,15 @@ pub(crate) struct ArrayPrefixes<'s> {
     survey: &'s Survey,
     /// The wanted arrays.
     arrays: HashMap<u64, WantedArray>,
-    /// The array whose contents come.
+    /// The array whose contents are being read.
     open: Option<u64>,
-    /// The part of its budget that the survey left. All prefixes of a pass share it.
+    /// The rest of the survey's memory budget. All prefixes of a pass share it.
     budget: SharedBudget,
 }
 
 #[derive(Default)]
 struct WantedArray {
-    /// Number of previews that are made of it.
+    /// Number of previews that are made from this array.
     times: u32,
     /// `None` until the array is found.
     prefix: Option<ArrayPrefix>,
@@ -85,7 +86,7 @@ impl<'s> ArrayPrefixes<'s> {
         {
             let size = u64::from(element.size(self.survey.header.id_size));
             let most = (u64::from(length) * size).min(PREFIX as u64);
-            // A Latin-1 character may take two bytes, one of UTF-16 three.
+            // In UTF-8, a Latin-1 character takes up to two bytes, a UTF-16 unit up to three.
             let preview = PREVIEW + 2 * most;
             self.budget
                 .reserve(ENTRY + most + u64::from(array.times) * preview)?;
@@ -145,9 +146,9 @@ impl<'s> ArrayPrefixes<'s> {
         };
         let is_wide = value.is_wide || array.element == Type::Char;
         let unit = if is_wide { 2 } else { 1 };
-        // A dump has numbers in big-endian order, but the bytes of a `byte[]` are those of
-        // the JVM's memory: characters in it have the byte order of the machine, which is
-        // little-endian nearly everywhere.
+        // Numbers in a dump are big-endian, but a `byte[]` is copied as it is in the JVM's memory.
+        // So UTF-16 characters in it have the byte order of the machine, which is nearly always
+        // little-endian.
         let (all, order): (u32, fn([u8; 2]) -> u16) = match array.element {
             Type::Char => (array.length, u16::from_be_bytes),
             _ => (array.length / unit, u16::from_le_bytes),
@@ -171,7 +172,7 @@ fn characters(bytes: &[u8], is_wide: bool, order: fn([u8; 2]) -> u16, length: u3
         false => bytes.iter().copied().map(u16::from).collect(),
     };
     let is_cut = units.len() < length as usize;
-    // Half of a surrogate pair is no character.
+    // A cut may split a surrogate pair, and half of one is no character.
     if is_cut && matches!(units.last(), Some(0xd800..=0xdbff)) {
         units.pop();
     }
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
     use crate::memory_budget::MemoryBudget;
 
-    /// A hostile dump has many strings, or one array that many strings share.
+    /// A hostile dump may have very many strings, or one array that very many strings share.
     #[test]
     fn prefixes_and_previews_share_the_budget() {
         const MOST: u64 = 10_000;
@@ -236,7 +237,7 @@ mod tests {
         assert_eq!(found(&[7; 8]), Err(0));
     }
 
-    /// Two readers of one pass together have the memory of one.
+    /// Two readers of one pass share one budget.
     #[test]
     fn readers_of_a_pass_share_the_budget() {
         const MOST: u64 = 10_000;
@@ -250,9 +251,9 @@ mod tests {
         let read =
             |reader: &mut ArrayPrefixes<'_>, id| reader.primitive_array(id, Type::Byte, 100_000);
         for id in 1..=5 {
-            read(&mut first, id).expect("room");
+            read(&mut first, id).expect("the budget has room");
         }
-        let error = read(&mut second, 1).expect_err("the first took all");
+        let error = read(&mut second, 1).expect_err("the budget is used up");
         let is_it = matches!(error, ErrorKind::TooMany { most: MOST, .. });
         assert!(is_it, "{error}");
     }

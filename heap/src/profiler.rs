@@ -2,10 +2,10 @@
 //!
 //! Classes of the tracker are known by their names: `java.lang.$Loadhook…`,
 //! which the agent defines, and the package `loadhook`, which rewritten jars
-//! have. Their objects, the classes themselves, and the threads that run them
-//! are the seeds. The profiler's objects are the seeds and all that roots
-//! reach only through seeds, however many seeds share an object: that is more
-//! than the dominator tree of any single one tells.
+//! have. The objects of these classes, the classes themselves, and the threads that run them are
+//! the seeds. The profiler's objects are the seeds, and every object that roots reach only through
+//! seeds. The dominator tree does not suffice to find these objects: it lacks those that are shared
+//! by several seeds.
 
 use std::io::{self, Read};
 
@@ -22,10 +22,10 @@ use crate::tracker_classes::LeftOut;
 /// How a view treats the profiler's own objects.
 #[derive(Clone, Copy)]
 pub enum ProfilerObjects<'g> {
-    /// The view shows them like the program's.
+    /// The view shows the profiler's objects like the program's.
     Shown,
-    /// The view leaves them out. If a dump has any, a graph of this many bytes of
-    /// memory finds them, in two more passes.
+    /// The view leaves out the profiler's objects. If a dump has any, they are found with a graph,
+    /// which takes two more passes and this many bytes of memory.
     LeftOut(u64),
     /// The objects that [`Graph::leave_out_profiler`] found are left out.
     LeftOutOf(&'g Graph),
@@ -54,8 +54,8 @@ impl ProfilerObjects<'_> {
     }
 }
 
-/// Elements of the `long[]` through which the agent takes the tracker's counts. Only
-/// native code refers to it (`BUFFER` in the agent's agent.rs).
+/// Length of the `long[]` by which the agent copies the tracker's counts. Only native code refers
+/// to this array (`BUFFER` in the agent's agent.rs).
 const BUFFER: u32 = 1 << 13;
 
 /// Marks of objects.
@@ -63,9 +63,9 @@ const PROGRAM: u32 = 1;
 const PROFILER: u32 = 2;
 
 impl Graph {
-    /// Leaves the profiler's own objects out of the histogram and of all later
-    /// results. If the dump is cut off, only the seeds are left out: roots may be missing,
-    /// so it is unknown which objects only seeds keep.
+    /// Leaves the profiler's own objects out of the histogram and out of all later results. If the
+    /// dump is cut off, only the seeds are left out: roots may be missing, so the objects that only
+    /// seeds keep alive are unknown.
     ///
     /// # Errors
     ///
@@ -156,8 +156,9 @@ impl Graph {
         for is_it in [is_holder, is_thread] {
             self.spread(store, &marks, &is_it, |of, all| of > 0 && all > 0)?;
         }
-        // Thread-local entries whose value is the tracker's, and tables and maps with no others. The
-        // key of an entry is weak and therefore no reference.
+        // Thread-local entries whose value belongs to the tracker, and the tables and maps that
+        // have only such entries. The key of an entry is a weak reference, which the graph does not
+        // contain.
         for name in [
             &b"java/lang/ThreadLocal$ThreadLocalMap$Entry"[..],
             b"[Ljava/lang/ThreadLocal$ThreadLocalMap$Entry;",
@@ -191,8 +192,9 @@ impl Graph {
         is_it.iter().map(Option::is_some).collect()
     }
 
-    /// Marks objects of some classes as the profiler's. `is_profilers` decides by the number of
-    /// objects they refer to that are the profiler's, and the number of all.
+    /// Marks objects of some classes as the profiler's. `is_profilers` decides for an object by two
+    /// numbers: how many of the objects that it refers to are the profiler's, and how many it
+    /// refers to at all.
     fn spread(
         &self,
         store: &mut Store,

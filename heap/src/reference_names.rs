@@ -10,9 +10,10 @@ use crate::instance_fields::instance_fields;
 use crate::object_kind::ObjectKind;
 
 impl Graph {
-    /// Reads the dump again for the names by which each object of a path refers to the one before
-    /// it: the name of a field as `next`, `[3]` for an element, `<class>` for the object's class,
-    /// `<loaded>` for a class that a loader loaded. There is one name less than objects.
+    /// Reads the dump again for the names by which each object of a path refers to the object
+    /// before it. A name is that of a field, for example `next`; `[3]` for an element, `<class>`
+    /// for the object's class, `<loaded>` for a class that a loader loaded. The first object of the
+    /// path has no name.
     ///
     /// # Errors
     ///
@@ -60,13 +61,13 @@ impl Graph {
 pub(crate) struct ReferenceNames<'g> {
     graph: &'g Graph,
     superclasses: Vec<Option<u32>>,
-    /// For each object, the objects whose reference is looked for; all by their identifiers.
+    /// For each object, the objects to which its references are looked for. All are identifiers.
     wanted: HashMap<u64, Vec<u64>>,
     found: HashMap<(u64, u64), String>,
-    /// The array whose elements come, the elements that are looked for, and the number of
-    /// elements before.
+    /// The array whose elements are being read, the elements that are looked for, and the number of
+    /// elements read so far.
     array: Option<(u64, Vec<u64>, u64)>,
-    /// False if the dump has another header than that of the graph.
+    /// False if the header of the dump differs from that of the graph's dump.
     pub(crate) is_same: bool,
 }
 

@@ -15,8 +15,8 @@ pub(crate) const END: u32 = u32::MAX;
 /// Positions in the list have 32 bits, and 0 stands for none.
 const MOST_REFERENCES: u64 = u32::MAX as u64 - 2;
 
-/// Bytes of offsets that are kept. Those of a class for which there is no room are found again
-/// for each instance.
+/// Maximum number of bytes of stored offsets. If the offsets of a class do not fit, they are
+/// computed again for each instance.
 const MOST_OFFSETS: usize = 16 << 20;
 
 type Result<T> = std::result::Result<T, ErrorKind>;
@@ -31,9 +31,9 @@ pub(crate) struct ReferenceReader<'g> {
     store: &'g mut Store,
     /// For each object, the position of its first reference plus 1; 0 if it has none.
     pub(crate) first: Column,
-    /// The list of references, those of each object ended by [`END`].
+    /// The references of all objects in one list; [`END`] follows the references of each object.
     pub(crate) targets: Column,
-    /// The object whose references are being read, and true once one of them was found.
+    /// The object whose references are being read, and true once a reference was found.
     open: Option<(u32, bool)>,
     /// A fault of the references of the last object.
     fault: Option<ErrorKind>,
@@ -41,9 +41,10 @@ pub(crate) struct ReferenceReader<'g> {
     offsets: Vec<Option<Box<[u32]>>>,
     /// Bytes that more offsets may take.
     room: usize,
-    /// For each class, its class object unless that is a root.
+    /// For each class, its class object; `None` if the class object is a root.
     class_objects: Vec<Option<u32>>,
-    /// Class objects by their class loader, which keeps them alive without a field.
+    /// Class objects by their class loader. A loader keeps its classes alive, but no field of it
+    /// refers to them.
     classes_of_loader: HashMap<u64, Vec<u32>>,
 }
 
@@ -86,13 +87,14 @@ impl<'g> ReferenceReader<'g> {
         })
     }
 
-    /// Begins with the references of an object. If the dump has an object twice, the first counts.
+    /// Begins the references of an object. If the dump has an object twice, only the first record
+    /// counts.
     fn begin(&mut self, id: u64) -> Result<()> {
         self.end()?;
         let object = self.index.number(self.store, id).map_err(ErrorKind::Io)?;
         let Some(object) = object else {
-            // The first pass does not count an array that is cut off; nothing comes
-            // after it.
+            // The first pass does not count an array that is cut off. No other record can follow
+            // it.
             self.fault = Some(ErrorKind::Changed);
             return Ok(());
         };
@@ -110,7 +112,7 @@ impl<'g> ReferenceReader<'g> {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    /// The offsets of references in `bytes` of field values.
+    /// Returns the offsets of references in the field values, which have `bytes` bytes.
     fn reference_offsets(&self, class: u32, bytes: usize) -> Box<[u32]> {
         let is_weak = self.is_weak[class as usize];
         let is_referent = |name: &u64, class: u32| {

@@ -7,8 +7,7 @@
 //! | 3 | hashes of arrays; details of objects; names and strings of threads |
 //! | 4 | the beginnings of duplicates |
 //!
-//! Between passes 2 and 3 the caller has the graph, from which it chooses the objects
-//! whose details it wants.
+//! Between passes 2 and 3 the caller selects, by the graph, the objects whose details pass 3 reads.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -41,20 +40,20 @@ pub struct SharedPasses {
 
 /// The parts of the views that the caller chooses.
 pub struct ViewRequest<'r> {
-    /// Objects whose details are wanted.
+    /// Objects whose details are read.
     pub objects: &'r [u32],
-    /// Fields of an object at most.
+    /// Maximum number of fields per object.
     pub most_fields: usize,
-    /// Pairs of objects the first of which refers to the second: the name of the reference is
-    /// wanted.
+    /// Pairs of objects in which the first refers to the second. The name of each of these
+    /// references is read.
     pub pairs: &'r [(u32, u32)],
-    /// Duplicates at most.
+    /// Maximum number of duplicates.
     pub duplicates: usize,
     /// Bytes that hashes of arrays may take.
     pub memory: u64,
 }
 
-/// The views of a dump, beside those that its graph has.
+/// The views of a dump that its graph does not provide.
 pub struct Views {
     /// Details of objects.
     pub details: Details,
@@ -66,8 +65,8 @@ pub struct Views {
 
 impl SharedPasses {
     /// Reads the graph of a dump as [`Graph::read`] does, in two passes. The profiler's own objects
-    /// are left out of it unless `shows_profiler`. If the dump is cut off, the result is that of
-    /// the part before, and the error comes with it.
+    /// are left out of it unless `shows_profiler`. If the dump is cut off, the result covers the
+    /// part before the cut, and the error is returned with it.
     ///
     /// # Errors
     ///
@@ -111,7 +110,7 @@ impl SharedPasses {
         bytes_of_hashes(survey, StringClass::of(survey).as_ref())
     }
 
-    /// Moves `bytes` bytes of the graph from memory to its temporary file, or as many as there are.
+    /// Moves up to `bytes` bytes of the graph from memory to its temporary file.
     ///
     /// # Errors
     ///
@@ -129,7 +128,7 @@ impl SharedPasses {
     /// # Errors
     ///
     /// Fails as [`read`](fn@loadhook_hprof::read) does, but not on a dump that is cut off. Also
-    /// fails if `open` gives another dump than the graph was made of, and at the first array or
+    /// fails if `open` opens another dump than the graph's, and at the first array or
     /// string for which the memory has no room.
     pub fn views<R: Read>(
         &self,
@@ -198,7 +197,7 @@ impl SharedPasses {
                 names.add(*name, 1)?;
             }
         }
-        // The name may be any object in a dump that is wrong.
+        // In a broken dump the name may be any object.
         let is_string = |object: &u32| match (string_class, graph.kind(*object)) {
             (Some(strings), ObjectKind::Instance(class)) => strings.class == class,
             _ => false,
@@ -223,7 +222,7 @@ impl SharedPasses {
     }
 }
 
-/// How often objects are shown.
+/// Counts how often each object is shown.
 struct Shown<'b> {
     times: HashMap<u64, u32>,
     budget: &'b SharedBudget,

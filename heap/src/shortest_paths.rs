@@ -10,8 +10,8 @@ use crate::store::{Column, Store};
 
 /// The shortest path from a root to every object.
 ///
-/// A path begins at a variable of a thread only if there is no other path: most objects that
-/// a running method uses are also held by a field, which says more.
+/// A path begins at a variable of a thread only if there is no other path. Most objects that a
+/// running method uses are also held by a field, and the field explains more.
 pub struct ShortestPaths<'g> {
     graph: &'g Graph,
     /// For each object the previous one on its path, plus 1; for a root the root itself. 0 for an
@@ -65,8 +65,8 @@ impl Graph {
         matches!(kind, Some(RootKind::JavaFrame | RootKind::JniLocal))
     }
 
-    /// Searches breadth first from the roots, variables last, until an object is found: for each
-    /// object the previous one.
+    /// Searches breadth first from the roots, variables last, until an object is found. Returns for
+    /// each object the previous object on its path.
     fn search(
         &self,
         store: &mut Store,

@@ -19,7 +19,7 @@ pub(crate) struct StackChunks {
 }
 
 impl StackChunks {
-    /// Finds the field `size` of the class; `is_size` recognises its name.
+    /// Finds the field `size` of the class. `is_size` tests the identifier of a field's name.
     pub(crate) fn of(
         dump: &ClassDump,
         id_size: u32,
@@ -46,7 +46,7 @@ impl StackChunks {
         u32::try_from(size).unwrap_or(0)
     }
 
-    /// Adds an instance with a stack of so many words.
+    /// Adds an instance with a stack of this many words.
     pub(crate) fn add(&mut self, words: u32) {
         for (sum, reference) in self.bytes.iter_mut().zip([4, 8]) {
             *sum = sum.saturating_add(stack_bytes(words, reference));
@@ -88,7 +88,8 @@ mod tests {
             fields: fields.map(field).to_vec(),
             ..ClassDump::default()
         };
-        let mut chunks = StackChunks::of(&dump, 8, |name| name == 3).expect("it has one");
+        let mut chunks =
+            StackChunks::of(&dump, 8, |name| name == 3).expect("the class has the field");
         let fields = [[0; 12], [7; 12]].concat();
         assert_eq!(
             chunks.words(&[fields.clone(), vec![0, 0, 1, 0]].concat()),

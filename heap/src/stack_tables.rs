@@ -26,12 +26,12 @@ pub(crate) struct StackSurvey {
 /// Stacks and threads by their serial numbers.
 #[derive(Default)]
 pub(crate) struct StackTables {
-    /// Serial number of a class to its identifier.
+    /// For the serial number of a class, its identifier.
     pub(crate) classes: HashMap<u32, u64>,
     pub(crate) frames: HashMap<u64, StackFrame>,
-    /// Serial number of a stack trace to that of its thread, and its frames.
+    /// For the serial number of a stack trace, the serial number of its thread, and the frames.
     traces: BTreeMap<u32, (u32, Vec<u64>)>,
-    /// The stack trace whose frames come.
+    /// The stack trace whose frames are being read.
     open: u32,
     /// Threads by their serial numbers.
     pub(crate) threads: BTreeMap<u32, DumpedThread>,
@@ -46,7 +46,7 @@ pub(crate) struct StackTables {
 pub(crate) struct DumpedThread {
     /// Identifier of the thread object; 0 if the dump is cut off before its root.
     pub(crate) object: u64,
-    /// Serial number of its stack trace, unless another thread has the same.
+    /// Serial number of its stack trace; `None` if another thread already has this trace.
     trace: Option<u32>,
 }
 
@@ -74,8 +74,8 @@ impl StackTables {
         trace.map_or(&[], |(_, frames)| frames)
     }
 
-    /// Adds threads of which only the stack is there. JDK 17 and earlier write thread objects
-    /// behind all other objects, so that a dump that is cut off has none.
+    /// Adds threads for which the dump has a stack but no thread object. JDK 17 and earlier write
+    /// thread objects behind all other objects, so a dump that is cut off lacks them.
     pub(crate) fn add_threads_without_object(&mut self) {
         for (trace, (thread, frames)) in &self.traces {
             if *thread != 0 && !frames.is_empty() && !self.taken.contains(trace) {
@@ -145,8 +145,8 @@ impl Visitor for StackSurvey {
             ThreadObject => {
                 reserved = THREAD_BYTES;
                 self.survey.budget.reserve(reserved)?;
-                // If threads shared one long stack trace, all their frames together would not fit
-                // into memory.
+                // Only the first thread gets a trace. If many threads shared one long trace, their
+                // frames would not fit into memory.
                 let trace = self.stacks.taken.insert(root.frame).then_some(root.frame);
                 let object = root.id;
                 let thread = DumpedThread { object, trace };
@@ -191,7 +191,7 @@ mod tests {
     use crate::graph::survey_of_objects;
     use crate::memory_budget::MemoryBudget;
 
-    /// The views that are read one by one have this budget each.
+    /// Each view that is read separately has a budget of this size.
     #[test]
     fn a_variable_takes_no_more_of_the_budget_where_roots_are_kept() {
         const VARIABLES: u64 = 100;
@@ -207,9 +207,9 @@ mod tests {
                 })
             };
             for id in 1..=VARIABLES {
-                variable(8 * id).expect("room");
+                variable(8 * id).expect("the budget has room");
             }
-            variable(8).expect_err("the budget is taken");
+            variable(8).expect_err("the budget is used up");
         }
     }
 }

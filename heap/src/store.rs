@@ -1,11 +1,10 @@
 //! Columns of numbers that may be larger than memory.
 //!
-//! A column is cut into pages. Pages stay in memory while it has room for them; then those that
-//! were not used for longest go to a file without a name, and come back when they are used. Until
-//! memory is full there is no file.
+//! A column is divided into pages. When the memory limit is reached, the least recently used pages
+//! go to an unnamed file, and are read back when they are used. Before that there is no file.
 //!
-//! A mapped file would do the same, but without a limit on memory, and a full
-//! or faulty disk would end the process by a signal instead of an error.
+//! A mapped file would serve the same purpose, but without a limit on memory. Also, a full or
+//! faulty disk would then end the process by a signal instead of an error.
 
 use std::fs::File;
 use std::io;
@@ -20,14 +19,14 @@ const BYTES: usize = PAGE * 4;
 /// Stands for no frame and for no slot.
 const NONE: u32 = u32::MAX;
 
-/// The least number of frames that work.
+/// The minimum number of frames.
 const FEWEST_FRAMES: usize = 4;
 
 /// Marks of frames.
 const USED: u8 = 1;
 const CHANGED: u8 = 2;
 
-/// A column of a [`Store`], of numbers of 32 bits; pairs make 64.
+/// A column of 32-bit numbers in a [`Store`]. A pair of them can be used as one 64-bit number.
 #[derive(Debug)]
 pub(crate) struct Column {
     id: u32,
@@ -40,7 +39,7 @@ impl Column {
     }
 }
 
-/// The place of a page: a frame in memory, a slot in the file, both, or neither while it is all
+/// The location of a page: a frame in memory, a slot in the file, or both; neither while it is all
 /// zeros.
 #[derive(Clone, Copy)]
 struct Page {
@@ -73,10 +72,10 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// A store with `memory` bytes of pages at most, but four pages at least.
+    /// Makes a store with at most `memory` bytes of pages in memory, but at least four pages.
     pub(crate) fn new(memory: u64) -> Store {
         let frames = (memory / BYTES as u64).clamp(FEWEST_FRAMES as u64, (NONE - 1).into());
-        // `/tmp` is often memory itself.
+        // `/tmp` is often a file system in memory.
         let folder = std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty());
         Store {
             words: Vec::new(),
@@ -112,7 +111,7 @@ impl Store {
         self.free_columns.push(column.id);
     }
 
-    /// Frees the page that ends at `at`, if one does: it is not used again.
+    /// If a page ends at `at`, frees it. The caller does not use that page again.
     pub(crate) fn passed(&mut self, column: &Column, at: usize) {
         if at.is_multiple_of(PAGE)
             && let Some(page) = (at / PAGE).checked_sub(1)
@@ -168,7 +167,7 @@ impl Store {
         Ok(value)
     }
 
-    /// The number of 64 bits at a position, in steps of two numbers.
+    /// The 64-bit number at a position. Positions count pairs of 32-bit numbers.
     #[inline(always)]
     pub(crate) fn get64(&mut self, column: &Column, at: usize) -> io::Result<u64> {
         let place = self.place(column, 2 * at, USED)?;
@@ -197,7 +196,8 @@ impl Store {
         if frame == NONE {
             frame = self.bring(column.id, page)?;
         }
-        // Mostly it is marked already; then the cache line stays unchanged.
+        // The page is usually marked already. Then nothing is written, which keeps the cache line
+        // clean.
         let marks = &mut self.marks[frame as usize];
         if *marks & mark != mark {
             *marks |= mark;
@@ -244,7 +244,7 @@ impl Store {
             return Ok(None);
         }
         if self.words.len() + PAGE > self.words.capacity() {
-            // Grows by an eighth: twice as much might be more than is allowed.
+            // Memory grows by an eighth, since doubling it might exceed the limit.
             let more = (frame / 8).max(64).min(self.most_frames - frame);
             let reserved = self.words.try_reserve_exact(more * PAGE);
             if reserved.is_err() && frame >= FEWEST_FRAMES {
@@ -260,8 +260,8 @@ impl Store {
         Ok(Some(frame as u32))
     }
 
-    /// Gives up memory of `bytes` bytes, if there are as many beside the least number of frames.
-    /// The pages in it go to the file, and memory does not grow again.
+    /// Gives back `bytes` bytes of memory, but keeps the minimum number of frames. Their pages go
+    /// to the file, and memory does not grow again.
     pub(crate) fn give_back(&mut self, bytes: u64) -> io::Result<()> {
         let frames = usize::try_from(bytes.div_ceil(BYTES as u64)).unwrap_or(usize::MAX);
         let frames = self.owners.len().saturating_sub(frames);
@@ -283,8 +283,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the frame of the next page that was not used since the hand last came by (the clock
-    /// algorithm).
+    /// Empties and returns a frame by the clock algorithm: the next frame whose page was not used
+    /// since the clock's hand last passed it.
     fn emptied(&mut self) -> io::Result<u32> {
         while self.marks[self.hand] & USED != 0 {
             self.marks[self.hand] &= !USED;
@@ -296,7 +296,7 @@ impl Store {
         Ok(frame as u32)
     }
 
-    /// Writes the page of a frame to the file if it changed, and takes the frame from it.
+    /// Empties a frame: writes its page to the file if the page changed.
     fn empty(&mut self, frame: usize) -> io::Result<()> {
         let (column, page) = self.owners[frame];
         let slot = self.columns[column as usize][page as usize].slot;
@@ -315,7 +315,7 @@ impl Store {
             *bytes = word.to_ne_bytes();
         }
         if self.file.is_none() {
-            // It never has a name, where the system supports that.
+            // On systems that support it, the file never has a name.
             let made = tempfile::tempfile_in(&self.folder);
             self.file = Some(made.map_err(|error| self.placed(error))?);
         }
@@ -340,8 +340,8 @@ impl Store {
     /// Makes the file unreadable and read-only, as a fault of the disk does.
     #[cfg(test)]
     pub(crate) fn lose_file(&mut self) {
-        assert!(self.file.is_some(), "memory has room for all");
-        self.file = Some(File::open("/dev/null").expect("empty, to be read only"));
+        assert!(self.file.is_some(), "no page was moved to a file");
+        self.file = Some(File::open("/dev/null").expect("open /dev/null"));
     }
 
     fn placed(&self, error: io::Error) -> io::Error {
@@ -368,24 +368,31 @@ mod tests {
         let mut grown = store.column(0);
         let value = |at: usize| (at as u32).wrapping_mul(2_654_435_769);
         for at in 0..length {
-            store.push(&mut grown, value(at)).expect("room");
+            store
+                .push(&mut grown, value(at))
+                .expect("the store has room");
             store
                 .set(&fixed, at * 7 % length, !value(at))
-                .expect("room");
+                .expect("the store has room");
         }
         assert!(store.owners.len() == 4 && store.slots > 70);
         for at in (0..length).rev() {
-            let found = store.get(&fixed, at * 7 % length).expect("ours");
+            let found = store
+                .get(&fixed, at * 7 % length)
+                .expect("the store is readable");
             assert_eq!(found, !value(at));
-            assert_eq!(store.pop(&mut grown).expect("ours"), value(at));
+            assert_eq!(
+                store.pop(&mut grown).expect("the store is readable"),
+                value(at)
+            );
         }
-        // Freed pages are used again, and are zeros.
+        // Freed pages are reused, and then contain zeros.
         store.free(fixed);
         let slots = store.slots;
         let again = store.column(length);
         for at in 0..length {
-            assert_eq!(store.get(&again, at).expect("ours"), 0);
-            store.set(&again, at, 1).expect("room");
+            assert_eq!(store.get(&again, at).expect("the store is readable"), 0);
+            store.set(&again, at, 1).expect("the store has room");
         }
         assert_eq!((store.owners.len(), store.slots), (4, slots));
     }
@@ -398,23 +405,31 @@ mod tests {
         for page in 0..32 {
             store
                 .set(&column, page * PAGE, 100 + page as u32)
-                .expect("room");
-            store.set(&freed, page / 2 * PAGE, 1).expect("room");
+                .expect("the store has room");
+            store
+                .set(&freed, page / 2 * PAGE, 1)
+                .expect("the store has room");
         }
         store.free(freed);
         assert!(store.owners.len() == 48 && store.file.is_none());
-        store.give_back(30 * BYTES as u64).expect("room");
+        store
+            .give_back(30 * BYTES as u64)
+            .expect("the store has room");
         assert!(store.owners.len() == 18 && store.words.len() == 18 * PAGE);
         assert!(store.words.capacity() < 20 * PAGE);
-        store.give_back(u64::MAX).expect("room");
+        store.give_back(u64::MAX).expect("the store has room");
         for page in (0..32).chain(0..32) {
-            let found = store.get(&column, page * PAGE).expect("ours");
+            let found = store
+                .get(&column, page * PAGE)
+                .expect("the store is readable");
             assert_eq!(found, 100 + page as u32);
         }
         assert_eq!(store.owners.len(), FEWEST_FRAMES);
         let more = store.column(8 * PAGE);
         for page in 0..8 {
-            store.set(&more, page * PAGE, 7).expect("room");
+            store
+                .set(&more, page * PAGE, 7)
+                .expect("the store has room");
         }
         assert_eq!(store.owners.len(), FEWEST_FRAMES);
     }
@@ -426,20 +441,32 @@ mod tests {
         for page in 0..8 {
             store
                 .set64(&column, page * PAGE / 2, 5 << 40)
-                .expect("room");
+                .expect("the store has room");
         }
         assert!(store.file.is_none());
-        assert_eq!(store.get64(&column, PAGE / 2).expect("ours"), 5 << 40);
+        assert_eq!(
+            store
+                .get64(&column, PAGE / 2)
+                .expect("the store is readable"),
+            5 << 40
+        );
         store.folder = "/nowhere".into();
-        let error = store.set(&column, 8 * PAGE, 1).expect_err("no folder");
+        let error = store
+            .set(&column, 8 * PAGE, 1)
+            .expect_err("the folder does not exist");
         let text = error.to_string();
         assert!(
             text.starts_with("temporary file in /nowhere, for data that does not fit into memory"),
             "{text}"
         );
         store.folder = std::env::temp_dir();
-        store.set(&column, 8 * PAGE, 1).expect("room");
-        assert_eq!(store.get64(&column, PAGE / 2).expect("ours"), 5 << 40);
+        store.set(&column, 8 * PAGE, 1).expect("the store has room");
+        assert_eq!(
+            store
+                .get64(&column, PAGE / 2)
+                .expect("the store is readable"),
+            5 << 40
+        );
     }
 
     #[test]
@@ -448,26 +475,33 @@ mod tests {
         let column = store.column(12 * PAGE);
         for page in 0..12 {
             let value = 100 + page as u32;
-            store.set(&column, page * PAGE, value).expect("room");
+            store
+                .set(&column, page * PAGE, value)
+                .expect("the store has room");
         }
-        // The last four were in memory only; each replaces another.
+        // The last four pages were in memory only. Reading each of them moves another page to the
+        // file.
         for _ in 0..3 {
             for page in 0..12 {
-                let found = store.get(&column, page * PAGE).expect("ours");
+                let found = store
+                    .get(&column, page * PAGE)
+                    .expect("the store is readable");
                 assert_eq!(found, 100 + page as u32);
             }
         }
         assert_eq!(store.slots, 12);
-        assert_eq!(store.get(&column, 0).expect("ours"), 100);
+        assert_eq!(store.get(&column, 0).expect("the store is readable"), 100);
         let place = position(store.columns[0][0].slot);
-        let file = store.file.as_ref().expect("made above");
+        let file = store.file.as_ref().expect("the store has a file");
         file.write_all_at(&7_u32.to_ne_bytes(), place)
-            .expect("room");
+            .expect("the store has room");
         for page in 1..12 {
-            store.get(&column, page * PAGE).expect("ours");
+            store
+                .get(&column, page * PAGE)
+                .expect("the store is readable");
         }
-        // The page was not written again, so it comes from the file.
-        assert_eq!(store.get(&column, 0).expect("ours"), 7);
+        // The page is unchanged since it was written, so it is read from the file.
+        assert_eq!(store.get(&column, 0).expect("the store is readable"), 7);
     }
 
     #[test]
@@ -475,18 +509,28 @@ mod tests {
         let mut store = Store::new(0);
         let mut column = store.column(0);
         for at in 0..=PAGE {
-            store.push(&mut column, at as u32).expect("room");
+            store
+                .push(&mut column, at as u32)
+                .expect("the store has room");
         }
         let frame = store.columns[0][1].frame;
         for _ in 0..3 {
-            assert_eq!(store.pop(&mut column).expect("ours"), PAGE as u32);
+            assert_eq!(
+                store.pop(&mut column).expect("the store is readable"),
+                PAGE as u32
+            );
             assert_eq!(store.columns[0][1].frame, frame);
-            store.push(&mut column, PAGE as u32).expect("room");
+            store
+                .push(&mut column, PAGE as u32)
+                .expect("the store has room");
         }
         for at in (0..=PAGE).rev() {
-            assert_eq!(store.pop(&mut column).expect("ours"), at as u32);
+            assert_eq!(
+                store.pop(&mut column).expect("the store is readable"),
+                at as u32
+            );
         }
-        // The second went, the first is kept.
+        // The second page was freed, the first was not.
         assert_eq!((store.columns[0].len(), store.free_frames.len()), (1, 1));
     }
 
@@ -495,21 +539,30 @@ mod tests {
         let mut store = Store::new(0);
         let column = store.column(8 * PAGE);
         for page in 0..4 {
-            store.set(&column, page * PAGE, 1).expect("room");
+            store
+                .set(&column, page * PAGE, 1)
+                .expect("the store has room");
         }
-        // It is open for reading only.
+        // The file is open for reading only.
         let file = std::env::current_exe().and_then(File::open);
-        store.file = Some(file.expect("this test"));
+        store.file = Some(file.expect("open this executable"));
         for _ in 0..3 {
-            let error = store.set(&column, 4 * PAGE, 1).expect_err("no writing");
+            let error = store
+                .set(&column, 4 * PAGE, 1)
+                .expect_err("the file is read-only");
             assert!(error.to_string().starts_with("temporary file"), "{error}");
         }
         assert_eq!((store.slots, store.free_slots.len()), (1, 1));
-        // The page that could not be written is still there.
+        // The page that could not be written is still in memory.
         store.file = None;
-        store.set(&column, 4 * PAGE, 1).expect("room");
+        store.set(&column, 4 * PAGE, 1).expect("the store has room");
         for page in 0..5 {
-            assert_eq!(store.get(&column, page * PAGE).expect("ours"), 1);
+            assert_eq!(
+                store
+                    .get(&column, page * PAGE)
+                    .expect("the store is readable"),
+                1
+            );
         }
     }
 }

@@ -12,9 +12,10 @@ pub(crate) struct StringClass {
     id_size: usize,
     /// The array of the characters.
     value: usize,
-    /// Tells bytes from 16-bit characters, since JDK 9.
+    /// The field `coder` of JDK 9 and later: distinguishes one byte per character from two.
     coder: Option<usize>,
-    /// First character and number of characters, until JDK 6: strings could share an array.
+    /// Fields for the first character and the number of characters. Until JDK 6, strings could
+    /// share an array.
     range: Option<[usize; 2]>,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct StringValue {
     pub(crate) array: u64,
     /// True if a character has two bytes.
     pub(crate) is_wide: bool,
-    /// First character and number of characters, if the string says so.
+    /// First character and number of characters, for a string that has these fields.
     pub(crate) range: Option<(u32, u32)>,
 }
 

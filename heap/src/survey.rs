@@ -12,13 +12,13 @@ use crate::object_kind::{ObjectKind, PRIMITIVES, element_type};
 use crate::object_records::ObjectRecords;
 use crate::stack_chunks::{STACK_CHUNK, StackChunks};
 
-/// Bytes of a root, estimated: its entry here, and those of the graph.
+/// Estimated bytes of a root: its entry here, and its entries in the graph.
 const ROOT_BYTES: u64 = 3 * ENTRY;
 
-/// Bytes of a class, estimated: its entry, layout, row and name.
+/// Estimated bytes of a class: its entry, layout, row and name.
 const CLASS_BYTES: u64 = 8 * ENTRY;
 
-/// A class and the objects of it.
+/// A class, and counts of its objects.
 #[derive(Default)]
 pub(crate) struct ClassEntry {
     /// Identifier of the class object.
@@ -43,7 +43,7 @@ pub(crate) struct ElementBytes {
     pub(crate) plain: u64,
     /// Elements begin 4 bytes behind a multiple of 8, and references have 4 bytes.
     pub(crate) behind_4_bytes: u64,
-    /// All elements have 8 bytes, as references without compression.
+    /// All elements have 8 bytes, as uncompressed references do.
     pub(crate) wide_references: u64,
 }
 
@@ -65,29 +65,29 @@ enum Previous {
     Array(u64, Type, u32),
 }
 
-/// The classes, names and roots of a dump. Classes are numbered in the order in which the dump
-/// names them.
+/// The classes, names and roots of a dump. Classes are numbered in the order in which they first
+/// occur in the dump.
 pub(crate) struct Survey {
     pub(crate) header: Header,
     /// Set if bytes that are not compressed follow the compressed dump.
     pub(crate) has_trailing_bytes: bool,
     /// Names by their identifiers.
     pub(crate) names: HashMap<u64, Box<[u8]>>,
-    /// Memory for all that is kept beside objects.
+    /// Memory budget for everything but the objects.
     pub(crate) budget: MemoryBudget,
     /// Identifier of a class to that of its name.
     pub(crate) name_of_class: HashMap<u64, u64>,
     pub(crate) classes: Vec<ClassEntry>,
     by_id: HashMap<u64, u32>,
-    /// The last answers of `by_id`, by a part of the identifier.
+    /// Cache of lookups in `by_id`; the slot is a part of the identifier.
     recent: Vec<(u64, u32)>,
     distances: Distances,
     previous: Previous,
     pub(crate) stack_chunks: Option<StackChunks>,
     keeps_roots: bool,
-    /// A record for each object, if they are kept.
+    /// A record for each object; `None` if only classes are counted.
     pub(crate) objects: Option<ObjectRecords>,
-    /// One root for each object that is one.
+    /// One root record for each object that is a root.
     pub(crate) roots: BTreeMap<u64, Root>,
 }
 
@@ -151,8 +151,8 @@ impl Survey {
         self.class_index(dump.super_id)
     }
 
-    /// For each class its own value, or else that of the nearest superclass that has one. Each
-    /// class is asked once, however many classes extend it.
+    /// For each class its own value, or else the value of the nearest superclass that has one.
+    /// `own` is called once for each class, however many classes extend it.
     pub(crate) fn inherited<T: Copy>(&self, own: impl Fn(u32) -> Option<T>) -> Vec<Option<T>> {
         let count = self.classes.len();
         let (mut is_known, mut values) = (vec![false; count], vec![None; count]);
@@ -161,7 +161,7 @@ impl Survey {
             let mut value = None;
             let mut next = Some(class);
             while let Some(class) = next {
-                // A class that extends itself ends here.
+                // A class that is its own superclass, in a broken dump, ends here.
                 if std::mem::replace(&mut is_known[class as usize], true) {
                     value = values[class as usize];
                     break;
@@ -180,7 +180,7 @@ impl Survey {
         values
     }
 
-    /// Keeps a root. `reserved` bytes are taken of the budget for it already.
+    /// Adds a root, for which `reserved` bytes of the budget are already taken.
     pub(crate) fn keep_root(&mut self, root: Root, reserved: u64) -> Result<(), ErrorKind> {
         if !self.keeps_roots {
             return Ok(());
@@ -196,7 +196,7 @@ impl Survey {
         Ok(())
     }
 
-    /// The index of a class, which may be dumped later.
+    /// Returns the index of a class. A new entry is made if the class was not dumped yet.
     #[inline]
     fn class_entry(&mut self, id: u64) -> Result<u32, ErrorKind> {
         let slot = (id >> 3) as usize & (self.recent.len() - 1);
@@ -271,7 +271,7 @@ impl Survey {
         java_name(&String::from_utf8_lossy(name))
     }
 
-    /// The size model that the distances between objects show.
+    /// Infers the size model from the distances between objects.
     pub(crate) fn size_model(&self) -> SizeModel {
         self.distances.model(self.header.id_size)
     }
@@ -283,9 +283,9 @@ impl Survey {
     }
 }
 
-/// The rank of a kind of root. An object that is a root several times is shown as the kind
-/// with the highest rank: a thread's use of the object says more than a monitor, and any
-/// other kind says more than these two.
+/// The rank of a kind of root. If an object is a root for several reasons, the kind with the
+/// highest rank is shown. A thread's use of the object ranks above a monitor, and any other kind
+/// ranks above both.
 fn rank(kind: RootKind) -> u8 {
     match kind {
         RootKind::Unknown | RootKind::MonitorUsed => 0,

@@ -7,7 +7,7 @@ use crate::dominators::{Children, Dominators};
 use crate::shortest_paths::ShortestPaths;
 use crate::store::Store;
 
-/// The most suspects, objects of a suspect, and dominated classes that are returned.
+/// Maximum number of suspects, of objects in a suspect, and of dominated classes in a suspect.
 const MOST: usize = 10;
 
 /// A suspect retains at least this percentage of all bytes.
@@ -17,25 +17,25 @@ pub const THRESHOLD: u64 = 10;
 /// percentage of the bytes.
 const NEARLY_ALL: u64 = 80;
 
-/// Objects of a class whose paths to the roots are compared.
+/// Maximum number of objects of a class whose paths to the roots are compared.
 const MOST_PATHS: usize = 1000;
 
-/// Objects of a path that are compared.
+/// Maximum number of objects of a path that are compared.
 const LONGEST_PATH: usize = 1000;
 
 /// An object, or the objects of one class together, that retain much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
-    /// The object; for a class its objects that only roots dominate, the
-    /// largest first, at most 10.
+    /// The single object; for a class, its objects that only roots dominate: the 10 largest, the
+    /// largest first.
     pub objects: Vec<u32>,
     /// Number of these objects.
     pub count: u64,
     /// Bytes that these objects retain together.
     pub retained: u64,
-    /// For a single object, the path down the dominator tree while one dominated object
-    /// retains nearly all bytes; the last is the accumulation point. For a class, the
-    /// nearest object that nearly all paths from the roots go through, if there is one.
+    /// For a single object, the path down the dominator tree as long as one dominated object
+    /// retains nearly all bytes; its last object is the accumulation point. For a class, the
+    /// nearest object through which nearly all paths from the roots go, if there is one.
     pub path_down: Vec<u32>,
     /// The objects that the accumulation point dominates, by class; those that retain most first,
     /// at most 10.
@@ -54,8 +54,8 @@ pub struct DominatedClass {
 }
 
 impl Dominators<'_> {
-    /// Finds single objects that retain at least [`THRESHOLD`] percent of all bytes,
-    /// then classes whose other objects do so together; the largest first.
+    /// Finds single objects that retain at least [`THRESHOLD`] percent of all bytes, then classes
+    /// whose other objects together retain as much. The largest come first.
     #[must_use]
     pub fn suspects(&self, paths: &ShortestPaths) -> Vec<Suspect> {
         let mut suspects = self.query(|store| self.suspects_in(store));
@@ -152,7 +152,7 @@ impl Dominators<'_> {
         children: &Children,
         number: u32,
     ) -> io::Result<Vec<DominatedClass>> {
-        // Per class: the largest of its objects, too.
+        // For each class, also the bytes of its largest object.
         let mut classes: HashMap<u32, (DominatedClass, u64)> = HashMap::new();
         let mut at = store.get(&children.child, number as usize)?;
         while at != 0 {
@@ -210,7 +210,7 @@ fn keep_largest(objects: &mut Vec<(u64, u32)>) {
     objects.truncate(MOST_PATHS);
 }
 
-/// The object nearest to `objects` that nearly all their paths from the roots go through.
+/// Finds the object nearest to `objects` through which nearly all their paths from the roots go.
 fn common(objects: &[u32], paths: &ShortestPaths) -> Option<u32> {
     // For each object the number of paths through it, and its largest distance from an end.
     let mut through: HashMap<u32, (usize, usize)> = HashMap::new();

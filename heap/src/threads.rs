@@ -83,9 +83,9 @@ const ABSENT: &str = "?";
 impl Threads {
     /// Finds the threads of a dump. `open` opens the dump, which is read in four passes: for
     /// stacks, for the objects of threads and variables, for the strings that are names, and for
-    /// the characters of strings. Threads and variables of the profiler are left out
-    /// as `profiler` says. If the dump is cut off, the result is that of the part before, and
-    /// the error comes with it.
+    /// the characters of strings. `profiler` decides whether threads and variables of the profiler
+    /// are left out. If the dump is cut off, the result covers the part before the cut, and the
+    /// error is returned with it.
     ///
     /// # Errors
     ///
@@ -136,7 +136,7 @@ pub(crate) struct ThreadAssembly<'s> {
 }
 
 impl ThreadAssembly<'_> {
-    /// Arrays of the strings that are shown, each as often as it is shown.
+    /// The arrays of the strings that are shown. An array occurs once for each string shown.
     fn arrays(&self) -> Vec<u64> {
         let threads = self.stacks.threads.values();
         let names = threads.filter_map(|thread| {
@@ -183,8 +183,8 @@ impl ThreadAssembly<'_> {
         threads
     }
 
-    /// The objects that variables refer to: those of frames, by thread and frame, and
-    /// the others by thread.
+    /// The objects that variables refer to: for variables of frames by thread and frame, for others
+    /// by thread.
     #[allow(clippy::type_complexity)]
     fn locals(
         &self,
@@ -229,14 +229,14 @@ impl ThreadAssembly<'_> {
     }
 }
 
-/// Returns whether the agent made a thread. It runs native code only, so its name is the only
-/// evidence.
+/// Returns whether the agent made a thread. The agent's thread runs only native code, so only its
+/// name identifies it.
 fn is_agents(thread: &Thread) -> bool {
     thread.class.as_ref() == "java.lang.Thread"
         && matches!(thread.name.as_str(), "loadhook snapshot" | "loadhook end")
 }
 
-/// Names of frames, each kept once.
+/// Names of frames, each stored once.
 struct FrameNames<'s> {
     survey: &'s Survey,
     stacks: &'s StackTables,

@@ -11,7 +11,7 @@ pub struct LeftOut {
     pub bytes: u64,
 }
 
-/// Returns whether a class with this internal name is the tracker's, or an array of such.
+/// Returns whether this is the internal name of a tracker class, or of an array of tracker objects.
 pub(crate) fn is_tracker(name: &[u8]) -> bool {
     let element = name.iter().position(|byte| *byte != b'[').unwrap_or(0);
     let class = match &name[element..] {
@@ -22,8 +22,8 @@ pub(crate) fn is_tracker(name: &[u8]) -> bool {
 }
 
 impl Survey {
-    /// Returns for each class whether it is the tracker's; `None` if the dump has no class of
-    /// the tracker.
+    /// Returns for each class whether it belongs to the tracker; `None` if the dump has no tracker
+    /// class.
     pub(crate) fn tracker_classes(&self) -> Option<Vec<bool>> {
         let classes = 0..self.classes.len() as u32;
         let is_tracker: Vec<bool> = classes

@@ -1,4 +1,4 @@
-//! Fields of objects, what refers to them, and the ways to them.
+//! Tests of objects' fields, of references to objects, and of paths to the roots.
 
 mod support;
 
@@ -9,7 +9,8 @@ const PARENT: u64 = 0x200;
 const CHILD: u64 = 0x210;
 const MOST: usize = 4;
 
-/// A child with fields of its own and of its parent, an array with gaps, a string.
+/// A dump with an object whose fields are declared by its class and by the superclass, an array
+/// with null elements, and a string.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -38,25 +39,25 @@ fn dump() -> Vec<u8> {
     writer.object_array(0x2000, &[0, 0x3000, 0, 0x1000, 0x3000, 0x3000, 0x1000]);
     writer.string(0x3000, 0x3100, 0);
     writer.bytes(0x3100, b"text");
-    // No root keeps it.
+    // This object is unreachable.
     writer.pair(0x4000, 0x3000, 0);
     writer.finish()
 }
 
 fn read(dump: &[u8], objects: &[u64], pairs: &[(u64, u64)]) -> (Graph, Details) {
-    let (graph, _) = Graph::read(|| Ok(dump), u64::MAX).expect("it can be read");
-    let number = |id: u64| graph.object(id).expect("it was written");
+    let (graph, _) = Graph::read(|| Ok(dump), u64::MAX).expect("the dump is readable");
+    let number = |id: u64| graph.object(id).expect("the object is in the dump");
     let objects: Vec<u32> = objects.iter().map(|id| number(*id)).collect();
     let pairs = pairs.iter().map(|(from, to)| (number(*from), number(*to)));
     let pairs: Vec<(u32, u32)> = pairs.collect();
     let details = graph.details(dump, &objects, MOST, &pairs);
-    let details = details.expect("it is the same dump");
+    let details = details.expect("the graph is of this dump");
     (graph, details)
 }
 
-/// `name Type value` of the first fields, and how many there are.
+/// `name type value` of the first fields, and the number of all fields.
 fn fields(graph: &Graph, details: &Details, id: u64) -> (Vec<String>, u64) {
-    let object = graph.object(id).expect("it was written");
+    let object = graph.object(id).expect("the object is in the dump");
     let fields = &details.fields[&object];
     let field = |field: &loadhook_heap::Field| {
         let value = match &field.value {
@@ -104,7 +105,8 @@ fn fields_have_names_types_and_values() {
         fields(&graph, &details, CHILD),
         (expected.map(str::to_owned).to_vec(), 2)
     );
-    let [string, array] = [0x3000, 0x3100].map(|id| graph.object(id).expect("written"));
+    let [string, array] =
+        [0x3000, 0x3100].map(|id| graph.object(id).expect("the object is in the dump"));
     let contents = |text: &str| Preview {
         text: text.to_owned(),
         length: 4,
@@ -124,21 +126,21 @@ fn referrers_and_links_are_found() {
         (CHILD, 0x2000),
     ];
     let (graph, details) = read(&dump, &[], &pairs);
-    let number = |id: u64| graph.object(id).expect("it was written");
+    let number = |id: u64| graph.object(id).expect("the object is in the dump");
     let links =
         pairs.map(|(from, to)| details.reference_names[&(number(from), number(to))].as_str());
     assert_eq!(links, ["parent", "[1]", "[3]", "shared"]);
     let found = graph.referrers(&[number(0x3000), number(0x1000)], 1);
-    // An array that refers to it three times counts once.
+    // The array refers to the string three times, which counts once.
     assert_eq!(
         found,
         [(vec![number(0x1000)], 3), (vec![number(0x2000)], 1)]
     );
 
-    let ways = graph.shortest_paths().expect("there is room");
-    let way = std::iter::successors(Some(number(0x3100)), |object| ways.previous(*object));
-    let way: Vec<u64> = way.map(|object| graph.id(object)).collect();
-    assert_eq!(way, [0x3100, 0x3000, 0x2000, CHILD]);
-    assert_eq!(ways.root(number(0x3100)), Some(number(CHILD)));
-    assert_eq!(ways.root(number(0x4000)), None);
+    let paths = graph.shortest_paths().expect("shortest paths are computed");
+    let path = std::iter::successors(Some(number(0x3100)), |object| paths.previous(*object));
+    let path: Vec<u64> = path.map(|object| graph.id(object)).collect();
+    assert_eq!(path, [0x3100, 0x3000, 0x2000, CHILD]);
+    assert_eq!(paths.root(number(0x3100)), Some(number(CHILD)));
+    assert_eq!(paths.root(number(0x4000)), None);
 }

@@ -1,5 +1,5 @@
-//! Strings and arrays that hold the same, of dumps where they are known. Arrays lie
-//! far apart where bytes are counted: distances tell how large headers are.
+//! Tests of equal strings and arrays, in dumps whose duplicates are known. Where bytes are tested,
+//! arrays lie far apart, since the size of headers is inferred from distances.
 
 mod support;
 
@@ -8,12 +8,12 @@ use support::{CHAR, INT, OBJECT, Writer};
 
 fn duplicates(dump: &[u8]) -> Duplicates {
     let (found, cut_off) = Duplicates::read(|| Ok(dump), 100, u64::MAX, ProfilerObjects::Shown)
-        .expect("it can be read");
+        .expect("the dump is readable");
     assert!(cut_off.is_none(), "{cut_off:?}");
     found
 }
 
-/// Class, how many, bytes of one, bytes wasted, what they hold.
+/// For each duplicate: class, count, bytes of one object, wasted bytes, preview.
 fn rows<'a>(found: &'a Duplicates) -> Vec<(&'a str, u64, u64, u64, &'a str)> {
     let row = |row: &'a Duplicate| {
         let text = &*row.preview.text;
@@ -26,21 +26,21 @@ fn rows<'a>(found: &'a Duplicates) -> Vec<(&'a str, u64, u64, u64, &'a str)> {
 fn an_array_that_strings_share_counts_once() {
     let mut writer = Writer::new();
     writer.strings();
-    // "hello" in two arrays of 24 bytes, one of them of two strings of 24.
+    // Three strings "hello" of 24 bytes. They have two arrays of 24 bytes, one of which is shared.
     writer.string(0x1000, 0x2000, 0);
     writer.string(0x1020, 0x2000, 0);
     writer.string(0x1040, 0x2100, 0);
     writer.bytes(0x2000, b"hello");
     writer.bytes(0x2100, b"hello");
-    // The same bytes are no string's, twice; of another length; of another type.
+    // Arrays that belong to no string: two with the same bytes, one longer, one of another type.
     writer.bytes(0x2200, b"hello");
     writer.bytes(0x2300, b"hello");
     writer.bytes(0x2400, b"hello\0");
     writer.primitive_array(0x2500, 4, 5, b"hello");
-    // Alone.
+    // A string without a duplicate.
     writer.string(0x1060, 0x2600, 0);
     writer.bytes(0x2600, b"alone");
-    // Of an array that is not there, and of none.
+    // A string whose array is not in the dump, and one without an array.
     writer.string(0x1080, 0x9999, 0);
     writer.string(0x10a0, 0, 0);
     let found = duplicates(&writer.finish());
@@ -70,7 +70,7 @@ fn bytes_are_characters_as_the_coder_says() {
     let mut writer = Writer::new();
     writer.strings();
     let wide: Vec<u8> = "é注".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    // What is one string in UTF-16 and another in Latin-1.
+    // Equal bytes are one string in UTF-16, another in Latin-1.
     for (at, coder) in [(0, 1), (1, 1), (2, 0), (3, 0), (4, 0)] {
         writer.string(0x1000 + 32 * at, 0x2000 + 32 * at, coder);
         writer.bytes(0x2000 + 32 * at, &wide);
@@ -89,7 +89,8 @@ fn bytes_are_characters_as_the_coder_says() {
 fn long_contents_are_cut_and_compared_to_the_end() {
     let mut writer = Writer::new();
     writer.strings();
-    // Larger than what is read at once; half a character stands where it is cut.
+    // The byte arrays are larger than the reader's buffer. The preview of the characters is cut in
+    // the middle of a surrogate pair.
     let mut long = vec![b'x'; 2_500_000];
     for at in 0..4 {
         writer.string(0x1000 + 32 * at, 0x10_0000 * (at + 1), 0);
@@ -97,7 +98,7 @@ fn long_contents_are_cut_and_compared_to_the_end() {
     for at in 0..3 {
         writer.bytes(0x10_0000 * (at + 1), &long);
     }
-    *long.last_mut().expect("some") = b'y';
+    *long.last_mut().expect("the vector is not empty") = b'y';
     writer.bytes(0x40_0000, &long);
     let pairs: Vec<u8> = "a😀".encode_utf16().flat_map(u16::to_be_bytes).collect();
     let pairs = [&pairs[..2], &pairs[2..].repeat(200)].concat();
@@ -151,7 +152,7 @@ fn arrays_of_all_types_are_compared() {
     assert_eq!(found.arrays.objects, 16);
 }
 
-/// As JDK 8's, and JDK 6's, whose strings share arrays.
+/// Strings of JDK 8, and of JDK 6, where strings share arrays.
 #[test]
 fn strings_of_old_vms_have_arrays_of_characters() {
     let mut writer = Writer::new();
@@ -181,7 +182,8 @@ fn strings_of_old_vms_have_arrays_of_characters() {
         writer.primitive_array(at, CHAR, 3, &[0, b'a', 0, b'b', 0, b'c']);
     }
     let found = duplicates(&writer.finish());
-    // Fields of 4, 4 and 4 bytes behind 12 are 24, and so is the array.
+    // A string has a header of 12 bytes and three fields of 4 bytes, which makes 24. So does the
+    // array: 16 and 6 bytes, rounded up.
     assert_eq!(rows(&found), [("java.lang.String", 2, 48, 48, "abc")]);
     assert_eq!(found.partial_strings, 2);
 }
@@ -198,16 +200,16 @@ fn many() -> Vec<u8> {
 }
 
 #[test]
-fn the_worst_are_shown_and_all_are_counted() {
+fn only_the_worst_are_listed_but_all_are_counted() {
     let dump = many();
     let (found, _) = Duplicates::read(|| Ok(&dump[..]), 3, u64::MAX, ProfilerObjects::Shown)
-        .expect("it can be read");
-    // All waste the same: those of the lowest address come first.
+        .expect("the dump is readable");
+    // All values waste equally much, so they are ordered by address.
     let texts: Vec<&str> = found.worst.iter().map(|row| &*row.preview.text).collect();
     assert_eq!(texts, ["number 0", "number 1", "number 2"]);
     assert_eq!((found.strings.values, found.strings.objects), (10, 100));
     let (none, _) = Duplicates::read(|| Ok(&dump[..]), 0, u64::MAX, ProfilerObjects::Shown)
-        .expect("it can be read");
+        .expect("the dump is readable");
     assert_eq!(none.worst, []);
     assert_eq!(none.strings, found.strings);
 }
@@ -218,12 +220,12 @@ fn memory_has_its_limit() {
     let needed = 100 * (40 + 8);
     assert!(Duplicates::read(|| Ok(&dump[..]), 3, needed, ProfilerObjects::Shown).is_ok());
     let error = Duplicates::read(|| Ok(&dump[..]), 3, needed - 1, ProfilerObjects::Shown)
-        .expect_err("too little");
+        .expect_err("one byte is missing");
     assert!(matches!(error.kind, ErrorKind::TooMany { .. }), "{error}");
 }
 
 #[test]
-fn wherever_a_dump_is_cut_off_the_rest_is_compared() {
+fn the_part_before_a_cut_is_compared() {
     let dump = many();
     let mut most = 0;
     for length in (31..dump.len()).step_by(7) {
@@ -233,7 +235,7 @@ fn wherever_a_dump_is_cut_off_the_rest_is_compared() {
             u64::MAX,
             ProfilerObjects::Shown,
         )
-        .expect("it can be read");
+        .expect("the dump is readable");
         assert!(cut_off.is_some(), "{length}");
         assert!(found.strings.objects >= most, "{length}");
         most = found.strings.objects;

@@ -1,4 +1,4 @@
-//! Retained sizes in graphs whose dominators are known.
+//! Tests of retained sizes, in graphs whose dominators are known.
 
 mod support;
 
@@ -8,24 +8,24 @@ use loadhook_heap::{Graph, RootKind};
 use proptest::prelude::*;
 use support::{OBJECT, Writer};
 
-/// Objects of 32 bytes (two references, an int) at these places.
+/// Identifier of the object with this number. Objects have 32 bytes: two references and an int.
 fn at(number: usize) -> u64 {
     0x1000 + 32 * number as u64
 }
 
 fn graph(dump: &[u8]) -> Graph {
-    let (graph, outcome) = Graph::read(|| Ok(dump), u64::MAX).expect("it can be read");
+    let (graph, outcome) = Graph::read(|| Ok(dump), u64::MAX).expect("the dump is readable");
     assert!(outcome.is_none(), "{outcome:?}");
     graph
 }
 
-/// A dump of objects that refer to each other, some of them roots.
+/// A dump of objects with the references `edges` and the roots `roots`.
 fn dump(edges: &[Vec<usize>], roots: &[usize]) -> Vec<u8> {
     let mut writer = Writer::new();
     for root in roots {
         writer.root(0x03, at(*root), &[1, 0]);
     }
-    // Written from the last to the first: order is of no account.
+    // The objects are written in reverse, to show that the order does not matter.
     for (number, to) in edges.iter().enumerate().rev() {
         let to: Vec<u64> = to.iter().map(|to| at(*to)).collect();
         writer.object_array(at(number), &to);
@@ -33,14 +33,15 @@ fn dump(edges: &[Vec<usize>], roots: &[usize]) -> Vec<u8> {
     writer.finish()
 }
 
-/// By the roots alone, or by which object.
+/// The dominator of each object: `None` if it is unreachable, `Some(None)` if only roots dominate
+/// it.
 fn dominators(edges: &[&[usize]], roots: &[usize]) -> Vec<Option<Option<usize>>> {
     let edges: Vec<Vec<usize>> = edges.iter().map(|to| to.to_vec()).collect();
     let graph = graph(&dump(&edges, roots));
-    let found = graph.dominators().expect("room");
+    let found = graph.dominators().expect("dominators are computed");
     let number = |object: u32| (graph.id(object) - at(0)) as usize / 32;
     let of = |n: usize| {
-        let object = graph.object(at(n)).expect("it was written");
+        let object = graph.object(at(n)).expect("the object is in the dump");
         found.retained(object)?;
         Some(found.dominator(object).map(number))
     };
@@ -59,21 +60,21 @@ fn known_graphs_have_their_dominators() {
         dominators(diamond, &[0]),
         [root, by(0), by(0), by(0), by(3)]
     );
-    // A cycle, entered at one place and at two.
+    // A cycle that is entered at one object, and at two.
     let cycle: &[&[usize]] = &[&[1], &[2], &[3], &[1]];
     assert_eq!(dominators(cycle, &[0]), [root, by(0), by(1), by(2)]);
     assert_eq!(dominators(cycle, &[0, 2]), [root, root, root, by(2)]);
-    // Two roots that share.
+    // Two roots that share an object.
     assert_eq!(
         dominators(&[&[2], &[2], &[3], &[]], &[0, 1]),
         [root, root, root, by(2)]
     );
-    // What nothing keeps, though it refers to what is kept.
+    // An unreachable object that refers to a reachable one.
     assert_eq!(
         dominators(&[&[1], &[], &[1, 3], &[2]], &[0]),
         [root, by(0), gone, gone]
     );
-    // The example of Lengauer's and Tarjan's paper: R A B C D E F G H I J K L.
+    // The example in the paper of Lengauer and Tarjan: R A B C D E F G H I J K L.
     let paper: &[&[usize]] = &[
         &[1, 2, 3],
         &[4],
@@ -111,8 +112,9 @@ fn known_graphs_have_their_dominators() {
 fn sizes_add_up_to_what_is_kept() {
     let diamond = vec![vec![1, 2], vec![3], vec![3], vec![4], vec![]];
     let graph = graph(&dump(&diamond, &[0]));
-    let found = graph.dominators().expect("room");
-    let retained = |n: usize| found.retained(graph.object(at(n)).expect("ours"));
+    let found = graph.dominators().expect("dominators are computed");
+    let retained =
+        |n: usize| found.retained(graph.object(at(n)).expect("the object is in the dump"));
     // Arrays of 2, 1, 1, 1 and 0 references of 4 bytes.
     let all: Vec<_> = (0..5).map(retained).collect();
     assert_eq!(all, [Some(112), Some(24), Some(24), Some(40), Some(16)]);
@@ -122,13 +124,13 @@ fn sizes_add_up_to_what_is_kept() {
         .map(|object| graph.id(object))
         .collect();
     assert_eq!(largest, [at(0), at(3)]);
-    // All are of one class: those below are within the first.
+    // All objects have one class, so only the topmost counts.
     let by_class = found.by_class();
     assert_eq!(by_class[&support::OBJECTS], 112);
 }
 
 #[test]
-fn ways_lead_to_the_nearest_root_but_variables_and_name_the_fields() {
+fn paths_lead_to_the_nearest_root_that_is_no_variable_and_name_the_fields() {
     let mut writer = Writer::new();
     writer.text(30, "HOLDER");
     writer.text(31, "test/Holder");
@@ -136,7 +138,7 @@ fn ways_lead_to_the_nearest_root_but_variables_and_name_the_fields() {
     writer.class(0x200, 0, &[], &[(30, 0x2000)]);
     writer.root(0x05, 0x200, &[]);
     writer.root(0x03, 0x5000, &[1, 0]);
-    // The long way: 0x5000 and three more.
+    // The long path has 0x5000 and three more objects.
     writer.pair(0x5000, 0x5020, 0);
     writer.pair(0x5020, 0x5040, 0);
     writer.pair(0x5040, 0, 0x3000);
@@ -144,13 +146,13 @@ fn ways_lead_to_the_nearest_root_but_variables_and_name_the_fields() {
     writer.pair(0x3000, 0, 0x4000);
     writer.pair(0x4000, 0, 0);
     writer.pair(0x6000, 0, 0);
-    // A variable's way is shorter than the class's.
+    // The path from a variable is shorter than the path from the class.
     writer.root(0x03, 0x7000, &[1, 0]);
     writer.pair(0x7000, 0, 0x4000);
     let dump = writer.finish();
     let graph = graph(&dump);
-    let found = graph.dominators().expect("room");
-    let path = found.path(graph.object(0x4000).expect("ours"));
+    let found = graph.dominators().expect("dominators are computed");
+    let path = found.path(graph.object(0x4000).expect("the object is in the dump"));
     let names: Vec<String> = path.iter().map(|object| graph.name(*object)).collect();
     assert_eq!(
         names,
@@ -164,22 +166,29 @@ fn ways_lead_to_the_nearest_root_but_variables_and_name_the_fields() {
     assert_eq!(
         graph
             .reference_names(&dump[..], &path)
-            .expect("it can be read"),
+            .expect("the dump is readable"),
         ["right", "[2]", "HOLDER"]
     );
     let root = graph.root(path[3]).map(|root| root.kind);
     assert_eq!(root, Some(RootKind::StickyClass));
-    let variable = graph.object(0x7000).expect("ours");
+    let variable = graph.object(0x7000).expect("the object is in the dump");
     assert_eq!(found.path(variable), [variable]);
-    assert!(found.path(graph.object(0x6000).expect("ours")).is_empty());
-    assert_eq!(found.retained(graph.object(0x6000).expect("ours")), None);
+    assert!(
+        found
+            .path(graph.object(0x6000).expect("the object is in the dump"))
+            .is_empty()
+    );
+    assert_eq!(
+        found.retained(graph.object(0x6000).expect("the object is in the dump")),
+        None
+    );
     assert_eq!(
         graph.objects_of_class("test.Pair").next(),
         graph.object(0x3000)
     );
 }
 
-/// Numbers below `below`, the same ones each time.
+/// Returns a generator of pseudorandom numbers below its argument; it is the same in each run.
 fn numbers(mut random: u64) -> impl FnMut(usize) -> usize {
     move |below| {
         random ^= random << 13;
@@ -191,7 +200,7 @@ fn numbers(mut random: u64) -> impl FnMut(usize) -> usize {
 
 #[test]
 fn what_memory_has_no_room_for_changes_nothing() {
-    // Some megabytes, of which a few pages are in memory.
+    // A graph of some megabytes, of which only a few pages are in memory.
     let mut next = numbers(0x9e37_79b9_7f4a_7c15);
     let objects = 60_000;
     let edges: Vec<Vec<usize>> = (0..objects)
@@ -204,8 +213,9 @@ fn what_memory_has_no_room_for_changes_nothing() {
     let roots: Vec<usize> = (0..20).map(|_| next(objects)).collect();
     let dump = dump(&edges, &roots);
     let large = graph(&dump);
-    let (small, _) = Graph::read(|| Ok(&dump[..]), 0).expect("there is room on the disk");
-    let [in_memory, on_disk] = [&large, &small].map(|graph| graph.dominators().expect("room"));
+    let (small, _) = Graph::read(|| Ok(&dump[..]), 0).expect("the dump is readable");
+    let [in_memory, on_disk] =
+        [&large, &small].map(|graph| graph.dominators().expect("dominators are computed"));
     assert!(on_disk.reachable() > 1000 && on_disk.reachable() == in_memory.reachable());
     for object in 0..large.len() {
         assert_eq!(small.id(object), large.id(object));
@@ -219,7 +229,7 @@ fn what_memory_has_no_room_for_changes_nothing() {
     }
     assert_eq!(on_disk.largest(999), in_memory.largest(999));
     assert_eq!(on_disk.by_class(), in_memory.by_class());
-    small.check().expect("all could be read");
+    small.check().expect("the temporary file is readable");
 }
 
 #[test]
@@ -227,9 +237,15 @@ fn any_memory_will_do() {
     let edges: Vec<Vec<usize>> = (0..5000).map(|n| vec![n / 2]).collect();
     let dump = dump(&edges, &[4999]);
     for memory in (0..=400_000).step_by(25_000) {
-        let (graph, _) = Graph::read(|| Ok(&dump[..]), memory).expect("it can be read");
-        // 4999 and its halves, and two classes.
-        assert_eq!(graph.dominators().expect("room").reachable(), 14 + 2);
+        let (graph, _) = Graph::read(|| Ok(&dump[..]), memory).expect("the dump is readable");
+        // Object 4999, its repeated halves, and two classes.
+        assert_eq!(
+            graph
+                .dominators()
+                .expect("dominators are computed")
+                .reachable(),
+            14 + 2
+        );
     }
 }
 
@@ -247,14 +263,14 @@ fn another_dump_is_found_out() {
     let expected = format!("the dump changed while it was read at byte {}", one.len());
     assert_eq!(read, Some(expected));
     let graph = graph(&one);
-    let way = [1, 0].map(|n| graph.object(at(n)).expect("ours"));
+    let way = [1, 0].map(|n| graph.object(at(n)).expect("the object is in the dump"));
     assert!(graph.reference_names(&one[..], &way).is_ok());
     assert!(graph.reference_names(&other[..], &way).is_err());
-    // As many bytes, and of another time.
+    // A dump of equal length, but of another time.
     let mut later = one.clone();
     later[30] += 1;
     assert!(graph.reference_names(&later[..], &way).is_err());
-    // As many bytes, of other objects.
+    // A dump of equal length, but with other objects.
     let [before, after] = [0x1000_u64, 0x2000].map(u64::to_be_bytes);
     let place = one
         .windows(8)
@@ -274,17 +290,23 @@ fn another_dump_is_found_out() {
 #[test]
 fn a_dump_cut_off_in_an_array_has_what_is_before() {
     let whole = dump(&[vec![1, 2], vec![2], vec![]], &[1, 2]);
-    // The first is written last: its second element goes.
+    // The first object is written last, so the cut removes its second element.
     let cut = &whole[..whole.len() - 9 - 4];
-    let (graph, outcome) = Graph::read(|| Ok(cut), 0).expect("so far");
+    let (graph, outcome) = Graph::read(|| Ok(cut), 0).expect("the dump is readable up to the cut");
     assert!(outcome.is_some_and(|error| error.is_truncated()));
     assert!(graph.object(at(0)).is_none());
-    let object = graph.object(at(1)).expect("ours");
+    let object = graph.object(at(1)).expect("the object is in the dump");
     assert_eq!(
         graph.references(object),
-        [graph.object(at(2)).expect("ours")]
+        [graph.object(at(2)).expect("the object is in the dump")]
     );
-    assert_eq!(graph.dominators().expect("room").reachable(), 4);
+    assert_eq!(
+        graph
+            .dominators()
+            .expect("dominators are computed")
+            .reachable(),
+        4
+    );
 }
 
 #[test]
@@ -295,7 +317,7 @@ fn weak_references_keep_nothing() {
         writer.load_class(serial, class, name);
     }
     writer.class(0x200, 0, &[(6, OBJECT)], &[]);
-    // One of the class itself is followed, whatever its name.
+    // The subclass declares a field of its own named `referent`, which is followed.
     writer.class(0x210, 0x200, &[(6, OBJECT)], &[]);
     writer.class(0x220, 0x200, &[], &[]);
     writer.root(0x03, 0x1000, &[1, 0]);
@@ -307,8 +329,12 @@ fn weak_references_keep_nothing() {
         writer.pair(id, 0, 0);
     }
     let graph = graph(&writer.finish());
-    let found = graph.dominators().expect("room");
-    let is_kept = |id| found.retained(graph.object(id).expect("ours")).is_some();
+    let found = graph.dominators().expect("dominators are computed");
+    let is_kept = |id| {
+        found
+            .retained(graph.object(id).expect("the object is in the dump"))
+            .is_some()
+    };
     assert!(is_kept(0x2000) && !is_kept(0x3000) && is_kept(0x4000));
 }
 
@@ -325,21 +351,21 @@ fn loaders_keep_their_classes() {
     writer.instance(0x1040, 0x200, &[]);
     let dump = writer.finish();
     let graph = graph(&dump);
-    let found = graph.dominators().expect("room");
-    let object = |id| graph.object(id).expect("ours");
-    // Its object keeps the class as well, so neither does alone.
+    let found = graph.dominators().expect("dominators are computed");
+    let object = |id| graph.object(id).expect("the object is in the dump");
+    // The loader and the object both keep the class alive, so neither dominates it.
     assert_eq!(found.dominator(object(0x200)), None);
     assert_eq!(found.dominator(object(0x1020)), Some(object(0x200)));
     let way = [object(0x200), object(0x1000)];
     assert_eq!(
         graph
             .reference_names(&dump[..], &way)
-            .expect("it can be read"),
+            .expect("the dump is readable"),
         ["<loaded>"]
     );
 }
 
-/// The objects that are reached from the roots without passing `without`.
+/// Returns the objects that are reached from the roots without going through `without`.
 fn reached(edges: &[Vec<usize>], roots: &[usize], without: Option<usize>) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut left = roots.to_vec();
@@ -365,16 +391,16 @@ proptest! {
         memory in prop::sample::select(vec![0, u64::MAX]),
     ) {
         let dump = dump(&edges, &roots);
-        let (graph, _) = Graph::read(|| Ok(&dump[..]), memory).expect("it can be read");
-        let found = graph.dominators().expect("room");
+        let (graph, _) = Graph::read(|| Ok(&dump[..]), memory).expect("the dump is readable");
+        let found = graph.dominators().expect("dominators are computed");
         let all = reached(&edges, &roots, None);
-        let object = |n: usize| graph.object(at(n)).expect("it was written");
+        let object = |n: usize| graph.object(at(n)).expect("the object is in the dump");
         for n in 0..NODES {
             let gone = reached(&edges, &roots, Some(n));
             let gone = all.difference(&gone);
             let bytes: u64 = gone.map(|n| graph.size(object(*n))).sum();
             prop_assert_eq!(found.retained(object(n)), all.contains(&n).then_some(bytes), "{}", n);
-            // The distance to a root, breadth first.
+            // The distance to a root, by breadth-first search.
             let mut near: BTreeSet<usize> = roots.iter().copied().collect();
             let mut steps = 1;
             while all.contains(&n) && !near.contains(&n) {
@@ -390,7 +416,7 @@ proptest! {
         }
     }
 
-    /// Whatever a file holds, there is an end and no panic.
+    /// Any input makes the reader return, without a panic.
     #[test]
     fn mutated_dumps_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         let edges: Vec<Vec<usize>> = (0..8).map(|n| vec![n / 2, (n * 5 + 1) % 8]).collect();
@@ -400,7 +426,7 @@ proptest! {
             dump[at] = byte;
         }
         if let Ok((graph, _)) = Graph::read(|| Ok(&dump[..]), 0) {
-            let found = graph.dominators().expect("room");
+            let found = graph.dominators().expect("dominators are computed");
             for object in 0..graph.len() {
                 let path = found.path(object);
                 prop_assert_eq!(path.is_empty(), found.retained(object).is_none());
@@ -413,9 +439,9 @@ proptest! {
     }
 }
 
-/// As many classes as a dump of 20 MB has, each of which extends the one before.
+/// A chain of classes, each extending the one before, as long as a dump of 20 MB can have.
 #[test]
-fn a_class_is_weak_however_far_below() {
+fn a_distant_subclass_of_a_weak_reference_is_weak() {
     const CLASSES: u64 = 200_000;
     let class = |at: u64| 0x10_0000 + 16 * at;
     let mut writer = Writer::new();
@@ -436,10 +462,10 @@ fn a_class_is_weak_however_far_below() {
     writer.instance(last + 32, class(CLASSES - 1), &fields);
     writer.root(0x03, last + 32, &[1, 0]);
     let dump = writer.finish();
-    let (graph, _) = Graph::read(|| Ok(&dump[..]), u64::MAX).expect("it is whole");
-    let found = graph.dominators().expect("there is room");
+    let (graph, _) = Graph::read(|| Ok(&dump[..]), u64::MAX).expect("the dump is readable");
+    let found = graph.dominators().expect("dominators are computed");
     let kept = |id: u64| {
-        let object = graph.object(id).expect("written");
+        let object = graph.object(id).expect("the object is in the dump");
         found.retained(object).is_some()
     };
     assert_eq!(

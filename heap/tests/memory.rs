@@ -1,11 +1,11 @@
-//! The memory that hostile dumps make the reader take.
+//! Tests that hostile dumps cannot make the reader take much memory.
 
 use std::fs;
 use std::io::{self, Read};
 
 use loadhook_heap::{Graph, histogram};
 
-/// A dump in parts that are made as they are read.
+/// A dump whose parts are generated while it is read.
 struct Parts<I> {
     parts: I,
     part: Vec<u8>,
@@ -27,7 +27,7 @@ impl<I: Iterator<Item = Vec<u8>>> Read for Parts<I> {
     }
 }
 
-/// A dump of one segment, identifiers of 4 bytes, and some names of 64 KiB before.
+/// A dump of some names of 64 KiB and one heap segment, with identifiers of 4 bytes.
 fn dump<I: Iterator<Item = Vec<u8>>>(names: usize, objects: impl Fn() -> I) -> impl Read {
     let head = b"JAVA PROFILE 1.0.2\0\0\0\0\x04\0\0\0\0\0\0\0\0".to_vec();
     let name = [
@@ -49,7 +49,7 @@ fn dump<I: Iterator<Item = Vec<u8>>>(names: usize, objects: impl Fn() -> I) -> i
 fn class(id: u32, above: u32, fields: u16) -> Vec<u8> {
     let ids = [id, 0, above, 0, 0, 0, 0, 0, 0].map(u32::to_be_bytes);
     let counts = [0, 0, fields].map(u16::to_be_bytes);
-    // Named 1, references.
+    // Each field has the name 1 and is a reference.
     let fields = [0, 0, 0, 1, 2].repeat(fields.into());
     [&[0x20][..], &ids.concat(), &counts.concat(), &fields].concat()
 }
@@ -59,19 +59,20 @@ fn instance(id: u32, class: u32, bytes: u32) -> Vec<u8> {
     [&[0x21][..], &head, &vec![0; bytes as usize]].concat()
 }
 
-/// The most memory that the process had.
+/// Peak memory of the process.
 fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has this file");
     let mut lines = status.lines();
     let line = lines.find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     kilobytes.expect("a number") * 1024
 }
 
-// One test, for the peak is the process's.
+// All cases are one test, because the peak is that of the process.
 #[test]
 fn memory_has_a_bound() {
-    // One class with many fields; each of its subclasses knows where all of those are.
+    // Two classes with many fields, and subclasses. The reader stores the offsets of all fields for
+    // each subclass.
     let fields = [65_535_u16, 65_000];
     let bytes = 4 * fields.iter().copied().map(u32::from).sum::<u32>();
     let objects = || {
@@ -82,18 +83,19 @@ fn memory_has_a_bound() {
         });
         above.into_iter().chain(below)
     };
-    let (graph, cut_off) = Graph::read(|| Ok(dump(0, objects)), 1 << 20).expect("it is whole");
+    let (graph, cut_off) =
+        Graph::read(|| Ok(dump(0, objects)), 1 << 20).expect("the dump is readable");
     assert!(cut_off.is_none() && graph.len() == 402);
     let of_fields = peak();
     println!("{of_fields} bytes for fields");
     assert!(of_fields < 80_000_000, "{of_fields} bytes of memory");
 
-    // Each object has a class of its own that is in no dump. Names have taken 896 MiB
-    // of the one GiB, though each takes the place of the one before.
+    // Each object has a class of its own, which the dump lacks. The names have taken 896 MiB of the
+    // budget of 1 GiB, although all have one identifier, so that each replaces the one before.
     let thousand = |n: u32| (1000 * n..1000 * n + 1000).flat_map(|n| instance(8 * n, 8 * n, 0));
     let objects = || (1..800).map(|n| thousand(n).collect());
     let (counts, outcome) = histogram(dump(14_326, objects));
-    let error = outcome.expect_err("there is no room");
+    let error = outcome.expect_err("the budget is used up");
     let text = error.to_string();
     assert!(text.contains("bytes of names, classes"), "{text}");
     let of_classes = peak();

@@ -1,5 +1,5 @@
-//! Stacks of virtual threads, which are objects longer than their fields say, and fields that a
-//! dump does not show: bytes are those that the VM counts itself.
+//! Compares sizes with the JVM's own histogram: of the stacks of virtual threads, which are longer
+//! than their fields, and of classes with fields that a dump does not show.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
     process::output(javac.arg(source)).expect("the program compiles");
     let file = folder.path().join("heap.hprof");
     let mut java = Jdk::find(feature).expect("a JDK").java();
-    // The program takes a stack from its thread.
+    // The program reads the stack of a thread by reflection.
     for package in ["java.lang", "jdk.internal.vm"] {
         let package = format!("java.base/{package}=ALL-UNNAMED");
         java.args(["--add-opens", &package]);
@@ -45,16 +45,17 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
         });
         let theirs = theirs.unwrap_or_else(|| panic!("{class}: {said}"));
         let ours = histogram.classes.iter().find(|row| &*row.name == class);
-        let ours = ours.expect("it is there");
-        // The program makes more of these between the two, or the VM may.
+        let ours = ours.expect("the dump has this class");
+        // The number of these objects may change between the histogram and the dump. Compare the
+        // size of one object only.
         let theirs = match class {
             "java.lang.Thread" | "java.lang.invoke.ResolvedMethodName" => {
                 [ours.instances, theirs[1] / theirs[0] * ours.instances]
             }
             _ => theirs,
         };
-        let told = [ours.instances, ours.bytes];
-        assert_eq!(told, theirs, "{feature} {options:?}: {class}");
+        let counted = [ours.instances, ours.bytes];
+        assert_eq!(counted, theirs, "{feature} {options:?}: {class}");
         let sizes = graph
             .objects_of_class(class)
             .map(|object| graph.size(object));
@@ -65,7 +66,7 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
         );
     }
 
-    // A variable that refers to a stack has its size with the frames behind its fields.
+    // The size of a stack in the list of variables includes the frames behind its fields.
     let read = Threads::read(|| File::open(&file), ProfilerObjects::Shown);
     let (threads, _) = read.expect("a dump");
     let variables = threads.threads.iter().flat_map(|thread| {
@@ -75,11 +76,11 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
     let stacks: Vec<&Local> = variables
         .filter(|local| &*local.class == "jdk.internal.vm.StackChunk")
         .collect();
-    // That of the last thread, which is the deepest.
+    // A variable refers to the stack of the last thread, which is the deepest.
     assert!(!stacks.is_empty(), "{feature} {options:?}");
     for local in stacks {
         assert!(local.bytes > 5_000, "{feature} {options:?}: {local:?}");
-        let object = graph.object(local.id).expect("it is there");
+        let object = graph.object(local.id).expect("the object is in the dump");
         assert_eq!(local.bytes, graph.size(object), "{feature} {options:?}");
     }
 }

@@ -21,8 +21,8 @@ const OWN: u64 = 0x2_1000;
 const PROGRAMS: u64 = 0x2_2000;
 const BUFFER: u64 = 0x10_0000;
 
-/// A program with an array of its own and two threads, and a tracker: two paths share
-/// an array, one more refers to the program's array; a thread runs a path.
+/// A dump of a program with an array and two threads, and of a tracker. Two of the tracker's paths
+/// share an array, a third refers to the program's array, and a thread runs a path.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -75,7 +75,7 @@ fn dump() -> Vec<u8> {
     let two = |writer: &mut Writer, id, class, to: [u64; 2]| {
         writer.instance(id, class, &to.map(u64::to_be_bytes).concat());
     };
-    // The class keeps an array of paths; two of them share SHARED.
+    // The tracker class refers to an array of paths; two of them share SHARED.
     writer.array_of(0x3000, PATHS, &[0x3100, 0x3200]);
     two(&mut writer, 0x3100, PATH, [SHARED, PROGRAMS]);
     two(&mut writer, 0x3200, PATH, [SHARED, OWN]);
@@ -83,8 +83,8 @@ fn dump() -> Vec<u8> {
     writer.bytes(OWN, &[7; 1000]);
     writer.bytes(PROGRAMS, &[7; 1000]);
     writer.root(0x03, PROGRAMS, &[1, 0]);
-    // A thread of the program, which has a path among its thread locals and nothing else
-    // there; and one that has a value of its own, too.
+    // Two threads of the program: one whose only thread-local value is a path, and one with a value
+    // of its own in addition.
     for (at, thread) in [0x4000, 0x5000].into_iter().enumerate() {
         two(&mut writer, thread, THREAD, [thread + 0x100, 0]);
         writer.root(0x08, thread, &[1 + at as u32, 0]);
@@ -94,11 +94,11 @@ fn dump() -> Vec<u8> {
         one(&mut writer, thread + 0x300, ENTRY, 0x3200);
         one(&mut writer, thread + 0x400, ENTRY, PROGRAMS);
     }
-    // A thread of the tracker, as JDK 19 and later have it.
+    // A thread of the tracker, with its task in a `FieldHolder` as in JDK 19 and later.
     two(&mut writer, 0x6000, THREAD, [0x6100, 0]);
     one(&mut writer, 0x6100, HOLDER, 0x3100);
     writer.root(0x08, 0x6000, &[3, 0]);
-    // The agent's buffer, and an array that is as long and the program's.
+    // The agent's buffer, and an array of the program that is equally long.
     let longs = vec![0; 8 << 13];
     for (id, root) in [(BUFFER, 0x01), (2 * BUFFER, 0x03)] {
         writer.primitive_array(id, LONG, 1 << 13, &longs);
@@ -108,8 +108,8 @@ fn dump() -> Vec<u8> {
 }
 
 fn without(dump: &[u8]) -> Graph {
-    let (mut graph, _) = Graph::read(|| Ok(dump), u64::MAX).expect("it can be read");
-    graph.leave_out_profiler().expect("there is room");
+    let (mut graph, _) = Graph::read(|| Ok(dump), u64::MAX).expect("the dump is readable");
+    graph.leave_out_profiler().expect("there is disk space");
     graph
 }
 
@@ -129,7 +129,7 @@ fn what_only_the_profiler_keeps_is_left_out() {
         TRACKER, PATH, PATHS, 0x3000, 0x3100, 0x3200, SHARED, OWN, 0x4100, 0x4200, 0x4300, 0x5300,
         0x6000, 0x6100, BUFFER,
     ] {
-        let object = graph.object(own).expect("it is there");
+        let object = graph.object(own).expect("the object is in the dump");
         assert!(graph.is_left_out(object), "{own:#x}");
     }
     for programs in [
@@ -144,7 +144,7 @@ fn what_only_the_profiler_keeps_is_left_out() {
         0x5400,
         2 * BUFFER,
     ] {
-        let object = graph.object(programs).expect("it is there");
+        let object = graph.object(programs).expect("the object is in the dump");
         assert!(!graph.is_left_out(object), "{programs:#x}");
     }
     let histogram = &graph.histogram;
@@ -167,27 +167,27 @@ fn what_only_the_profiler_keeps_is_left_out() {
 fn what_objects_retain_is_the_programs() {
     let dump = dump();
     let graph = without(&dump);
-    let found = graph.dominators().expect("there is room");
-    let object = |id| graph.object(id).expect("it is there");
+    let found = graph.dominators().expect("dominators are computed");
+    let object = |id| graph.object(id).expect("the object is in the dump");
     assert_eq!(found.retained(object(0x3100)), None);
     assert_eq!(found.retained(object(SHARED)), None);
     assert_eq!(found.retained(object(PROGRAMS)), Some(1016));
-    // The entry that nothing refers to, and the class of strings.
+    // Two objects are unreachable: an entry, and the class of strings.
     assert_eq!(found.unreachable(), 2);
     let largest = found.largest(usize::MAX);
     assert_eq!(largest.len(), found.reachable() as usize);
     assert!(!largest.iter().any(|object| graph.is_left_out(*object)));
     assert_eq!(found.by_class().get(&PATH), None);
-    // Not through a path of the tracker, which is nearer.
+    // The path does not go through the tracker's nearer reference.
     let way = [PROGRAMS, 0x5400, 0x5200, 0x5100, 0x5000].map(object);
     assert_eq!(found.path(object(PROGRAMS)), way);
     assert_eq!(found.path(object(0x3100)), [0; 0]);
 
-    // With them, the tracker keeps its array.
-    let (graph, _) = Graph::read(|| Ok(&dump[..]), u64::MAX).expect("it can be read");
-    let found = graph.dominators().expect("there is room");
+    // If they are shown, the tracker retains its array.
+    let (graph, _) = Graph::read(|| Ok(&dump[..]), u64::MAX).expect("the dump is readable");
+    let found = graph.dominators().expect("dominators are computed");
     assert_eq!(found.unreachable(), 2);
-    let own = graph.object(OWN).expect("it is there");
+    let own = graph.object(OWN).expect("the object is in the dump");
     assert_eq!(found.path(own).len(), 4);
 }
 
@@ -200,36 +200,40 @@ fn duplicates_and_threads_are_the_programs() {
         ProfilerObjects::LeftOutOf(&graph),
     ] {
         let duplicates = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, profiler);
-        let (duplicates, _) = duplicates.expect("it can be read");
+        let (duplicates, _) = duplicates.expect("the dump is readable");
         assert_eq!(duplicates.arrays.objects, 0);
         assert_eq!(duplicates.histogram, graph.histogram);
         let threads = Threads::read(|| Ok(&dump[..]), profiler);
-        let (threads, _) = threads.expect("it can be read");
+        let (threads, _) = threads.expect("the dump is readable");
         let ids: Vec<u64> = threads.threads.iter().map(|thread| thread.id).collect();
         assert_eq!(ids, [0x4000, 0x5000]);
         assert_eq!(threads.histogram, graph.histogram);
     }
     let duplicates = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, ProfilerObjects::Shown);
-    // Three of bytes, two of longs.
-    assert_eq!(duplicates.expect("it can be read").0.arrays.objects, 5);
+    // Three byte arrays and two long arrays are duplicates.
+    assert_eq!(
+        duplicates.expect("the dump is readable").0.arrays.objects,
+        5
+    );
     let threads = Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown);
-    assert_eq!(threads.expect("it can be read").0.threads.len(), 3);
+    assert_eq!(threads.expect("the dump is readable").0.threads.len(), 3);
 }
 
-/// Without a graph, and of a dump that is cut off, the objects of its classes are left out.
+/// Without a graph, or if the dump is cut off, only the objects of the tracker's classes are left
+/// out.
 #[test]
-fn classes_alone_tell_of_the_trackers_objects() {
+fn without_a_graph_objects_of_tracker_classes_are_left_out() {
     let dump = dump();
     let (found, outcome) = histogram_without_tracker(&dump[..]);
-    outcome.expect("it is whole");
-    // Two paths, their array, and three classes.
+    outcome.expect("the dump is complete");
+    // Two paths, the array of paths, and three classes.
     assert_eq!(found.left_out.instances, 6);
     assert_eq!(instances(&found, "loadhook.Path[]"), 0);
     assert_eq!(instances(&found, "byte[]"), 3);
     let cut = without(&dump[..dump.len() - 9 - (8 << 13)]);
-    let shared = cut.object(SHARED).expect("it is there");
+    let shared = cut.object(SHARED).expect("the object is in the dump");
     assert!(!cut.is_left_out(shared));
-    let path = cut.object(0x3100).expect("it is there");
+    let path = cut.object(0x3100).expect("the object is in the dump");
     assert!(cut.is_left_out(path));
 }
 

@@ -1,4 +1,4 @@
-//! Dumps that are whole, cut off and hostile.
+//! Tests of complete, cut-off and hostile dumps.
 
 mod support;
 
@@ -9,7 +9,7 @@ use loadhook_hprof::{Visitor, read};
 use proptest::prelude::*;
 use support::Writer;
 
-/// Takes contents too, and keeps nothing.
+/// A visitor that receives everything, contents included, and stores nothing.
 struct All;
 
 impl Visitor for All {
@@ -42,7 +42,7 @@ fn counts(dump: &[u8]) -> (Histogram, Result<(), Error>) {
 #[test]
 fn counts_objects_and_bytes() {
     let (histogram, outcome) = counts(&small());
-    outcome.expect("it is whole");
+    outcome.expect("the dump is complete");
     let classes = histogram.classes.iter();
     let classes: Vec<_> = classes
         .map(|class| (&*class.name, class.instances, class.bytes))
@@ -62,7 +62,7 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
     let mut most = 0;
     for length in 31..whole.len() {
         let (histogram, outcome) = counts(&whole[..length]);
-        let error = outcome.expect_err("it is cut off");
+        let error = outcome.expect_err("the dump is cut off");
         assert!(error.is_truncated(), "{length}: {error}");
         assert!(error.at <= length as u64, "{length}: {error}");
         assert!(histogram.instances() >= most, "{length}");
@@ -71,32 +71,34 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
     }
     assert_eq!(most, 6);
     for length in 1..19 {
-        let error = counts(&whole[..length]).1.expect_err("it is none");
+        let error = counts(&whole[..length]).1.expect_err("the file is no dump");
         assert!(matches!(error.kind, ErrorKind::NotADump));
     }
-    let error = counts(&[]).1.expect_err("it is empty").to_string();
+    let error = counts(&[]).1.expect_err("the file is empty").to_string();
     assert_eq!(error, "not a heap dump: the file is empty at byte 0");
 }
 
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packer.write_all(bytes).expect("memory");
-    packer.finish().expect("memory")
+    packer.write_all(bytes).expect("write to memory");
+    packer.finish().expect("write to memory")
 }
 
 #[test]
 fn what_is_packed_is_read_to_its_last_byte() {
-    // Of one member, and of several, as HotSpot's threads write them.
+    // A gzip file of one member, and of several, as HotSpot's threads write them.
     let whole = small();
     let members: Vec<Vec<u8>> = whole.chunks(100).map(packed).collect();
     assert!(members.len() > 3);
     for packed in [packed(&whole), members.concat()] {
         let (all, outcome) = counts(&packed);
-        outcome.expect("it is whole");
+        outcome.expect("the dump is complete");
         assert!(!all.has_trailing_bytes);
         for length in 20..packed.len() {
-            let error = counts(&packed[..length]).1.expect_err("it is cut off");
-            // Of so little no byte of a dump comes out.
+            let error = counts(&packed[..length])
+                .1
+                .expect_err("the dump is cut off");
+            // The compressed part is too short to unpack a single byte.
             let is_told = error.is_truncated()
                 || length < 60 && matches!(error.kind, ErrorKind::NotADump | ErrorKind::Empty);
             assert!(is_told, "{length}: {error}");
@@ -109,17 +111,21 @@ fn what_is_packed_is_read_to_its_last_byte() {
             (b"\0\0\n", true),
             (b"more bytes than a member's head", true),
         ] {
-            // It is ignored, and others than zeros are told.
+            // The bytes behind the gzip data are ignored; `has_trailing_bytes` is set unless they
+            // are zeros.
             let (counts, outcome) = counts(&[&packed, more].concat());
             outcome.expect("the dump is whole");
             assert_eq!(counts.has_trailing_bytes, has_trailing_bytes, "{more:?}");
             assert_eq!(counts.dump_bytes, whole.len() as u64);
         }
-        // The sum of the last member's bytes.
+        // The checksum of the last member is damaged.
         let mut wrong = packed.clone();
         let sum = wrong.len() - 8;
         wrong[sum] ^= 1;
-        let error = counts(&wrong).1.expect_err("it is not that").to_string();
+        let error = counts(&wrong)
+            .1
+            .expect_err("the checksum is wrong")
+            .to_string();
         assert!(error.contains("checksum"), "{error}");
     }
 }
@@ -130,7 +136,7 @@ fn faults_have_their_place() {
     let text = |at: usize, with: &[u8]| {
         let mut dump = whole.clone();
         dump[at..at + with.len()].copy_from_slice(with);
-        counts(&dump).1.expect_err("it is wrong").to_string()
+        counts(&dump).1.expect_err("the dump is broken").to_string()
     };
     assert_eq!(
         text(19, &[0, 0, 0, 5]),
@@ -145,12 +151,12 @@ fn faults_have_their_place() {
         text(first, &[0x77]),
         format!("unknown heap record 0x77 at byte {first}")
     );
-    // An array of four thousand million longs in a segment of some bytes.
+    // An array of four billion longs in a segment of a few bytes.
     let mut writer = Writer::new();
     writer.primitive_array(0x3000, 11, u32::MAX, &[]);
     let error = counts(&writer.finish())
         .1
-        .expect_err("there is none")
+        .expect_err("the array is too long")
         .to_string();
     assert!(
         error.starts_with("an array passes the end of the segment at byte"),
@@ -161,7 +167,7 @@ fn faults_have_their_place() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a file holds, there is an end and no panic.
+    /// Any input makes the reader return, without a panic.
     #[test]
     fn mutated_dumps_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         let mut dump = small();

@@ -1,4 +1,4 @@
-//! All views in four passes, equal to those that are read one by one.
+//! Tests that the views of four shared passes equal the views that are read separately.
 
 mod support;
 
@@ -14,7 +14,7 @@ use support::{OBJECT, PAIR, Writer};
 const THREAD: u64 = 0x140;
 const TRACKER: u64 = 0x200;
 
-/// Pairs, equal strings and arrays, and a thread with a name and a variable.
+/// A dump with pairs, equal strings and arrays, and a thread with a name and a variable.
 fn dump() -> Vec<u8> {
     written().finish()
 }
@@ -48,7 +48,7 @@ fn written() -> Writer {
     writer
 }
 
-/// The same with the tracker, which has an equal string and an equal array of its own, and a thread.
+/// The same dump with a tracker, which has an equal string, an equal array, and a thread.
 fn dump_with_tracker() -> Vec<u8> {
     let mut writer = written();
     writer.text(60, "java/lang/$Loadhook");
@@ -80,11 +80,11 @@ fn all_views_take_four_passes() {
         passes.set(passes.get() + 1);
         io::Result::Ok(&dump[..])
     };
-    let (shared, cut_off) = SharedPasses::read(open, 1 << 20, false).expect("it is whole");
+    let (shared, cut_off) = SharedPasses::read(open, 1 << 20, false).expect("the dump is readable");
     assert!(cut_off.is_none());
     let graph = &shared.graph;
     let objects: Vec<u32> = (0..graph.len()).collect();
-    let pair = [0x4000, 0x4020].map(|id| graph.object(id).expect("it is there"));
+    let pair = [0x4000, 0x4020].map(|id| graph.object(id).expect("the object is in the dump"));
     let pairs = [(pair[0], pair[1])];
     let request = ViewRequest {
         objects: &objects,
@@ -95,11 +95,12 @@ fn all_views_take_four_passes() {
     };
     let views = shared
         .views(open, &request)
-        .expect("it could be read before");
+        .expect("the first passes could read the dump");
     assert_eq!(passes.get(), 4);
 
     let one = || io::Result::Ok(&dump[..]);
-    let (threads, _) = Threads::read(one, ProfilerObjects::LeftOut(1 << 20)).expect("whole");
+    let (threads, _) =
+        Threads::read(one, ProfilerObjects::LeftOut(1 << 20)).expect("the dump is readable");
     assert_eq!(views.threads.threads, threads.threads);
     let thread = &threads.threads[0];
     assert_eq!((&*thread.name, thread.frames.len()), ("worker", 1));
@@ -107,23 +108,23 @@ fn all_views_take_four_passes() {
     assert_eq!(local.map(|preview| &*preview.text), Some("equal"));
 
     let hidden = ProfilerObjects::LeftOut(1 << 20);
-    let (duplicates, _) = Duplicates::read(one, 10, 1 << 20, hidden).expect("whole");
+    let (duplicates, _) = Duplicates::read(one, 10, 1 << 20, hidden).expect("the dump is readable");
     assert_eq!(views.duplicates.worst, duplicates.worst);
     assert_eq!(views.duplicates.worst.len(), 2);
     assert_eq!(views.duplicates.strings, duplicates.strings);
     assert_eq!(views.duplicates.arrays, duplicates.arrays);
     assert_eq!(views.duplicates.partial_strings, duplicates.partial_strings);
 
-    let (alone, _) = Graph::read(one, 1 << 20).expect("whole");
+    let (alone, _) = Graph::read(one, 1 << 20).expect("the dump is readable");
     let details = alone.details(&dump[..], &objects, 10, &pairs);
-    let details = details.expect("whole");
+    let details = details.expect("the dump is complete");
     assert_eq!(views.details.previews, details.previews);
     assert_eq!(views.details.reference_names, details.reference_names);
     assert_eq!(views.details.reference_names[&pairs[0]], "left");
-    let class = graph.object(PAIR).expect("it is there");
+    let class = graph.object(PAIR).expect("the object is in the dump");
     assert_eq!(details.fields[&class].count, 0);
     assert_eq!(fields(&views.details, &objects), fields(&details, &objects));
-    graph.check().expect("there is room");
+    graph.check().expect("there is disk space");
 }
 
 #[test]
@@ -131,7 +132,8 @@ fn a_dump_that_is_cut_off_anywhere_is_read_as_far_as_it_goes() {
     let dump = dump();
     for length in (31..dump.len()).step_by(3) {
         let open = || io::Result::Ok(&dump[..length]);
-        let (shared, cut_off) = SharedPasses::read(open, 1 << 20, true).expect("a part");
+        let (shared, cut_off) =
+            SharedPasses::read(open, 1 << 20, true).expect("the dump is readable");
         assert!(cut_off.is_some_and(|error| error.is_truncated()));
         let objects: Vec<u32> = (0..shared.graph.len()).collect();
         let request = ViewRequest {
@@ -141,15 +143,18 @@ fn a_dump_that_is_cut_off_anywhere_is_read_as_far_as_it_goes() {
             duplicates: 10,
             memory: 1 << 20,
         };
-        let views = shared.views(open, &request).expect("a part");
-        let (threads, _) = Threads::read(open, ProfilerObjects::Shown).expect("a part");
+        let views = shared
+            .views(open, &request)
+            .expect("the part before the cut is readable");
+        let (threads, _) =
+            Threads::read(open, ProfilerObjects::Shown).expect("the dump is readable");
         assert_eq!(views.threads.threads, threads.threads, "{length}");
-        let (duplicates, _) =
-            Duplicates::read(open, 10, 1 << 20, ProfilerObjects::Shown).expect("a part");
+        let (duplicates, _) = Duplicates::read(open, 10, 1 << 20, ProfilerObjects::Shown)
+            .expect("the dump is readable");
         assert_eq!(views.duplicates.worst, duplicates.worst, "{length}");
-        let (alone, _) = Graph::read(open, 1 << 20).expect("a part");
+        let (alone, _) = Graph::read(open, 1 << 20).expect("the dump is readable");
         let details = alone.details(&dump[..length], &objects, 10, &[]);
-        let details = details.expect("a part");
+        let details = details.expect("the part before the cut is readable");
         assert_eq!(views.details.previews, details.previews, "{length}");
         let all = [&views.details, &details].map(|details| fields(details, &objects));
         assert_eq!(all[0], all[1], "{length}");
@@ -161,7 +166,8 @@ fn the_trackers_objects_are_left_out_of_all_views() {
     let dump = dump_with_tracker();
     let open = || io::Result::Ok(&dump[..]);
     for shows_profiler in [false, true] {
-        let (shared, _) = SharedPasses::read(open, 1 << 20, shows_profiler).expect("whole");
+        let (shared, _) =
+            SharedPasses::read(open, 1 << 20, shows_profiler).expect("the dump is readable");
         let request = ViewRequest {
             objects: &[],
             most_fields: 10,
@@ -169,12 +175,13 @@ fn the_trackers_objects_are_left_out_of_all_views() {
             duplicates: 10,
             memory: 1 << 20,
         };
-        let views = shared.views(open, &request).expect("whole");
+        let views = shared.views(open, &request).expect("the dump is complete");
         let profiler = || match shows_profiler {
             true => ProfilerObjects::Shown,
             false => ProfilerObjects::LeftOut(1 << 20),
         };
-        let (duplicates, _) = Duplicates::read(open, 10, 1 << 20, profiler()).expect("whole");
+        let (duplicates, _) =
+            Duplicates::read(open, 10, 1 << 20, profiler()).expect("the dump is readable");
         assert_eq!(views.duplicates.worst, duplicates.worst);
         assert_eq!(views.duplicates.strings, duplicates.strings);
         assert_eq!(views.duplicates.arrays, duplicates.arrays);
@@ -183,7 +190,7 @@ fn the_trackers_objects_are_left_out_of_all_views() {
         assert_eq!(duplicates.arrays.objects, 3 + more);
         let left_out = shared.graph.histogram.left_out.instances;
         assert_eq!(left_out > 0, !shows_profiler);
-        let (threads, _) = Threads::read(open, profiler()).expect("whole");
+        let (threads, _) = Threads::read(open, profiler()).expect("the dump is readable");
         assert_eq!(views.threads.threads, threads.threads);
     }
 }
@@ -197,11 +204,13 @@ fn memory_for_hashes_comes_from_the_graph() {
     }
     let dump = writer.finish();
     let open = || io::Result::Ok(&dump[..]);
-    let (shared, _) = SharedPasses::read(open, 1 << 30, false).expect("whole");
+    let (shared, _) = SharedPasses::read(open, 1 << 30, false).expect("the dump is readable");
     // Seven arrays of 40 bytes and three strings of 8.
     let arrays = 7 * 40 + 3 * 8;
     assert_eq!(shared.bytes_of_hashes(), arrays);
-    shared.give_back_memory(u64::MAX).expect("room");
+    shared
+        .give_back_memory(u64::MAX)
+        .expect("there is disk space");
     let objects: Vec<u32> = (0..20).collect();
     let request = ViewRequest {
         objects: &objects,
@@ -210,10 +219,10 @@ fn memory_for_hashes_comes_from_the_graph() {
         duplicates: 10,
         memory: arrays,
     };
-    let views = shared.views(open, &request).expect("room");
+    let views = shared.views(open, &request).expect("there is disk space");
     assert_eq!(views.threads.threads[0].name, "worker");
     assert_eq!(views.duplicates.worst.len(), 2);
-    shared.graph.check().expect("room");
+    shared.graph.check().expect("there is disk space");
     let request = ViewRequest {
         memory: arrays - 1,
         ..request

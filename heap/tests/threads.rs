@@ -1,4 +1,4 @@
-//! Threads of dumps where they are known.
+//! Tests of threads, in dumps whose threads are known.
 
 mod support;
 
@@ -8,8 +8,8 @@ use support::{OBJECT, PAIR, Writer};
 const THREAD: u64 = 0x140;
 const WORKER: u64 = 0x150;
 
-/// Two threads: `main`, and one of a class below `Thread` with a field of its own
-/// of the same name.
+/// A dump with two threads: `main`, and one of a subclass of `Thread` that has a field `name` of
+/// its own.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -32,7 +32,7 @@ fn dump() -> Vec<u8> {
     writer.stack(9, 3, &[]);
     writer.class(THREAD, 0, &[(40, OBJECT)], &[]);
     writer.class(WORKER, THREAD, &[(40, OBJECT)], &[]);
-    // Strings and arrays stand before what has them, and behind.
+    // Some strings and arrays are written before the objects that refer to them, some behind.
     writer.bytes(0x2000, b"worker 1");
     writer.string(0x1000, 0x2000, 0);
     let fields = [0x9999_u64, 0x1000].map(u64::to_be_bytes).concat();
@@ -43,7 +43,8 @@ fn dump() -> Vec<u8> {
     writer.pair(0x4000, 0, 0);
     writer.root(0x08, 0x3000, &[7, 8]);
     writer.root(0x08, 0x3020, &[3, 9]);
-    // Of the middle frame: an object twice, a string, an array, a class, native code's.
+    // Roots of the middle frame: an object twice, a string, an array, a class, and a reference of
+    // native code.
     writer.root(0x03, 0x4000, &[7, 1]);
     writer.root(0x03, 0x1000, &[7, 1]);
     writer.root(0x03, 0x4000, &[7, 1]);
@@ -51,17 +52,17 @@ fn dump() -> Vec<u8> {
     writer.root(0x03, PAIR, &[7, 1]);
     writer.root(0x02, 0x4000, &[7, 1]);
     writer.root(0x02, 0x4000, &[7, u32::MAX]);
-    // Outside of all frames again: there are three.
+    // The stack has three frames, so this root is outside of all frames.
     writer.root(0x02, 0x4000, &[7, 3]);
     writer.root(0x03, 0x7777, &[7, 2]);
-    // Of a thread that is not there.
+    // A root of a thread that the dump does not have.
     writer.root(0x03, 0x4000, &[99, 0]);
     writer.finish()
 }
 
 fn threads(dump: &[u8]) -> Vec<Thread> {
     let (found, cut_off) =
-        Threads::read(|| Ok(dump), ProfilerObjects::Shown).expect("it can be read");
+        Threads::read(|| Ok(dump), ProfilerObjects::Shown).expect("the dump is readable");
     assert!(cut_off.is_none(), "{cut_off:?}");
     found.threads
 }
@@ -74,7 +75,7 @@ fn stacks_and_variables_are_those_written() {
     };
     assert_eq!((main.serial, main.id, &*main.name), (3, 0x3020, "main"));
     assert_eq!((&*main.class, main.frames.len()), ("java.lang.Thread", 0));
-    // The name is that of `Thread`, not of the class below.
+    // The name is the field of `Thread`, not that of the subclass.
     assert_eq!((worker.serial, worker.id), (7, 0x3000));
     assert_eq!((&*worker.name, &*worker.class), ("worker 1", "test.Worker"));
     let frames: Vec<_> = worker
@@ -100,7 +101,7 @@ fn stacks_and_variables_are_those_written() {
             (of, local.bytes, text)
         })
         .collect();
-    // No class of classes is there that says how large they are.
+    // The dump does not have `java.lang.Class`, so the size of class objects is unknown.
     let expected = [
         ((0x4000, "test.Pair", false), 24, None),
         ((0x1000, "java.lang.String", false), 24, Some("worker 1")),
@@ -121,8 +122,8 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
     let dump = dump();
     let mut most = 0;
     for length in 31..dump.len() {
-        let (found, cut_off) =
-            Threads::read(|| Ok(&dump[..length]), ProfilerObjects::Shown).expect("it can be read");
+        let (found, cut_off) = Threads::read(|| Ok(&dump[..length]), ProfilerObjects::Shown)
+            .expect("the dump is readable");
         assert!(cut_off.is_some(), "{length}");
         assert!(found.threads.len() >= most, "{length}");
         most = found.threads.len();
@@ -130,17 +131,17 @@ fn wherever_a_dump_is_cut_off_the_rest_is_shown() {
     assert_eq!(most, 2);
 }
 
-/// As dumps of JDK 17 are, whose roots come last.
+/// Dumps of JDK 17 and earlier have their roots at the end.
 #[test]
 fn stacks_are_shown_of_threads_that_were_cut_off() {
     let dump = dump();
-    // The last segment's end: all roots are in it.
+    // The cut removes the last segment, which has all roots.
     let roots = 2 * 17 + 11 * 17;
     let (found, _) = Threads::read(
         || Ok(&dump[..dump.len() - roots - 9]),
         ProfilerObjects::Shown,
     )
-    .expect("it can be read");
+    .expect("the dump is readable");
     let [worker] = &found.threads[..] else {
         panic!("{:?}", found.threads);
     };
@@ -149,10 +150,10 @@ fn stacks_are_shown_of_threads_that_were_cut_off() {
     assert_eq!(worker.frames.len(), 3);
 }
 
-/// A megabyte of threads and a megabyte of frames would be ten thousand millions.
+/// If a megabyte of threads shared a megabyte of frames, that would make ten billion frames.
 #[test]
 fn threads_do_not_share_a_stack() {
-    // 0 is a number as others are.
+    // The serial number 0 is valid.
     for stack in [5, 0] {
         let mut writer = Writer::new();
         writer.stack(stack, 1, &[0x51; 100_000]);
@@ -165,13 +166,14 @@ fn threads_do_not_share_a_stack() {
     }
 }
 
-/// A stack says how many frames it has, and its record how many bytes.
+/// A stack has a number of frames, and its record has a length; they may disagree.
 #[test]
 fn stacks_end_where_their_records_do() {
     let mut writer = Writer::new();
     writer.record(5, &[1, 2, 0x1000_0000].map(u32::to_be_bytes).concat());
     let dump = writer.finish();
-    let error = Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect_err("it is wrong");
+    let error =
+        Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect_err("the dump is broken");
     assert!(
         error
             .to_string()

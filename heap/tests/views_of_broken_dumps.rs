@@ -1,4 +1,4 @@
-//! Duplicates and threads of dumps that are wrong somewhere, or of 4-byte identifiers.
+//! Tests of duplicates and threads in broken dumps, and in dumps with 4-byte identifiers.
 
 mod support;
 
@@ -36,7 +36,7 @@ fn small() -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a file holds, there is an end and no panic.
+    /// Any input makes the reader return, without a panic.
     #[test]
     fn mutated_dumps_do_no_harm(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)) {
         let mut dump = small();
@@ -52,8 +52,9 @@ proptest! {
             let _ = shared.views(|| Ok(&dump[..]), &request(&objects));
         }
         if let Ok((found, _)) = Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown) {
-            // Other numbers may make other threads, but none out of nothing: each has a root of its own, of at
-            // least 13 bytes, or a stack of its own, and each frame an identifier in one stack.
+            // A change may lead to other threads, but their number is bounded: each thread needs a
+            // root of its own of at least 13 bytes, or a stack of its own, and each frame an
+            // identifier in one stack.
             let frames: usize = found.threads.iter().map(|thread| thread.frames.len()).sum();
             prop_assert!(13 * found.threads.len() + 4 * frames <= dump.len());
         }
@@ -70,8 +71,8 @@ fn request(objects: &[u32]) -> ViewRequest<'_> {
     }
 }
 
-/// Fifty thousand threads share a name, which is an array that refers to fifty thousand arrays: together
-/// they would be 2,500,000,000.
+/// Fifty thousand threads share a name, which is an array that refers to fifty thousand arrays. If
+/// each thread had a list of these arrays, there would be 2,500,000,000 entries.
 #[test]
 fn a_name_of_threads_that_is_no_string_takes_no_gigabytes() {
     const MANY: u64 = 50_000;
@@ -93,13 +94,13 @@ fn a_name_of_threads_that_is_no_string_takes_no_gigabytes() {
     }
     let dump = writer.finish();
     let open = || Ok(&dump[..]);
-    let (shared, _) = SharedPasses::read(open, 1 << 26, true).expect("it is whole");
+    let (shared, _) = SharedPasses::read(open, 1 << 26, true).expect("the dump is readable");
     let request = ViewRequest {
         memory: 1 << 26,
         ..request(&[])
     };
-    let views = shared.views(open, &request).expect("there is room");
-    let (threads, _) = Threads::read(open, ProfilerObjects::Shown).expect("it is whole");
+    let views = shared.views(open, &request).expect("the memory suffices");
+    let (threads, _) = Threads::read(open, ProfilerObjects::Shown).expect("the dump is readable");
     assert_eq!(views.threads.threads.len(), MANY as usize);
     assert!(
         views
@@ -111,7 +112,8 @@ fn a_name_of_threads_that_is_no_string_takes_no_gigabytes() {
     assert_eq!(views.threads.threads, threads.threads);
 }
 
-/// The lengths in records of a frame, a stack and a name are wrong, the rest is right.
+/// The lengths of a frame's, a stack's and a name's record are wrong; the rest of the dump is
+/// right.
 #[test]
 fn few_bytes_of_a_dump_take_no_gigabytes() {
     let mut writer = Writer::new();
@@ -122,7 +124,7 @@ fn few_bytes_of_a_dump_take_no_gigabytes() {
     writer.load_class(40, THREAD, 41);
     writer.class(THREAD, 0, &[], &[]);
     writer.frame(0x51, 43, 43, 40, 7);
-    // A hundred thousand frames in 800 KB, each with three long names.
+    // A stack of a hundred thousand frames takes 800 KB, and each frame has three long names.
     writer.stack(2, 1, &[0x51; 100_000]);
     writer.instance(0x1200, THREAD, &[]);
     writer.root(0x08, 0x1200, &[1, 2]);
@@ -131,7 +133,7 @@ fn few_bytes_of_a_dump_take_no_gigabytes() {
     }
     let dump = writer.finish();
     let (found, _) =
-        Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect("it can be read");
+        Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect("the dump is readable");
     let frames = &found.threads[0].frames;
     assert_eq!(frames.len(), 100_000);
     for pair in frames.windows(2) {
@@ -227,15 +229,15 @@ fn identifiers_of_four_bytes_are_read() {
     dump.heap(0x03, &[0x1020, 1, 0], &[]);
     let dump = dump.finish();
     let (found, _) = Duplicates::read(|| Ok(&dump[..]), 9, u64::MAX, ProfilerObjects::Shown)
-        .expect("it can be read");
+        .expect("the dump is readable");
     let [row] = &found.worst[..] else {
         panic!("{:?}", found.worst);
     };
     assert_eq!((row.count, &*row.preview.text), (2, "same"));
-    // A string of 8 + 4 + 4 + 1 bytes, an array of 12 + 4.
+    // A string has 8 + 4 + 4 + 1 bytes, rounded up to 24; its array has 12 + 4.
     assert_eq!((row.bytes, row.wasted), (24 + 16, 24 + 16));
     let (found, _) =
-        Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect("it can be read");
+        Threads::read(|| Ok(&dump[..]), ProfilerObjects::Shown).expect("the dump is readable");
     let [thread] = &found.threads[..] else {
         panic!("{:?}", found.threads);
     };

@@ -1,4 +1,4 @@
-//! Dumps of real JVMs.
+//! Tests with dumps of real JVMs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -12,14 +12,14 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use tempfile::TempDir;
 
-/// A JVM that holds what `Kept` makes, and waits.
+/// A JVM that runs `Kept` and waits.
 struct Running {
     jdk: Jdk,
     child: Child,
     folder: TempDir,
 }
 
-/// Compiled once.
+/// Compiles the program once, and returns the folder of its classes.
 fn classes() -> &'static Path {
     static CLASSES: OnceLock<PathBuf> = OnceLock::new();
     CLASSES.get_or_init(|| {
@@ -44,7 +44,7 @@ impl Running {
         let out = child.stdout.as_mut().expect("a pipe");
         BufReader::new(out)
             .read_line(&mut line)
-            .expect("it says so");
+            .expect("the program prints a line");
         assert_eq!(line, "ready\n");
         Running {
             jdk: jdk.clone(),
@@ -75,7 +75,7 @@ impl Drop for Running {
     }
 }
 
-/// By class, instances and bytes.
+/// Instances and bytes by class name.
 type Counts = BTreeMap<String, (u64, u64)>;
 
 fn ours(source: impl Read) -> Counts {
@@ -89,7 +89,8 @@ fn ours(source: impl Read) -> Counts {
     counts
 }
 
-/// Lines as `   1:          7214         333200  [B (java.base@17)`.
+/// Parses the JVM's class histogram, with lines such as `   1:          7214         333200  [B
+/// (java.base@17)`.
 fn the_vms(text: &str) -> Counts {
     let mut counts = Counts::new();
     for line in text.lines() {
@@ -103,7 +104,7 @@ fn the_vms(text: &str) -> Counts {
         let [Ok(instances), Ok(bytes)] = [instances, bytes].map(str::parse::<u64>) else {
             continue;
         };
-        // Rooms that the collector left empty are arrays of numbers in a dump.
+        // In a dump, gaps that the collector filled are arrays of numbers.
         let class = class.replace("Ljdk.internal.vm.FillerElement;", "I");
         let element = class.trim_start_matches('[');
         let depth = class.len() - element.len();
@@ -125,12 +126,13 @@ fn the_vms(text: &str) -> Counts {
 fn agrees_with_the_vm(feature: u32, options: &[&str]) {
     let jdk = Jdk::find(feature).expect("a JDK");
     let running = Running::start(&jdk, options);
-    // Makes what jcmd itself leaves behind.
+    // The first jcmd creates the objects that every jcmd leaves in the JVM.
     running.jcmd(&["GC.class_histogram"]);
     let theirs = || the_vms(&running.jcmd(&["GC.class_histogram"]));
     let before = theirs();
     let ours = ours(running.dump(&[]));
-    // The VM's own threads may make something or drop it meanwhile, on one side of the dump.
+    // The JVM's own threads may create or drop objects meanwhile, so the dump must agree with the
+    // histogram before it or the histogram after it.
     let after = theirs();
     assert_eq!(ours["Kept$Node"].0, 500);
     assert_eq!(ours["Kept$Longer"].0, 500);
@@ -140,7 +142,7 @@ fn agrees_with_the_vm(feature: u32, options: &[&str]) {
         let [before, ours, after] = [&before, &ours, &after].map(of);
         let agrees = |(instances, bytes): (u64, u64)| {
             let within = match &**name {
-                // The places of some static fields are not known.
+                // The position of some static fields is unknown.
                 "java.lang.Class" => bytes / 100,
                 // Before JDK 19 threads have padding that a dump does not show.
                 name if feature == 17 && (name.contains("Thread") || name.ends_with("Handler")) => {
@@ -190,32 +192,35 @@ fn packed_dumps_are_read() {
 /// The objects that `Kept` retains are known.
 #[test]
 fn a_real_program_keeps_what_it_says() {
-    // In memory, and on the disk for the most part.
+    // One graph is in memory, the other mostly on the disk.
     for (feature, memory) in [(17, u64::MAX), (25, 1 << 20)] {
         let running = Running::start(&Jdk::find(feature).expect("a JDK"), &[]);
         running.dump(&[]);
         let file = running.folder.path().join("heap.hprof");
         let (graph, outcome) = Graph::read(|| File::open(&file), memory).expect("a dump");
         assert!(outcome.is_none(), "{outcome:?}");
-        let found = graph.dominators().expect("room");
+        let found = graph.dominators().expect("dominators are computed");
         let retained = |class: &str| {
-            let object = graph.objects_of_class(class).next().expect("it is there");
-            found.retained(object).expect("it is kept")
+            let object = graph
+                .objects_of_class(class)
+                .next()
+                .expect("the object is in the dump");
+            found.retained(object).expect("the object is reachable")
         };
-        // Nodes of 24 and of 32 bytes hang on each other.
+        // The chains have nodes of 24 and of 32 bytes.
         assert_eq!(retained("Kept$Chain"), 16 + 500 * (24 + 32));
         assert_eq!(retained("Kept$Shared"), 16 + 100_016);
-        // Two hold it, so neither keeps it.
+        // Two objects refer to it, so neither retains it.
         assert_eq!(retained("Kept$Side"), 16);
         let shared = graph
             .objects_of_class("Kept$Shared")
             .next()
-            .expect("it is there");
+            .expect("the object is in the dump");
         let path = found.path(shared);
         let names: Vec<String> = path.iter().map(|object| graph.name(*object)).collect();
         assert_eq!(names[..3], ["Kept$Shared", "Kept$Side", "class Kept"]);
         let links = graph
-            .reference_names(File::open(&file).expect("ours"), &path)
+            .reference_names(File::open(&file).expect("open test file"), &path)
             .expect("a dump");
         assert_eq!(links[0], "shared");
         assert!(["LEFT", "RIGHT"].contains(&&*links[1]), "{links:?}");
@@ -223,13 +228,16 @@ fn a_real_program_keeps_what_it_says() {
     }
 }
 
-/// Bytes of a real dump are changed at random, or it ends early: there is an
-/// end, without a panic.
+/// If bytes of a real dump are changed at random or it is cut off, the reader still returns,
+/// without a panic.
 #[test]
 fn broken_dumps_of_a_jvm_do_no_harm() {
     let running = Running::start(&Jdk::find(17).expect("JDK 17"), &[]);
     let mut whole = Vec::new();
-    running.dump(&[]).read_to_end(&mut whole).expect("ours");
+    running
+        .dump(&[])
+        .read_to_end(&mut whole)
+        .expect("the dump is readable");
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = |below: usize| {
         random ^= random << 13;
@@ -252,7 +260,7 @@ fn broken_dumps_of_a_jvm_do_no_harm() {
             faults += 1;
         }
         if let Ok((graph, _)) = Graph::read(|| Ok(&dump[..]), 1 << 30) {
-            let found = graph.dominators().expect("room");
+            let found = graph.dominators().expect("dominators are computed");
             assert!(found.reachable() <= graph.len());
             found
                 .largest(10)

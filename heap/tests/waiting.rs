@@ -1,4 +1,4 @@
-//! Strings, arrays and threads of a real program, in dumps of JDK 11, 17, 21 and 25.
+//! Tests of strings, arrays and threads in dumps of a real program on JDK 11, 17, 21 and 25.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 const SOURCE: &str = include_str!("java/Waiting.java");
 
-/// The class files of a program, by JDK 25 for `release`.
+/// Compiles a program with JDK 25 for `release`, and returns the folder of its classes.
 fn classes(program: &str, release: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(program);
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/java");
@@ -25,7 +25,7 @@ fn classes(program: &str, release: &str) -> PathBuf {
     folder
 }
 
-/// The program dumps itself: runtimes have no `jcmd`.
+/// Runs the program, which dumps itself, since runtimes have no `jcmd`.
 fn dump_of(program: &str, classes: &Path, feature: u32) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("heap.hprof");
@@ -37,13 +37,13 @@ fn dump_of(program: &str, classes: &Path, feature: u32) -> (TempDir, PathBuf) {
 }
 
 fn dump(feature: u32) -> (TempDir, PathBuf) {
-    // Compiled once.
+    // The program is compiled once.
     static CLASSES: OnceLock<PathBuf> = OnceLock::new();
     let classes = CLASSES.get_or_init(|| classes("Waiting", "11"));
     dump_of("Waiting", classes, feature)
 }
 
-/// The line of the source that has this text.
+/// Returns the number of the source line with this text.
 fn line(text: &str) -> Option<u32> {
     let at = SOURCE.lines().position(|line| line.contains(text));
     at.map(|at| at as u32 + 1)
@@ -64,13 +64,15 @@ fn has_its_duplicates(feature: u32) {
         let row = rows.next().unwrap_or_else(|| panic!("{feature}: {text}"));
         (row.count, row.bytes, row.wasted)
     };
-    // A hundred and the literal, each with an array of 16 and 20 bytes.
+    // A hundred strings and the literal. Each has an array with a header of 16 bytes and 20
+    // characters.
     assert_eq!(
         row("said a hundred times"),
         (101, 64, 100 * 64),
         "{feature}"
     );
-    // The literal has an array of its own, of 16 and 18 bytes; eleven share one.
+    // The literal has an array of its own, with a header of 16 bytes and 18 bytes of characters;
+    // the eleven copies share one.
     assert_eq!(row("注文 shared"), (12, 64, 11 * 24 + 40), "{feature}");
     let ints = found.worst.iter().find(|row| row.preview.length == 777);
     let ints = ints.expect("arrays of 777");
@@ -159,18 +161,18 @@ fn jdk_25() {
     has_its_threads(25);
 }
 
-/// JDK 25 dumps them with their stacks, though they wait on no thread of the system.
+/// JDK 25 dumps virtual threads with their stacks, even when they are parked.
 #[test]
 fn virtual_threads_have_stacks() {
     let (_folder, file) = dump_of("Virtual", &classes("Virtual", "21"), 25);
     let (found, _) = Threads::read(|| File::open(&file), ProfilerObjects::Shown).expect("a dump");
     let mut threads = found.threads.iter();
     let thread = threads.find(|thread| thread.name == "virtual one");
-    let thread = thread.expect("it is there");
+    let thread = thread.expect("the dump has it");
     assert_eq!(&*thread.class, "java.lang.VirtualThread");
     let mut frames = thread.frames.iter();
     let hold = frames.find(|frame| &*frame.method == "hold");
-    let [local] = &hold.expect("it is there").locals[..] else {
+    let [local] = &hold.expect("the dump has it").locals[..] else {
         panic!("{hold:?}");
     };
     let text = local.preview.as_ref().map(|contents| &*contents.text);

@@ -1,4 +1,4 @@
-//! Unpacking of dumps that gzip packed.
+//! Unpacking of dumps that are compressed by gzip.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -7,7 +7,7 @@ use flate2::bufread::GzDecoder;
 /// The first bytes of a gzip member.
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// Unpacks `source` if gzip packed it.
+/// Unpacks `source` if it is compressed by gzip.
 pub(crate) fn unpacked<'r>(mut source: impl Read + 'r) -> io::Result<Box<dyn Read + 'r>> {
     let mut first = Vec::new();
     source.by_ref().take(2).read_to_end(&mut first)?;
@@ -20,14 +20,14 @@ pub(crate) fn unpacked<'r>(mut source: impl Read + 'r) -> io::Result<Box<dyn Rea
     Ok(Box::new(Packed::Member(Box::new(GzDecoder::new(whole)))))
 }
 
-/// A gzip file: one member after the other, since HotSpot's dumper compresses in several threads.
+/// A gzip file. It may have several members, since HotSpot's dumper compresses in several threads.
 enum Packed<R> {
     Member(Box<GzDecoder<R>>),
     End,
     TrailingBytes,
 }
 
-/// Returns whether only zeros follow: they fill the last block of a tape or a disk.
+/// Returns whether only zeros follow, which may fill the last block of a tape or a disk.
 fn ends_in_zeros(mut source: impl BufRead) -> io::Result<bool> {
     loop {
         let next = source.fill_buf()?;
@@ -42,7 +42,7 @@ fn ends_in_zeros(mut source: impl BufRead) -> io::Result<bool> {
     }
 }
 
-/// The error of reading on behind the last gzip member.
+/// The error if other bytes follow the last gzip member.
 #[derive(Debug, thiserror::Error)]
 #[error("other bytes follow the gzip data")]
 pub(crate) struct TrailingBytes;

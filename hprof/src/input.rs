@@ -5,7 +5,8 @@ use std::io::{self, Read};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gzip::TrailingBytes;
 
-/// Bytes of the window. The contents of arrays, the fields of an instance and names may be longer.
+/// Size of the window in bytes. The contents of arrays, the fields of an instance, and names may be
+/// longer.
 const BUFFER: usize = 1 << 20;
 
 /// A source of bytes and a window into it.
@@ -93,15 +94,15 @@ impl<R: Read> Input<R> {
         Ok(&self.buffer[from..self.start])
     }
 
-    /// The dump ends too soon. Its last bytes count as read.
+    /// Returns the error for a dump that ends too soon. Its last bytes count as read.
     #[cold]
     fn truncated<T>(&mut self, what: &'static str) -> Result<T> {
         self.start = self.end;
         self.error(ErrorKind::Truncated(what))
     }
 
-    /// The next bytes that the window has: at least one unit, at most `most` bytes, and
-    /// a multiple of `unit`. `most` is a multiple of `unit`.
+    /// Returns the next bytes of the window: at least one unit, at most `most` bytes. Their number
+    /// is a multiple of `unit`, as `most` must be.
     pub(crate) fn some(&mut self, most: u64, unit: usize, what: &'static str) -> Result<&[u8]> {
         if self.end - self.start < unit {
             self.fill(unit)?;
@@ -131,7 +132,7 @@ impl<R: Read> Input<R> {
             self.fill(1)?;
         }
         if self.start == self.end && self.is_cut_off {
-            return self.truncated("what gzip packed");
+            return self.truncated("the gzip data");
         }
         Ok(self.start == self.end)
     }

@@ -1,10 +1,11 @@
 //! HPROF's binary format, versions 1.0.1 and 1.0.2: the heap dumps that HotSpot's
 //! `jcmd PID GC.heap_dump FILE` writes.
 //!
-//! [`read`](fn@read) gives the records of a dump to a [`Visitor`] one after the other, in the memory
-//! of a megabyte and one class record, up to 5 MB. [`Writer`] writes version 1.0.2. [`validate`](fn@validate) checks that a
-//! file is one complete dump without reading its objects. Each kind of record is a file in
-//! `record/`, with its reading and its writing side by side.
+//! [`read`](fn@read) passes the records of a dump to a [`Visitor`] one after the other. It takes a
+//! megabyte of memory, and that of one class record, which may have 5 MB. [`Writer`] writes version
+//! 1.0.2. [`validate`](fn@validate) checks that a file is one complete dump without reading its
+//! objects. Each kind of record is a file in `record/`, with its reading and its writing side by
+//! side.
 //!
 //! The crate knows the format only: no JVM, no object sizes, no graph. A length in a file
 //! is not trusted before its bytes are there, so no input makes the reader panic or

@@ -19,8 +19,8 @@ use crate::record_input::RecordInput;
 use crate::tag::{heap, top};
 use crate::visitor::Visitor;
 
-/// Reads a dump, compressed by gzip or not, and returns the number of its bytes. It takes a
-/// megabyte of memory and that of one class record, up to 5 MB, beside that of the visitor.
+/// Reads a dump, compressed by gzip or not, and returns the number of its bytes. Apart from the
+/// visitor, it takes a megabyte of memory, and that of one class record, which may have 5 MB.
 ///
 /// # Errors
 ///
@@ -144,7 +144,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
     }
 
     /// Reads a stack trace whose record has `length` bytes, `rest` of them behind the fixed part.
-    /// Returns how many bytes of the record are left behind the frames.
+    /// Returns the number of bytes left behind the frames.
     fn stack_trace(&mut self, length: u64, rest: u64) -> Result<u64> {
         let what = "a stack";
         let id_size = self.records.id_size;
@@ -229,7 +229,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
         Ok(())
     }
 
-    /// Skips the contents of an array that the visitor does not want: the bytes that are left.
+    /// Skips the rest of an array whose contents the visitor does not read.
     #[inline]
     fn skip_unwanted(&mut self, contents: u64) -> Result<u64> {
         if self.visitor.wants_contents() {
@@ -240,7 +240,7 @@ impl<R: Read, V: Visitor> Reader<'_, R, V> {
     }
 }
 
-/// Gives an error of the visitor the position of the record.
+/// Adds the position of the record to an error of the visitor.
 #[inline]
 fn placed(outcome: std::result::Result<(), ErrorKind>, at: u64) -> Result<()> {
     outcome.map_err(|kind| Error { kind, at })

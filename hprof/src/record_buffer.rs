@@ -14,7 +14,7 @@ impl RecordBuffer {
     /// An empty buffer for identifiers of `id_size` bytes.
     pub(crate) fn new(id_size: u32) -> RecordBuffer {
         RecordBuffer {
-            // Longer than the head of any object.
+            // No head of an object is longer than this.
             bytes: Vec::with_capacity(64),
             id_size: id_size as usize,
         }
@@ -44,7 +44,7 @@ impl RecordBuffer {
         self.lower_bytes(value, self.id_size);
     }
 
-    /// A value of a type; its bits are the lower ones of `bits`.
+    /// Appends a value of a type; its bits are the lower bits of `bits`.
     pub(crate) fn value(&mut self, value_type: Type, bits: u64) {
         self.lower_bytes(bits, value_type.size(self.id_size as u32) as usize);
     }

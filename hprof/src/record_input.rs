@@ -22,7 +22,7 @@ impl<R: Read> RecordInput<'_, R> {
         self.input.take(self.id_size, what).map(number)
     }
 
-    /// Takes `bytes` off the segment.
+    /// Subtracts `bytes` from the rest of the segment.
     #[inline]
     pub(crate) fn reserve(&mut self, bytes: u64, what: &'static str) -> Result<()> {
         match self.segment_left.checked_sub(bytes) {

@@ -11,11 +11,11 @@ pub(crate) mod top {
     pub(crate) const HEAP_SUMMARY: u8 = 0x07;
     pub(crate) const START_THREAD: u8 = 0x0a;
     pub(crate) const END_THREAD: u8 = 0x0b;
-    /// All heap records of a dump of version 1.0.1.
+    /// A heap dump of version 1.0.1: all heap records in one record.
     pub(crate) const HEAP_DUMP: u8 = 0x0c;
     pub(crate) const CPU_SAMPLES: u8 = 0x0d;
     pub(crate) const CONTROL_SETTINGS: u8 = 0x0e;
-    /// Some heap records of a dump of version 1.0.2.
+    /// A heap segment of version 1.0.2: some of the heap records.
     pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1c;
     /// The end of the segments.
     pub(crate) const HEAP_DUMP_END: u8 = 0x2c;

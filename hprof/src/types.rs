@@ -62,8 +62,8 @@ impl Type {
         }
     }
 
-    /// The type that a field descriptor (JVMS §4.3.2) begins with. Every other byte
-    /// than that of a primitive type stands for a reference.
+    /// The type that the first byte of a field descriptor (JVMS §4.3.2) stands for: a primitive
+    /// type, or else a reference.
     #[must_use]
     pub fn from_descriptor(first: u8) -> Type {
         match first {
@@ -79,8 +79,8 @@ impl Type {
         }
     }
 
-    /// Bytes of a value, where references are `reference` bytes long. In a dump a
-    /// reference has the size of an identifier.
+    /// Bytes of a value. `reference` is the number of bytes of a reference; in a dump, it has the
+    /// size of an identifier.
     #[must_use]
     pub fn size(self, reference: u32) -> u32 {
         match self {

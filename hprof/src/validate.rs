@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn only_a_complete_dump_is_valid() {
         let dump = dump();
-        validate(Cursor::new(&dump)).expect("it is complete");
+        validate(Cursor::new(&dump)).expect("the dump is complete");
         for length in 0..dump.len() {
             assert!(validate(Cursor::new(&dump[..length])).is_err(), "{length}");
         }
@@ -121,9 +121,9 @@ mod tests {
         let mut dump = dump();
         let segment = dump.len() - 9 - 40 - 9;
         dump[segment + 5..segment + 9].fill(0);
-        let error = validate(Cursor::new(dump)).expect_err("it is broken");
-        // The bytes of the segment are taken for top-level records: each is 5, which is a tag and
-        // the length 0x05050505.
+        let error = validate(Cursor::new(dump)).expect_err("the dump is broken");
+        // The bytes of the segment are read as top-level records. Each byte is 5, so the tag is 5
+        // and the length 0x05050505.
         let end = segment as u64 + 9 + 9 + 0x0505_0505;
         let expected = format!("that ends at {end}");
         assert!(error.to_string().ends_with(&expected), "{error}");

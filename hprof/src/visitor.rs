@@ -14,18 +14,18 @@ type Result = std::result::Result<(), ErrorKind>;
 /// stops the reading.
 #[allow(unused_variables, missing_docs)]
 pub trait Visitor {
-    /// Returns whether the reader shall read field values and array elements. If not,
-    /// it skips them.
+    /// Returns whether the visitor uses field values and array elements. If not, the reader skips
+    /// them.
     fn wants_contents(&self) -> bool {
         false
     }
-    /// Returns whether the reader shall read the field values of this class's instances.
+    /// Returns whether the visitor uses the field values of this class's instances.
     fn wants_fields(&self, class: u64) -> bool {
         self.wants_contents()
     }
     /// The header of the dump.
     fn header(&mut self, header: Header) {}
-    /// A name. Only the first 64 KiB of a longer one are read; Java has none that long.
+    /// A name. Only its first 64 KiB are read; names in Java are shorter.
     fn text(&mut self, id: u64, text: &[u8]) -> Result {
         Ok(())
     }
@@ -72,7 +72,8 @@ pub trait Visitor {
     fn trailing_bytes(&mut self) {}
 }
 
-/// Two visitors that share one reading of a dump. Both receive all that one of them wants.
+/// Two visitors that share one reading of a dump. Contents that one of them uses are passed to
+/// both.
 pub struct Both<'v, A, B>(pub &'v mut A, pub &'v mut B);
 
 impl<A: Visitor, B: Visitor> Visitor for Both<'_, A, B> {

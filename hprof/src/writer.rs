@@ -28,10 +28,10 @@ pub const NO_TRACE: u32 = 1;
 
 /// Writes a dump of version 1.0.2.
 ///
-/// Heap records are gathered in one buffer of a segment, and each is put together in one buffer
-/// that is used again: writing an object allocates nothing. Top-level records may be
-/// written at any time but between the beginning and the end of an array; they come before the heap
-/// records that are still in the buffer.
+/// One buffer collects the heap records of a segment, another the bytes of one record. Both are
+/// reused, so writing an object allocates nothing. Top-level records may be written at any time,
+/// except between the beginning and the end of an array. They precede the heap records that are
+/// still in the buffer.
 pub struct Writer<W: Write> {
     out: BufWriter<W>,
     id_size: u32,
@@ -50,8 +50,8 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     ///
-    /// As all methods: if `out` takes no more, or if a record is written between the beginning
-    /// and the end of an array.
+    /// Like all methods, fails if `out` cannot be written, or if a record is written between the
+    /// beginning and the end of an array.
     pub fn new(out: W, header: Header) -> io::Result<Self> {
         let mut out = BufWriter::new(out);
         header.write(&mut out)?;
@@ -79,7 +79,8 @@ impl<W: Write> Writer<W> {
         Ok(id)
     }
 
-    /// Writes a name that has an identifier. [`Writer::name`] gives the identifiers from 1 on.
+    /// Writes a name with an identifier of the caller's choice. [`Writer::name`] uses the
+    /// identifiers from 1 on.
     pub fn text(&mut self, id: u64, text: &[u8]) -> io::Result<()> {
         self.top_record(top::UTF8, |record| utf8::write(id, text, record))
     }
@@ -156,7 +157,8 @@ impl<W: Write> Writer<W> {
         self.begin(head.content_bytes())
     }
 
-    /// Writes the next bytes of the array that was begun: together as many as its length says.
+    /// Writes the next bytes of the array that was begun. All calls together must write as many
+    /// bytes as its length requires.
     pub fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.has_own_segment && self.segment.len() + bytes.len() > SEGMENT {
             self.out.write_all(&self.segment)?;
@@ -190,8 +192,7 @@ impl<W: Write> Writer<W> {
         write_record(&mut self.out, tag, self.record.bytes())
     }
 
-    /// Begins with the heap record whose first part is in `record`, and of which `more` bytes
-    /// follow.
+    /// Begins the heap record whose first part is in `record`. `more` bytes of it follow.
     fn begin(&mut self, more: u64) -> io::Result<()> {
         self.check_no_array()?;
         let length = self.record.bytes().len() as u64 + more;
@@ -209,10 +210,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Checks that no array is open, into which another record would be written.
+    /// Checks that no array is open, in the middle of which another record would land.
     fn check_no_array(&self) -> io::Result<()> {
         if self.is_in_record {
-            let text = "a record between the beginning and the end of an array";
+            let text = "a record cannot be written between the beginning and the end of an array";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         Ok(())
@@ -275,37 +276,37 @@ mod tests {
         segments
     }
 
-    /// Bytes before the elements of an array of bytes.
+    /// Bytes before the elements of a byte array.
     const HEAD: usize = 1 + 8 + 4 + 4 + 1;
 
     #[test]
     fn large_objects_have_segments_of_their_own() {
         let mut dump = Vec::new();
-        let mut writer = Writer::new(&mut dump, HEADER).expect("memory");
+        let mut writer = Writer::new(&mut dump, HEADER).expect("write to memory");
         let small = Root {
             id: 7,
             kind: RootKind::StickyClass,
             thread: 0,
             frame: u32::MAX,
         };
-        writer.root(&small).expect("memory");
+        writer.root(&small).expect("write to memory");
         let bytes = [SEGMENT - HEAD, SEGMENT - HEAD + 1, 3 * SEGMENT + 5];
         for more in bytes {
             writer
                 .begin_primitive_array(1, Type::Byte, more as u32)
-                .expect("memory");
+                .expect("write to memory");
             for byte in 0..more {
-                writer.put(&[byte as u8]).expect("memory");
+                writer.put(&[byte as u8]).expect("write to memory");
             }
-            writer.end_array().expect("memory");
+            writer.end_array().expect("write to memory");
         }
         writer
             .begin_primitive_array(1, Type::Byte, 2 * SEGMENT as u32)
-            .expect("memory");
-        writer.put(&vec![9; 2 * SEGMENT]).expect("memory");
-        writer.end_array().expect("memory");
-        writer.root(&small).expect("memory");
-        writer.finish().expect("memory");
+            .expect("write to memory");
+        writer.put(&vec![9; 2 * SEGMENT]).expect("write to memory");
+        writer.end_array().expect("write to memory");
+        writer.root(&small).expect("write to memory");
+        writer.finish().expect("write to memory");
         let segments = segments(&dump);
         let lengths: Vec<usize> = segments.iter().map(Vec::len).collect();
         let large = [
@@ -323,16 +324,16 @@ mod tests {
     fn no_record_is_written_into_an_array() {
         for length in [8, 2 * SEGMENT] {
             let mut dump = Vec::new();
-            let mut writer = Writer::new(&mut dump, HEADER).expect("memory");
+            let mut writer = Writer::new(&mut dump, HEADER).expect("write to memory");
             writer
                 .begin_primitive_array(1, Type::Byte, length as u32)
-                .expect("memory");
+                .expect("write to memory");
             writer.text(5, b"name").expect_err("an array is open");
             writer.instance(2, 3, &[]).expect_err("an array is open");
-            writer.put(&vec![9; length]).expect("memory");
-            writer.end_array().expect("memory");
-            writer.text(5, b"name").expect("memory");
-            writer.finish().expect("memory");
+            writer.put(&vec![9; length]).expect("write to memory");
+            writer.end_array().expect("write to memory");
+            writer.text(5, b"name").expect("write to memory");
+            writer.finish().expect("write to memory");
             let segments = segments(&dump);
             assert_eq!(segments.len(), 1);
             assert!(segments[0][HEAD..].iter().all(|byte| *byte == 9));
@@ -350,12 +351,12 @@ mod tests {
                 fields: vec![field; fields],
                 ..ClassDump::default()
             };
-            let mut writer = Writer::new(io::sink(), HEADER).expect("memory");
+            let mut writer = Writer::new(io::sink(), HEADER).expect("write to memory");
             assert_eq!(writer.class(&class).is_err(), is_refused, "{fields}");
         }
     }
 
-    /// Counts the calls.
+    /// A sink that counts the calls of `write`.
     struct Calls<'c>(&'c mut usize);
 
     impl Write for Calls<'_> {
@@ -372,21 +373,21 @@ mod tests {
     #[test]
     fn many_names_are_written_at_once() {
         let mut calls = 0;
-        let mut writer = Writer::new(Calls(&mut calls), HEADER).expect("memory");
+        let mut writer = Writer::new(Calls(&mut calls), HEADER).expect("write to memory");
         for number in 0..10_000_u32 {
-            writer.name(&number.to_be_bytes()).expect("memory");
+            writer.name(&number.to_be_bytes()).expect("write to memory");
         }
-        writer.finish().expect("memory");
+        writer.finish().expect("write to memory");
         assert!(calls < 100, "{calls}");
     }
 
     #[test]
     fn names_are_written_once() {
         let mut dump = Vec::new();
-        let mut writer = Writer::new(&mut dump, HEADER).expect("memory");
-        let ids = [b"one", b"two", b"one"].map(|name| writer.name(name).expect("memory"));
+        let mut writer = Writer::new(&mut dump, HEADER).expect("write to memory");
+        let ids = [b"one", b"two", b"one"].map(|name| writer.name(name).expect("write to memory"));
         assert_eq!(ids, [1, 2, 1]);
-        writer.finish().expect("memory");
+        writer.finish().expect("write to memory");
         let found = dump.windows(3).filter(|bytes| *bytes == b"one").count();
         assert_eq!(found, 1);
     }

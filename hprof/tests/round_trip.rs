@@ -151,7 +151,7 @@ fn value_type() -> impl Strategy<Value = Type> {
     prop::sample::select(&Type::ALL[..])
 }
 
-/// A type, and bits of a value of that type.
+/// A type, and the bits of a value of that type.
 fn value(id_size: u32) -> impl Strategy<Value = (Type, u64)> {
     (value_type(), any::<u64>()).prop_map(move |(of, bits)| {
         let unused = 64 - 8 * of.size(id_size);
@@ -281,10 +281,10 @@ proptest! {
 
     #[test]
     fn written_records_are_read_again((header, records) in dump()) {
-        let dump = write(header, &records).expect("memory");
-        validate(std::io::Cursor::new(&dump)).expect("it is complete");
+        let dump = write(header, &records).expect("write to memory");
+        validate(std::io::Cursor::new(&dump)).expect("the dump is complete");
         let mut found = Records::default();
-        prop_assert_eq!(read(&dump[..], &mut found).expect("it is complete"), dump.len() as u64);
+        prop_assert_eq!(read(&dump[..], &mut found).expect("the dump is complete"), dump.len() as u64);
         prop_assert_eq!(found.header, header);
         let no_trace = Record::Trace(NO_TRACE, 0, Vec::new());
         let (top, heap): (Vec<Record>, Vec<Record>) = records.into_iter().partition(Record::is_top);
@@ -294,7 +294,7 @@ proptest! {
 
     #[test]
     fn any_bytes_have_an_end((header, records) in dump(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8)) {
-        let mut dump = write(header, &records).expect("memory");
+        let mut dump = write(header, &records).expect("write to memory");
         for (at, byte) in changes {
             let at = at.index(dump.len());
             dump[at] = byte;
@@ -304,10 +304,10 @@ proptest! {
     }
 }
 
-/// The exact bytes of one record of each kind, so that a fault that writing and reading share
-/// is found.
+/// Compares one record of each kind with its exact bytes, to find a fault that writing and reading
+/// have in common.
 #[test]
-fn bytes_are_those_of_the_format() {
+fn records_have_the_bytes_of_the_format() {
     let header = Header {
         id_size: 4,
         time_ms: 0x0102_0304_0506_0708,
@@ -363,7 +363,7 @@ fn bytes_are_those_of_the_format() {
     let expected: &[&[u8]] = &[
         b"JAVA PROFILE 1.0.2\0",
         &[0, 0, 0, 4, 1, 2, 3, 4, 5, 6, 7, 8],
-        // The empty stack trace of all objects.
+        // The empty stack trace to which all objects refer.
         &[
             5, 0, 0, 0, 0, 0, 0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,
         ],
@@ -395,6 +395,6 @@ fn bytes_are_those_of_the_format() {
         &[0x23, 0, 0, 0, 0x40, 0, 0, 0, 1, 0, 0, 0, 1, 5, 0, 0x61],
         &[0x2c, 0, 0, 0, 0, 0, 0, 0, 0],
     ];
-    let dump = write(header, &records).expect("memory");
+    let dump = write(header, &records).expect("write to memory");
     assert_eq!(dump, expected.concat());
 }

@@ -1,6 +1,6 @@
 import java.lang.ref.WeakReference;
 
-/** Objects whose number, order and keepers are known. */
+/** Objects whose number, order and dominators are known. */
 public final class Kept {
     static class Node {
         int number;
@@ -13,12 +13,12 @@ public final class Kept {
         long large;
     }
 
-    /** Holds a chain: each of its nodes is kept by the one before. */
+    /** Holds a chain in which only the previous node refers to each node. */
     static final class Chain {
         Node first;
     }
 
-    /** Both hold what neither alone keeps. */
+    /** Two sides refer to one object, so neither retains it. */
     static final class Side {
         Object shared;
     }

@@ -1,6 +1,6 @@
 import java.util.concurrent.locks.LockSupport;
 
-/** Strings and arrays that are there more than once, and threads that wait with variables. */
+/** Strings and arrays that occur more than once, and threads that wait with variables. */
 public final class Waiting {
     static final String[] strings = new String[100];
     static final int[][] ints = new int[50][];
@@ -31,7 +31,7 @@ public final class Waiting {
             ints[i] = new int[777];
             ints[i][776] = -5;
         }
-        // They share an array.
+        // The copies share an array.
         String wide = new String("注文 shared".toCharArray());
         for (int i = 0; i < shared.length; i++) {
             shared[i] = new String(wide);
@@ -43,7 +43,7 @@ public final class Waiting {
             }
         }
         if (arguments.length > 0) {
-            // Dumps itself: a runtime has no tools.
+            // The program dumps itself, since a runtime without tools has no jcmd.
             java.lang.management.ManagementFactory.getPlatformMXBean(
                 com.sun.management.HotSpotDiagnosticMXBean.class).dumpHeap(arguments[0], true);
         }

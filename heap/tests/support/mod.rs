@@ -1,7 +1,7 @@
 //! A writer of dumps.
 #![allow(dead_code)]
 
-/// The bytes of a dump, 8-byte identifiers.
+/// The bytes of a dump with 8-byte identifiers.
 pub(crate) struct Writer {
     bytes: Vec<u8>,
     heap: Vec<u8>,
@@ -13,8 +13,7 @@ pub(crate) const BYTE: u8 = 8;
 pub(crate) const INT: u8 = 10;
 pub(crate) const LONG: u8 = 11;
 
-/// The class that most objects of the tests have: fields `left`, `right` and
-/// a number.
+/// Identifier of the class of most test objects, with the fields `left`, `right` and a number.
 pub(crate) const PAIR: u64 = 0x100;
 pub(crate) const OBJECTS: u64 = 0x110;
 pub(crate) const STRING: u64 = 0x130;
@@ -69,7 +68,7 @@ impl Writer {
         );
     }
 
-    /// Statics are references.
+    /// Writes a class, whose static fields are references.
     pub(crate) fn class(
         &mut self,
         id: u64,
@@ -152,7 +151,7 @@ impl Writer {
         self.heap.extend(values);
     }
 
-    /// A frame of `class`, by its serial number, and a line.
+    /// Writes a frame in `class`, which is a serial number.
     pub(crate) fn frame(&mut self, id: u64, method: u64, file: u64, class: u32, line: i32) {
         let ids = [id, method, 0, file].map(u64::to_be_bytes).concat();
         let numbers = [class.to_be_bytes(), line.to_be_bytes()].concat();
@@ -165,7 +164,7 @@ impl Writer {
         self.record(5, &[numbers.concat(), frames].concat());
     }
 
-    /// The class of strings, since JDK 9.
+    /// Writes the class `java.lang.String` of JDK 9 and later.
     pub(crate) fn strings(&mut self) {
         for (id, name) in [(30, "value"), (31, "coder"), (32, "java/lang/String")] {
             self.text(id, name);
@@ -174,7 +173,7 @@ impl Writer {
         self.class(STRING, 0, &[(30, OBJECT), (31, BYTE)], &[]);
     }
 
-    /// A string of an array that is to be written, too.
+    /// Writes a string. The test also has to write its array.
     pub(crate) fn string(&mut self, id: u64, array: u64, coder: u8) {
         self.instance(id, STRING, &[&array.to_be_bytes()[..], &[coder]].concat());
     }

@@ -23,7 +23,7 @@ pub struct ClassDump {
     pub protection_domain: u64,
     /// Bytes of the field values of an instance, those of all superclasses included.
     pub instance_size: u32,
-    /// Constant pool entries that the dump has: few JVMs write any.
+    /// Constant pool entries. Few JVMs write any.
     pub constants: Vec<Constant>,
     /// Static fields.
     pub statics: Vec<StaticField>,

@@ -18,7 +18,7 @@ pub(crate) struct InstanceHead {
 }
 
 impl InstanceHead {
-    /// Reads the fixed part, and takes the whole record off the segment.
+    /// Reads the fixed part, and subtracts the whole record from the rest of the segment.
     #[inline]
     pub(crate) fn read<R: Read>(input: &mut RecordInput<'_, R>) -> Result<InstanceHead> {
         let what = "an object";

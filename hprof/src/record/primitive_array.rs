@@ -19,8 +19,8 @@ pub(crate) struct PrimitiveArrayHead {
 }
 
 impl PrimitiveArrayHead {
-    /// Reads the fixed part of the record whose tag was at byte `at`, and takes the whole record
-    /// off the segment.
+    /// Reads the fixed part of the record whose tag was at byte `at`, and subtracts the whole
+    /// record from the rest of the segment.
     #[inline]
     pub(crate) fn read<R: Read>(
         input: &mut RecordInput<'_, R>,

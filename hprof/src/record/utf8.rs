@@ -6,11 +6,11 @@ use crate::error::Result;
 use crate::record_buffer::RecordBuffer;
 use crate::record_input::RecordInput;
 
-/// Bytes of a name that are read. The names of the JVM are no longer than this.
+/// Maximum number of bytes of a name that are read. Names in the JVM are no longer than this.
 const LONGEST: u64 = 65_535;
 
-/// Reads a name of which the record has `length` bytes: its identifier, its text, and how
-/// many bytes of the record are left.
+/// Reads a name from a record of `length` bytes. Returns its identifier, its text, and the number
+/// of bytes left in the record.
 pub(crate) fn read<'i, R: Read>(
     input: &'i mut RecordInput<'_, R>,
     length: u64,
