@@ -11,8 +11,8 @@ import java.util.zip.ZipOutputStream;
 import org.objectweb.asm.MethodTooLargeException;
 
 /**
- * The time that a jar transformer on top of ASM takes: {@code AsmJar IN OUT…} rewrites each archive, one after the other, and prints
- * the seconds of each. All other entries are unpacked and packed, as {@code java.util.zip} knows nothing else.
+ * Measures a jar transformer on top of ASM: {@code AsmJar IN OUT…} rewrites one archive after the other, and prints
+ *  * the seconds of each. All other entries are unpacked and packed again, since {@code java.util.zip} cannot copy them.
  */
 public final class AsmJar {
     private AsmJar() {}
@@ -39,7 +39,7 @@ public final class AsmJar {
                     try {
                         bytes = AsmBench.rewrite(bytes, null);
                     } catch (MethodTooLargeException e) {
-                        // It stays as it was.
+                        // The class stays as it was.
                     }
                 }
                 ZipEntry made = new ZipEntry(entry.getName());

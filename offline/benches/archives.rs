@@ -1,13 +1,13 @@
-//! Seconds that rewriting an archive takes, from file to file.
+//! Measures the seconds that rewriting an archive takes, from file to file.
 //!
 //!     scripts/corpora.sh
 //!     cargo bench -p loadhook-offline [-- ARCHIVE…]
 //!
-//! Beside us in the same run: a jar transformer on top of ASM (Debian's
-//! libasm-java), cold and with the same archive once more in the same JVM, and
-//! the JDK's `jar`, which unpacks and packs again. Everybody packs at level 6;
-//! every method gets probes. By turns, medians of five. Ends with one `RESULT`
-//! line an archive.
+//! The same run also measures a jar transformer on top of ASM (Debian's libasm-java), in a new JVM
+//! (cold) and a second time in the same JVM (warm), and the JDK's `jar`, which unpacks and packs
+//! again. All of them pack at level 6, and every method gets probes. The measurements alternate;
+//! each result is the median of five. The last lines of the output are one `RESULT` line per
+//! archive.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -120,7 +120,7 @@ impl Bench {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// The JVM's start is not counted.
+    /// The start of the JVM is not part of the time.
     fn asm(&self, archive: &Path) -> Result<[f64; 2]> {
         let mut java = self.jdk.java();
         let out = self.folder.path().join("asm.jar");

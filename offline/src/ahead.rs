@@ -69,7 +69,7 @@ impl Offline<'_> {
         let classes: Vec<(&Entry, &str)> = all()
             .filter(|(_, name)| is_class(name) && !is_module_info(name))
             .collect();
-        // The classes will be unpacked once more. The budget itself counts them then.
+        // Use a copy of the budget: the classes are unpacked again later, and are counted then.
         let mut budget = self.budget.clone();
         for (entry, _) in &classes {
             budget.take(self.unpacked(entry), name)?;
@@ -137,7 +137,7 @@ fn batches<T>(mut items: &[T], size: impl Fn(&T) -> u64) -> impl Iterator<Item =
     })
 }
 
-/// The folders above a path, any of which may be its root, from `""` on.
+/// The folders above a path, beginning with `""`. Each of them may be the root of the path.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let ends = path.match_indices('/').map(|(at, _)| at + 1);
     std::iter::once(0).chain(ends).map(|end| &path[..end])

@@ -17,8 +17,7 @@ use crate::zip::{Archive, DEFLATED, Entry, Output, Packed, Spool};
 use crate::{BATCH, Error, Offline, is_archive, is_class};
 use loadhook_text::printable_bytes;
 
-/// Depth to which nested archives are rewritten. Libraries of an application are
-/// two deep.
+/// Depth to which nested archives are rewritten. Libraries of an application are at depth two.
 const DEEPEST: u32 = 4;
 
 /// The handling of an entry.
@@ -37,11 +36,11 @@ type Planned<'n> = (usize, &'n str, Step);
 
 impl Offline<'_> {
     /// Rewrites an archive of `len` bytes into `out`; `name` names it in
-    /// messages. Returns whether any class changed; if not, the content of `out` is
-    /// to be thrown away.
+    /// messages. Returns whether any class changed; if not, the caller discards the content of
+    /// `out`.
     ///
     /// # Errors
-    /// See [`Error`]; `out` is not whole then.
+    /// See [`Error`]; `out` is then incomplete.
     pub fn archive<R: ReaderAt + Sync>(
         &mut self,
         name: &str,
@@ -287,7 +286,7 @@ impl Offline<'_> {
         let root = module_root(name);
         let is_rewritten = || job.ahead.modules.contains(root);
         let needs_ours = job.units.module(root, is_rewritten).is_some();
-        // The hashes of other modules may be wrong by now, see `module_info`.
+        // The hashes of other modules may have become wrong, see `module_info`.
         let is_free = !job.is_signed || self.plan.strip_signatures;
         if !needs_ours && (self.plan.tracker == Tracker::None || !is_free) {
             return Ok(None);
@@ -313,8 +312,8 @@ impl Offline<'_> {
         Ok(Some(Packed::new(&changed, entry.method())))
     }
 
-    /// The archive's manifest, if there is one that can be read. Of several, the
-    /// last one counts, as for the JVM.
+    /// The archive's manifest, if there is one that can be read. If there are several, the last one
+    /// counts, as in the JVM.
     fn main_manifest<R: ReaderAt>(
         &mut self,
         name: &str,

@@ -35,8 +35,8 @@ impl Attributes {
         })
     }
 
-    /// Gives all but the times to another file: owner and extended attributes only
-    /// as far as the process may. Returns whether the owner is then the same.
+    /// Copies everything but the times to another file; owner and extended attributes as far as the
+    /// process is permitted to. Returns whether the owner is then the same.
     pub(crate) fn give(&self, file: &File) -> io::Result<bool> {
         // The owner comes first, because changing it clears set-user-id bits.
         let now = self.give_owner(file)?;
@@ -57,7 +57,7 @@ impl Attributes {
         Ok(is_owned)
     }
 
-    /// Does the same as [`Attributes::give`], and gives the times, too.
+    /// Does the same as [`Attributes::give`], and also copies the times.
     pub(crate) fn give_with_times(&self, file: &File) -> io::Result<bool> {
         let is_owned = self.give(file)?;
         let times = FileTimes::new()
@@ -67,7 +67,7 @@ impl Attributes {
         Ok(is_owned)
     }
 
-    /// Gives owner and group, or the group alone, as far as the process may. Returns
+    /// Copies owner and group, or only the group, as far as the process is permitted to. Returns
     /// the metadata that the other file then has.
     pub(crate) fn give_owner(&self, file: &File) -> io::Result<Metadata> {
         let (now, wanted) = (file.metadata()?, &self.metadata);
@@ -86,8 +86,8 @@ impl Attributes {
     }
 }
 
-/// Identity and change times of a file: two that differ show that the name is
-/// another file's now, or that the file was written to.
+/// Identity and change times of a file. If two states of a path differ, the file was written to or
+/// replaced between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileState {
     device: u64,

@@ -3,8 +3,8 @@
 
 use crate::Error;
 
-/// Ratio of unpacked to packed bytes that no useful archive comes near: classes
-/// are packed to a half or a third.
+/// Maximum ratio of unpacked to packed bytes. Useful archives stay far below: classes are packed to
+/// a half or a third.
 const MOST_RATIO: u64 = 100;
 /// Number of bytes that even a small archive may unpack to.
 const LEAST: u64 = 1 << 30;
@@ -34,7 +34,7 @@ impl Budget {
         Budget { most, left: most }
     }
 
-    /// Takes so many bytes from the budget; `name` names the archive in errors.
+    /// Takes `bytes` from the budget; `name` names the archive in errors.
     pub(crate) fn take(&mut self, bytes: u64, name: &str) -> Result<(), Error> {
         self.left = self.left.checked_sub(bytes).ok_or(Error::TooMuch {
             name: name.to_owned(),

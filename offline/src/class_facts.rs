@@ -18,7 +18,7 @@ pub(crate) struct Facts {
     pub(crate) name: Vec<u8>,
     /// Numbers of ids that its methods and allocation sites take.
     pub(crate) ids: Ids,
-    /// About how many bytes its symbols take.
+    /// Approximate number of bytes of its symbols.
     pub(crate) symbols: u64,
     /// Its relation to trackers.
     pub(crate) tracker_use: TrackerUse,
@@ -43,7 +43,7 @@ pub(crate) struct Ids {
 }
 
 impl Ids {
-    /// Takes so many ids; returns the first ones.
+    /// Takes as many ids as `ids` states, and returns the first of them.
     pub(crate) fn take(&mut self, ids: Ids) -> Ids {
         let first = *self;
         self.methods += ids.methods;
@@ -53,7 +53,7 @@ impl Ids {
 }
 
 impl Facts {
-    /// Reads the facts from a class file; its allocation sites only on demand.
+    /// Reads the facts from a class file. Allocation sites are counted only if `with_sites` is set.
     pub(crate) fn read(bytes: &[u8], with_sites: bool) -> Result<Facts, loadhook_rewrite::Error> {
         let class = ClassFile::parse(bytes)?;
         let codes = class.methods().filter(|_| with_sites);

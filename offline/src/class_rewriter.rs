@@ -21,7 +21,8 @@ pub(crate) struct ClassRewriter<'p> {
 /// The result for one class.
 #[derive(Debug)]
 pub(crate) struct RewrittenClass {
-    /// The new class; `None` if it stays as it was, or was taken out.
+    /// The new class; `None` if the class stays as it was, or if the caller has already taken the
+    /// bytes.
     pub(crate) bytes: Option<Vec<u8>>,
     /// True if the class changed.
     pub(crate) is_rewritten: bool,
@@ -100,7 +101,7 @@ impl<'p> ClassRewriter<'p> {
                 .is_ok_and(|rewritten| rewritten.is_rewritten)
     }
 
-    /// The patterns that have named nothing so far.
+    /// The patterns that have matched nothing so far.
     pub(crate) fn unmatched(&self) -> Vec<String> {
         self.instrumenter.unmatched()
     }
@@ -156,7 +157,7 @@ fn shown(method: &Member<'_, '_>) -> String {
 /// Gives ids to the methods and sites of one class, and notes their names.
 struct ClassIds {
     first: Ids,
-    /// True if a tracker of ours will ask for the names of methods.
+    /// True if the project's tracker is used, which needs the names of methods.
     needs_symbols: bool,
     /// The symbols of the methods with ids, one behind the other.
     symbols: String,
@@ -171,8 +172,7 @@ struct ClassIds {
 }
 
 impl ClassIds {
-    /// Gives the names of the ids, except those of methods that were left alone in
-    /// the end.
+    /// Returns the names of the ids, except those of methods that were not instrumented in the end.
     fn finish(
         self,
         class: &ClassFile<'_>,

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::zip::ZipError;
 
-/// An error that keeps an input from being rewritten.
+/// An error because of which an input cannot be rewritten.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -17,7 +17,7 @@ pub enum Error {
     /// An archive cannot be read.
     #[error(transparent)]
     Zip(#[from] ZipError),
-    /// An archive is signed, and its signature would not fit rewritten classes.
+    /// An archive is signed, and rewriting its classes would make the signature invalid.
     #[error(
         "{0} is signed, and instrumenting makes its signature invalid; add --strip-signatures to remove it"
     )]
@@ -33,13 +33,13 @@ pub enum Error {
         /// The limit in bytes.
         most: u64,
     },
-    /// Something cannot be read and cannot be left out, or the plan is strict.
+    /// A file or entry cannot be read, and it is required, or the plan is strict.
     #[error("{0}")]
     Unreadable(String),
-    /// A file that was named as a class is none.
+    /// A file that was given as a class is not a class file.
     #[error("{0}")]
     NoClass(loadhook_rewrite::Error),
-    /// Somebody asked to stop.
+    /// [`Progress`](crate::Progress) requested the end.
     #[error("interrupted")]
     Interrupted,
 }

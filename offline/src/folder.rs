@@ -21,9 +21,9 @@ use crate::units::{Units, is_module_info, module_root};
 use crate::{BATCH, Error, Offline, is_archive, is_class, tree};
 
 impl Offline<'_> {
-    /// Rewrites the archive in a file into another file, or the same. The archive
-    /// is written beside its place and renamed, so that there is always a whole
-    /// archive. Nothing is written if `to` is `None`.
+    /// Rewrites the archive in a file into another file, or the same. The archive is written to a
+    /// temporary file and renamed, so `to` is never incomplete. Nothing is written if `to` is
+    /// `None`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -218,7 +218,7 @@ impl Offline<'_> {
         let source = from.join(name);
         let bytes = match self.read_class(&source) {
             Ok(bytes) => bytes,
-            // Reading the file failed before, and the tally names it.
+            // Reading the file already failed, and the tally names it.
             Err(_) if needs.is_none() => return Ok(()),
             Err(error) => return Err(at(&source, &error).into()),
         };
@@ -233,7 +233,7 @@ impl Offline<'_> {
         }
     }
 
-    /// Hash of the classes of a folder, from which the ids of its units are made.
+    /// Hash of the classes of a folder. The ids of its units are derived from this hash.
     fn fingerprint(&self, from: &Path, files: &[Found]) -> Result<Vec<u8>, Error> {
         let mut hash = Sha256::new();
         for file in files.iter().filter(|file| is_class(&file.name())) {
@@ -280,7 +280,7 @@ fn beside(path: &Path) -> io::Result<NamedTempFile> {
 
 /// Renames a written temporary file to `to`.
 fn keep(written: NamedTempFile, to: &Path) -> Result<(), Error> {
-    // Without this, a crash of the machine may leave the new name and no data.
+    // Without this, after a crash of the machine the new name may have no data.
     written.as_file().sync_data()?;
     // If `to` is a link, the file that it leads to is replaced.
     let to = fs::canonicalize(to).unwrap_or_else(|_| to.to_owned());

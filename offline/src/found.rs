@@ -21,13 +21,13 @@ impl Found {
         self.state.len
     }
 
-    /// Returns whether the file in `folder` is as it was found.
+    /// Returns whether the file in `folder` is unchanged since it was found.
     pub(crate) fn is_as_found(&self, folder: &Path) -> bool {
         FileState::of(&folder.join(&self.path)).is_ok_and(|now| now == Some(self.state))
     }
 
-    /// The path below the folder, with slashes. A path that is not UTF-8 is no
-    /// class's.
+    /// The path below the folder, with slashes. Bytes that are not UTF-8 are replaced; no class has
+    /// such a path.
     pub(crate) fn name(&self) -> Cow<'_, str> {
         self.path.to_string_lossy()
     }

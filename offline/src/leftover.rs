@@ -1,5 +1,5 @@
-//! Removes an old folder whose place a new one has taken, but nothing that other
-//! programs have put there meanwhile.
+//! Removes an old folder after a new one has replaced it, but nothing that other programs have put
+//! there meanwhile.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -17,7 +17,7 @@ const OPEN: u32 = 0o700;
 /// one file after the other.
 const MOST_PASSES: u32 = 10;
 
-/// A file of the old folder, and the one of that name in the new one.
+/// A file of the old folder, and its relation to the file of that name in the new one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// FileState of the old file when it was read, or linked into the new folder.
@@ -27,7 +27,7 @@ pub(crate) struct Seen {
     pub(crate) is_taken: bool,
 }
 
-/// An old folder and the one in its place.
+/// An old folder, and the new one that has replaced it.
 #[derive(Debug)]
 pub(crate) struct Leftover<'a> {
     pub(crate) old: &'a Path,
@@ -56,7 +56,7 @@ impl Leftover<'_> {
         Err(at(self.new, &io::Error::other(line)))
     }
 
-    /// Does this below a path; returns a path that stays, if any does.
+    /// Does the same below a path. Returns a path that could not be removed, if any.
     fn remove_below(&self, below: &Path) -> io::Result<Option<PathBuf>> {
         let here = self.old.join(below);
         open(&here)?;
@@ -207,7 +207,7 @@ mod tests {
         case.write("old/made/in it", "made")?;
         std::os::unix::fs::symlink("nothing", case.at("old/logs/link"))?;
         fs::set_permissions(case.at("old/logs"), Permissions::from_mode(0o555))?;
-        // The new one's is later.
+        // The file in the new folder was replaced later.
         for path in ["both", "only new", "gone"] {
             case.link(path)?;
         }

@@ -49,7 +49,7 @@ pub use crate::tree::NewFolder;
 use crate::units::{Units, place};
 use loadhook_text::printable_bytes;
 
-/// Number of bytes of classes that are in memory at a time, about.
+/// Approximate number of bytes of classes that are in memory at a time.
 const BATCH: u64 = 16 << 20;
 
 /// Limit of the bytes of names and descriptors of a class's methods. Methods can
@@ -84,8 +84,8 @@ pub struct Offline<'a> {
     plan: &'a Plan,
     rewriter: ClassRewriter<'a>,
     progress: &'a Progress,
-    /// The next ids of classes whose probes call no part, so that nothing is added
-    /// to the ids.
+    /// The next ids for classes whose probes call no part. No base is added to these ids, so they
+    /// must be unique in all inputs.
     outside: Ids,
     budget: Budget,
     tally: Tally,
@@ -109,7 +109,7 @@ impl<'a> Offline<'a> {
         &self.tally
     }
 
-    /// The patterns that named nothing so far.
+    /// The patterns that have matched nothing so far.
     pub fn unmatched(&self) -> Vec<String> {
         self.rewriter.unmatched()
     }

@@ -34,19 +34,19 @@ pub(crate) enum Unchangeable {
 /// name.
 const ADDED: u16 = 4;
 
-/// Needs of a part of the module that it is put into.
+/// The requirements of a part on the module that contains it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Needs<'a> {
     /// The part's package, which the module now has; with slashes.
     pub(crate) package: &'a str,
-    /// TrackerPlace of the part's tracker.
+    /// The location of the part's tracker.
     pub(crate) tracker: TrackerPlace<'a>,
 }
 
-/// TrackerPlace of the tracker that a module's part uses.
+/// The location of the tracker that a module's part uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TrackerPlace<'a> {
-    /// In the part's package; parts of other modules may come to share it.
+    /// In the part's package, which is exported: parts of other modules may also use this tracker.
     Package,
     /// In this module, which the part's module has to read.
     Module(&'a str),
@@ -94,8 +94,8 @@ pub(crate) fn of_tracker(module: &str, package: &str) -> Vec<u8> {
     out
 }
 
-/// Adds the needs of a part, if there is one, to a description. Nothing may be
-/// listed twice, so needs that the description already meets are not added.
+/// Adds the requirements of a part, if there is one, to a description. Nothing may be listed twice,
+/// so requirements that the description already meets are not added.
 ///
 /// The package of an embedded tracker is exported, because the archives of a class
 /// loader share one tracker. The list of packages is optional (JVMS §4.7.26). If it
@@ -154,7 +154,7 @@ pub(crate) fn changed(bytes: &[u8], needs: Option<Needs<'_>>) -> Result<Vec<u8>,
         // Zeros follow: flags and version of a `requires`; flags and the number of
         // modules of an `exports`, which is then an export to all.
         entry.resize(table.least(), 0);
-        // The new row goes to the beginning of the table, behind the count of rows.
+        // The new row is inserted before the others, behind the count of rows.
         let count_at = reader.offset();
         let count = reader.u2()?;
         let more = count.checked_add(1).ok_or(Unchangeable::Full)?;
@@ -258,16 +258,17 @@ mod tests {
         ] {
             let needs = |package| Some(Needs { package, tracker });
             let once = changed(&of_tracker("m", "p"), needs("loadhook/a1")).expect("ours");
-            let twice = changed(&once, needs("loadhook/a1")).expect("it is a class");
+            let twice =
+                changed(&once, needs("loadhook/a1")).expect("the description can be changed");
             assert!(once == twice, "{tracker:?}");
         }
-        // Another part needs a package more, but no second way to the tracker.
+        // A second part needs one more package, but its tracker is already readable or exported.
         let needs = |package| {
             let tracker = TrackerPlace::Module("loadhook.tracker");
             Some(Needs { package, tracker })
         };
         let once = changed(&of_tracker("m", "p"), needs("loadhook/a1")).expect("ours");
-        let twice = changed(&once, needs("loadhook/a2")).expect("it is a class");
+        let twice = changed(&once, needs("loadhook/a2")).expect("the description can be changed");
         assert!(once == twice, "no packages are listed");
     }
 
@@ -278,7 +279,7 @@ mod tests {
             tracker: TrackerPlace::Module("loadhook.tracker"),
         };
         let small = of_tracker("m", "p");
-        let class = ClassFile::parse(&small).expect("ours");
+        let class = ClassFile::parse(&small).expect("the class file is valid");
         let (count, end) = (class.pool().count(), class.pool().end());
         for (full, fits) in [(u16::MAX - ADDED, true), (u16::MAX - ADDED + 1, false)] {
             let mut class = small.clone();
@@ -289,7 +290,7 @@ mod tests {
             match changed {
                 Ok(changed) => {
                     assert!(fits);
-                    ClassFile::parse(&changed).expect("it is still a class");
+                    ClassFile::parse(&changed).expect("the result is a class file");
                 }
                 Err(fault) => assert!(!fits, "{fault}"),
             }

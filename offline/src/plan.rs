@@ -9,9 +9,9 @@ use loadhook_settings::{Filter, Pattern};
 pub struct Plan {
     /// Which methods get which probes.
     pub selection: Selection,
-    /// Place of the tracker.
+    /// Location of the tracker.
     pub tracker: Tracker,
-    /// True if signatures of signed archives are removed: they become invalid.
+    /// True if the signatures of signed archives are removed, since rewriting makes them invalid.
     pub strip_signatures: bool,
     /// True if classes that already carry probes are kept; else they are an error.
     pub skip_instrumented: bool,
@@ -22,18 +22,18 @@ pub struct Plan {
     /// Larger ones stay as they are.
     pub most_entry: u64,
     /// Maximum number of bytes to which the entries of one archive, nested archives
-    /// included, are unpacked together; more is an error. `None` is a limit that no
-    /// useful archive comes near: 100 times its length, at least 1 GiB. Each nested
-    /// archive, and each root in which a class is rewritten, counts 256 KiB more.
+    /// included, are unpacked together; more is an error. `None` stands for 100 times the length of
+    /// the archive, at least 1 GiB, which useful archives do not reach. Each nested archive, and
+    /// each root in which a class is rewritten, counts 256 KiB more.
     pub most_total: Option<u64>,
 }
 
-/// Place of the tracker, the classes that probes call.
+/// Location of the tracker, which consists of the classes that probes call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracker {
-    /// Each archive has the tracker.
+    /// The tracker is embedded in each archive.
     Embed,
-    /// A separate jar has the tracker: see [`tracker_jar`](crate::tracker_jar).
+    /// The tracker is in a separate jar, see [`tracker_jar`](crate::tracker_jar).
     Jar,
     /// The user provides `loadhook.Tracker`. No id is used twice in all inputs.
     None,
@@ -54,14 +54,13 @@ impl Plan {
         }
     }
 
-    /// The settings as bytes, from which the ids of units are hashed. Two plans have
-    /// the same bytes if and only if they are equal.
+    /// The settings as bytes, which are part of the hash for the ids of units. Two plans have the
+    /// same bytes if and only if they are equal.
     ///
-    /// Booleans, the probes of calls and the place of the tracker take one byte,
-    /// numbers eight. A pattern is its length and its text; a list begins with the
-    /// number of its patterns.
+    /// Booleans, the probes of calls and the location of the tracker take one byte, numbers eight. A
+    /// pattern is its length and its text; a list begins with the number of its patterns.
     pub(crate) fn encoded(&self) -> Vec<u8> {
-        // A new setting does not compile until it is added here.
+        // No `..` in this pattern, so that a new setting does not compile until it is added here.
         let Plan {
             selection:
                 Selection {

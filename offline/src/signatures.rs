@@ -37,7 +37,7 @@ pub(crate) fn without_digests(manifest: &[u8]) -> Vec<u8> {
         let attributes = attributes(section);
         let is_kept = |attribute: &&[u8]| !is_digest(attribute);
         let kept: Vec<&[u8]> = attributes.iter().copied().filter(is_kept).collect();
-        // Attributes besides the section's name and the empty line at its end.
+        // The attributes other than the section's name and the empty line at its end.
         let says_more = kept.iter().any(|attribute| {
             attribute.iter().any(|byte| !byte.is_ascii_whitespace()) && key(attribute) != "name"
         });
@@ -67,7 +67,7 @@ fn sections(manifest: &[u8]) -> Vec<&[u8]> {
     sections
 }
 
-/// Cuts a section into attributes. Lines that begin with a space continue one.
+/// Cuts a section into attributes. A line that begins with a space continues an attribute.
 fn attributes(section: &[u8]) -> Vec<&[u8]> {
     let mut attributes: Vec<&[u8]> = Vec::new();
     let mut start = 0;
@@ -110,7 +110,7 @@ fn key(attribute: &[u8]) -> String {
 
 fn is_digest(attribute: &[u8]) -> bool {
     let key = key(attribute);
-    // SHA-256-Digest, and by language: SHA-256-Digest-fr.
+    // SHA-256-Digest, also with a language: SHA-256-Digest-fr.
     key.ends_with("-digest") || key.contains("-digest-") || key == "magic"
 }
 

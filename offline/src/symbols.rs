@@ -1,6 +1,5 @@
-//! The symbols of a unit: names of the methods that its ids stand for. The
-//! tracker reads them when it writes a profile. They are lines of fields that are
-//! separated by tabs.
+//! The symbols of a unit: the names of its methods by id. The tracker reads them when it writes a
+//! profile. A line has fields that are separated by tabs.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -25,7 +24,7 @@ impl Symbols {
         self.0.write_all(lines.as_bytes())
     }
 
-    /// Ends the text with the numbers of methods left alone, by reason.
+    /// Ends the text with the numbers of methods that are not instrumented, by reason.
     pub(crate) fn finish(mut self, left_alone: &BTreeMap<&'static str, u64>) -> io::Result<Spool> {
         let mut lines = String::new();
         for (reason, methods) in left_alone {
@@ -63,7 +62,9 @@ fn line(out: &mut String, kind: &str, fields: &[&str]) {
                 '\t' => out.push_str("\\t"),
                 '\n' => out.push_str("\\n"),
                 '\r' => out.push_str("\\r"),
-                other => out.write_char(other).expect("a String takes all"),
+                other => out
+                    .write_char(other)
+                    .expect("writing to a String cannot fail"),
             }
         }
     }

@@ -28,7 +28,7 @@ pub struct Identified {
 pub struct Detail {
     /// True if it lists the methods and sites of all ids.
     pub ids: bool,
-    /// True if it keeps all names, of which there may be as many as methods; else
+    /// True if it keeps all names, which may be as many as there are methods; otherwise it keeps
     /// the first few.
     pub names: bool,
 }
@@ -42,7 +42,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Number of names that are kept unless all are asked for.
+    /// Number of names that are kept unless [`Detail`] requests all.
     pub const FEW: usize = 10;
 
     fn new(detail: Detail) -> Names {
@@ -73,7 +73,7 @@ impl Names {
         self.push_with(|| name);
     }
 
-    /// Adds a name that is only made if it is kept.
+    /// Adds a name. `name` is called only if the name is kept.
     pub(crate) fn push_with(&mut self, name: impl FnOnce() -> String) {
         self.total += 1;
         if self.kept.len() < self.most {
@@ -114,19 +114,19 @@ pub struct Tally {
     pub methods_with_code: u64,
     /// Methods that carry probes now.
     pub instrumented: u64,
-    /// Trivial methods, which cost less than their probes.
+    /// Trivial methods, which take less time than their probes.
     pub trivial: u64,
-    /// Methods left alone, by reason.
+    /// Methods that are not instrumented, by reason.
     pub left_alone: BTreeMap<&'static str, Names>,
-    /// Methods left alone because they are too large or unreadable, with the fault.
-    /// Each is listed, unlike methods that are left alone by a rule.
+    /// Methods that are not instrumented because they are too large or unreadable, with the fault.
+    /// Each is listed, unlike methods that a rule excludes.
     pub refused: Names,
     /// Constructors covered only in part.
     pub uncovered: Names,
     /// Classes and entries that cannot be read, with the fault. They are kept.
     pub unreadable: Names,
-    /// Entries that may hold classes and are kept, with the reason: no class loader
-    /// finds them, or they are not looked into.
+    /// Entries that may contain classes and are kept, with the reason: no class loader finds them,
+    /// or they are not opened.
     pub left_out: Names,
     /// Classes that already carry probes and are kept.
     pub already_instrumented: u64,
@@ -135,8 +135,8 @@ pub struct Tally {
     /// Archives whose index of packages was removed, because it would hide the
     /// tracker.
     pub unindexed: Names,
-    /// Modules of which only the hashes of other modules were removed, because these
-    /// may change.
+    /// Modules in which only the hashes of other modules were removed, because those modules may
+    /// change.
     pub unhashed: Names,
     /// Methods of all ids, if [`Detail::ids`] is set.
     pub methods: Vec<Identified>,
@@ -145,7 +145,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// A tally of nothing.
+    /// Makes an empty tally.
     pub fn new(detail: Detail) -> Tally {
         let names = Names::new(detail);
         Tally {
@@ -172,7 +172,7 @@ impl Tally {
         }
     }
 
-    /// Counts a method that is left alone.
+    /// Counts a method that is not instrumented.
     pub(crate) fn leave_alone(&mut self, reason: &'static str, name: impl FnOnce() -> String) {
         self.names(reason).push_with(name);
     }

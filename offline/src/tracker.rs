@@ -5,7 +5,7 @@ use loadhook_tracker::renamed;
 use crate::module_info;
 use crate::zip::{Archive, Output};
 
-/// The string constant of the template that a part's archive replaces.
+/// The string constant in the template that is replaced by the part's own text.
 const ARCHIVE: &str = "loadhook:archive";
 /// The class from which parts are made.
 const TEMPLATE: &str = "loadhook/Part";

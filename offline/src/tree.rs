@@ -16,14 +16,14 @@ use crate::found::Found;
 use crate::leftover::{Leftover, Seen};
 use crate::{Error, Progress};
 
-/// A folder that is being made beside the one that it will replace. It is removed
-/// if it does not.
+/// A folder that is being made beside the one that it will replace. If it is dropped before that,
+/// it is removed.
 #[derive(Debug)]
 pub struct NewFolder {
     folder: TempDir,
     to: PathBuf,
-    /// Attributes that its folders get at the end: with them, nothing could be put
-    /// into some folders.
+    /// Attributes that its folders get at the end. Until then they need permissions that allow to
+    /// add files.
     folders: BTreeMap<PathBuf, Attributes>,
     /// Files of the folder that it will replace.
     seen: BTreeMap<PathBuf, Seen>,
@@ -36,10 +36,10 @@ pub struct NewFolder {
 /// The way in which files are taken from the old folder.
 #[derive(Clone, Copy, Debug)]
 enum Take<'f> {
-    /// The files of a list, as copies with the same attributes: the old folder stays.
+    /// The files of a list, as copies with the same attributes. The old folder stays.
     Copies(&'f [Found]),
-    /// The files of a list, or all, as hard links where the file system can: the
-    /// old folder goes.
+    /// The files of a list, or all, as hard links if the file system supports them. The old folder
+    /// is removed afterwards.
     Files(Option<&'f [Found]>),
 }
 
@@ -74,7 +74,7 @@ impl NewFolder {
             Ok(to) => to,
         };
         let Some(parent) = to.parent() else {
-            return Err(at(&to, &io::Error::other("is in no folder")));
+            return Err(at(&to, &io::Error::other("has no parent folder")));
         };
         fs::create_dir_all(parent).map_err(|error| at(parent, &error))?;
         let folder = tempfile::Builder::new()
@@ -97,8 +97,8 @@ impl NewFolder {
         self.folder.path()
     }
 
-    /// Takes the rest of `from`, of which `files` are known. Files that came later
-    /// are taken when the folder is replaced, or stay there.
+    /// Takes the rest of `from`, which was found to have `files`. Files that were added later are
+    /// taken when the folder is replaced, or stay there.
     pub(crate) fn complete(
         &mut self,
         from: &Path,
@@ -119,7 +119,7 @@ impl NewFolder {
         self.fill(from, Path::new(""), Take::Files(Some(files)), progress)
     }
 
-    /// Gives new files the owner of the folder in `from` that they are in.
+    /// Gives each new file the owner of its folder in `from`.
     fn adopt(&self, from: &Path, below: &Path) -> io::Result<()> {
         let owner = below.ancestors().find(|below| from.join(below).is_dir());
         let owner = Attributes::of(&from.join(owner.unwrap_or(below)))?;
@@ -136,8 +136,8 @@ impl NewFolder {
         Ok(())
     }
 
-    /// Takes the files, folders and links of `from` that are not here yet. Links are
-    /// not followed. Files that vanish meanwhile are left out.
+    /// Takes the files, folders and links of `from` that the new folder does not have yet. Links
+    /// are not followed. Files that vanish meanwhile are left out.
     fn fill(
         &mut self,
         from: &Path,
@@ -164,8 +164,8 @@ impl NewFolder {
         let Some(entries) = unless_gone(fs::read_dir(&source)).map_err(placed)? else {
             return Ok(());
         };
-        // Read all names first: a program that makes files as fast as they are linked
-        // here would make this loop endless.
+        // Read all names first. Otherwise this loop would not end if a program keeps creating files
+        // while they are linked here.
         let entries: Vec<_> = entries.collect();
         for entry in entries {
             progress.check()?;
@@ -225,15 +225,15 @@ impl NewFolder {
     }
 
     /// Replaces the old folder. Where the system can exchange two names, this is one
-    /// step. Elsewhere there is a moment in which the old folder is called `….old`
-    /// and nothing has its name. The new folder then also has the other files of the
-    /// old one, and files that other programs put there meanwhile. Returns the first
-    /// file, if any, whose owner could not be kept.
+    /// step. Elsewhere there is a moment in which the old folder is called `….old` and no folder
+    /// has its name. Afterwards the new folder also has the other files of the old one, and files
+    /// that other programs put there meanwhile. Returns the first file, if any, whose owner could
+    /// not be kept.
     ///
     /// # Errors
-    /// When the old folder cannot be replaced, or the user interrupts: it is then as
-    /// it was. When a file of the old folder was replaced since it was read: the old
-    /// folder is kept beside the new one, and the error names it.
+    /// When the old folder cannot be replaced, or the user interrupts; the old folder is then
+    /// unchanged. When a file of the old folder was replaced since it was read; the old folder is
+    /// then kept beside the new one, and the error names it.
     pub fn publish(mut self, progress: &Progress) -> Result<Option<PathBuf>, Error> {
         let to = self.to.clone();
         let is_replaced = is_there(&to);
@@ -250,7 +250,7 @@ impl NewFolder {
                 self.foreign.get_or_insert_with(|| to.join(below));
             }
         }
-        // Without this, a crash of the machine may leave names without content.
+        // Without this, after a crash of the machine names may have no content.
         rustix::fs::syncfs(File::open(self.path())?).map_err(io::Error::from)?;
         if !is_replaced {
             fs::rename(self.path(), &to).map_err(|error| at(&to, &error))?;
@@ -325,7 +325,7 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns whether something has this name, even a link that leads nowhere.
+/// Returns whether the path exists, be it as a link to a missing file.
 fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
@@ -348,7 +348,9 @@ mod tests {
             fs::remove_file(from.join(name))?;
             for to in [None, Some(&*from)] {
                 let mut offline = Offline::new(&plan, Detail::default(), &progress);
-                let fault = offline.folder(&from, &files, to).expect_err("it is gone");
+                let fault = offline
+                    .folder(&from, &files, to)
+                    .expect_err("the file is missing");
                 assert!(fault.to_string().contains(name), "{fault}");
             }
             assert_eq!(fs::read_dir(folder.path())?.count(), 1);

@@ -19,8 +19,8 @@ use crate::zip::Spool;
 const MODULE_INFO: &str = "module-info.class";
 /// Attribute of the manifest of an automatic module.
 const MODULE_NAME: &[u8] = b"Automatic-Module-Name:";
-/// Entry that names the package of a tracker that is not in `loadhook`. Parts of
-/// other archives find the tracker by it.
+/// Entry that names the package of a tracker outside of the package `loadhook`. Parts of other
+/// archives find the tracker by this entry.
 const TRACKER: &str = "META-INF/loadhook/tracker";
 /// Folder of a multi-release archive's versions.
 const VERSIONS: &str = "META-INF/versions/";
@@ -48,13 +48,13 @@ impl Unit {
         self.package.trim_end_matches('/')
     }
 
-    /// Needs of the part, for the description of its module.
+    /// Requirements of the part, for the description of its module.
     pub(crate) fn needs(&self, tracker: Tracker) -> Needs<'_> {
         needs(self.package(), tracker)
     }
 }
 
-/// Needs of a part in `package`, for the description of its module.
+/// Requirements of a part in `package`, for the description of its module.
 pub(crate) fn needs(package: &str, tracker: Tracker) -> Needs<'_> {
     Needs {
         package,
@@ -89,7 +89,7 @@ pub(crate) struct Added<'u> {
     pub(crate) own: Vec<File>,
 }
 
-/// The unit's part in rewriting a class: ids, and the class to call.
+/// The values that a unit assigns to a class: its ids, and the class that its probes call.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     pub(crate) root: String,
@@ -170,7 +170,9 @@ impl Units {
             let unit = self.make(root);
             self.by_root.insert(root.to_owned(), unit);
         }
-        self.by_root.get_mut(root).expect("it was put there")
+        self.by_root
+            .get_mut(root)
+            .expect("the unit was inserted above")
     }
 
     fn make(&self, root: &str) -> Unit {
@@ -181,8 +183,8 @@ impl Units {
             .chain_update(root)
             .finalize();
         let id: String = hash[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-        // A package of its own: a package must not have classes of a second
-        // archive where one is sealed or signed.
+        // Use a package of its own: if a package is sealed or signed in one archive, no other
+        // archive may add classes to it.
         let package = format!("loadhook/a{id}/");
         Unit {
             owner: format!("{package}Part"),

@@ -1,5 +1,5 @@
-//! Archives of every shape: what is no rewritten class stays, and another
-//! reader finds in the result what it should.
+//! Tests generated archives. Everything but rewritten classes must stay, and another zip reader
+//! must find the expected contents.
 
 mod common;
 
@@ -8,37 +8,37 @@ use common::{GREETER, Made, Spec, made, plan, read, rewrite};
 use loadhook_offline::{Error, Tracker};
 use proptest::prelude::*;
 
-/// Checks that everything before the directory but the classes' records is
-/// there, byte for byte, and nothing else. Returns the offset of the directory.
+/// Checks that everything before the directory, except the records of classes, is unchanged, and
+/// that nothing was added. Returns the offset of the directory.
 fn check_locals(spec: &Spec, locals: &[Vec<u8>], out: &[u8]) -> Result<usize> {
     let mut rest = out
         .strip_prefix(&spec.prefix[..])
-        .context("the prefix is gone")?;
+        .context("the prefix is missing")?;
     for (entry, local) in spec.entries.iter().zip(locals) {
         let len = if entry.is_class() {
             rewritten_len(rest)?
         } else if rest.starts_with(local) {
             local.len()
         } else {
-            anyhow::bail!("{entry:?} is not as it was");
+            anyhow::bail!("{entry:?} changed");
         };
         let behind = rest[len..].strip_prefix(&entry.gap[..]);
-        rest = behind.with_context(|| format!("what lies behind {entry:?} is gone"))?;
+        rest = behind.with_context(|| format!("the bytes behind {entry:?} are missing"))?;
     }
     Ok(out.len() - rest.len())
 }
 
-/// How long a local record is; it has no descriptor.
+/// The length of a local record, which must not have a descriptor.
 fn rewritten_len(record: &[u8]) -> Result<usize> {
     ensure!(record.starts_with(b"PK\x03\x04"), "no local record");
-    ensure!(record[6] & 8 == 0, "a descriptor is told of");
+    ensure!(record[6] & 8 == 0, "the record has a descriptor");
     let u2 = |at: usize| usize::from(u16::from_le_bytes([record[at], record[at + 1]]));
     let packed = u32::from_le_bytes(record[18..22].try_into()?);
     Ok(30 + u2(26) + u2(28) + packed as usize)
 }
 
-/// Checks what follows the directory's records, which `rest` begins with: all
-/// as it was but for lengths and places.
+/// Skips the directory's records at the beginning of `rest`, and checks the rest: only lengths and
+/// positions may change.
 fn check_ending(spec: &Spec, before: &[u8], mut rest: &[u8]) -> Result<()> {
     for _ in &spec.entries {
         ensure!(rest.starts_with(b"PK\x01\x02"), "no directory");
@@ -46,14 +46,14 @@ fn check_ending(spec: &Spec, before: &[u8], mut rest: &[u8]) -> Result<()> {
         rest = &rest[46 + part(28) + part(30) + part(32)..];
     }
     ensure!(rest.len() == before.len(), "{rest:?} behind the directory");
-    // Numbers of entries, but not lengths and places, which have changed.
+    // Compare the numbers of entries, but not lengths and positions, which have changed.
     let end = rest.len() - spec.comment.len() - spec.ending.trailer.len() - 22;
     ensure!(rest[end..end + 12] == before[end..end + 12]);
     ensure!(rest[end + 20..] == before[end + 20..], "comment or trailer");
     if end != 0 {
-        ensure!(rest[..40] == before[..40], "zip64's end");
+        ensure!(rest[..40] == before[..40], "zip64 end record");
         let more = 56..end - 20;
-        ensure!(rest[more.clone()] == before[more], "zip64's end");
+        ensure!(rest[more.clone()] == before[more], "zip64 end record");
     }
     Ok(())
 }
@@ -76,8 +76,8 @@ fn check(spec: &Spec) -> Result<()> {
 
     let directory = check_locals(spec, &locals, &out)?;
     check_ending(spec, &bytes[directory_end..], &out[directory..])?;
-    // The other reader knows each name once, and now and then fails at what it is
-    // given where the end record does not refer to that of zip64.
+    // The other reader finds only one entry of each name. It may fail if there is a zip64 end
+    // record to which the plain end record does not refer.
     let is_clear = spec.ending.zip64.is_none() || spec.ending.refers;
     let before = match read(&bytes) {
         Err(_) if !is_clear => None,
@@ -92,7 +92,7 @@ fn check(spec: &Spec) -> Result<()> {
             ensure!((content != found) == is_class, "{name:?}");
         }
     }
-    // Once more: nothing to do, and nothing changes.
+    // A second rewriting has nothing to do, and changes nothing.
     let mut skipping = plan(Tracker::None);
     skipping.skip_instrumented = true;
     let (again, tally) = rewrite(&skipping, &out)?;
@@ -112,12 +112,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
     #[test]
-    fn what_is_no_class_stays(spec in common::specs()) {
+    fn only_classes_change(spec in common::specs()) {
         check(&spec).map_err(|error| TestCaseError::fail(format!("{error:#}")))?;
     }
 
     #[test]
-    fn sizes_that_cannot_be_are_no_sizes(
+    fn impossible_sizes_are_handled(
         spec in common::specs(),
         size in prop_oneof![
             (0..200_u64).prop_map(|less| u64::MAX - less),
@@ -126,7 +126,7 @@ proptest! {
         ],
     ) {
         let mut bytes = made(&spec).bytes;
-        // The fields of zip64 with both sizes, in either record.
+        // The head of zip64 fields with both sizes, in local and directory records.
         let field = [1, 0, 16, 0];
         let found: Vec<usize> = (0..bytes.len().saturating_sub(20))
             .filter(|at| bytes[*at..].starts_with(&field))
@@ -153,7 +153,7 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate(cut.index(bytes.len()));
         }
-        // No panic, and no more memory than the archive allows.
+        // Rewriting must not panic, nor take more memory than the limits allow.
         let mut plan = plan(Tracker::Embed);
         plan.most_entry = 1 << 20;
         let _ = rewrite(&plan, &bytes);

@@ -1,5 +1,5 @@
-//! Ambiguous archives: files with several directories, or none in its place, are
-//! read as the JVM reads them, before and after the rewriting.
+//! Tests ambiguous archives, which have several directories, or one in an unusual position. They
+//! must be read as the JVM reads them, before and after the rewriting.
 
 mod common;
 
@@ -13,7 +13,7 @@ use loadhook_offline::{Progress, Tracker};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// Prints of each file the names of its entries, or that it is no archive.
+/// A Java program that prints for each file the names of its entries, or that the JDK refuses it.
 const LIST: &str = "class List {
     public static void main(String[] files) {
         for (String file : files) {
@@ -59,11 +59,17 @@ fn outer(prefix: &[u8], comment: &[u8], zip64: Option<&[u8]>) -> Vec<u8> {
     .bytes
 }
 
-/// The first entry's record in the directory twice.
+/// An archive whose directory has the record of the first entry twice.
 fn with_alias() -> Vec<u8> {
     let bytes = outer(b"", b"", None);
     let end_at = bytes.len() - 22;
-    let at = |place: usize| u32::from_le_bytes(bytes[place..place + 4].try_into().expect("four"));
+    let at = |place: usize| {
+        u32::from_le_bytes(
+            bytes[place..place + 4]
+                .try_into()
+                .expect("the slice has four bytes"),
+        )
+    };
     let (len, offset) = (at(end_at + 12), at(end_at + 16));
     let record = &bytes[offset as usize..][..46 + "Greeter.class".len()];
     let more = end(3, len + record.len() as u32, offset, b"");
@@ -76,10 +82,10 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     let gap_at = plain.len() - 22;
     let with_gap = [&plain[..gap_at], b"gap", &plain[gap_at..]].concat();
     let zip64 = outer(b"", b"", Some(b""));
-    // With another place of the end record of zip64.
-    let told = |more: u32| {
+    // The archive with a wrong position of the zip64 end record.
+    let misplaced = |more: u32| {
         let (front, behind) = zip64.split_at(zip64.len() - 22 - 12);
-        let place = u32::from_le_bytes(behind[..4].try_into().expect("four"));
+        let place = u32::from_le_bytes(behind[..4].try_into().expect("the slice has four bytes"));
         [front, &(place + more).to_le_bytes(), &behind[4..]].concat()
     };
     let with = |behind: &[u8]| [&plain[..], behind].concat();
@@ -125,10 +131,10 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
         ("zip64", zip64.clone()),
         ("zip64-with-more", outer(b"", b"", Some(b"more"))),
         ("zip64-with-comment", outer(b"", b"a comment", Some(b""))),
-        ("zip64-is-lost", told(1)),
+        ("zip64-is-lost", misplaced(1)),
         (
             "zip64-moved-with-its-place",
-            [b"#!/bin/sh\n", &told(10)[..]].concat(),
+            [b"#!/bin/sh\n", &misplaced(10)[..]].concat(),
         ),
         ("zip64-moved", [b"#!/bin/sh\n", &zip64[..]].concat()),
         ("zip64-trailer", [&zip64[..], b"trailer"].concat()),
@@ -147,7 +153,7 @@ fn files() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// As [`LIST`] does it.
+/// The line that [`LIST`] prints for a file, according to `Archive`.
 fn listed(name: &str, bytes: &[u8]) -> String {
     let Ok(archive) = Archive::open(bytes, bytes.len() as u64) else {
         return format!("{name}: refused");
@@ -161,7 +167,7 @@ fn listed(name: &str, bytes: &[u8]) -> String {
 }
 
 #[test]
-fn archives_are_what_the_jvm_takes_them_for() -> Result<()> {
+fn ambiguous_archives_are_read_like_in_the_jvm() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let at = |name: &str| folder.path().join(name);
     fs::write(at("List.java"), LIST)?;
@@ -177,7 +183,7 @@ fn archives_are_what_the_jvm_takes_them_for() -> Result<()> {
             continue;
         };
         ensure!(tally.unreadable.total() == 0, "{name}: {tally:?}");
-        // The archive that begins its comment is in the file as it was.
+        // If an archive in a comment is read, the class of the outer archive stays as it was.
         let has_class = listed(name, &bytes).contains("Greeter.class");
         ensure!(tally.rewritten == u64::from(has_class), "{name}: {tally:?}");
         if has_class {
@@ -202,19 +208,19 @@ fn archives_are_what_the_jvm_takes_them_for() -> Result<()> {
         );
     }
     let count = |of: &str| ours.iter().filter(|(line, _)| line.contains(of)).count();
-    // Both kinds are there, and what was rewritten has its tracker.
+    // Some archives are refused, and each rewritten one has a tracker.
     ensure!(count(" refused") == 10, "{ours:#?}");
     ensure!(count("loadhook/Tracker.class") == all.len() - files().len());
     Ok(())
 }
 
-/// A verifier that took another directory than the JVM would miss what is in it.
+/// If the verifier read another directory than the JVM, it would miss changes of entries.
 #[test]
 fn outputs_are_verified_as_the_jvm_reads_them() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let [from, to] = ["in.jar", "out.jar"].map(|name| folder.path().join(name));
-    // As long as what they are a comment of, so that its directory lies where
-    // theirs says.
+    // The comment is an archive as long as the outer one, so that both directories are at the
+    // stated offset.
     let inner = |text| {
         outer(
             b"",
@@ -236,7 +242,7 @@ fn outputs_are_verified_as_the_jvm_reads_them() -> Result<()> {
 }
 
 #[test]
-fn what_the_directory_names_twice_is_there_once() -> Result<()> {
+fn an_entry_that_the_directory_names_twice_is_rewritten_once() -> Result<()> {
     let bytes = with_alias();
     let (out, tally) = rewrite(&plan(Tracker::Embed), &bytes)?;
     ensure!((tally.classes, tally.rewritten) == (1, 1), "{tally:?}");
@@ -246,7 +252,7 @@ fn what_the_directory_names_twice_is_there_once() -> Result<()> {
             .filter(|at| *at == b"\0Greeter.class")
             .count()
     };
-    // The directory's two, and one local record; the class has none in it.
+    // The name occurs twice in the directory and once in a local record, but not in the class.
     ensure!(locals(&bytes) == locals(&out), "{}", locals(&out));
     let archive = Archive::open(&out[..], out.len() as u64)?;
     let greeters = archive.entries().iter();
@@ -259,13 +265,13 @@ fn what_the_directory_names_twice_is_there_once() -> Result<()> {
     ensure!(first.offset() == alias.offset() && alias.is_alias() && !first.is_alias());
     let class = archive.read(alias, 1 << 20)?;
     ensure!(class != GREETER && class == archive.read(first, 1 << 20)?);
-    // What they say must be the same.
+    // Two records of one entry must agree.
     let mut other = bytes;
     let crc = other.len() - 22 - 46 - "Greeter.class".len() + 16;
     other[crc] ^= 1;
     let refused = rewrite(&plan(Tracker::Embed), &other)
         .err()
-        .context("it was not refused")?;
+        .context("the archive was not refused")?;
     ensure!(refused.to_string().contains("overlaps"), "{refused}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Archives that are odd, damaged or made to do harm.
+//! Tests of odd, damaged and hostile archives.
 
 mod common;
 
@@ -13,10 +13,10 @@ use loadhook_rewrite::symbol::modified_utf8;
 const SIGNED: &[u8] =
     b"Manifest-Version: 1.0\r\n\r\nName: Greeter.class\r\nSHA-256-Digest: eHh4\r\n\r\n";
 
-/// The text behind the colon of the expected error.
+/// Returns the error of rewriting `bytes`; fails if there is none.
 fn refused(plan: &Plan, bytes: &[u8]) -> Result<Error> {
     let refused = rewrite(plan, bytes).err();
-    refused.context("it was not refused")
+    refused.context("the archive was not refused")
 }
 
 /// The class under another name.
@@ -29,7 +29,7 @@ fn renamed(name: &str) -> Result<Vec<u8>> {
     Ok([&GREETER[..at], &new, &GREETER[at + old.len()..]].concat())
 }
 
-/// A few hundred kilobytes that unpack to 100 MB of what could be classes.
+/// An archive of a few hundred kilobytes whose entries are named like classes and unpack to 100 MB.
 fn bomb() -> Vec<u8> {
     let zeros = vec![0; 10 << 20];
     let names: Vec<String> = (0..10).map(|n| format!("C{n}.class")).collect();
@@ -38,7 +38,7 @@ fn bomb() -> Vec<u8> {
 }
 
 #[test]
-fn what_unpacks_without_end_is_refused() -> Result<()> {
+fn archives_that_unpack_to_too_much_are_refused() -> Result<()> {
     let bomb = bomb();
     let outer = deflated(&[("lib/bomb.jar", &bomb)]);
     ensure!(outer.len() < 1 << 20);
@@ -47,11 +47,11 @@ fn what_unpacks_without_end_is_refused() -> Result<()> {
     let error = refused(&limited, &outer)?;
     let said = "a.jar!/lib/bomb.jar unpacks to more than 64 MiB; raise --max-total";
     ensure!(error.to_string() == said, "{error}");
-    // Enough is enough, and no class is one.
+    // With a sufficient limit, the entries are unpacked and turn out not to be classes.
     limited.most_total = Some(200 << 20);
     let (_, tally) = rewrite(&limited, &outer)?;
     ensure!(tally.unreadable.total() == 10);
-    // Archives that are next to nothing, but many.
+    // Very many nested archives that are nearly empty.
     let empty = deflated(&[]);
     let names: Vec<String> = (0..300).map(|n| format!("{n}.jar")).collect();
     let entries: Vec<(&str, &[u8])> = names.iter().map(|n| (&**n, &*empty)).collect();
@@ -61,7 +61,7 @@ fn what_unpacks_without_end_is_refused() -> Result<()> {
             .to_string()
             .starts_with("a.jar!/")
     );
-    // Unless told, a megabyte may become a gigabyte.
+    // By default a megabyte may unpack to a gigabyte.
     let outer: Vec<String> = (0..12).map(|n| format!("{n}.jar")).collect();
     let entries: Vec<(&str, &[u8])> = outer.iter().map(|n| (&**n, &*bomb)).collect();
     let error = refused(&plan(Tracker::None), &deflated(&entries))?;
@@ -74,7 +74,7 @@ fn what_unpacks_without_end_is_refused() -> Result<()> {
     Ok(())
 }
 
-/// An archive that keeps where it was read.
+/// An archive that records the offsets at which it was read.
 struct Watched {
     bytes: Vec<u8>,
     places: Mutex<Vec<u64>>,
@@ -140,7 +140,7 @@ fn roots_count_when_they_get_a_tracker() -> Result<()> {
     let mut limited = plan(Tracker::Embed);
     limited.most_total = Some(16 << 20);
     let error = refused(&limited, &roots(200))?.to_string();
-    // At 256 KiB each, less what the names take.
+    // Each tracker counts 256 KiB, so the names and 64 trackers exceed the limit.
     ensure!(
         error.starts_with("a.jar!/r63/Greeter.class unpacks to"),
         "{error}"
@@ -164,7 +164,7 @@ fn roots_count_when_they_get_a_tracker() -> Result<()> {
 }
 
 #[test]
-fn trackers_are_no_classes_of_the_user() -> Result<()> {
+fn classes_of_a_tracker_are_not_instrumented() -> Result<()> {
     for tracker in [Tracker::Embed, Tracker::Jar, Tracker::None] {
         let jar = tracker_jar()?;
         let (_, tally) = rewrite(&plan(tracker), &jar)?;
@@ -202,7 +202,7 @@ fn the_last_manifest_counts() -> Result<()> {
                 ("meta-inf/manifest.mf", last),
             ]),
         )?;
-        // A module's tracker is in a package of its own.
+        // The tracker of a module is in a package of its own.
         let is_own = content(&out, "META-INF/loadhook/tracker").is_ok();
         ensure!(is_own == is_module && content(&out, "loadhook/Tracker.class").is_err() == is_own);
     }
@@ -213,7 +213,7 @@ fn the_last_manifest_counts() -> Result<()> {
 fn archives_that_lie_too_deep_are_named() -> Result<()> {
     let mut jar = deflated(&[("Greeter.class", GREETER)]);
     for depth in (0..6).rev() {
-        // As inputs, inside too: .zip is an archive.
+        // Nested files with the extension .zip are archives, as inputs are.
         let name = if depth == 2 { "in.zip" } else { "in.jar" };
         jar = deflated(&[("Greeter.class", GREETER), (name, &jar)]);
     }
@@ -232,7 +232,7 @@ fn archives_that_lie_too_deep_are_named() -> Result<()> {
 }
 
 #[test]
-fn signatures_of_what_does_not_change_stay() -> Result<()> {
+fn signatures_stay_if_no_class_changes() -> Result<()> {
     let with_class = deflated(&[
         ("META-INF/MANIFEST.MF", SIGNED),
         ("META-INF/A.SF", b"signature"),
@@ -269,7 +269,7 @@ fn a_manifest_that_cannot_be_read_refuses_a_change() -> Result<()> {
             entries.push(EntrySpec::plain(b"Greeter.class", GREETER, true));
         }
         let mut bytes = plain(entries);
-        // The checksum does not fit any more.
+        // The checksum is wrong now.
         let at = bytes.windows(6).position(|piece| piece == b"SHA-25");
         bytes[at.expect("a digest")] = b'X';
         bytes
@@ -278,7 +278,7 @@ fn a_manifest_that_cannot_be_read_refuses_a_change() -> Result<()> {
     stripping.strip_signatures = true;
     let error = refused(&stripping, &archive(true))?.to_string();
     ensure!(
-        error == "a.jar!/META-INF/MANIFEST.MF: damaged: it has another checksum",
+        error == "a.jar!/META-INF/MANIFEST.MF: damaged: the checksum is wrong",
         "{error}"
     );
     let unchanged = archive(false);
@@ -339,7 +339,7 @@ fn names_are_matched_as_the_jvm_reads_them_and_shown_escaped() -> Result<()> {
     Ok(())
 }
 
-/// The internal name of an archive's part.
+/// The internal name of the part in the rewritten archive.
 fn part(plan: &Plan) -> Result<Vec<u8>> {
     let (out, _) = rewrite(plan, &deflated(&[("Greeter.class", GREETER)]))?;
     let mut names = read(&out)?.into_iter().map(|(name, _)| name);
@@ -371,10 +371,10 @@ fn other_settings_give_other_parts() -> Result<()> {
     Ok(())
 }
 
-/// Archives inside that do not fit into memory go through temporary files.
+/// Nested archives that exceed the memory limit are handled in temporary files.
 #[test]
 fn large_archives_inside_are_rewritten() -> Result<()> {
-    // Nothing that packs well.
+    // Random bytes, which cannot be compressed.
     let mut state = 1_u32;
     let noise: Vec<u8> = std::iter::repeat_with(|| {
         state ^= state << 13;
@@ -393,7 +393,7 @@ fn large_archives_inside_are_rewritten() -> Result<()> {
         ensure!(content(&inside, "noise")? == noise);
         ensure!(content(&inside, "Greeter.class")? != GREETER);
         ensure!(read(&inside)?.len() > 4, "no tracker");
-        // The loader of such archives needs it stored.
+        // Loaders of nested archives need a stored entry.
         let first = zip::ZipArchive::new(std::io::Cursor::new(&out))?
             .by_index(0)?
             .compression();

@@ -1,5 +1,5 @@
-//! Archives beyond what 16 and 32 bits count. Their files are sparse, so that
-//! they take neither disk nor time.
+//! Tests of archives with more entries or bytes than 16 or 32 bits can count. The files are sparse,
+//! so they take little disk space and time.
 
 mod common;
 
@@ -46,8 +46,8 @@ impl Seek for Sparse {
     }
 }
 
-/// An archive with a class, a stored entry of so many zeros, and the class
-/// again, in a package; its checksums are right.
+/// Writes an archive with a class, a stored entry of `len` zeros, and the class again in a package.
+/// All checksums are correct.
 fn with_zeros(file: &File, len: u64) -> Result<()> {
     let options = SimpleFileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)
@@ -65,7 +65,7 @@ fn with_zeros(file: &File, len: u64) -> Result<()> {
     Ok(())
 }
 
-/// Rewrites a file, checks that the JVM runs both alike, and gives the result.
+/// Rewrites a file, checks that all of it could be read, and returns the result.
 fn rewritten(file: &File) -> Result<tempfile::NamedTempFile> {
     let plan = plan(Tracker::Embed);
     let progress = Progress::default();
@@ -97,7 +97,7 @@ fn offsets_and_sizes_pass_32_bits() -> Result<()> {
             .by_name("META-INF/versions/9/Greeter.class")?
             .header_start();
         ensure!(offset > len);
-        // Bytes of the zeros themselves, and that the file is as sparse.
+        // Check some of the zeros, and that the file is equally sparse.
         let start = archive.by_name("zeros")?.data_start().context("no data")?;
         let mut some = [1; 4096];
         out.as_file().read_exact_at(&mut some, start + len - 4096)?;
@@ -127,8 +127,8 @@ fn entries_pass_16_bits() -> Result<()> {
     check_runs(&out)
 }
 
-/// An end record of zip64 is not found where something follows the archive, so
-/// there is none: the JVM counts entries itself.
+/// The JVM does not find a zip64 end record if bytes follow the archive, so none is written. The
+/// JVM then counts the entries itself.
 #[test]
 fn entries_pass_16_bits_before_a_trailer() -> Result<()> {
     let file = tempfile::tempfile()?;
@@ -145,20 +145,20 @@ fn entries_pass_16_bits_before_a_trailer() -> Result<()> {
     let mut count = [0; 2];
     out.as_file().read_exact_at(&mut count, end + 10)?;
     ensure!(count == [0xff; 2], "{count:?}");
-    // The compiler reads no archive that something follows.
+    // The compiler does not read an archive that is followed by other bytes.
     let folder = tempfile::tempdir()?;
     std::fs::write(folder.path().join("Greeter.class"), GREETER)?;
     check_runs_compiled(&out, folder.path())
 }
 
-/// Checks that a compiler and a JVM find the class in it, and the JVM what its
-/// probes call.
+/// Checks that a compiler and a JVM find the class in the archive, and that the JVM finds the class
+/// that the probes call.
 fn check_runs(jar: &tempfile::NamedTempFile) -> Result<()> {
     check_runs_compiled(jar, jar.path())
 }
 
-/// Checks that a JVM finds the class in it, after a compiler did elsewhere, and
-/// what its probes call.
+/// Checks that a JVM finds the class in `jar` and the class that its probes call. The main program
+/// is compiled against another jar.
 fn check_runs_compiled(jar: &tempfile::NamedTempFile, elsewhere: &Path) -> Result<()> {
     let main = "class Main { public static void main(String[] none) {
         System.out.println(new Greeter(\"world\").greet());

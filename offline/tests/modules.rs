@@ -1,4 +1,4 @@
-//! Modules that are rewritten once more.
+//! Tests of modules that are rewritten a second time.
 
 mod common;
 

@@ -61,7 +61,7 @@ impl ContentChecks<'_> {
         if same_entry((before, old), (after, pair.after))? {
             let mut checked = Checked::untouched();
             if is_class(&entry) {
-                // A class that cannot be read stays as it was.
+                // A class that cannot be read must stay as it was.
                 let class = content().ok();
                 checked
                     .superclasses

@@ -22,14 +22,14 @@ pub struct Changed<'a> {
     pub after: &'a [u8],
 }
 
-/// Called with each changed class.
+/// Callback for each changed class.
 pub type Visit<'v> = dyn FnMut(Changed<'_>) -> Result<(), Error> + 'v;
 
 /// Calls back with each class of the archive in the file `to` that changed or was
 /// added, in the order of entries.
 ///
 /// # Errors
-/// When a file or entry cannot be read, and those of `visit`.
+/// When a file or entry cannot be read, or when `visit` fails.
 pub fn changed_in_archive(
     name: &str,
     from: &Path,

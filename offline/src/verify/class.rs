@@ -6,7 +6,7 @@ use loadhook_rewrite::{ClassFile, Options, Outcome, Rewriter};
 
 use super::module;
 
-/// Finds a fault in `after`, which was made from `before`.
+/// Returns the first fault of `after`, which was made from `before`, if there is any.
 pub(super) fn fault(before: Option<&[u8]>, after: &[u8]) -> Option<String> {
     check(before, after).err()
 }
@@ -14,8 +14,8 @@ pub(super) fn fault(before: Option<&[u8]>, after: &[u8]) -> Option<String> {
 fn check(before: Option<&[u8]>, after: &[u8]) -> Result<(), String> {
     let class = ClassFile::parse(after).map_err(|error| error.to_string())?;
     if let Some(before) = before {
-        let original =
-            ClassFile::parse(before).map_err(|error| format!("it was not a class: {error}"))?;
+        let original = ClassFile::parse(before)
+            .map_err(|error| format!("the input is not a class: {error}"))?;
         compare(&original, &class)?;
     }
     let known = |before| unreadable(before).map_or(Vec::new(), |methods| methods);

@@ -9,7 +9,7 @@ use crate::ahead::INDEX;
 use crate::signatures::{is_manifest, is_signature, without_digests};
 use crate::{Plan, Progress, is_class};
 
-/// Checks contents. The plan decides which changes are right.
+/// Checks contents. The plan decides which changes are permitted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ContentChecks<'a> {
     pub(super) plan: &'a Plan,

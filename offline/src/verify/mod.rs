@@ -1,5 +1,5 @@
-//! Compares outputs with their inputs, reading both again: what should not have
-//! changed is equal to the byte, and what has changed can be read completely.
+//! Compares outputs with their inputs, reading both again. Everything but rewritten classes must be
+//! equal byte for byte, and rewritten classes must be readable completely.
 
 mod archive;
 mod changes;

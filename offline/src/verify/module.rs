@@ -1,5 +1,5 @@
-//! Checks a module's description: it says the same as before and what its part
-//! needs, and nothing twice, which no JVM accepts.
+//! Checks a module's description. It must have the old contents and the requirements of the part,
+//! and no row twice, since the JVM rejects that.
 
 use loadhook_rewrite::constant_pool::{Constant, ConstantPool};
 use loadhook_rewrite::{ClassFile, CpIndex, Result, Structure};
@@ -24,7 +24,8 @@ struct Said<'a> {
     rest: Vec<(&'a [u8], &'a [u8])>,
 }
 
-/// Finds a fault in the description `after`, which was made from `before`.
+/// Returns the first fault of the description `after`, which was made from `before`, if there is
+/// any.
 pub(super) fn compare(
     before: &ClassFile<'_>,
     after: &ClassFile<'_>,
@@ -61,8 +62,8 @@ pub(super) fn compare(
     }
 }
 
-/// The row that `after` has besides those of `before`, if any. `None` if there are
-/// several, or a row is there twice.
+/// Returns the row, if any, that `after` has in addition to those of `before`. `None` if there are
+/// several, or if a row is repeated.
 fn added<'a>(before: &[Row<'_>], after: &[Row<'a>]) -> Option<Option<Row<'a>>> {
     let mut olds = before.iter().peekable();
     let mut added = None;

@@ -36,7 +36,7 @@ pub(super) fn text<R: ReaderAt>(archive: &Archive<R>, entry: &Entry) -> String {
     String::from_utf8_lossy(archive.name(entry)).into_owned()
 }
 
-/// Opens a nested archive, which may be large.
+/// Opens a nested archive, which may be larger than memory.
 pub(super) fn opened<'a, R: ReaderAt + Sync>(
     archive: &'a Archive<R>,
     entry: &Entry,

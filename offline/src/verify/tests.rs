@@ -1,5 +1,4 @@
-//! Every way in which an output can be wrong is found: outputs are rewritten
-//! properly, then damaged.
+//! Tests that the verifier finds faults of each kind: outputs are made correctly, then damaged.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -31,10 +30,10 @@ fn zipped(entries: &[(&str, &[u8])], comment: &str) -> Vec<u8> {
         };
         let options = SimpleFileOptions::default().compression_method(method);
         zip.start_file(*name, options).expect("it fits");
-        zip.write_all(content).expect("memory is written");
+        zip.write_all(content).expect("write to memory");
     }
-    zip.set_comment(comment).expect("it is short");
-    zip.finish().expect("memory is written").into_inner()
+    zip.set_comment(comment).expect("the comment is short");
+    zip.finish().expect("write to memory").into_inner()
 }
 
 /// An archive and the output made from it.
@@ -56,12 +55,12 @@ impl Case {
             folder: tempfile::tempdir().expect("a temporary folder"),
             plan: Plan::new(Filter::new()),
         };
-        fs::write(case.path("in.jar"), zipped(&entries, "a comment")).expect("ours");
+        fs::write(case.path("in.jar"), zipped(&entries, "a comment")).expect("write test file");
         let progress = Progress::default();
         let mut offline = Offline::new(&case.plan, Detail::default(), &progress);
         let out = case.path("out.jar");
         let done = offline.archive_file("in.jar", &case.path("in.jar"), Some(&out));
-        done.expect("it is rewritten");
+        done.expect("the input can be rewritten");
         case
     }
 
@@ -70,16 +69,16 @@ impl Case {
     }
 
     fn out(&self) -> Vec<u8> {
-        fs::read(self.path("out.jar")).expect("it was written")
+        fs::read(self.path("out.jar")).expect("read test file")
     }
 
     /// Faults that the verifier finds in `out`.
     fn faults(&self, out: &[u8]) -> Vec<String> {
-        fs::write(self.path("bad.jar"), out).expect("ours");
+        fs::write(self.path("bad.jar"), out).expect("write test file");
         let progress = Progress::default();
         let mut verifier = Verifier::new(&self.plan, &progress);
         let checked = verifier.archive_file("in.jar", &self.path("in.jar"), &self.path("bad.jar"));
-        checked.expect("both can be read");
+        checked.expect("input and output are readable");
         verifier.checked().faults.clone()
     }
 
@@ -97,14 +96,16 @@ enum Edit {
     Replace(Vec<u8>),
 }
 
-/// The archive with other contents, but well-formed.
+/// Returns a well-formed archive with changed contents.
 fn edited(bytes: &[u8], add: Option<&str>, edit: impl Fn(&str, Vec<u8>) -> Edit) -> Vec<u8> {
-    let archive = Archive::open(bytes, bytes.len() as u64).expect("it is an archive");
+    let archive = Archive::open(bytes, bytes.len() as u64).expect("the bytes are an archive");
     let mut out = Vec::new();
-    let mut output = Output::new(&mut out, &archive).expect("memory is written");
+    let mut output = Output::new(&mut out, &archive).expect("write to memory");
     for (at, entry) in archive.entries().iter().enumerate() {
         let name = String::from_utf8_lossy(archive.name(entry)).into_owned();
-        let content = archive.read(entry, 1 << 20).expect("it is whole");
+        let content = archive
+            .read(entry, 1 << 20)
+            .expect("the entry is undamaged");
         let done = match edit(&name, content) {
             Edit::Keep => output.copy(&archive, at),
             Edit::Drop => Ok(()),
@@ -113,16 +114,16 @@ fn edited(bytes: &[u8], add: Option<&str>, edit: impl Fn(&str, Vec<u8>) -> Edit)
                 output.replace(&archive, at, &packed)
             }
         };
-        done.expect("memory is written");
+        done.expect("write to memory");
     }
     if let Some(name) = add {
-        output.add(name, b"x").expect("memory is written");
+        output.add(name, b"x").expect("write to memory");
     }
-    output.finish(&archive).expect("memory is written");
+    output.finish(&archive).expect("write to memory");
     out
 }
 
-/// The archive with another content of one entry.
+/// Returns the archive with another content of one entry.
 fn with(bytes: &[u8], name: &str, change: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
     edited(bytes, None, |entry, content| {
         if entry == name {
@@ -146,7 +147,7 @@ fn without(bytes: &[u8], name: &str) -> Vec<u8> {
 /// Changes the byte that is `at` bytes after the last occurrence of `what`.
 fn patched(mut bytes: Vec<u8>, what: &[u8], at: usize) -> Vec<u8> {
     let place = bytes.windows(what.len()).rposition(|piece| piece == what);
-    bytes[place.expect("it stands there") + at] ^= 0xff;
+    bytes[place.expect("the bytes occur") + at] ^= 0xff;
     bytes
 }
 
@@ -159,9 +160,10 @@ fn what_is_right_has_no_faults() {
     let (from, to) = (case.path("in.jar"), case.path("out.jar"));
     verifier
         .archive_file("in.jar", &from, &to)
-        .expect("both can be read");
+        .expect("input and output are readable");
     let checked = verifier.checked();
-    // The texts; both classes, and two trackers and parts.
+    // Three texts are untouched. Both classes, and the files of two trackers and parts, are
+    // changed.
     assert_eq!(checked.untouched, 3);
     let tracker = loadhook_tracker::CLASSES.len() + loadhook_tracker::OFFLINE_CLASSES.len();
     assert_eq!(checked.changed, 2 * (1 + tracker as u64));
@@ -180,7 +182,7 @@ fn entries_are_as_they_were() {
     case.finds(&added, "in.jar!/evil: it is not in the input");
     let damaged = patched(out.clone(), b"some text", 3);
     case.finds(&damaged, "in.jar!/text: damaged");
-    // Behind the signature of its record in the directory: its attributes.
+    // Damages the attributes in the entry's directory record.
     let name = b"last";
     let records = patched(out.clone(), name, 0);
     assert!(!case.faults(&records).is_empty());
@@ -216,10 +218,10 @@ fn classes_are_whole_and_the_old_ones() {
         class
     });
     case.finds(&version, &format!("{name}: its version or constants"));
-    // aload_0, and the call of name(): no opcode is 0xff - 0x2a.
+    // Turns `aload_0` (0x2a), which precedes the call of name(), into the undefined opcode 0xd5.
     let opcode = greeter(&|class| patched(class, &[0x2a, 0xb6], 0));
     case.finds(&opcode, &format!("{name}: method "));
-    // One attribute, where there is none.
+    // Changes the number of the class's attributes.
     let pool = loadhook_rewrite::ClassFile::parse(GREETER).expect("a class");
     let mut indexes = pool.pool().indexes();
     let name_index = indexes.find(|index| pool.pool().utf8(*index).is_ok());
@@ -230,22 +232,22 @@ fn classes_are_whole_and_the_old_ones() {
     case.finds(&attribute, &format!("{name}: its attributes"));
 }
 
-/// The description of a module with one package, which is listed.
+/// The description of a module whose list of packages has one package.
 fn description() -> Vec<u8> {
     let mut bytes = module_info::of_tracker("m", "p");
     let (end, count) = {
-        let class = ClassFile::parse(&bytes).expect("ours");
+        let class = ClassFile::parse(&bytes).expect("the class file is valid");
         (class.pool().end(), class.pool().count())
     };
-    let class = ClassFile::parse(&bytes).expect("ours");
+    let class = ClassFile::parse(&bytes).expect("the class file is valid");
     let is_package =
         |index: &CpIndex| matches!(class.pool().get(*index), Ok(Constant::Package { .. }));
     let package = class
         .pool()
         .indexes()
         .find(is_package)
-        .expect("it exports one");
-    // Behind flags, names, and no interfaces, fields and methods.
+        .expect("the module exports a package");
+    // Skips flags and names, and the counts of interfaces, fields and methods, which are 0.
     bytes[end + 13] += 1;
     bytes.extend(count.to_be_bytes());
     bytes.extend([0, 0, 0, 4, 0, 1]);
@@ -261,14 +263,14 @@ fn descriptions_say_what_they_said_and_what_is_added() {
     let before = description();
     let with = |package, tracker| {
         let changed = module_info::changed(&before, Some(Needs { package, tracker }));
-        changed.expect("there is room")
+        changed.expect("the description can be changed")
     };
     let fault = |before: &[u8], after: &[u8]| class::fault(Some(before), after).unwrap_or_default();
     let usual = TrackerPlace::Module("loadhook.tracker");
     for tracker in [TrackerPlace::Package, usual] {
         let once = with("loadhook/a1", tracker);
         assert_eq!(fault(&before, &once), "");
-        // Its last bytes are the packages, the new one first.
+        // The last bytes are the packages, the new one first.
         let len = once.len();
         let mut twice = once.clone();
         twice.copy_within(len - 2.., len - 4);
@@ -286,14 +288,17 @@ fn descriptions_say_what_they_said_and_what_is_added() {
                 tracker,
             }),
         );
-        assert_eq!(fault(&once, &again.expect("there is room")), "");
+        assert_eq!(
+            fault(&once, &again.expect("the description can be changed")),
+            ""
+        );
     }
     let other = fault(&before, &with("loadhook/a1", TrackerPlace::Module("other")));
     assert_eq!(other, "an addition to it is not what its part needs");
 
-    // Its first `requires` twice, as no JVM takes it.
+    // A description with its first `requires` twice, which no JVM accepts.
     let once = with("loadhook/a1", usual);
-    let class = ClassFile::parse(&once).expect("ours");
+    let class = ClassFile::parse(&once).expect("the class file is valid");
     let table = class
         .attributes()
         .next()
@@ -305,7 +310,7 @@ fn descriptions_say_what_they_said_and_what_is_added() {
     let row = once[table + 2..table + 8].to_vec();
     twice.splice(table + 2..table + 2, row);
     twice[table + 1] += 1;
-    // The attribute's length.
+    // Adjust the attribute's length.
     twice[table - 7] += 6;
     assert!(fault(&once, &twice).contains("its requires are not the old ones"));
     assert!(fault(&before, &twice).contains("its requires are not the old ones"));
@@ -315,15 +320,17 @@ fn descriptions_say_what_they_said_and_what_is_added() {
 fn folders_are_as_they_were() {
     let case = Case::new();
     let from = case.path("from");
-    fs::create_dir_all(from.join("sub")).expect("ours");
-    fs::write(from.join("Greeter.class"), GREETER).expect("ours");
-    fs::write(from.join("sub/text"), "text").expect("ours");
-    fs::copy(case.path("in.jar"), from.join("sub/in.jar")).expect("ours");
+    fs::create_dir_all(from.join("sub")).expect("create test folder");
+    fs::write(from.join("Greeter.class"), GREETER).expect("write test file");
+    fs::write(from.join("sub/text"), "text").expect("write test file");
+    fs::copy(case.path("in.jar"), from.join("sub/in.jar")).expect("copy test file");
     let progress = Progress::default();
-    let files = find(&from, &mut |_| {}).expect("it can be read");
+    let files = find(&from, &mut |_| {}).expect("the folder is readable");
     let mut offline = Offline::new(&case.plan, Detail::default(), &progress);
     let new = offline.folder(&from, &files, Some(&case.path("to")));
-    let new = new.expect("it is rewritten").expect("it has a place");
+    let new = new
+        .expect("the input can be rewritten")
+        .expect("the output has a path");
     let to = new.path();
     let verified = || {
         let mut verifier = Verifier::new(&case.plan, &progress);
@@ -331,7 +338,7 @@ fn folders_are_as_they_were() {
         verified.map(|()| verifier.checked().clone())
     };
     let finds = |fault: &str| {
-        let verifier = verified().expect("both can be read");
+        let verifier = verified().expect("input and output are readable");
         let faults = &verifier.faults;
         let is_found = faults.iter().any(|found| found.starts_with(fault));
         assert!(
@@ -345,13 +352,13 @@ fn folders_are_as_they_were() {
         let path: &Path = &to.join(path);
         let before = fs::read(path).ok();
         match content {
-            Some(content) => fs::write(path, content).expect("ours"),
-            None => fs::remove_file(path).expect("ours"),
+            Some(content) => fs::write(path, content).expect("write test file"),
+            None => fs::remove_file(path).expect("remove test file"),
         }
         finds(fault);
         match before {
-            Some(before) => fs::write(path, before).expect("ours"),
-            None => fs::remove_file(path).expect("ours"),
+            Some(before) => fs::write(path, before).expect("write test file"),
+            None => fs::remove_file(path).expect("remove test file"),
         }
         finds("");
     };
@@ -361,12 +368,12 @@ fn folders_are_as_they_were() {
     change("Greeter.class", Some(b"x"), "Greeter.class: ");
     change("sub/in.jar", Some(b"x"), "sub/in.jar: no archive");
 
-    // Changes that others make to the source are no faults.
-    fs::write(from.join("sub/later"), "later").expect("ours");
+    // Changes that other programs make to the input are no faults.
+    fs::write(from.join("sub/later"), "later").expect("write test file");
     finds("");
-    fs::write(from.join("sub/text"), "more text").expect("ours");
-    fs::remove_file(from.join("sub/in.jar")).expect("ours");
-    let found = verified().expect("both can be read");
+    fs::write(from.join("sub/text"), "more text").expect("write test file");
+    fs::remove_file(from.join("sub/in.jar")).expect("remove test file");
+    let found = verified().expect("input and output are readable");
     assert!(found.faults.is_empty(), "{:?}", found.faults);
     assert_eq!(found.outdated, ["sub/in.jar"]);
 }

@@ -20,7 +20,7 @@ pub struct Verifier<'a> {
 }
 
 impl<'a> Verifier<'a> {
-    /// A verifier of the outputs of `plan`.
+    /// Makes a verifier of outputs that were made by `plan`.
     pub fn new(plan: &'a Plan, progress: &'a Progress) -> Self {
         Verifier {
             checks: ContentChecks { plan, progress },

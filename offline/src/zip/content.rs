@@ -73,8 +73,9 @@ impl<R: ReaderAt> Archive<R> {
         self.source.read_exact_at(&mut packed, range.start)?;
         let content = match entry.facts.method {
             STORED => packed,
-            _ => deflate::unpack(&packed, entry.facts.size as usize)
-                .ok_or_else(|| invalid("damaged: it does not unpack to its length"))?,
+            _ => deflate::unpack(&packed, entry.facts.size as usize).ok_or_else(|| {
+                invalid("damaged: the unpacked data does not have the stated length")
+            })?,
         };
         check_sums(entry, deflate::checksum(&content), content.len() as u64)?;
         Ok(content)
@@ -116,7 +117,7 @@ impl<R: ReaderAt + Sync> Archive<R> {
         check(entry, most)?;
         let packed = RangeReader::new(&self.source, self.data(entry)?);
         let mut spool = Spool::new();
-        // One byte more than the directory says is enough to find a wrong length.
+        // Reading one byte more than the directory states suffices to detect a wrong length.
         copy(
             deflate::unpacking(packed).take(entry.facts.size + 1),
             &mut spool,
@@ -153,19 +154,19 @@ fn check(entry: &Entry, most: u64) -> io::Result<()> {
     if entry.facts.size > most {
         return Err(invalid(&format!("larger than {} MiB", most >> 20)));
     }
-    // A few bytes with a wrong length must not take all memory.
+    // A length that no compression ratio allows is refused before memory is allocated.
     if entry.facts.size > entry.longest() {
-        return Err(invalid("damaged: it cannot be that long"));
+        return Err(invalid("damaged: the stated length is impossible"));
     }
     Ok(())
 }
 
 fn check_sums(entry: &Entry, crc: u32, len: u64) -> io::Result<()> {
     if len != entry.facts.size {
-        return Err(invalid("damaged: it has another length"));
+        return Err(invalid("damaged: the length is wrong"));
     }
     if crc != entry.facts.crc {
-        return Err(invalid("damaged: it has another checksum"));
+        return Err(invalid("damaged: the checksum is wrong"));
     }
     Ok(())
 }

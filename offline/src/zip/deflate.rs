@@ -17,7 +17,7 @@ const LEVEL: i32 = 6;
 
 thread_local! {
     static PACKER: RefCell<Compressor> =
-        RefCell::new(Compressor::new(CompressionLvl::new(LEVEL).expect("a level there is")));
+        RefCell::new(Compressor::new(CompressionLvl::new(LEVEL).expect("the level is valid")));
     static UNPACKER: RefCell<Decompressor> = RefCell::new(Decompressor::new());
 }
 
@@ -26,7 +26,7 @@ pub(super) fn pack(content: &[u8]) -> Vec<u8> {
         let mut packed = vec![0; packer.deflate_compress_bound(content.len())];
         let len = packer
             .deflate_compress(content, &mut packed)
-            .expect("the bound holds");
+            .expect("the buffer has the maximum size");
         packed.truncate(len);
         packed
     })

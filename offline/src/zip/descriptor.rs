@@ -1,5 +1,5 @@
-//! Data descriptors: checksum and sizes behind an entry's data, put there by
-//! writers that did not know them before (APPNOTE.TXT, 4.3.9).
+//! Data descriptors: checksum and sizes behind an entry's data. Writers use them if they know these
+//! values only after the data (APPNOTE.TXT, 4.3.9).
 
 use super::record::Facts;
 
@@ -8,8 +8,8 @@ const SIGNATURE: [u8; 4] = *b"PK\x07\x08";
 pub(super) const LONGEST: usize = 24;
 
 /// Length of the descriptor at the beginning of `behind`, the bytes behind an
-/// entry's data; 0 if there is none. The signature is optional and nothing tells
-/// the length of the sizes, so every form is compared with the directory's values.
+/// entry's data; 0 if there is none. The signature is optional, and the length of the sizes is
+/// stated nowhere, so every form is compared with the directory's values.
 pub(super) fn len(behind: &[u8], facts: Facts) -> usize {
     let short = [facts.compressed, facts.size].map(|size| (size as u32).to_le_bytes());
     let long = [facts.compressed, facts.size].map(u64::to_le_bytes);

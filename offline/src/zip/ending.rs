@@ -24,15 +24,15 @@ impl Ending {
         &self.end[END_LEN as usize..]
     }
 
-    /// Makes the end of an archive whose directory has so many `entries` in `records`
-    /// bytes, which begin at `start` of the file. `base` is the number of bytes
-    /// before the place that written offsets count from.
+    /// Makes the end of an archive. Its directory has `entries` entries and `records` bytes, and
+    /// begins at offset `start` of the file. Offsets in the archive count from byte `base` of the
+    /// file.
     pub(super) fn written(&self, entries: u64, start: u64, records: u64, base: u64) -> Vec<u8> {
         let mut out = Vec::new();
         let offset = start - base;
         let had64 = !self.end64.is_empty();
-        // The JVM does not find the zip64 end record if bytes follow the comment of
-        // the end record. It counts the entries itself then.
+        // The JVM does not find the zip64 end record if bytes follow the comment of the end record.
+        // It then counts the entries itself.
         let has_trailer = self.behind().len() > usize::from(u2(&self.end, 20));
         let too_many = entries >= MAX16 && !has_trailer;
         if had64 || too_many || records >= MAX32 || offset >= MAX32 {

@@ -25,7 +25,7 @@ pub enum ZipError {
     /// The directory is larger than the limit.
     #[error(
         "the archive's directory is too large: it has {0} bytes; \
-         4194304 entries and 1073741824 bytes are read"
+         the limits are 4194304 entries and 1073741824 bytes"
     )]
     TooLarge(u64),
 }

@@ -1,6 +1,5 @@
-//! Finds an archive's directory. A comment may contain what looks like another
-//! directory, so this follows the JVM's rules: the JVM runs the classes that it
-//! finds.
+//! Finds an archive's directory. A comment may contain bytes that look like another directory. The
+//! search follows the JVM's rules, so that the classes that the JVM will run are found.
 
 use std::io;
 use std::ops::Range;
@@ -15,7 +14,7 @@ const END: [u8; 4] = *b"PK\x05\x06";
 /// Maximum length of the comment behind an end record: its length has 16 bits.
 const MOST_BEHIND: u64 = u16::MAX as u64;
 
-/// Places of an archive's directory and end records.
+/// Positions of an archive's directory and end records.
 #[derive(Debug)]
 pub(super) struct Located {
     /// The directory.
@@ -24,7 +23,7 @@ pub(super) struct Located {
     pub(super) end64: Range<u64>,
     /// The end record, and the bytes behind it.
     pub(super) end: Vec<u8>,
-    /// Number of bytes before the place that written offsets count from.
+    /// Position in the file from which the archive's offsets count.
     pub(super) base: u64,
 }
 
@@ -49,7 +48,7 @@ pub(super) fn locate<R: ReaderAt>(source: &R, len: u64) -> Result<Located, ZipEr
             continue;
         }
         if end.len() < comment_end {
-            return Err(no_archive("its comment is cut"));
+            return Err(no_archive("its comment is cut off"));
         }
         return located(source, len, place, end);
     }
@@ -77,7 +76,7 @@ fn located<R: ReaderAt>(
     let mut end64 = place..place;
     if let Some((found, record)) = find_end64(source, file_len, place, end)? {
         if found.end.saturating_sub(found.start) < END64_LEN as u64 {
-            return Err(no_archive("its end record of zip64 is in a wrong place"));
+            return Err(no_archive("its zip64 end record is in a wrong position"));
         }
         (len, offset) = (u8(&record, 40), u8(&record, 48));
         end64 = found;
@@ -97,9 +96,8 @@ fn located<R: ReaderAt>(
     })
 }
 
-/// Finds the zip64 end record and its place, up to the end of its locator, which
-/// lies directly before the end record. A record that contradicts the end record is
-/// ignored.
+/// Finds the zip64 end record, and its range up to the end of its locator, which lies directly
+/// before the end record. A record that contradicts the end record is ignored.
 fn find_end64<R: ReaderAt>(
     source: &R,
     file_len: u64,

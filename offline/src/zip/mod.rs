@@ -1,5 +1,5 @@
-//! Reads and writes zip archives. Every entry is copied byte for byte unless it is
-//! given another content.
+//! Reads and writes zip archives. Every entry whose content is not replaced is copied byte for
+//! byte.
 //!
 //! A zip file consists of local records (header, name, data), then a directory,
 //! then the end record. The directory has one record for each entry, which repeats

@@ -21,11 +21,11 @@ const LARGEST_DIRECTORY: u64 = 1 << 30;
 pub struct Archive<R> {
     pub(super) source: R,
     pub(super) entries: Vec<Entry>,
-    /// The directory's records as they stand in the file.
+    /// The bytes of the directory's records.
     directory: Vec<u8>,
     pub(super) directory_offset: u64,
-    /// Number of bytes before the place that offsets count from, for example of a
-    /// launcher script.
+    /// Position from which offsets count; for example, the length of a launcher script before the
+    /// archive.
     pub(super) base: u64,
     pub(super) ending: Ending,
 }
@@ -36,9 +36,9 @@ pub struct Entry {
     record: Range<usize>,
     pub(super) facts: Facts,
     pub(super) is_encrypted: bool,
-    /// From the beginning of its local record to that of the next record.
+    /// The range from the beginning of its local record to the beginning of the next record.
     pub(super) local: Range<u64>,
-    /// The first entry with the same name and local record, if this is another one.
+    /// For an alias, the first entry with the same name and local record.
     pub(super) alias_of: Option<usize>,
 }
 
@@ -90,8 +90,7 @@ impl<R: ReaderAt> Archive<R> {
     /// Reads the directory of an archive of `len` bytes.
     ///
     /// # Errors
-    /// When there is no directory, or it points to where no entry is, or two
-    /// entries overlap.
+    /// When there is no directory, or a record of it has no local record, or two entries overlap.
     pub fn open(source: R, len: u64) -> Result<Archive<R>, ZipError> {
         let located = locate(&source, len)?;
         let Range { start, end } = located.directory;
@@ -115,7 +114,7 @@ impl<R: ReaderAt> Archive<R> {
             let written = record::written(&directory[record.clone()]);
             let offset = written.offset.saturating_add(located.base);
             if offset >= start {
-                return Err(damaged("it begins behind the directory"));
+                return Err(damaged("its local record is not before the directory"));
             }
             at = record.end;
             entries.push(Entry {
@@ -147,14 +146,14 @@ impl<R: ReaderAt> Archive<R> {
         &self.entries
     }
 
-    /// Finds the entry that the JVM reads by this name: of several with one name,
-    /// the last in the directory.
+    /// Finds the entry that the JVM reads by this name. If several entries have the name, it is the
+    /// last in the directory.
     pub fn find(&self, name: &[u8]) -> Option<&Entry> {
         let mut last_first = self.entries.iter().rev();
         last_first.find(|entry| self.name(entry) == name)
     }
 
-    /// The entry's name as it is written: bytes, mostly UTF-8.
+    /// The bytes of the entry's name, which are usually UTF-8.
     pub fn name(&self, entry: &Entry) -> &[u8] {
         name(self.record(entry))
     }
@@ -237,7 +236,7 @@ fn delimit(entries: &mut [Entry], directory: &[u8], end: u64) -> Result<(), ZipE
             let entry = &entries[*at];
             let least = entry.facts.compressed.saturating_add(LOCAL_LEN as u64);
             if next - start < least || said(entry) != said(&entries[first]) {
-                let what = "it overlaps another one";
+                let what = "it overlaps another entry";
                 return Err(ZipError::Damaged { what, entry: *at });
             }
             let entry = &mut entries[*at];

@@ -49,7 +49,7 @@ pub(super) fn put8(bytes: &mut [u8], at: usize, value: u64) {
     bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The 32-bit field of a number: the number, or the mark that it is in the zip64
+/// The 32-bit field of a number: the number itself, or a marker if the number is in the zip64
 /// field.
 pub(super) fn short(value: u64) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
@@ -172,8 +172,8 @@ pub(super) fn directory(old: &[u8], facts: Facts, is_new: bool, offset: u64) -> 
     record
 }
 
-/// Makes the local record of an added entry. Its time is 1980, the beginning of
-/// zip's time, so that equal input gives equal output.
+/// Makes the local record of an added entry. Its time is always 1980, the earliest in the format,
+/// so that equal input gives equal output.
 pub(super) fn fresh_local(name: &[u8]) -> Vec<u8> {
     let mut record = vec![0; LOCAL_LEN];
     record[..4].copy_from_slice(&LOCAL);
@@ -199,8 +199,8 @@ pub(super) fn fresh_directory(name: &[u8]) -> Vec<u8> {
 }
 
 /// Metadata that must survive repacking: time, attributes, name, extra fields and
-/// comment. The bytes are only for comparison. `fixed` is the length of the
-/// record's fixed part, which tells its kind.
+/// comment. The bytes are only for comparison. `fixed` is the length of the record's fixed part,
+/// which distinguishes local and directory records.
 pub(super) fn comparable_metadata(record: &[u8], fixed: usize) -> Vec<u8> {
     let is_local = fixed == LOCAL_LEN;
     // Offsets of the flags, and of the lengths of name and extra fields.

@@ -20,7 +20,7 @@ pub struct Spool {
     len: u64,
 }
 
-/// The place of the content.
+/// The storage of the content.
 #[derive(Debug)]
 pub(super) enum Data {
     Memory(Vec<u8>),

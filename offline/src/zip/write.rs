@@ -17,7 +17,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs `content` by a method; by deflate unless that is [`STORED`].
+    /// Packs `content`. Stores it if `method` is [`STORED`], else deflates it.
     pub fn new(content: &[u8], method: u16) -> Packed {
         let data = match method {
             STORED => content.to_vec(),

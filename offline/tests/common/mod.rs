@@ -1,4 +1,4 @@
-//! Archives made by hand, with what other tools leave out.
+//! Archives made byte by byte, with features that other tools never write.
 #![allow(dead_code)]
 
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 pub(crate) const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
 
-/// The bytes behind an entry's data.
+/// The kind of data descriptor behind an entry's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Descriptor {
     No,
@@ -28,13 +28,13 @@ pub(crate) struct EntrySpec {
     pub(crate) content: Vec<u8>,
     pub(crate) deflated: bool,
     pub(crate) descriptor: Descriptor,
-    /// True if its sizes are in a zip64 field, needed or not.
+    /// True if its sizes are in a zip64 field, even if they fit into 32 bits.
     pub(crate) zip64: bool,
     pub(crate) extra: Vec<u8>,
     pub(crate) comment: Vec<u8>,
     pub(crate) time: u32,
     pub(crate) attributes: u32,
-    /// Bytes behind it that belong to nothing.
+    /// Bytes between this entry and the next, which belong to no entry.
     pub(crate) gap: Vec<u8>,
 }
 
@@ -60,12 +60,12 @@ pub(crate) struct Spec {
 /// The bytes behind the directory, besides the end record and the comment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EndingSpec {
-    /// The end record of zip64, needed or not, with data of its own.
+    /// Additional data in the zip64 end record; `None` if there is no such record.
     pub(crate) zip64: Option<Vec<u8>>,
     /// True if the plain end record refers to the zip64 end record.
     pub(crate) refers: bool,
-    /// Behind everything; the JVM takes it where the directory and the first
-    /// entry are found without an end record of zip64, and nowhere else.
+    /// Bytes behind the comment. The JVM accepts them only if it finds the directory and the first
+    /// entry without a zip64 end record.
     pub(crate) trailer: Vec<u8>,
 }
 
@@ -80,7 +80,7 @@ impl Spec {
 pub(crate) struct Made {
     pub(crate) bytes: Vec<u8>,
     pub(crate) locals: Vec<Vec<u8>>,
-    /// Where the directory's records end.
+    /// Offset of the end of the directory's records.
     pub(crate) directory: usize,
 }
 
@@ -111,13 +111,13 @@ pub(crate) fn made(spec: &Spec) -> Made {
     }
 }
 
-/// The end records, which begin at `at`, and all behind them.
+/// Makes the end records, which begin at `at`, and the bytes behind them.
 fn end_of(spec: &Spec, count: usize, start: usize, base: usize, at: usize) -> Vec<u8> {
     let mut end = Vec::new();
     let (mut count, mut len) = (count as u16, (at - start) as u32);
     let mut offset = (start - base) as u32;
-    // Its places count from the first byte, and others' readers do not agree on
-    // what the offsets count from then.
+    // Positions in a zip64 end record count from the first byte of the file. With a prefix, other
+    // readers disagree on the start of the offsets.
     if let Some(more) = spec.ending.zip64.as_ref().filter(|_| base == 0) {
         end.extend(b"PK\x06\x06");
         end.extend((44 + more.len() as u64).to_le_bytes());
@@ -156,7 +156,7 @@ impl EntrySpec {
             data.clear();
             DeflateEncoder::new(&self.content[..], Compression::new(1))
                 .read_to_end(&mut data)
-                .expect("memory is read");
+                .expect("read from memory");
         }
         let mut crc = flate2::Crc::new();
         crc.update(&self.content);
@@ -263,7 +263,7 @@ fn entries() -> impl Strategy<Value = EntrySpec> {
         prop::bool::weighted(0.2),
         extras(),
         prop::collection::vec(0x20..0x7f_u8, 0..9),
-        // Days and months that there are.
+        // Only valid days and months.
         Just(0x58a3_6c00_u32),
         any::<u32>(),
         prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(1..40_u8, 1..9)],
@@ -350,7 +350,7 @@ pub(crate) fn specs() -> impl Strategy<Value = Spec> {
 }
 
 impl EntrySpec {
-    /// One without anything unusual.
+    /// An entry without unusual features.
     pub(crate) fn plain(name: &[u8], content: &[u8], deflated: bool) -> EntrySpec {
         EntrySpec {
             name: name.to_vec(),
@@ -367,7 +367,7 @@ impl EntrySpec {
     }
 }
 
-/// An archive without anything unusual.
+/// An archive without unusual features.
 pub(crate) fn plain(entries: Vec<EntrySpec>) -> Vec<u8> {
     made(&Spec {
         prefix: Vec::new(),
@@ -387,7 +387,7 @@ pub(crate) fn deflated(entries: &[(&str, &[u8])]) -> Vec<u8> {
     plain(entries.map(entry).collect())
 }
 
-/// Names and contents, as another reader finds them, in its order.
+/// Names and contents in the order in which another zip reader finds them.
 pub(crate) fn read(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes))?;
     let mut all = Vec::new();
@@ -400,7 +400,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(all)
 }
 
-/// The content of an entry, as another reader finds it.
+/// The content of an entry, according to another zip reader.
 pub(crate) fn content(bytes: &[u8], name: &str) -> Result<Vec<u8>> {
     let all = read(bytes)?;
     let found = all.into_iter().find(|(found, _)| found == name.as_bytes());
