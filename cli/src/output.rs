@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn mode(file: &Path) -> u32 {
-        let metadata = fs::metadata(file).expect("it was written");
+        let metadata = fs::metadata(file).expect("read metadata");
         metadata.permissions().mode() & 0o777
     }
 
@@ -207,8 +207,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("file");
         for (wanted, expected) in [(USUAL, 0o640), (PRIVATE, 0o600)] {
-            fs::write(&file, "old").expect("ours");
-            fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("ours");
+            fs::write(&file, "old").expect("write test file");
+            fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("set permissions");
             write_beside(&file, b"new", wanted).expect("it can be written");
             assert_eq!(mode(&file), expected);
         }
@@ -220,7 +220,7 @@ mod tests {
         let file = folder.path().join("é".repeat(127) + "x");
         check_writable(&file).expect("it can be written");
         write_beside(&file, b"text", PRIVATE).expect("it can be written");
-        assert_eq!(fs::read(&file).expect("written"), b"text");
+        assert_eq!(fs::read(&file).expect("read test file"), b"text");
         let longer = folder.path().join("x".repeat(256));
         assert!(check_writable(&longer).is_err());
     }
@@ -240,27 +240,30 @@ mod tests {
     fn links_stay_links() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = |name: &str| folder.path().join(name);
-        fs::create_dir(path("sub")).expect("ours");
-        symlink("sub/second", path("first")).expect("ours");
-        symlink(path("sub/file"), path("sub/second")).expect("ours");
+        fs::create_dir(path("sub")).expect("create test folder");
+        symlink("sub/second", path("first")).expect("create symbolic link");
+        symlink(path("sub/file"), path("sub/second")).expect("create symbolic link");
         // Dangling, then not.
         for text in ["one", "two"] {
             check_writable(&path("first")).expect("it can be written");
             write_beside(&path("first"), text.as_bytes(), PRIVATE).expect("it can be written");
-            assert_eq!(fs::read_to_string(path("sub/file")).expect("written"), text);
+            assert_eq!(
+                fs::read_to_string(path("sub/file")).expect("read test file"),
+                text
+            );
             for link in ["first", "sub/second"] {
                 assert!(fs::read_link(path(link)).is_ok(), "{link}");
             }
         }
-        fs::write(path("own"), "three").expect("ours");
+        fs::write(path("own"), "three").expect("write test file");
         move_to(&path("own"), &path("first")).expect("it can be moved");
-        let moved = fs::read_to_string(path("sub/file")).expect("moved");
+        let moved = fs::read_to_string(path("sub/file")).expect("read test file");
         assert_eq!((&*moved, path("own").exists()), ("three", false));
         assert!(fs::read_link(path("sub/second")).is_ok());
-        symlink("none/file", path("lost")).expect("ours");
+        symlink("none/file", path("lost")).expect("create symbolic link");
         check_writable(&path("lost")).expect("the folder is made");
         assert!(path("none").is_dir());
-        fs::write(path("file"), "").expect("ours");
+        fs::write(path("file"), "").expect("write test file");
         assert!(check_writable(&path("file/below")).is_err());
     }
 }

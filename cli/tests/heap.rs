@@ -1,4 +1,4 @@
-//! `loadhook heap`, on dumps of the VM.
+//! Tests of `loadhook heap FILE` with dumps of a JVM.
 
 mod common;
 
@@ -7,12 +7,12 @@ use std::process::Command;
 
 use common::{done, folder, in_environment, loadhook};
 
-/// Makes a dump: a program that dumps itself.
+/// Makes a dump, by a program that dumps itself.
 fn dump(folder: &std::path::Path) {
     dump_of(321, "heap.hprof", folder);
 }
 
-/// The same with so many objects.
+/// Makes a dump with this many objects.
 fn dump_of(held: u32, file: &str, folder: &std::path::Path) {
     let source = folder.join("Dump.java");
     let text = r#"
@@ -25,7 +25,7 @@ fn dump_of(held: u32, file: &str, folder: &std::path::Path) {
                     com.sun.management.HotSpotDiagnosticMXBean.class).dumpHeap(args[0], true);
             }
         }"#;
-    fs::write(&source, text).expect("ours");
+    fs::write(&source, text).expect("write test file");
     let mut java: Command = in_environment("java".as_ref(), folder);
     java.args(["-Xshare:auto", &format!("-Dheld={held}"), "Dump.java", file]);
     let made = done(&mut java);
@@ -61,12 +61,12 @@ fn shows_what_a_dump_holds_and_how_much_of_one_that_is_cut_off() {
     assert_eq!(json["id_size"], 8);
     assert_eq!(json["classes"].as_array().map(Vec::len), Some(3));
 
-    let whole = fs::read(folder.path().join("heap.hprof")).expect("ours");
+    let whole = fs::read(folder.path().join("heap.hprof")).expect("read test file");
     fs::write(
         folder.path().join("cut.hprof"),
         &whole[..whole.len() - 1000],
     )
-    .expect("ours");
+    .expect("write test file");
     let cut = done(&mut loadhook(folder.path(), &["heap", "cut.hprof"]));
     assert_eq!((cut.code, &*cut.out), (Some(1), ""));
     for part in [
@@ -89,7 +89,7 @@ fn shows_what_a_dump_holds_and_how_much_of_one_that_is_cut_off() {
     );
     assert!(part.out.contains("  java.lang.String\n"), "{}", part.out);
 
-    fs::write(folder.path().join("none"), "text").expect("ours");
+    fs::write(folder.path().join("none"), "text").expect("write test file");
     let none = done(&mut loadhook(folder.path(), &["heap", "none"]));
     assert!(
         none.err.starts_with("error: none: not a heap dump: "),
@@ -130,10 +130,10 @@ fn shows_what_objects_keep_and_what_keeps_them() {
     let identifier = lines[1]
         .split(' ')
         .find(|word| word.starts_with("0x"))
-        .expect("one");
+        .expect("the array is listed");
     assert!(shown(&["--path", identifier]).starts_with("Dump$Held[] 0x"));
 
-    // 16 bytes and 321 references, and as many objects of 16.
+    // The array has 16 bytes and 321 references; each of its objects has 16 bytes.
     let objects = shown(&["--biggest", "--top", "1000000"]);
     let held = objects
         .lines()

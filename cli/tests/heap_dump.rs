@@ -1,5 +1,5 @@
-//! `loadhook heap PID`: dumps of real JVMs, whole or not at all, and the
-//! program unharmed.
+//! Tests of `loadhook heap PID` with real JVMs. A dump is complete or absent, and the program is
+//! not affected.
 
 mod common;
 
@@ -18,15 +18,15 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::Signal;
 
-/// As a process leaves it that had the number before: to the VM it is none, and the
-/// signal an order to print its stacks.
+/// A trigger file that an earlier process with this id has left. The JVM ignores it, so that the
+/// signal would make it print its stacks.
 #[test]
-fn the_trigger_of_somebody_else_is_none() {
+fn a_trigger_file_of_another_user_is_replaced() {
     needs_root();
     let held = Held::start(17, &[], 10);
     let trigger = held.1.path().join(format!(".attach_pid{}", held.pid()));
-    fs::write(&trigger, "").expect("ours");
-    chown(&trigger, Some(65_534), None).expect("we are root");
+    fs::write(&trigger, "").expect("write test file");
+    chown(&trigger, Some(65_534), None).expect("the test runs as root");
     let folder = folder();
     let result = done(&mut dump(folder.path(), &held.pid(), "h.hprof", &[]));
     result.expect(0, "", &["heap dump: h.hprof ("]);
@@ -39,19 +39,19 @@ fn every_jvm_dumps_its_heap() {
         (11, "-XX:+UseSerialGC", true),
         (17, "-XX:+UseParallelGC", true),
         (21, "-XX:+UseG1GC", true),
-        // It finds objects by following references only.
+        // The walk finds objects only by following references.
         (25, "-XX:+UseZGC", false),
     ] {
         let folder = folder();
         let jvm = Held::start(feature, &[collector], 1000);
-        // What no longer is reachable goes with the collection that comes before the second.
+        // The unreachable objects are removed by the collection before the second dump.
         for (options, has_dropped) in [(&["--all"][..], knows_the_dead), (&[][..], false)] {
             let result = done(&mut dump(folder.path(), &jvm.pid(), "h.hprof", options));
             result.expect(0, "", &["heap dump: h.hprof ("]);
             let file = folder.path().join("h.hprof");
-            let bytes = fs::read(&file).expect("written");
+            let bytes = fs::read(&file).expect("read test file");
             assert!(is_whole(&bytes), "{feature} {options:?}");
-            // In the units of all tables.
+            // The size has the units of all tables.
             let said = result.err.trim_end().trim_end_matches(')');
             assert!(said.ends_with(" KB") || said.ends_with(" MB"), "{said}");
             assert!(
@@ -72,15 +72,15 @@ fn every_jvm_dumps_its_heap() {
 #[test]
 fn what_is_no_jvm_gets_no_signal() {
     let folder = folder();
-    // It would die of SIGQUIT.
+    // SIGQUIT would kill this process.
     let mut sleeper = Command::new("sleep").arg("1000").spawn().expect("sleep");
     let pid = sleeper.id().to_string();
     let result = done(&mut dump(folder.path(), &pid, "h", &[]));
     let said = format!("error: process {pid} is not a HotSpot JVM: it has not loaded libjvm.so\n");
     result.expect(1, "", &[&said]);
-    assert_eq!(sleeper.try_wait().expect("ours"), None);
-    sleeper.kill().expect("it lives");
-    sleeper.wait().expect("it ends");
+    assert_eq!(sleeper.try_wait().expect("the state is known"), None);
+    sleeper.kill().expect("the process is alive");
+    sleeper.wait().expect("the process ends");
     let result = done(&mut dump(folder.path(), &pid, "h", &[]));
     result.expect(1, "", &[&format!("error: there is no process {pid}\n")]);
     for (target, said) in [
@@ -96,9 +96,9 @@ fn what_is_no_jvm_gets_no_signal() {
     assert_eq!(names(folder.path()), [""; 0]);
 }
 
-/// To these the signal means something else: all stacks, or the end.
+/// To these processes SIGQUIT means something else: they print all stacks, or end.
 #[test]
-fn what_does_not_listen_gets_no_signal() {
+fn a_process_that_would_not_listen_gets_no_signal() {
     for (options, said) in [
         (
             &["-XX:+DisableAttachMechanism"][..],
@@ -108,12 +108,13 @@ fn what_does_not_listen_gets_no_signal() {
     ] {
         let folder = folder();
         let jvm = Held::start(17, options, 10);
-        // With -Xrs it listens from the start; programs that tidy up take the socket away.
+        // With -Xrs a JVM listens from the start. Remove the socket, as programs that clean up /tmp
+        // do.
         let socket = PathBuf::from(format!("/tmp/.java_pid{}", jvm.pid()));
         if socket.exists() {
             done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
-            fs::remove_file(&socket).expect("ours");
-            fs::remove_file(folder.path().join("h")).expect("written");
+            fs::remove_file(&socket).expect("remove test file");
+            fs::remove_file(folder.path().join("h")).expect("remove test file");
         }
         let result = done(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
         result.expect(1, "", &["error: h: process ", said]);
@@ -147,16 +148,16 @@ fn a_jvm_that_ends_leaves_no_dump() {
     let folder = folder();
     let file = folder.path().join("h");
     loop {
-        fs::write(&file, "what was there").expect("ours");
+        fs::write(&file, "what was there").expect("write test file");
         let mut jvm = Held::start(21, &[], 400_000);
         let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
         begun(folder.path(), &loadhook);
         jvm.send(Signal::KILL);
-        jvm.0.wait().expect("it ends");
+        jvm.0.wait().expect("the process ends");
         let result = outcome(loadhook);
         assert_eq!(names(folder.path()), ["h"]);
         if result.code == Some(0) {
-            // It was done before.
+            // The command had ended before the signal.
             continue;
         }
         let said = format!(
@@ -165,16 +166,16 @@ fn a_jvm_that_ends_leaves_no_dump() {
         );
         result.expect(1, "", &[&said]);
         let there = fs::read_to_string(&file);
-        assert_eq!(there.expect("readable"), "what was there");
+        assert_eq!(there.expect("the file exists"), "what was there");
         break;
     }
 }
 
 #[test]
-fn who_gives_up_leaves_nothing_behind() {
+fn an_interrupted_command_leaves_nothing_behind() {
     let jvm = Held::start(25, &[], 400_000);
-    // The first while nobody listens yet, the others while the VM writes.
-    // A signal that comes when nobody asks any more does no harm.
+    // The first signal comes before the JVM listens, the others while the JVM writes.
+    // A SIGQUIT that the JVM handles after the command has ended does no harm.
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
         let folder = folder();
         let mut inner = dump(folder.path(), &jvm.pid(), "h", &[]);
@@ -191,12 +192,12 @@ fn who_gives_up_leaves_nothing_behind() {
             if result.code != Some(0) {
                 break result;
             }
-            // It was done before.
-            fs::remove_file(folder.path().join("h")).expect("written");
+            // The command had ended before the signal.
+            fs::remove_file(folder.path().join("h")).expect("remove test file");
         };
         result.expect(code, "", &["loadhook: interrupted; "]);
         assert_eq!(names(folder.path()), [""; 0]);
-        // Behind this one it has done with the other.
+        // When this command is answered, the JVM has finished the earlier one.
         done(&mut inner).expect(0, "", &[]);
         assert_eq!(names(folder.path()), ["h"]);
     }
@@ -214,7 +215,7 @@ fn two_dumps_at_once_are_both_whole() {
     assert_eq!(names(folder.path()), ["a", "b"]);
     for name in ["a", "b"] {
         assert!(
-            is_whole(&fs::read(folder.path().join(name)).expect("written")),
+            is_whole(&fs::read(folder.path().join(name)).expect("read test file")),
             "{name}"
         );
     }
@@ -226,10 +227,10 @@ fn a_full_disk_leaves_what_was_there() {
     for feature in [11, 17, 21, 25] {
         let folder = folder();
         let file = folder.path().join("h");
-        fs::write(&file, "what was there").expect("ours");
+        fs::write(&file, "what was there").expect("write test file");
         let java = Jdk::find(feature).expect("a JDK").java();
         let mut command = Command::new("sh");
-        // In units of 512 bytes; some shells take kilobytes.
+        // The unit of `ulimit -f` is 512 bytes, in some shells a kilobyte.
         command.args(["-c", "ulimit -f 2000; exec \"$@\"", "sh"]);
         command.arg(java.get_program());
         let jvm = Held::wait(
@@ -243,7 +244,7 @@ fn a_full_disk_leaves_what_was_there() {
         result.expect(1, "", &["error: h: the dump is not complete", said]);
         assert_eq!(names(folder.path()), ["h"]);
         let there = fs::read_to_string(&file);
-        assert_eq!(there.expect("readable"), "what was there");
+        assert_eq!(there.expect("the file exists"), "what was there");
         jvm.ends_well();
     }
 }
@@ -252,15 +253,15 @@ fn a_full_disk_leaves_what_was_there() {
 fn only_files_are_replaced() {
     let folder = folder();
     let jvm = Held::start(17, &[], 10);
-    fs::create_dir(folder.path().join("sub")).expect("ours");
+    fs::create_dir(folder.path().join("sub")).expect("create test folder");
     let result = done(&mut dump(folder.path(), &jvm.pid(), "sub", &[]));
     result.expect(1, "", &["error: sub: not a file\n"]);
-    // A link stays one; folders that are missing are made.
-    std::os::unix::fs::symlink("sub/to", folder.path().join("link")).expect("ours");
+    // A link stays a link, and missing folders are created.
+    std::os::unix::fs::symlink("sub/to", folder.path().join("link")).expect("create symbolic link");
     for file in ["link", "new/folder/h"] {
         done(&mut dump(folder.path(), &jvm.pid(), file, &[])).expect(0, "", &[]);
         assert!(
-            is_whole(&fs::read(folder.path().join(file)).expect("written")),
+            is_whole(&fs::read(folder.path().join(file)).expect("read test file")),
             "{file}"
         );
     }
@@ -270,15 +271,16 @@ fn only_files_are_replaced() {
     jvm.ends_well();
 }
 
-/// The VM lets a few wait, and the next one used to wait in the kernel.
+/// The JVM's queue takes a few clients. The next client used to wait in the kernel, where it could
+/// not be interrupted.
 #[test]
-fn who_waits_for_others_can_give_up() {
+fn a_command_that_waits_for_others_can_be_interrupted() {
     let folder = folder();
     let jvm = Held::start(17, &[], 10);
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
-    fs::remove_file(folder.path().join("h")).expect("written");
+    fs::remove_file(folder.path().join("h")).expect("remove test file");
     let socket = PathBuf::from(format!("/tmp/.java_pid{}", jvm.pid()));
-    // It waits for the first one's order; none comes.
+    // The JVM waits for the command of the first client, which sends none.
     let address = SocketAddrUnix::new(&socket).expect("a short path");
     let mut others = Vec::new();
     loop {
@@ -287,38 +289,38 @@ fn who_waits_for_others_can_give_up() {
         let other = other.expect("a socket");
         match connect(&other, &address) {
             Err(Errno::AGAIN) => break,
-            connected => connected.expect("it listens"),
+            connected => connected.expect("the JVM listens"),
         }
         others.push(other);
     }
     let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", &[]));
     begun(folder.path(), &loadhook);
-    // Any time while it waits.
+    // The signal may come at any time while the command waits.
     send(&loadhook, Signal::TERM);
     outcome(loadhook).expect(143, "", &["loadhook: interrupted; "]);
     assert_eq!(names(folder.path()), [""; 0]);
-    // The VM goes on with who comes next.
+    // The JVM then serves the next client.
     drop(others);
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
     jvm.ends_well();
 }
 
-/// Root may dump another user's JVM, which writes into a folder of its user's.
+/// Root may dump another user's JVM, which writes into a folder of its own user.
 #[test]
-fn the_jvm_of_another_user_writes_where_nobody_else_does() {
+fn the_jvm_of_another_user_writes_into_its_own_folder() {
     needs_root();
     let folder = folder();
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("set permissions");
     let java = Jdk::find(17).expect("JDK 17").java();
     let mut command = Command::new(java.get_program());
     command.uid(65_534).gid(65_534).arg("-cp").arg(classes());
     let jvm = Held::wait(command.args(["heap.Held", "10"]));
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &["heap dump: h ("]);
-    let metadata = fs::metadata(folder.path().join("h")).expect("written");
+    let metadata = fs::metadata(folder.path().join("h")).expect("read metadata");
     assert_eq!((metadata.uid(), metadata.mode() & 0o777), (0, 0o600));
-    // What a link leads to may be what only root can write to.
-    fs::write(folder.path().join("ours"), "what was there").expect("ours");
-    std::os::unix::fs::symlink("ours", folder.path().join("link")).expect("ours");
+    // A link may lead to a file that only root can write.
+    fs::write(folder.path().join("ours"), "what was there").expect("write test file");
+    std::os::unix::fs::symlink("ours", folder.path().join("link")).expect("create symbolic link");
     let result = done(&mut dump(folder.path(), &jvm.pid(), "link", &[]));
     result.expect(
         1,
@@ -326,7 +328,7 @@ fn the_jvm_of_another_user_writes_where_nobody_else_does() {
         &["error: link: a link, and the process belongs to another user; give the name of the file itself"],
     );
     let there = fs::read_to_string(folder.path().join("ours"));
-    assert_eq!(there.expect("readable"), "what was there");
+    assert_eq!(there.expect("the file exists"), "what was there");
     assert_eq!(names(folder.path()), ["h", "link", "ours"]);
     jvm.ends_well();
 }

@@ -1,5 +1,5 @@
-//! Dumps of more than ten million objects. They take gigabytes, so this is left
-//! to `.ci/run`:
+//! Tests of memory with dumps of more than ten million objects. They take gigabytes, so only
+//! `.ci/run` runs them:
 //!
 //!     cargo test -p loadhook --test heap_memory --release -- --ignored --nocapture
 
@@ -18,7 +18,7 @@ use serde_json::Value;
 /// Memory that reading may take, in MB.
 const MOST_FOR_HISTOGRAM: u64 = 50;
 const MOST_FOR_GRAPH: u64 = 2000;
-/// The graph, then hashes of some ten million arrays beside it.
+/// Memory for the page, in MB: the graph, and hashes of about ten million arrays.
 const MOST_FOR_PAGE: u64 = 3000;
 
 /// The classes of the objects that `heap.Many` retains, with their retained sizes as HotSpot lays
@@ -51,7 +51,7 @@ fn json(folder: &Path, options: &[&str], most: u64) -> Result<Value> {
     Ok(serde_json::from_str(&output)?)
 }
 
-/// The rows of a list, by class.
+/// The rows of a list that have this class.
 fn rows<'j>(json: &'j Value, list: &str, class: &str) -> impl Iterator<Item = &'j Value> {
     let rows = json[list].as_array().into_iter().flatten();
     rows.filter(move |row| row["class"] == class)

@@ -1,5 +1,5 @@
-//! `loadhook heap --format html` in a real browser: its script runs without an
-//! error and answers to clicks and words.
+//! Tests of `loadhook heap --format html` in a real browser: the scripts run without an error, and
+//! react to clicks and search texts.
 
 mod common;
 #[path = "../../heap/tests/support/mod.rs"]
@@ -15,13 +15,13 @@ use support::{OBJECT, Writer};
 const THREAD: u64 = 0x140;
 const EVIL: &str = "</script><img src=x onerror=alert(1)>\u{202e}";
 
-/// As it is shown: `/` is what the VM writes for `.`.
+/// The name as the page shows it: the JVM writes `/` for `.`.
 fn evil() -> String {
     EVIL.replace('\u{202e}', "\\u{202e}").replace('/', ".")
 }
 
-/// A root that keeps a chain of arrays and two equal strings; names that would be
-/// markup. Arrays lie far apart, lest their distances tell of large headers.
+/// A dump with a root that retains a chain of arrays and two equal strings, and with names that
+/// contain markup. Arrays lie far apart, so that their distances do not suggest large headers.
 fn dump() -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -56,7 +56,7 @@ fn dump() -> Vec<u8> {
 
 fn page(dump: &[u8], options: &[&str]) -> (String, String) {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump).expect("ours");
+    fs::write(folder.path().join("a.hprof"), dump).expect("write test file");
     let arguments = ["heap", "a.hprof", "--format", "html", "-o", "page.html"];
     let made = done(&mut loadhook(
         folder.path(),
@@ -64,7 +64,7 @@ fn page(dump: &[u8], options: &[&str]) -> (String, String) {
     ));
     assert_eq!((made.code, &*made.out), (Some(0), ""), "{}", made.err);
     let file = folder.path().join("page.html");
-    let mode = fs::metadata(&file).expect("it was written").permissions();
+    let mode = fs::metadata(&file).expect("read metadata").permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
     (fs::read_to_string(&file).expect("UTF-8"), made.err)
 }
@@ -79,7 +79,7 @@ fn nothing_comes_from_outside() {
             "{word}"
         );
     }
-    // Data can end neither its element nor the page.
+    // The data must end neither its element nor the page.
     assert_eq!(page.matches("</script>").count(), 2);
     assert!(!page.contains('\u{202e}'));
 }
@@ -152,7 +152,7 @@ fn the_tree_of_objects_opens() {
     assert_eq!(run(&page(&dump(), &[]).0, script), expected);
 }
 
-/// The lines of what is shown beside a view: headings, paragraphs, rows and items.
+/// A script that returns the lines of the details panel: headings, paragraphs, rows and items.
 const DETAILS: &str = r#"
     const details = () => [...document.querySelectorAll('#details-content :is(h2, h3, p, tr, li)')].map((part) =>
         part.tagName === 'TR' ? [...part.children].map((cell) => cell.textContent).join(' | ') : part.textContent).join('\n');
@@ -189,7 +189,7 @@ value | byte[] | byte[] 0x8000 {60, 98, 62, 119, 111, 114, 107, 101, 114, 60, 47
 coder | byte | 0
 Referred to by 1 object
 name of java.lang.Thread 0x1200
-Way to the root
+Path to the root
 ↑ name of java.lang.Thread 0x1200
 root: thread "<b>worker</b>" 0x1200
 java.lang.Thread 0x1200
@@ -198,14 +198,14 @@ Fields
 name | type | value
 name | java.lang.String | java.lang.String 0x1000 "<b>worker</b>"
 Referred to by 0 objects
-Way to the root
+Path to the root
 root: thread "<b>worker</b>" 0x1200
 byte[] 0x2200
 1,016 bytes, retains 1,016 bytes (83.6 %) · all instances of its class
 {7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7,…} · length 1,000
 Referred to by 1 object
 [0] of java.lang.Object[] 0x2100
-Way to the root
+Path to the root
 ↑ [0] of java.lang.Object[] 0x2100
 ↑ [0] of java.lang.Object[] 0x2000
 root: variable of thread "<b>worker</b>" 0x1200 in java.lang.Thread.park(Thread.java:7)
@@ -215,9 +215,9 @@ true"#;
     assert_eq!(run(&page(&dump(), &[]).0, &script), expected);
 }
 
-/// A chain to an array with objects of two classes, and many roots of one class.
+/// The dump has a chain to an array with objects of two classes, and many roots of one class.
 #[test]
-fn suspects_are_told_with_their_accumulation_point() {
+fn suspects_are_shown_with_their_accumulation_point() {
     let mut writer = Writer::new();
     writer.pair(0x1000, 0x2000, 0);
     writer.root(0x03, 0x1000, &[1, 0]);
@@ -227,7 +227,7 @@ fn suspects_are_told_with_their_accumulation_point() {
         writer.bytes(*id, &[1; 984]);
     }
     writer.pair(0x3000, 0, 0);
-    // 100 pairs that only roots dominate: two arrays have all of them.
+    // Two arrays refer to all of 100 pairs, so only roots dominate the pairs.
     let pairs: Vec<u64> = (0..100).map(|at| 0x20_0000 + 0x20 * at).collect();
     writer.object_array(0x4000, &pairs);
     writer.object_array(0x5000, &pairs);
@@ -243,13 +243,13 @@ fn suspects_are_told_with_their_accumulation_point() {
     "#;
     let shown = run(&page(&writer.finish(), &[]).0, script);
     let expected = "\
-test.Pair 0x1000 retains 9.9 KB (75.8 %). Nearly all of it comes together in java.lang.Object[] 0x2000, \
+test.Pair 0x1000 retains 9.9 KB (75.8 %). Nearly all of it is retained by java.lang.Object[] 0x2000, \
 which retains 9.9 KB. There it fans out: 10 objects of byte[] below it retain 9.8 KB.
-Right below the accumulation point
+Dominated by the accumulation point
 10 objects of byte[] · retain 9.8 KB · the largest byte[] 0x100000
 1 object of test.Pair · retains 24 bytes · test.Pair 0x3000
 100 objects of test.Pair together retain 2.3 KB (18.0 %); each of them alone less than 10 %. \
-Nearly all ways to them go through java.lang.Object[] 0x4000.
+Nearly all paths to them go through java.lang.Object[] 0x4000.
 The largest of them
 ";
     assert!(shown.starts_with(expected), "{shown}");
@@ -259,8 +259,8 @@ The largest of them
     );
 }
 
-/// On a narrow screen nothing is wider than it; a name that does not fit is cut at its
-/// front, and its details have it whole.
+/// On a narrow screen nothing exceeds the width. A name that does not fit is cut at its front, and
+/// the details panel shows it whole.
 #[test]
 fn a_narrow_screen_shows_names_and_numbers() {
     let long = format!(
@@ -275,7 +275,7 @@ fn a_narrow_screen_shows_names_and_numbers() {
     writer.root(0x03, 0x1000, &[1, 0]);
     let script = DETAILS.to_owned()
         + r#"
-        // Browsers have no windows of less than 500 pixels without a head.
+        // Headless browsers have a minimum width of 500 pixels.
         document.body.style.width = '400px';
         const width = document.body.clientWidth;
         const seen = [innerWidth, width];
@@ -286,7 +286,7 @@ fn a_narrow_screen_shows_names_and_numbers() {
             const cell = cells.find((cell) => cell.textContent.includes('very.long'));
             const box = cell.getBoundingClientRect();
             const text = cell.querySelector('bdi').getBoundingClientRect();
-            // Its end is in view, its front is not.
+            // The end of the name is visible, its front is not.
             seen.push(box.left >= 0 && text.right <= box.right + 1, text.left < box.left);
         }
         seen.push(open('#objects/0x1000').split('\n')[0]);
@@ -344,8 +344,8 @@ fn a_later_dump_adds_what_changed() {
     writer.strings();
     writer.bytes(0x2000, &[1; 2000]);
     writer.pair(0x1000, 0, 0);
-    fs::write(folder.path().join("a.hprof"), dump()).expect("ours");
-    fs::write(folder.path().join("b.hprof"), writer.finish()).expect("ours");
+    fs::write(folder.path().join("a.hprof"), dump()).expect("write test file");
+    fs::write(folder.path().join("b.hprof"), writer.finish()).expect("write test file");
     let arguments = [
         "heap", "a.hprof", "--diff", "b.hprof", "--format", "html", "-o", "c.html",
     ];
@@ -384,9 +384,9 @@ fn a_part_of_a_dump_has_a_page_that_says_so() {
     );
 }
 
-/// More objects than a page gets, one of which keeps all others.
+/// A dump with more objects than a page shows. One of them retains all others.
 #[test]
-fn what_is_left_out_is_said() {
+fn the_numbers_of_omitted_rows_are_shown() {
     let mut writer = Writer::new();
     let ids: Vec<u64> = (0..30_000).map(|at| 0x10_0000 + 32 * at).collect();
     writer.object_array(0x2000, &ids);
@@ -403,7 +403,7 @@ fn what_is_left_out_is_said() {
         const all = keptBy(objects.id.indexOf('0x2000'));
         return [document.getElementById('remarks').textContent, rows().length, more, all.length, all.at(-1)].join('\n');
     "#;
-    // Objects of 24 bytes, two classes, and the array above them.
+    // Objects of 24 bytes, two classes, and the array that refers to the objects.
     let expected = "10,003 smaller objects omitted (by retained size)
 202
 … 19,800 more
@@ -416,8 +416,8 @@ smaller objects: 234 KB";
 fn what_fits_no_page_is_refused() {
     let folder = folder();
     let path = folder.path().join("a.hprof");
-    fs::write(&path, dump()).expect("ours");
-    fs::write(folder.path().join("b.hprof"), dump()).expect("ours");
+    fs::write(&path, dump()).expect("write test file");
+    fs::write(folder.path().join("b.hprof"), dump()).expect("write test file");
     for (options, said) in [
         (
             &["--format", "html", "--threads"][..],
@@ -454,6 +454,6 @@ fn what_fits_no_page_is_refused() {
         &["heap", "a.hprof", "-o", "table"],
     ));
     assert_eq!((table.code, &*table.out), (Some(0), ""), "{}", table.err);
-    let table = fs::read_to_string(folder.path().join("table")).expect("it was written");
+    let table = fs::read_to_string(folder.path().join("table")).expect("read test file");
     assert!(table.contains("  java.lang.Object[]\n"), "{table}");
 }

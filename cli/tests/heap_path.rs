@@ -1,4 +1,4 @@
-//! `loadhook heap FILE --path`: what keeps an object, and how its root is named.
+//! Tests of `loadhook heap FILE --path`: the path to a root, and the description of the root.
 
 mod common;
 #[path = "../../heap/tests/support/mod.rs"]
@@ -28,7 +28,7 @@ fn parsed(folder: &Path, of: &str) -> Value {
     serde_json::from_str(&path(folder, of, &["--format", "json"])).expect("JSON")
 }
 
-/// The classic question about a loader that should have gone.
+/// A class loader leak: the path shows why a plugin's class is still reachable.
 #[test]
 fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
     for (feature, via) in [
@@ -46,8 +46,8 @@ fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
         dumped.expect(0, "", &["heap dump: h.hprof ("]);
         jvm.ends_well();
 
-        let way = path(folder.path(), "class heap.Leaking$Plugin", &[]);
-        let lines: Vec<&str> = way.lines().collect();
+        let printed = path(folder.path(), "class heap.Leaking$Plugin", &[]);
+        let lines: Vec<&str> = printed.lines().collect();
         for (line, (begins, has)) in lines.iter().zip([
             ("class heap.Leaking$Plugin 0x", " · retains "),
             ("  ↑ <class> of heap.Leaking$Plugin 0x", " · retains "),
@@ -56,10 +56,10 @@ fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
             ("  ↑ registry of class heap.Leaking 0x", " · retains "),
         ]) {
             let is_it = line.starts_with(begins) && line.contains(has);
-            assert!(is_it, "{feature} {via}: {way}");
+            assert!(is_it, "{feature} {via}: {printed}");
         }
-        let Some(other) = way.split("\nother classes of the same name: ").nth(1) else {
-            panic!("{feature} {via}: {way}");
+        let Some(other) = printed.split("\nother classes of the same name: ").nth(1) else {
+            panic!("{feature} {via}: {printed}");
         };
         let other = path(folder.path(), other.trim_end(), &[]);
         assert!(other.starts_with("class heap.Leaking$Plugin 0x"), "{other}");
@@ -69,7 +69,7 @@ fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
             "\nroot: variable of thread \"the holder\" 0x",
             " in heap.Leaking.hold(Leaking.java:43)\n",
         ];
-        // The frame above it has it too.
+        // The frame above it also refers to the object.
         let waits = " in java.lang.Object.wait";
         let is_named = mine.contains(thread) && (mine.ends_with(frame) || mine.contains(waits));
         assert!(is_named, "{feature} {via}: {mine}");
@@ -78,7 +78,7 @@ fn what_keeps_a_class_and_a_variable_is_named_on_every_jvm() {
         assert_eq!(json["thread"]["name"], "the holder");
         assert!(json["frame"]["method"].is_string(), "{json}");
 
-        // Half of what is shown is at each end.
+        // Half of the objects shown are at each end.
         let long = path(folder.path(), "heap.Leaking$Node", &["--top", "4"]);
         let is_node = |line: &&&str| line.contains("heap.Leaking$Node 0x");
         let lines: Vec<&str> = long.lines().collect();
@@ -139,7 +139,7 @@ fn every_kind_of_root_says_whose_it_is() {
         (0x03, &[1, 2], "variable of {}"),
         (0x03, &[9, 0], "variable of a thread"),
         (0x04, &[1], "native stack of {}"),
-        (0x05, &[], "class of the VM's own loader"),
+        (0x05, &[], "class of the bootstrap loader"),
         (0x06, &[1], "thread block of {}"),
         (0x07, &[], "monitor in use"),
     ];
@@ -147,16 +147,16 @@ fn every_kind_of_root_says_whose_it_is() {
         writer.pair(0x2000 + 32 * at, 0, 0);
         writer.root(*tag, 0x2000 + 32 * at, words);
     }
-    // A monitor is a variable's, too.
+    // The object of a monitor is also referred to by a variable.
     writer.pair(0x3000, 0, 0);
     writer.root(0x07, 0x3000, &[]);
     writer.root(0x03, 0x3000, &[1, 1]);
     writer.root(0x08, 0x1200, &[1, 2]);
-    fs::write(folder.path().join("h.hprof"), writer.finish()).expect("ours");
+    fs::write(folder.path().join("h.hprof"), writer.finish()).expect("write test file");
     let root_of = |of: u64| {
-        let way = path(folder.path(), &format!("{of:#x}"), &[]);
-        let (_, root) = way.split_once("\nroot: ").expect("a root");
-        // A wide one has two lines.
+        let printed = path(folder.path(), &format!("{of:#x}"), &[]);
+        let (_, root) = printed.split_once("\nroot: ").expect("a root");
+        // A root line that is too wide has two lines.
         format!("root: {}", root.trim_end().replace("\n      ", " "))
     };
     for (at, (.., says)) in (0_u64..).zip(cases) {
@@ -168,7 +168,7 @@ fn every_kind_of_root_says_whose_it_is() {
     assert_eq!(root_of(0x1200), format!("root: {worker}"));
 }
 
-/// A thread, its stack of one frame of a class, and 0x2000, its variable.
+/// A dump with a thread, a frame on its stack, and a variable in the frame that refers to 0x2000.
 fn named(name: &str, class: &str, file: &str) -> Writer {
     let mut writer = Writer::new();
     writer.strings();
@@ -228,7 +228,7 @@ fn a_root_fits_the_terminal_however_long_its_names_are() {
         let folder = folder();
         let mut writer = named(name, class, file);
         writer.root(0x08, 0x7_fff0_1200, &[1, 2]);
-        fs::write(folder.path().join("h.hprof"), writer.finish()).expect("ours");
+        fs::write(folder.path().join("h.hprof"), writer.finish()).expect("write test file");
         for (of, width) in [
             ("0x2000", 60),
             ("0x2000", 80),
@@ -256,7 +256,7 @@ fn a_root_fits_the_terminal_however_long_its_names_are() {
                 assert!(place.contains(method) && place.ends_with(source), "{place}");
             }
         }
-        // The same place has no less room among threads.
+        // The view of threads also has room for the same names.
         let mut command = loadhook(folder.path(), &["heap", "h.hprof", "--threads"]);
         let shown = done(command.env("COLUMNS", "80"));
         let place = shown.out.lines().nth(3).expect("a frame");
@@ -269,15 +269,15 @@ fn a_root_fits_the_terminal_however_long_its_names_are() {
     }
 }
 
-/// Objects that only soft references refer to are among them.
+/// The reasons include that only soft references refer to the object.
 #[test]
-fn an_object_without_a_way_is_told_what_may_keep_it() {
+fn an_object_without_a_path_gets_the_possible_reasons() {
     let folder = folder();
     let mut writer = Writer::new();
     writer.pair(0x1000, 0, 0);
     writer.pair(0x1100, 0, 0);
     writer.root(0x05, 0x1000, &[]);
-    fs::write(folder.path().join("h.hprof"), writer.finish()).expect("ours");
+    fs::write(folder.path().join("h.hprof"), writer.finish()).expect("write test file");
     let none = done(&mut loadhook(
         folder.path(),
         &["heap", "h.hprof", "--path", "0x1100"],
@@ -287,15 +287,15 @@ fn an_object_without_a_way_is_told_what_may_keep_it() {
     assert_eq!((none.code, &*none.err), (Some(1), expected));
 }
 
-/// JDK 17 and before name threads' objects behind all others.
+/// JDK 17 and earlier write thread objects behind all others.
 #[test]
 fn a_thread_whose_object_is_cut_off_has_a_number() {
     let folder = folder();
     let mut writer = named("main", "Main", "Main.java");
     writer.root(0x08, 0x7_fff0_1200, &[1, 2]);
     let dump = writer.finish();
-    // The last record, and a byte of what names the thread.
-    fs::write(folder.path().join("h.hprof"), &dump[..dump.len() - 9 - 1]).expect("ours");
+    // The cut removes the last record, and a byte of the record with the thread object.
+    fs::write(folder.path().join("h.hprof"), &dump[..dump.len() - 9 - 1]).expect("write test file");
     let shown = |options: &[&str]| {
         let arguments = ["heap", "h.hprof", "--partial", "--path", "0x2000"];
         let shown = done(&mut loadhook(
@@ -305,9 +305,9 @@ fn a_thread_whose_object_is_cut_off_has_a_number() {
         assert_eq!(shown.code, Some(0), "{}", shown.err);
         shown.out
     };
-    let way = shown(&[]);
+    let printed = shown(&[]);
     let root = "\nroot: variable of thread 1, whose object is not in the dump in Main.awaitNanos(Main.java:1797)\n";
-    assert!(way.ends_with(root), "{way}");
+    assert!(printed.ends_with(root), "{printed}");
     let json: Value = serde_json::from_str(&shown(&["--format", "json"])).expect("JSON");
     assert_eq!(json["root"], "variable of a thread");
     let thread = serde_json::json!({ "name": "", "class": "?", "id": null });
@@ -315,20 +315,25 @@ fn a_thread_whose_object_is_cut_off_has_a_number() {
     assert_eq!(json["frame"]["method"], "awaitNanos");
 }
 
-/// More frames than are read, which ways do without.
+/// The dump has more frames than the budget allows; paths do not need frames.
 #[test]
-fn a_way_is_shown_when_its_thread_cannot_be_read() {
+fn a_path_is_shown_when_its_thread_cannot_be_read() {
     let folder = folder();
     let mut writer = named("main", "Main", "Main.java");
     writer.stack(3, 2, &vec![0x51; 9 << 20]);
-    let file = File::create(folder.path().join("h.hprof")).expect("ours");
+    let file = File::create(folder.path().join("h.hprof")).expect("create test file");
     let mut packer = GzEncoder::new(file, Compression::fast());
-    packer.write_all(&writer.finish()).expect("room");
-    packer.finish().expect("room");
+    packer.write_all(&writer.finish()).expect("write test file");
+    packer.finish().expect("write test file");
     let options = ["heap", "h.hprof", "--path", "0x2000"];
     let shown = done(&mut loadhook(folder.path(), &options));
-    let way = "test.Pair 0x2000 · retains 24 bytes\nroot: variable of a thread\n";
-    assert_eq!((shown.code, &*shown.out), (Some(0), way), "{}", shown.err);
+    let printed = "test.Pair 0x2000 · retains 24 bytes\nroot: variable of a thread\n";
+    assert_eq!(
+        (shown.code, &*shown.out),
+        (Some(0), printed),
+        "{}",
+        shown.err
+    );
     let warns = shown.err.starts_with("warning: h.hprof: ")
         && shown.err.ends_with("; the root's thread is not named\n");
     assert!(warns && shown.err.lines().count() == 1, "{}", shown.err);

@@ -1,5 +1,5 @@
-//! `loadhook heap` on dumps of a JVM under the agent: the program's objects are
-//! shown, and the profiler's own are left out unless they are asked for.
+//! Tests of `loadhook heap FILE` with dumps of a JVM under the agent: the profiler's own objects
+//! are left out without `--all`.
 
 mod common;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const LINE: &str = "The profiler's own objects, ";
 
-/// A JVM of one version, plain or under the agent, with its dump in a folder.
+/// Runs a JVM of this version with these options, and writes a dump of it.
 fn dumped(feature: u32, options: &[&str], folder: &Path, file: &str) {
     let held = Held::program(feature, options, &["heap.Held", "1000"]);
     let result = done(&mut dump(folder, &held.pid(), file, &[]));
@@ -51,9 +51,9 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
         let all = json(folder.path(), &["agent.hprof", "--all"]);
         let left_out = bytes(&own["profiler"]);
         assert_eq!(bytes(&own) + left_out, bytes(&all));
-        // The tracker's budget alone is 1 MB: more than this program has.
+        // The tracker's budget alone is 1 MB, which is more than the program's objects.
         assert!(2 * left_out > bytes(&all), "{left_out} of {all}");
-        // The agent has the JVM load some classes more, and these make some objects.
+        // With the agent the JVM loads some more classes, which create some objects.
         let grown = bytes(&own).abs_diff(bytes(&plain));
         assert!(20 * grown < bytes(&plain), "{feature}: {grown} bytes");
 
@@ -67,7 +67,8 @@ fn a_program_under_the_agent_has_the_objects_of_the_plain_one() {
             let arguments = [&["agent.hprof", "--top", "100000"], view].concat();
             let out = shown(folder.path(), &arguments).out;
             assert!(out.contains(LINE), "{view:?}");
-            // Class loaders of the program have looked for the class, by strings of their own.
+            // Class loaders of the program have searched for the class, and created strings of its
+            // name.
             assert!(
                 view == ["--duplicates"] || !out.contains("$Loadhook"),
                 "{view:?}"
@@ -108,20 +109,20 @@ fn what_cannot_be_read_twice_is_told() {
     dumped(17, &[&agent], folder.path(), "agent.hprof");
     let program = loadhook(folder.path(), &[]);
     let mut command = in_environment(Path::new(program.get_program()), folder.path());
-    // A pipe.
-    let file = File::open(folder.path().join("agent.hprof")).expect("written");
+    // Standard input is a pipe.
+    let file = File::open(folder.path().join("agent.hprof")).expect("open test file");
     let mut cat = std::process::Command::new("cat")
         .stdin(file)
         .stdout(Stdio::piped())
         .spawn()
-        .expect("it starts");
+        .expect("the process starts");
     command.args(["heap", "/dev/stdin"]);
     command.stdin(cat.stdout.take().expect("piped"));
-    let output = command.output().expect("it ends");
-    cat.wait().expect("it ends");
+    let output = command.output().expect("the process ends");
+    cat.wait().expect("the process ends");
     let said = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(
-        said.starts_with("warning: /dev/stdin: not a file: "),
+        said.starts_with("warning: /dev/stdin: not a regular file, "),
         "{said}"
     );
     let out = String::from_utf8(output.stdout).expect("UTF-8");

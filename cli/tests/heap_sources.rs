@@ -1,4 +1,4 @@
-//! `loadhook heap` of files that are no dumps, or not whole, or not files.
+//! Tests of `loadhook heap FILE` with files that are no dumps, cut-off dumps, and pipes.
 
 mod common;
 #[path = "../../heap/tests/support/mod.rs"]
@@ -30,7 +30,7 @@ fn heap(folder: &Path, arguments: &[&str]) -> Done {
     done(&mut loadhook(folder, &[&["heap"], arguments].concat()))
 }
 
-/// One line with this, and code 1.
+/// Checks that the error is one line with this text, and the exit code 1.
 fn fails(shown: &Done, with: &str) {
     assert_eq!((shown.code, &*shown.out), (Some(1), ""), "{}", shown.err);
     assert_eq!(shown.err.lines().count(), 1, "{}", shown.err);
@@ -41,13 +41,14 @@ fn fails(shown: &Done, with: &str) {
 fn what_is_no_dump_is_told_in_a_line() {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
-    fs::write(at("empty"), "").expect("ours");
-    fs::write(at("core"), [b"\x7fELF\x02\x01\x01", &[0; 900][..]].concat()).expect("ours");
-    fs::write(at("some.jar"), [b"PK\x03\x04", &[7; 900][..]].concat()).expect("ours");
-    fs::create_dir(at("folder")).expect("ours");
+    fs::write(at("empty"), "").expect("write test file");
+    fs::write(at("core"), [b"\x7fELF\x02\x01\x01", &[0; 900][..]].concat())
+        .expect("write test file");
+    fs::write(at("some.jar"), [b"PK\x03\x04", &[7; 900][..]].concat()).expect("write test file");
+    fs::create_dir(at("folder")).expect("create test folder");
     let mut profile = Vec::new();
-    pprof::write(&Profile::default(), &mut profile).expect("memory");
-    fs::write(at("profile"), profile).expect("ours");
+    pprof::write(&Profile::default(), &mut profile).expect("write profile to memory");
+    fs::write(at("profile"), profile).expect("write test file");
     let none = "not a heap dump: it does not begin with `JAVA PROFILE 1.0.1` or `1.0.2`";
     for (file, says) in [
         ("empty", "empty: not a heap dump: the file is empty"),
@@ -68,7 +69,7 @@ fn what_is_no_dump_is_told_in_a_line() {
 #[test]
 fn a_dump_is_no_profile() {
     let folder = folder();
-    fs::write(folder.path().join("a dump"), nothing()).expect("ours");
+    fs::write(folder.path().join("a dump"), nothing()).expect("write test file");
     let report = done(&mut loadhook(folder.path(), &["report", "a dump"]));
     fails(
         &report,
@@ -80,12 +81,13 @@ fn a_dump_is_no_profile() {
 fn what_must_not_be_read_is_told_in_a_line() {
     let folder = folder();
     let file = folder.path().join("secret.hprof");
-    fs::write(&file, nothing()).expect("ours");
-    fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("ours");
-    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("ours");
+    fs::write(&file, nothing()).expect("write test file");
+    fs::set_permissions(&file, Permissions::from_mode(0o000)).expect("set permissions");
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).expect("set permissions");
     let mut command = loadhook(folder.path(), &["heap", "secret.hprof"]);
     if fs::read(&file).is_ok() {
-        // Root may read all; nobody may not, and needs the program where it can see it.
+        // Root may read every file, so the command runs as the user `nobody`, who needs a readable
+        // copy of the program.
         let program = folder.path().join("loadhook");
         executable(env!("CARGO_BIN_EXE_loadhook").as_ref(), &program);
         command = Command::new(program);
@@ -107,12 +109,12 @@ fn a_pipe_can_be_read_once() {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
+        let mut child = command.spawn().expect("the process starts");
         let mut input = child.stdin.take().expect("a pipe");
-        // Refused before all is written, perhaps.
+        // The command may refuse the pipe before everything is written.
         let _ = input.write_all(&nothing());
         drop(input);
-        let output = process::end(child).expect("it ends");
+        let output = process::end(child).expect("the process ends");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), works, "{said}");
         let refusal = "/dev/stdin: not a regular file; heap dumps are read more than once, so save it to a file first";
@@ -124,25 +126,25 @@ fn a_pipe_can_be_read_once() {
 fn what_is_cut_off_in_the_last_bytes_of_a_packed_file_is_told() {
     let folder = folder();
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-    packer.write_all(&nothing()).expect("memory");
-    let packed = packer.finish().expect("memory");
+    packer.write_all(&nothing()).expect("write to memory");
+    let packed = packer.finish().expect("write to memory");
     let file = folder.path().join("heap.hprof.gz");
-    fs::write(&file, &packed).expect("ours");
+    fs::write(&file, &packed).expect("write test file");
     assert_eq!(heap(folder.path(), &["heap.hprof.gz"]).code, Some(0));
-    fs::write(&file, &packed[..packed.len() - 4]).expect("ours");
-    let cut = "the dump is cut off: it ends in what gzip packed at byte 40";
+    fs::write(&file, &packed[..packed.len() - 4]).expect("write test file");
+    let cut = "the dump is cut off: it ends in the gzip data at byte 40";
     fails(&heap(folder.path(), &["heap.hprof.gz"]), cut);
     fails(&heap(folder.path(), &["heap.hprof.gz", "--biggest"]), cut);
 }
 
-/// As gzip itself does: it unpacks what is there, and warns.
+/// As gzip does, the command unpacks the data and warns of the trailing bytes.
 #[test]
-fn what_follows_a_packed_dump_is_ignored_and_told() {
+fn bytes_behind_a_compressed_dump_are_ignored_with_a_warning() {
     let folder = folder();
     let packed = |bytes: &[u8]| {
         let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-        packer.write_all(bytes).expect("memory");
-        packer.finish().expect("memory")
+        packer.write_all(bytes).expect("write to memory");
+        packer.finish().expect("write to memory")
     };
     let dump = nothing();
     let whole = packed(&dump);
@@ -154,22 +156,22 @@ fn what_follows_a_packed_dump_is_ignored_and_told() {
         let behind_zeros = [&zeros[..], b"x"].concat();
         for more in [&b"x"[..], b"more than a member's head", &behind_zeros] {
             for whole in [&whole, &members] {
-                fs::write(&file, [whole, more].concat()).expect("ours");
+                fs::write(&file, [whole, more].concat()).expect("write test file");
                 let shown = heap(folder.path(), &options);
                 let warning =
                     "warning: heap.hprof.gz: the bytes that follow the gzip data are ignored\n";
                 assert_eq!((shown.code, &*shown.err), (Some(0), warning), "{views:?}");
             }
         }
-        // Zeros fill the last block of a tape.
+        // Zeros behind the data give no warning, since they fill the last block of a tape.
         for more in [&[][..], &[0], &zeros] {
-            fs::write(&file, [&members, more].concat()).expect("ours");
+            fs::write(&file, [&members, more].concat()).expect("write test file");
             let shown = heap(folder.path(), &options);
             assert_eq!((shown.code, &*shown.err), (Some(0), ""), "{views:?}");
         }
     }
-    // Of a dump that is not all there, both.
-    fs::write(&file, [&packed(&dump[..35])[..], b"more"].concat()).expect("ours");
+    // A dump that is cut off inside gives both warnings.
+    fs::write(&file, [&packed(&dump[..35])[..], b"more"].concat()).expect("write test file");
     let shown = heap(folder.path(), &["heap.hprof.gz"]);
     assert_eq!((shown.code, &*shown.out), (Some(1), ""));
     for says in [
@@ -178,12 +180,12 @@ fn what_follows_a_packed_dump_is_ignored_and_told() {
     ] {
         assert!(shown.err.contains(says), "{}", shown.err);
     }
-    // What begins like a member has to be one.
+    // Bytes that begin like a gzip member must be one.
     fs::write(
         &file,
         [&whole[..], b"\x1f\x8b\xff no method of packing"].concat(),
     )
-    .expect("ours");
+    .expect("write test file");
     fails(
         &heap(folder.path(), &["heap.hprof.gz"]),
         "invalid gzip header at byte 40",
@@ -194,8 +196,8 @@ fn what_follows_a_packed_dump_is_ignored_and_told() {
 #[test]
 fn a_report_follows_no_planted_link() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), nothing()).expect("ours");
-    fs::write(folder.path().join("victim"), "as it was").expect("ours");
+    fs::write(folder.path().join("a.hprof"), nothing()).expect("write test file");
+    fs::write(folder.path().join("victim"), "as it was").expect("write test file");
     let script = "ln -s victim out.json.$$.tmp; exec \"$0\" heap a.hprof --format json -o out.json";
     let mut command = in_environment("sh".as_ref(), folder.path());
     command
@@ -203,13 +205,16 @@ fn a_report_follows_no_planted_link() {
         .arg(env!("CARGO_BIN_EXE_loadhook"));
     done(&mut command).expect(0, "", &[]);
     let at = |name: &str| folder.path().join(name);
-    assert_eq!(fs::read(at("victim")).expect("ours"), b"as it was");
+    assert_eq!(
+        fs::read(at("victim")).expect("read test file"),
+        b"as it was"
+    );
     assert!(
         fs::symlink_metadata(at("out.json"))
-            .expect("written")
+            .expect("read metadata")
             .is_file()
     );
-    // Folders that are missing are made.
+    // Missing folders are created.
     let options = ["heap", "a.hprof", "-o", "x/y/out.txt"];
     done(&mut loadhook(folder.path(), &options)).expect(0, "", &[]);
     assert!(at("x/y/out.txt").is_file());
@@ -220,41 +225,48 @@ fn a_report_follows_no_planted_link() {
     assert!(!folder.path().join("z").exists(), "a folder is left");
 }
 
-/// As `ulimit -f` sets it.
+/// The size of files is limited with `ulimit -f`.
 #[test]
 fn a_file_that_may_not_grow_is_an_error() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), nothing()).expect("ours");
+    fs::write(folder.path().join("a.hprof"), nothing()).expect("write test file");
     let script = "ulimit -f 0; exec \"$0\" heap a.hprof --format json -o out.json";
     let mut command = in_environment("sh".as_ref(), folder.path());
     command
         .args(["-c", script])
         .arg(env!("CARGO_BIN_EXE_loadhook"));
     fails(&done(&mut command), "out.json: File too large");
-    let left: Vec<_> = fs::read_dir(folder.path()).expect("ours").collect();
+    let left: Vec<_> = fs::read_dir(folder.path())
+        .expect("list test folder")
+        .collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
 
-/// Kilobytes of addresses that the program has in use when it reads a dump without
-/// objects, code and all.
+/// Kilobytes of address space that the command uses while it reads a dump without objects.
 fn address_space(folder: &Path) -> u64 {
     let mut command = loadhook(folder, &["heap", "/dev/stdin"]);
     let streams = command.stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut child = streams.stderr(Stdio::null()).spawn().expect("it starts");
+    let mut child = streams
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the process starts");
     let mut input = child.stdin.take().expect("a pipe");
-    // More than a pipe holds of a record that is longer: it is being read.
+    // Writes more bytes than a pipe buffers, of a longer record. So the command is reading when the
+    // write returns.
     let record = [&[0x7f, 0, 0, 0, 0][..], &(4_u32 << 20).to_be_bytes()].concat();
     let dump = [&nothing()[..31], &record, &[0; 1 << 20]].concat();
     input.write_all(&dump).expect("it reads");
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it lives");
+    let status =
+        fs::read_to_string(format!("/proc/{}/status", child.id())).expect("read test file");
     drop(input);
-    process::end(child).expect("it ends");
+    process::end(child).expect("the process ends");
     let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
     let size = size.and_then(|size| size.split_whitespace().next()?.parse().ok());
     size.expect("a number")
 }
 
-/// As `ulimit -v` sets it: the graph goes to the disk, and what cannot is refused.
+/// The address space is limited with `ulimit -v`. The graph goes to the disk, and the command
+/// refuses a dump whose other data does not fit.
 #[test]
 fn a_process_with_little_address_space_ends_in_a_line() {
     let folder = folder();
@@ -265,13 +277,13 @@ fn a_process_with_little_address_space_ends_in_a_line() {
         writer.pair(0x10_0000 + 32 * at, next, 0);
     }
     writer.root(0x03, 0x10_0000, &[1, 0]);
-    fs::write(folder.path().join("graph.hprof"), writer.finish()).expect("ours");
+    fs::write(folder.path().join("graph.hprof"), writer.finish()).expect("write test file");
     let mut writer = Writer::new();
     for at in 0..300_000 {
         writer.class(0x10_0000 + 32 * at, 0, &[], &[]);
         writer.root(0x03, 0x10_0000 + 32 * at, &[1, 0]);
     }
-    fs::write(folder.path().join("classes.hprof"), writer.finish()).expect("ours");
+    fs::write(folder.path().join("classes.hprof"), writer.finish()).expect("write test file");
     let limited = |file: &str, view: &str, kilobytes: u64| {
         let mut command = in_environment("sh".as_ref(), folder.path());
         let script = format!("ulimit -v {kilobytes}; exec \"$0\" heap {file} --top 1 {view}");
@@ -286,7 +298,7 @@ fn a_process_with_little_address_space_ends_in_a_line() {
         "--duplicates",
         "--threads",
     ] {
-        // Memory has room for the graph above, and for a part of it below.
+        // The first limit has room for the whole graph, the second for a part of it.
         let all = limited("graph.hprof", view, 4 << 20);
         let part = limited("graph.hprof", view, own + (40 << 10));
         assert_eq!((part.code, &*part.err), (Some(0), ""), "{view}");

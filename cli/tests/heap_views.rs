@@ -1,4 +1,4 @@
-//! `loadhook heap` on dumps written here, of which all is known.
+//! Tests of the views of `loadhook heap FILE` with dumps that the tests write.
 
 mod common;
 #[path = "../../heap/tests/support/mod.rs"]
@@ -16,7 +16,7 @@ use support::{INT, OBJECT, Writer};
 
 const THREAD: u64 = 0x140;
 
-/// Names and texts hold what would move a terminal's cursor.
+/// Names and texts contain control characters that would move a terminal's cursor.
 fn dump(strings: u64) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.strings();
@@ -41,7 +41,7 @@ fn dump(strings: u64) -> Vec<u8> {
         writer.instance(0x1200 + 32 * at, THREAD, &(0x1000 + 32 * at).to_be_bytes());
         writer.root(0x08, 0x1200 + 32 * at, &[1 + at as u32, 2 + at as u32]);
     }
-    // Arrays of 24 bytes and strings of 24, which roots keep.
+    // Arrays and strings of 24 bytes, which are roots.
     let text = "twice\u{1b}";
     for at in 0..strings {
         writer.string(0x2000 + 32 * at, 0x8000 + 96 * at, 0);
@@ -72,7 +72,7 @@ const HEAD: &str = "16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC ·
 #[test]
 fn duplicates_come_by_what_they_waste() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump(4)).expect("ours");
+    fs::write(folder.path().join("a.hprof"), dump(4)).expect("write test file");
     let expected = HEAD.to_owned()
         + r#"144 bytes wasted by 4 strings of 1 values
 24 bytes wasted by 2 arrays of 1 values
@@ -103,7 +103,7 @@ fn duplicates_come_by_what_they_waste() {
 #[test]
 fn threads_have_frames_and_variables() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump(2)).expect("ours");
+    fs::write(folder.path().join("a.hprof"), dump(2)).expect("write test file");
     let head = HEAD.replace("16 objects · 368", "12 objects · 272");
     let expected = head.clone()
         + r#""main\n" java.lang.Thread 0x1220
@@ -117,13 +117,13 @@ fn threads_have_frames_and_variables() {
 
 "#;
     assert_eq!(shown(folder.path(), &["a.hprof", "--threads"]), expected);
-    // Of threads, of frames and of variables.
+    // --top limits threads, frames and variables.
     let first = shown(folder.path(), &["a.hprof", "--threads", "--top", "1"]);
     assert_eq!(
         first,
         head + "\"main\\n\" java.lang.Thread 0x1220\n\n1 more threads (--top N shows more)\n"
     );
-    fs::write(folder.path().join("b.hprof"), dump(30)).expect("ours");
+    fs::write(folder.path().join("b.hprof"), dump(30)).expect("write test file");
     let many = shown(folder.path(), &["b.hprof", "--threads"]);
     assert!(many.contains("\n    … 10 more variables\n"), "{many}");
 
@@ -148,7 +148,7 @@ fn threads_have_frames_and_variables() {
     );
 }
 
-/// An empty table would say that objects retain nothing.
+/// An empty table would suggest that objects retain nothing.
 #[test]
 fn what_a_part_without_roots_cannot_say_is_said() {
     let folder = folder();
@@ -156,12 +156,12 @@ fn what_a_part_without_roots_cannot_say_is_said() {
     writer.text(40, "park");
     writer.frame(0x51, 40, 0, 1, 7);
     writer.stack(2, 1, &[0x51]);
-    // The roots that the writer begins with go.
+    // Remove the roots that the writer always writes.
     let names = writer.take();
     let mut writer = Writer::new();
     let mut dump = [names, writer.take()[31..].to_vec()].concat();
     dump.extend([0x1c, 0, 0, 0, 0, 0, 0, 1, 0]);
-    fs::write(folder.path().join("a.hprof"), &dump).expect("ours");
+    fs::write(folder.path().join("a.hprof"), &dump).expect("write test file");
     for view in [
         &["--biggest"][..],
         &["--by", "retained"],
@@ -184,7 +184,7 @@ fn what_a_part_without_roots_cannot_say_is_said() {
     assert!(threads.out.ends_with(expected), "{}", threads.out);
 }
 
-/// HotSpot's dumps up to JDK 17 end with their roots: which of them are there is chance.
+/// Dumps of JDK 17 and earlier end with their roots, so an arbitrary part of them is missing.
 #[test]
 fn a_part_with_some_roots_does_not_say_for_certain_what_they_keep() {
     let folder = folder();
@@ -194,9 +194,9 @@ fn a_part_with_some_roots_does_not_say_for_certain_what_they_keep() {
     writer.root(0x05, 0x1000, &[]);
     writer.root(0x05, 0x1100, &[]);
     let dump = writer.finish();
-    fs::write(folder.path().join("a.hprof"), &dump).expect("ours");
-    // The last record, and a byte of the last root.
-    fs::write(folder.path().join("cut.hprof"), &dump[..dump.len() - 10]).expect("ours");
+    fs::write(folder.path().join("a.hprof"), &dump).expect("write test file");
+    // The cut removes the last record, and a byte of the last root.
+    fs::write(folder.path().join("cut.hprof"), &dump[..dump.len() - 10]).expect("write test file");
     let warning = "\nwarning: cut.hprof: GC roots and objects may be missing (JDK 17 and earlier write roots \
         at the end), so retained sizes, paths to roots and unreachable objects can be wrong\n";
     for (view, is_of_roots) in [
@@ -245,7 +245,7 @@ fn identifiers_are_whole_in_narrow_terminals() {
     for of in [0x150, 0x1000, 0xffff_1200] {
         writer.root(0x03, of, &[1, 0]);
     }
-    fs::write(folder.path().join("a.hprof"), writer.finish()).expect("ours");
+    fs::write(folder.path().join("a.hprof"), writer.finish()).expect("write test file");
     let mut command = loadhook(folder.path(), &["heap", "a.hprof", "--threads"]);
     let shown = done(command.env("COLUMNS", "70")).out;
     let lines: Vec<&str> = shown.lines().skip(2).collect();
@@ -265,11 +265,11 @@ fn identifiers_are_whole_in_narrow_terminals() {
     );
 }
 
-/// Whatever is asked for, JSON says of which dump it is, and how many rows it lacks.
+/// The JSON of every view has the header of the dump, and the number of omitted rows.
 #[test]
 fn all_json_has_one_shape() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump(4)).expect("ours");
+    fs::write(folder.path().join("a.hprof"), dump(4)).expect("write test file");
     let head = json!({
         "time": "2001-09-09 01:46:40 UTC", "id_size": 8, "header_size": 12, "reference_size": 4,
         "dump_bytes": dump(4).len(), "instances": 16, "bytes": 368,
@@ -283,7 +283,7 @@ fn all_json_has_one_shape() {
         (&["--threads"], "threads", 1),
     ] {
         let json = parsed(folder.path(), &[&["a.hprof", "--top", "1"], view].concat());
-        for (key, value) in head.as_object().expect("ours") {
+        for (key, value) in head.as_object().expect("the head is an object") {
             assert_eq!(json[key], *value, "{view:?} {key}");
         }
         assert_eq!(json[rows].as_array().map(Vec::len), Some(1), "{view:?}");
@@ -296,18 +296,18 @@ fn all_json_has_one_shape() {
     );
     assert_eq!(path["root"], "variable of a thread");
     let biggest = parsed(folder.path(), &["a.hprof", "--biggest"]);
-    // One of the arrays is kept by none.
+    // One of the arrays is unreachable.
     assert_eq!(biggest["loose"], 1);
 }
 
 #[test]
 fn a_difference_says_which_dump_is_which() {
     let folder = folder();
-    fs::write(folder.path().join("a.hprof"), dump(2)).expect("ours");
-    let packed = File::create(folder.path().join("b.hprof.gz")).expect("ours");
+    fs::write(folder.path().join("a.hprof"), dump(2)).expect("write test file");
+    let packed = File::create(folder.path().join("b.hprof.gz")).expect("create test file");
     let mut packed = GzEncoder::new(packed, Compression::fast());
-    packed.write_all(&dump(4)).expect("ours");
-    packed.finish().expect("ours");
+    packed.write_all(&dump(4)).expect("write test file");
+    packed.finish().expect("write test file");
     let expected = "\
 before  12 objects · 272 bytes · dumped 2001-09-09 01:46:40 UTC · a.hprof
 after   16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · b.hprof.gz
@@ -344,7 +344,7 @@ after   16 objects · 368 bytes · dumped 2001-09-09 01:46:40 UTC · b.hprof.gz
 fn names_of_files_are_printable() {
     let folder = folder();
     let name = "a\n\u{1b}[2J";
-    fs::write(folder.path().join(name), "none").expect("ours");
+    fs::write(folder.path().join(name), "none").expect("write test file");
     for view in [&[][..], &["--duplicates"], &["--threads"], &["--biggest"]] {
         let none = done(&mut loadhook(
             folder.path(),
@@ -357,7 +357,7 @@ fn names_of_files_are_printable() {
             none.err
         );
     }
-    fs::write(folder.path().join(name), &dump(2)[..900]).expect("ours");
+    fs::write(folder.path().join(name), &dump(2)[..900]).expect("write test file");
     let part = done(&mut loadhook(
         folder.path(),
         &["heap", name, "--threads", "--partial"],
@@ -371,7 +371,7 @@ fn names_of_files_are_printable() {
     );
 }
 
-/// One long name, of many classes and threads.
+/// Many classes and threads share one long name.
 #[test]
 fn long_names_are_not_repeated_in_memory() {
     let folder = folder();
@@ -396,7 +396,7 @@ fn long_names_are_not_repeated_in_memory() {
         writer.instance(class + 0x40, class, &[]);
         writer.root(0x05, class, &[]);
     }
-    fs::write(folder.path().join("a.hprof"), writer.finish()).expect("ours");
+    fs::write(folder.path().join("a.hprof"), writer.finish()).expect("write test file");
     for options in [
         &["--format", "json", "--top", "5"][..],
         &["--by", "retained", "--format", "json", "--top", "5"],
@@ -404,7 +404,7 @@ fn long_names_are_not_repeated_in_memory() {
         &["--format", "html"],
     ] {
         let mut command = loadhook(folder.path(), &[&["heap", "a.hprof"], options].concat());
-        let (_, peak) = common::most_memory(&mut command).expect("it is shown");
+        let (_, peak) = common::most_memory(&mut command).expect("the view is printed");
         assert!(peak < 200, "{options:?}: {peak} MB");
     }
 }

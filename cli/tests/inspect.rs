@@ -101,7 +101,7 @@ fn reads_archives() {
     );
     assert_eq!(text(&whole.stderr), said);
     let folder = inspect(&[env!("CARGO_TARGET_TMPDIR")]);
-    assert!(text(&folder.stderr).ends_with(": a folder; name a class file in it\n"));
+    assert!(text(&folder.stderr).ends_with(": a folder; give a class file in it\n"));
 }
 
 /// An archive of stored entries. `directory` lists the entries by their position;
@@ -196,7 +196,7 @@ fn says_what_is_wrong() {
         b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
     );
     let output = inspect(&[empty.to_str().unwrap()]);
-    assert!(text(&output.stderr).contains("an archive; it holds no classes"));
+    assert!(text(&output.stderr).contains("an archive; it contains no classes"));
     let output = inspect(&[TRIVIAL, "missing"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("Trivial.class: no method missing; it has <init>"));

@@ -1,5 +1,4 @@
-//! Programs that `loadhook rewrite` has rewritten run, with no agent, on JDK
-//! 17 and 25, and their profiles are exact.
+//! Tests that rewritten programs run without an agent on JDK 17 and 25, and write exact profiles.
 
 mod common;
 
@@ -33,8 +32,8 @@ fn rewrite(folder: &Path, arguments: &[&str]) {
     done(&mut loadhook(folder, &all)).expect(0, "", &["classes rewritten"]);
 }
 
-/// Runs `java ARGUMENTS` in a folder; its standard output, and the profiles it
-/// has written.
+/// Runs `java ARGUMENTS` in a folder. Returns its standard output, and the profiles that it has
+/// written.
 fn run(feature: u32, folder: &Path, arguments: &[&str]) -> Result<(String, Vec<Profile>)> {
     for old in profiles(folder) {
         fs::remove_file(folder.join(old))?;
@@ -48,7 +47,7 @@ fn run(feature: u32, folder: &Path, arguments: &[&str]) -> Result<(String, Vec<P
     ))
 }
 
-/// The two modules' classes, below `app/` and `lib/`.
+/// Compiles the classes of two modules into `app/` and `lib/`.
 fn modules(folder: &Path, with_descriptions: bool) -> Result<()> {
     let mut javac = Jdk::find(17)?.javac()?;
     javac.arg("-d").arg(folder.join("modules"));
@@ -61,8 +60,7 @@ fn modules(folder: &Path, with_descriptions: bool) -> Result<()> {
     Ok(())
 }
 
-/// A jar of what lies in a folder, by the JDK's tool, which lists a module's
-/// packages.
+/// Makes a jar of a folder by the JDK's tool, which adds the list of a module's packages.
 fn jar(folder: &Path, name: &str, of: &Path) -> Result<()> {
     let mut jar = Jdk::find(17)?.tool("jar")?;
     jar.current_dir(folder)
@@ -71,7 +69,7 @@ fn jar(folder: &Path, name: &str, of: &Path) -> Result<()> {
     Ok(())
 }
 
-/// All calls of the modules' program, and who makes them.
+/// Checks all calls of the modules' program, and their callers.
 fn check_calls(profiles: &[Profile]) -> Result<()> {
     let all = |class: &str, method: &str| -> u64 {
         profiles
@@ -85,8 +83,8 @@ fn check_calls(profiles: &[Profile]) -> Result<()> {
     Ok(())
 }
 
-/// All calls are in one profile, and those across archives are where they
-/// were made.
+/// Checks that all calls are in one profile, and that calls across archives are below their
+/// callers.
 fn check_one(profiles: &[Profile]) -> Result<()> {
     let [profile] = profiles else {
         anyhow::bail!("{} profiles", profiles.len());
@@ -158,8 +156,8 @@ fn a_folder_counts_by_itself() -> Result<()> {
     Ok(())
 }
 
-/// Two modules with one package do not start: each has a tracker in a package
-/// of its own, and the first one counts for both.
+/// The JVM refuses two modules with one package. So each module has a tracker in a package of its
+/// own, and the first tracker counts for both.
 #[test]
 fn modules_start_together() -> Result<()> {
     let folder = folder();
@@ -188,7 +186,7 @@ fn modules_start_together() -> Result<()> {
     Ok(())
 }
 
-/// A module's own file comes first, else that of the class path.
+/// A module's own settings file takes precedence over that on the class path.
 #[test]
 fn modules_find_settings() -> Result<()> {
     let folder = folder();
@@ -215,8 +213,8 @@ fn modules_find_settings() -> Result<()> {
     Ok(())
 }
 
-/// Without a description, too, archives are modules where they are put on a
-/// module path, and have the same packages everywhere.
+/// Archives without a module description are automatic modules on a module path. Their packages are
+/// the same as on the class path.
 #[test]
 fn automatic_modules_start_together() -> Result<()> {
     let folder = folder();
@@ -257,14 +255,17 @@ fn automatic_modules_start_together() -> Result<()> {
                     name(node.method) == "main" && parent.is_some_and(|at| name(at) == "main")
                 })
             };
-            ensure!(profiles[0].threads.iter().any(is_below), "start calls app");
+            ensure!(
+                profiles[0].threads.iter().any(is_below),
+                "no call of app is below start"
+            );
         }
     }
     Ok(())
 }
 
-/// Archives with trackers in loaders that do not know each other: the parts of
-/// one run are one profile.
+/// Archives with trackers in unrelated class loaders. The parts of one run are merged into one
+/// profile.
 #[test]
 fn parts_of_a_run_are_merged() -> Result<()> {
     let folder = folder();
@@ -289,7 +290,10 @@ fn parts_of_a_run_are_merged() -> Result<()> {
     let twice = json["methods"].as_array().context("methods")?;
     let twice = twice.iter().filter(|method| method["method"] == "twice");
     let calls: Vec<_> = twice.map(|method| &method["calls"]).collect();
-    ensure!(calls == [1000, 1000], "one of each loader: {calls:?}");
+    ensure!(
+        calls == [1000, 1000],
+        "each loader has its own row: {calls:?}"
+    );
     let merge = ["report", "--merge", first, second];
     let merged = done(&mut loadhook(folder.path(), &merge));
     let note = "2 trackers in this process";
@@ -332,7 +336,7 @@ fn modules_share_a_tracker_in_a_jar() -> Result<()> {
                 anyhow::bail!("{args:?}: {} profiles", profiles.len());
             };
             check_calls(std::slice::from_ref(profile))?;
-            // One tracker, so the callback hangs below the library.
+            // There is one tracker, so the callback is below the library.
             let thread = profile
                 .threads
                 .iter()
@@ -353,7 +357,7 @@ fn modules_share_a_tracker_in_a_jar() -> Result<()> {
     Ok(())
 }
 
-/// An image holds no automatic modules, hence none of the tracker's.
+/// A jlink image cannot contain automatic modules, so the tracker must not be one.
 #[test]
 fn images_are_linked_of_rewritten_modules() -> Result<()> {
     let folder = folder();
@@ -397,9 +401,10 @@ fn images_are_linked_of_rewritten_modules() -> Result<()> {
     Ok(())
 }
 
-/// Hashes of other modules, and an index of packages, fit no more.
+/// After rewriting, hashes of other modules and an index of packages are wrong, so they are
+/// removed.
 #[test]
-fn hashes_and_indexes_do_not_keep_it_from_starting() -> Result<()> {
+fn outdated_hashes_and_indexes_are_removed() -> Result<()> {
     let folder = folder();
     modules(folder.path(), true)?;
     let jdk = Jdk::find(17)?;
@@ -410,7 +415,7 @@ fn hashes_and_indexes_do_not_keep_it_from_starting() -> Result<()> {
     tool.args(["--hash-modules", "app", "--module-path", "."]);
     process::output(tool.args(["-C", "modules/lib", "."]))?;
     rewrite(folder.path(), &["app.jar", "lib.jar", "-o", "out"]);
-    // Also of a module that stays otherwise.
+    // Hashes are also removed from a module that is otherwise unchanged.
     let args = [
         "rewrite",
         "--all",
@@ -458,7 +463,7 @@ fn hashes_and_indexes_do_not_keep_it_from_starting() -> Result<()> {
     Ok(())
 }
 
-/// Of a sealed archive's package no other one may hold classes.
+/// If an archive is sealed, no other archive may have classes in its packages.
 #[test]
 fn sealed_archives_start_beside_others() -> Result<()> {
     let folder = folder();
@@ -486,8 +491,8 @@ fn sealed_archives_start_beside_others() -> Result<()> {
     Ok(())
 }
 
-/// A launcher's jar: classes in `BOOT-INF/classes`, a library in
-/// `BOOT-INF/lib`, stored, as the launcher maps it where it lies.
+/// A launcher's jar has classes in `BOOT-INF/classes` and a library in `BOOT-INF/lib`. The library
+/// is stored, because the launcher reads it inside the jar.
 #[test]
 fn an_archive_with_libraries_starts() -> Result<()> {
     let folder = folder();
@@ -540,7 +545,7 @@ fn an_archive_with_libraries_starts() -> Result<()> {
             stable(&out) == stable(&plain) && out.starts_with("sum 501500 "),
             "{out}"
         );
-        // The launcher's tracker, found first, is everybody's.
+        // All classes use the launcher's tracker, which is found first.
         ensure!(profiles.len() == 1, "{} profiles", profiles.len());
         check_calls(&profiles)?;
         ensure!(calls(&profiles[0], "fat.Launcher", "findClass") > 2);

@@ -1,4 +1,4 @@
-//! `loadhook rewrite` on files: what is written, refused, and left whole.
+//! Tests of `loadhook rewrite` with files: outputs, errors, and interruptions.
 
 mod common;
 
@@ -121,7 +121,7 @@ fn signed_archives_are_refused_or_stripped() -> Result<()> {
     let verify = process::output(jdk.tool("jarsigner")?.arg("-verify").arg(&out))?;
     ensure!(verify.contains("jar is unsigned"), "{verify}");
 
-    // Where nothing changes, the signature is as good as before.
+    // If no class changes, the signature stays valid.
     let nothing = [
         "rewrite",
         "signed.jar",
@@ -226,12 +226,13 @@ fn what_cannot_be_read_is_kept_and_named() -> Result<()> {
     done(&mut loadhook(folder.path(), &dry)).expect(1, "", &["error: a.jar!/"]);
     ensure!(
         names(folder.path())? == ["a.jar", "b.jar"],
-        "written all the same"
+        "an output was written despite the error"
     );
     Ok(())
 }
 
-/// A small archive that unpacks to much, in an archive of no good name.
+/// A small archive that unpacks to many megabytes, inside an archive whose name has control
+/// characters.
 #[test]
 fn bombs_are_refused_and_names_cannot_move_the_cursor() -> Result<()> {
     let folder = folder();
@@ -258,9 +259,10 @@ fn bombs_are_refused_and_names_cannot_move_the_cursor() -> Result<()> {
     Ok(())
 }
 
-/// Input that would be lost, or would not run, is refused before anything is written.
+/// Commands whose output would overwrite an input or would not run are refused before anything is
+/// written.
 #[test]
-fn outputs_that_cannot_be_are_refused() -> Result<()> {
+fn impossible_outputs_are_refused() -> Result<()> {
     let folder = folder();
     jar(folder.path(), "a.jar")?;
     jar(folder.path(), "b.jar")?;
@@ -279,7 +281,7 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
     let class = class.to_str().context("a path")?;
     refused(
         &["a.jar", class, "-o", "out"],
-        "a single class file cannot hold a tracker; ",
+        "a single class file cannot contain a tracker; ",
     );
     let plain = ["a.jar", "-o", "out"];
     for (more, said) in [
@@ -292,7 +294,7 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
     ] {
         refused(&[&plain[..], &more].concat(), said);
     }
-    // Though the tracker would be written at the end.
+    // The jar of the tracker is checked early, although it is written at the end.
     let nowhere = ["--tracker", "jar:b.jar/tracker.jar"];
     ends(1, &[&plain[..], &nowhere].concat(), "b.jar");
     ends(1, &["none.jar", "-o", "out"], "none.jar: ");
@@ -309,19 +311,20 @@ fn outputs_that_cannot_be_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// The length of what is being written beside, if there is such a file.
+/// The length of the temporary file of the output, if there is one.
 fn beside(folder: &Path) -> Result<Option<u64>> {
     for name in names(folder)? {
         if name.starts_with(".loadhook-") {
-            // It may be renamed meanwhile.
+            // The file may have been renamed in the meantime.
             return Ok(fs::metadata(folder.join(name)).ok().map(|file| file.len()));
         }
     }
     Ok(None)
 }
 
-/// Written beside and renamed: at every moment there is a whole archive. Kills
-/// come when so many parts of the new file are written, and before and after.
+/// The output is written to a temporary file and renamed, so that there is always a complete
+/// archive. The test kills the command at several stages: before, while and after the file is
+/// written.
 #[test]
 fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
     const STAGES: u64 = 8;
@@ -334,11 +337,14 @@ fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
     let after = fs::read(&path)?;
     let len = after.len() as u64;
     for stage in 0..=STAGES + 1 {
-        // 0 is before there is a file, 1 as soon as there is one.
+        // Stage 0 is before the file exists, stage 1 as soon as it exists.
         let wanted = stage.checked_sub(1).map(|parts| len * parts / STAGES);
         let mut tries = 0..50;
         loop {
-            ensure!(tries.next().is_some(), "never killed in stage {stage}");
+            ensure!(
+                tries.next().is_some(),
+                "the command was never killed in stage {stage}"
+            );
             fs::write(&path, &before)?;
             let mut child = loadhook(folder.path(), &args)
                 .stdin(Stdio::null())
@@ -358,10 +364,13 @@ fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
             let is_old = found == before;
             ensure!(
                 is_old || found == after,
-                "neither old nor new, stage {stage}"
+                "the archive is neither old nor new in stage {stage}"
             );
             if beside(folder.path())?.is_some() {
-                ensure!(is_old, "it was renamed before it was whole, stage {stage}");
+                ensure!(
+                    is_old,
+                    "the file was renamed before it was complete, in stage {stage}"
+                );
             }
             for name in names(folder.path())? {
                 ensure!(name == "a.jar" || name.starts_with(".loadhook-"), "{name}");
@@ -369,7 +378,7 @@ fn a_kill_at_every_stage_leaves_the_old_file_or_the_new_one() -> Result<()> {
                     fs::remove_file(folder.path().join(name))?;
                 }
             }
-            // The last one may come too late.
+            // In the last stage, the kill may come too late.
             if !ended || stage == STAGES + 1 {
                 break;
             }
@@ -396,18 +405,21 @@ fn an_interrupt_leaves_nothing_behind() -> Result<()> {
         let code = process::end(child)?.status.code();
         match code {
             Some(130) => {
-                ensure!(names(folder.path())? == ["a.jar"], "something is left");
+                ensure!(
+                    names(folder.path())? == ["a.jar"],
+                    "a temporary file is left"
+                );
                 ensure!(fs::read(&path)? == before);
                 return Ok(());
             }
-            // Before it listened, or after it had done.
+            // The signal came before the command handled signals, or after its end.
             None => delay = delay * 3 / 2,
             Some(0) => delay = delay * 3 / 4,
             Some(code) => anyhow::bail!("exit code {code}"),
         }
         fs::write(&path, &before)?;
     }
-    anyhow::bail!("never interrupted in time")
+    anyhow::bail!("the command was never interrupted in time")
 }
 
 #[test]
@@ -426,7 +438,7 @@ fn inputs_are_what_they_begin_with() -> Result<()> {
 
     fs::write(path("app.jmod"), b"JM\x01\x00PK\x03\x04")?;
     rewrite("app.jmod").expect(1, "", &["app.jmod: a JMOD file"]);
-    // Nobody will ever write to it.
+    // No process writes to this pipe.
     process::output(std::process::Command::new("mkfifo").arg(path("pipe.jar")))?;
     rewrite("pipe.jar").expect(
         1,

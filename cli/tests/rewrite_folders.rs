@@ -1,5 +1,5 @@
-//! `loadhook rewrite` on folders: what is no rewritten class stays as it is,
-//! and the folder is there whole or not at all.
+//! Tests of `loadhook rewrite` with folders: only classes change, and the output folder appears
+//! complete or not at all.
 
 mod common;
 
@@ -19,13 +19,13 @@ use common::{classes, done, folder, loadhook};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 
-/// The thing that a name in a folder stands for.
+/// The kind and content of a path in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Thing {
-    /// Permissions, and when it was changed.
+    /// Permissions, and time of the last change.
     Folder(u32, SystemTime),
     Link(PathBuf),
-    /// Content, permissions, and when it was changed.
+    /// Content, permissions, and time of the last change.
     File(Vec<u8>, u32, SystemTime),
 }
 
@@ -58,7 +58,7 @@ fn set(path: &Path, mode: u32, seconds: u64) -> Result<()> {
     Ok(fs::set_permissions(path, Permissions::from_mode(mode))?)
 }
 
-/// The program's classes among files, folders and links of all kinds.
+/// Makes a folder with the program's classes, and with files, folders and links of all kinds.
 fn odd(folder: &Path) -> Result<PathBuf> {
     let place = folder.join("app");
     fs::create_dir_all(place.join("shop"))?;
@@ -83,13 +83,13 @@ fn odd(folder: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Files that stay are equal; the others are classes, and files that are added.
+/// Checks that only classes changed, and that only expected files were added.
 fn check(before: &BTreeMap<PathBuf, Thing>, after: &BTreeMap<PathBuf, Thing>) -> Result<()> {
     let mut rewritten = 0;
     for (path, thing) in before {
         let now = after
             .get(path)
-            .with_context(|| format!("{path:?} is gone"))?;
+            .with_context(|| format!("{path:?} is missing"))?;
         match (thing, now) {
             (Thing::File(was, mode, _), Thing::File(is, now, _))
                 if path
@@ -129,35 +129,31 @@ fn what_is_no_class_stays() -> Result<()> {
     done(&mut loadhook(folder.path(), &args)).expect(
         0,
         "",
-        &[
-            "not rewritten: ",
-            "out: a link that leads out of the folder",
-        ],
+        &["not rewritten: ", "out: a link out of the folder"],
     );
     check(&before, &things(&folder.path().join("new"))?)?;
-    ensure!(things(&place)? == before, "the input is as it was");
+    ensure!(things(&place)? == before, "the input has changed");
     let inode = |path: &str| Ok::<_, anyhow::Error>(fs::metadata(folder.path().join(path))?.ino());
     ensure!(
         inode("app/read-only")? != inode("new/read-only")?,
-        "one file with two names"
+        "input and output share a file"
     );
 
-    // In its own place, also named by a link, and from within.
+    // Rewrite in place, also through a link, and from inside the folder.
     symlink("app", folder.path().join("link"))?;
     let args = ["rewrite", "--all", "app", "-o", "link"];
     done(&mut loadhook(folder.path(), &args)).expect(0, "", &[]);
     check(&before, &things(&place)?)?;
     let is_link = fs::symlink_metadata(folder.path().join("link"))?.is_symlink();
-    ensure!(is_link, "a link stays one");
+    ensure!(is_link, "the link was replaced");
     ensure!(fs::read(folder.path().join("outside"))? == b"not ours");
     ensure!(names(folder.path())? == ["app", "link", "new", "outside"]);
     Ok(())
 }
 
-/// Other files in the same place stay there, and nothing is written through its
-/// links.
+/// Other files in an existing output folder stay, and nothing is written through links in it.
 #[test]
-fn a_folder_that_is_there() -> Result<()> {
+fn an_existing_output_folder_is_kept() -> Result<()> {
     let folder = folder();
     let at = |name: &str| folder.path().join(name);
     odd(folder.path())?;
@@ -175,7 +171,10 @@ fn a_folder_that_is_there() -> Result<()> {
         "",
         &["shop: a folder in the input, and a file in the output"],
     );
-    ensure!(fs::read(at("there/run.sh"))? == b"old", "it is as it was");
+    ensure!(
+        fs::read(at("there/run.sh"))? == b"old",
+        "the file has changed"
+    );
     fs::remove_file(at("there/shop"))?;
     symlink("../outside", at("there/inside"))?;
     done(&mut loadhook(folder.path(), &args)).expect(0, "", &[]);
@@ -191,7 +190,7 @@ fn a_folder_that_is_there() -> Result<()> {
     ));
     ensure!(fs::read(at("there/run.sh"))? == b"#!/bin/sh\n");
 
-    // The input may be in there; its place may not be in the input.
+    // The input may be inside the output folder, but not the output folder inside the input.
     let args = ["rewrite", "there/shop", "-o", "there"];
     let before = things(&at("there/shop"))?;
     done(&mut loadhook(folder.path(), &args)).expect(
@@ -210,7 +209,7 @@ fn a_folder_that_is_there() -> Result<()> {
     Ok(())
 }
 
-/// So much that there is time for what comes in between.
+/// Makes a folder that is large enough to interrupt its rewriting.
 fn many(folder: &Path) -> Result<PathBuf> {
     let place = odd(folder)?;
     let class = fs::read(classes().join("shop/Shop.class"))?;
@@ -222,7 +221,7 @@ fn many(folder: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// In place, too: at every moment the folder is the old one or the new one.
+/// At every moment the folder is the old one or the new one, also when it is rewritten in place.
 #[test]
 fn a_kill_leaves_the_old_folder_or_the_new_one() -> Result<()> {
     let folder = folder();
@@ -263,7 +262,7 @@ fn a_kill_leaves_the_old_folder_or_the_new_one() -> Result<()> {
         thread::sleep(latest * part / 12);
         child.kill()?;
         if child.wait()?.success() {
-            // The rewriting ended before it was killed: kill the next ones earlier.
+            // The command ended before it was killed. The next ones are killed earlier.
             latest = latest * 3 / 4;
         } else {
             killed += 1;
@@ -271,7 +270,7 @@ fn a_kill_leaves_the_old_folder_or_the_new_one() -> Result<()> {
         let found = things(&place)?;
         ensure!(
             found == before || contents(&found) == after,
-            "neither old nor new after {part}"
+            "the folder is neither old nor new after {part}"
         );
         if killed == 12 {
             break;
@@ -302,18 +301,18 @@ fn an_interrupt_leaves_no_half_folder() -> Result<()> {
             Some(130) => {
                 ensure!(
                     names(folder.path())? == ["app", "outside"],
-                    "something is left"
+                    "a temporary folder is left"
                 );
                 return Ok(());
             }
-            // Before it listened, or after it had done.
+            // The signal came before the command handled signals, or after its end.
             None => delay = delay * 3 / 2,
             Some(0) => delay = delay * 3 / 4,
             Some(code) => anyhow::bail!("exit code {code}"),
         }
         let _ = fs::remove_dir_all(folder.path().join("new"));
     }
-    anyhow::bail!("never interrupted in time")
+    anyhow::bail!("the command was never interrupted in time")
 }
 
 #[test]
@@ -338,10 +337,10 @@ fn a_description_that_cannot_be_read_keeps_its_classes() -> Result<()> {
     Ok(())
 }
 
-/// Whatever others put into a folder while it is rewritten is there afterwards:
-/// new files, and new ones in the place of old ones.
+/// Files that other programs create or replace in a folder while it is rewritten are there
+/// afterwards.
 #[test]
-fn what_is_written_meanwhile_is_there() -> Result<()> {
+fn files_written_meanwhile_are_kept() -> Result<()> {
     let folder = folder();
     let place = many(folder.path())?;
     fs::create_dir(place.join("logs"))?;
@@ -354,8 +353,8 @@ fn what_is_written_meanwhile_is_there() -> Result<()> {
             while !is_done.load(Ordering::Relaxed) {
                 let number = (made + 1).to_string();
                 let new = logs.join(format!("{number}.new"));
-                // A folder that was just entered may be removed before there
-                // is anything in it: then nothing is made.
+                // A folder that was just opened may be removed while it is empty. Then no file was
+                // created.
                 let is_made = fs::write(logs.join(&number), "made").is_ok();
                 while is_made
                     && !(fs::write(&new, &number).is_ok()
@@ -392,10 +391,10 @@ fn what_is_written_meanwhile_is_there() -> Result<()> {
     Ok(())
 }
 
-/// Files, folders, and what is added belong to whom the old ones belong.
+/// Files, folders and added files have the owners of the old ones.
 #[test]
 fn owners_and_attributes_stay() -> Result<()> {
-    // Not every kind of temporary folder has extended attributes.
+    // Some file systems for temporary files have no extended attributes.
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let place = odd(folder.path())?;
     fs::create_dir(place.join("logs"))?;
@@ -440,14 +439,14 @@ fn owners_and_attributes_stay() -> Result<()> {
         }
         let mode = fs::metadata(to.join("logs"))?.mode() & 0o7777;
         ensure!(mode == 0o2750, "{mode:o}");
-        // What does not change is the very same file.
+        // An unchanged file is the same file, with the same inode.
         ensure!(fs::metadata(place.join("read-only"))?.ino() == before);
     }
     Ok(())
 }
 
-/// Classes are as large as the limit for entries of archives, and larger files
-/// are not in memory.
+/// The limit for entries of archives also holds for class files, and larger files are not read into
+/// memory.
 #[test]
 fn large_classes_are_kept_and_named() -> Result<()> {
     let folder = folder();
@@ -467,7 +466,7 @@ fn large_classes_are_kept_and_named() -> Result<()> {
     Ok(())
 }
 
-/// As one that is given instead of the one above it.
+/// A folder that is given instead of its parent, so that classes are not found by their names.
 #[test]
 fn classes_that_are_not_where_they_are_looked_for_are_named() -> Result<()> {
     let folder = folder();

@@ -16,15 +16,15 @@ fn root() -> PathBuf {
 fn shell(folder: &Path, programs: &[&str], target: &str, line: &str) -> String {
     let bin = folder.join("bin");
     let _ = fs::remove_dir_all(&bin);
-    fs::create_dir(&bin).expect("ours");
-    fs::write(bin.join("cargo"), "").expect("ours");
+    fs::create_dir(&bin).expect("create test folder");
+    fs::write(bin.join("cargo"), "").expect("write test file");
     for program in programs {
         let found = ["/usr/bin", "/bin"].map(|folder| Path::new(folder).join(program));
         let found = found.iter().find(|found| found.exists());
-        symlink(found.expect("installed"), bin.join(program)).expect("ours");
+        symlink(found.expect("installed"), bin.join(program)).expect("create symbolic link");
     }
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(bin.join("cargo"), mode).expect("ours");
+    fs::set_permissions(bin.join("cargo"), mode).expect("set permissions");
     let root = root();
     let script = format!(
         "set -eu; . '{}/scripts/prerequisites.sh'; cd \"$root\"; {line}",
@@ -50,7 +50,7 @@ fn shell(folder: &Path, programs: &[&str], target: &str, line: &str) -> String {
 #[test]
 fn the_target_folder_stays_where_it_is() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let here = fs::canonicalize(folder.path()).expect("it is there");
+    let here = fs::canonicalize(folder.path()).expect("resolve the path");
     let line = "echo \"$target $CARGO_TARGET_DIR\"";
     let expect = |target: &str, absolute: &str| {
         let said = shell(&here, &["dirname", "cc", "ld"], target, line);

@@ -95,7 +95,7 @@ fn what_comes_after_the_end_ends_loadhook() {
     let mut command = loadhook(folder.path(), &options);
     for signal in [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT] {
         let result = waiting(&mut command, |loadhook| {
-            let mut entries = std::fs::read_dir(folder.path()).expect("ours");
+            let mut entries = std::fs::read_dir(folder.path()).expect("list test folder");
             let pipe = entries.next().expect("one").expect("readable").path();
             // It cannot be opened so before somebody reads.
             let mut writer = None;
@@ -108,7 +108,7 @@ fn what_comes_after_the_end_ends_loadhook() {
             until(loadhook, || sent.elapsed() > Duration::from_secs(60));
             // Whoever reads still has an end of it now.
             drop(writer);
-            std::fs::remove_file(pipe).expect("ours");
+            std::fs::remove_file(pipe).expect("remove test file");
         });
         assert_eq!(result.code, None, "{signal:?}: {}", result.err);
     }
@@ -170,7 +170,7 @@ fn at_a_terminal(end: impl FnOnce(&mut Child)) -> Done {
 
 /// The process of that name below another one.
 fn descendant(of: u32, name: &str) -> u32 {
-    let comm = std::fs::read_to_string(format!("/proc/{of}/comm")).expect("it lives");
+    let comm = std::fs::read_to_string(format!("/proc/{of}/comm")).expect("read test file");
     if comm.trim() == name {
         return of;
     }
@@ -209,7 +209,7 @@ fn a_closed_terminal_is_told_once() {
     for behind in ["exec ", ""] {
         let folder = folder();
         let inner = loadhook(folder.path(), &["run", "--", "sh", "./program"]);
-        std::fs::write(folder.path().join("program"), program).expect("ours");
+        std::fs::write(folder.path().join("program"), program).expect("write test file");
         let line = format!("{behind}{}; exit 1", line_of(&inner));
         let (mut script, out) = terminal(folder.path(), &line);
         drop(out);
@@ -221,7 +221,7 @@ fn a_closed_terminal_is_told_once() {
             assert!(killed.elapsed() < process::PATIENCE, "{line}");
             std::thread::sleep(Duration::from_millis(50));
         }
-        let told = std::fs::read_to_string(all).expect("readable");
+        let told = std::fs::read_to_string(all).expect("read test file");
         assert_eq!(told, "HUP\n", "{line}");
     }
 }

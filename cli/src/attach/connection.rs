@@ -12,7 +12,7 @@ pub(super) enum Connection {
     Made(UnixStream),
     /// The JVM does not listen.
     None,
-    /// The JVM listens, and its queue of waiting clients is full.
+    /// The JVM listens, but its queue of waiting clients is full.
     Full,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn connect_to(path: &Path) -> io::Result<Connection> {
             Ok(Connection::Made(stream))
         }
         Err(Errno::AGAIN) => Ok(Connection::Full),
-        // The socket is that of an earlier process with this number, or is not bound yet.
+        // The socket was left by an earlier process with this id, or is not bound yet.
         Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(Connection::None),
         Err(error) => Err(error.into()),
     }

@@ -1,9 +1,8 @@
 //! Attach commands to a running HotSpot JVM.
 //!
-//! The JVM opens a socket when it gets a SIGQUIT and a file `.attach_pid…`
-//! exists. Without the file it prints the stacks of all threads, and a process
-//! that does not handle the signal is killed by it. So the signal is sent only to a process
-//! that is a HotSpot JVM and handles it.
+//! The JVM opens a socket when it gets a SIGQUIT and a file `.attach_pid…` exists. Without the
+//! file, the JVM prints the stacks of all threads. The signal kills a process that does not handle
+//! it, so it is sent only to a HotSpot JVM that handles it.
 
 mod connection;
 mod performance_data;
@@ -29,10 +28,10 @@ use self::trigger::Trigger;
 use crate::output::say;
 use crate::signals::status_value;
 
-/// Time between two checks whether to go on waiting.
+/// Interval between two calls of `go_on` while waiting.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// Time that a JVM may take to open its socket: it cannot during a garbage collection.
+/// Maximum time for a JVM to open its socket, which it cannot do during a garbage collection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Time to wait for a JVM that another process has signalled already.
@@ -44,9 +43,9 @@ const LONGEST: usize = 1024;
 /// A process that runs HotSpot and accepts attach commands.
 pub(crate) struct Jvm {
     pid: u32,
-    /// A handle of the process: its number can become that of another process.
+    /// A handle of the process, since its id can be reused by another process.
     process: OwnedFd,
-    /// The number of the process inside its container.
+    /// The id of the process inside its container.
     own_pid: u32,
     user: u32,
 }
@@ -59,7 +58,7 @@ pub(crate) struct Answer {
 }
 
 impl Jvm {
-    /// Finds the JVM of a process, and sends nothing.
+    /// Finds the JVM of a process, without sending anything to it.
     pub(crate) fn of(pid: u32) -> Result<Jvm> {
         let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
         let proc = PathBuf::from(format!("/proc/{pid}"));
@@ -119,7 +118,7 @@ impl Jvm {
         Ok(())
     }
 
-    /// The number of the process outside of its container.
+    /// The id of the process outside of its container.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
@@ -151,7 +150,7 @@ impl Jvm {
         go_on: impl FnMut() -> bool,
     ) -> Result<Option<Answer>> {
         match self.try_execute(words, go_on) {
-            // If the process has ended, that is the reason of any failure.
+            // If the process has ended, report that instead of the failure that it caused.
             Err(_) if self.has_ended() => {
                 bail!("process {} ended before the dump was done", self.pid)
             }
@@ -190,7 +189,7 @@ impl Jvm {
                 Ok(read) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}
-                    // The process was killed.
+                    // The connection breaks if the process is killed.
                     io::ErrorKind::ConnectionReset => break,
                     _ => return Err(error).with_context(lost),
                 },
@@ -213,7 +212,8 @@ impl Jvm {
         }
     }
 
-    /// Connects to the JVM. If it does not listen yet, it is asked to.
+    /// Connects to the JVM. If the JVM does not listen yet, requests that by the trigger file and
+    /// SIGQUIT.
     fn listening(&self, go_on: &mut impl FnMut() -> bool) -> Result<Option<UnixStream>> {
         let trigger = Trigger::new(&self.path(""), self.own_pid, self.user);
         let mut start = Instant::now();
@@ -221,13 +221,13 @@ impl Jvm {
             match self.connect()? {
                 Connection::None => break,
                 Connection::Made(stream) => {
-                    // The file of an earlier attempt may be left.
+                    // The trigger file of an earlier attempt may be left.
                     trigger.remove();
                     return Ok(Some(stream));
                 }
                 // The JVM listens: a signal would make it print its stacks.
                 Connection::Full if start.elapsed() > PATIENCE => bail!(
-                    "process {} is busy with other attach commands, and took no more within {} s; try again later",
+                    "process {} is busy with other attach commands, and did not accept another within {} s; try again later",
                     self.pid,
                     PATIENCE.as_secs()
                 ),
@@ -253,7 +253,8 @@ impl Jvm {
                 trigger.remove();
                 bail!("process {} has ended", self.pid);
             }
-            // A second signal would make a JVM that listens by then print its stacks.
+            // Do not signal again: if the JVM has begun to listen, a second signal would make it
+            // print its stacks.
             if !is_asked && (is_first || start.elapsed() > OTHERS) {
                 pidfd_send_signal(&self.process, Signal::QUIT)
                     .with_context(|| format!("process {}", self.pid))?;
@@ -264,10 +265,10 @@ impl Jvm {
                 thread::sleep(PERIOD);
                 continue;
             }
-            // Without the file, the JVM would print its stacks when it handles the
-            // signal at last.
+            // Leave the file, since without it the JVM would print its stacks when it handles the
+            // signal later.
             say!(
-                "loadhook: process {} has not reacted to SIGQUIT yet: {} stays in its folder, or in /tmp, until it does",
+                "loadhook: process {} has not reacted to SIGQUIT yet; the file {} stays in the folder of the process, or in /tmp, until it does",
                 self.pid,
                 trigger.name
             );
@@ -275,7 +276,7 @@ impl Jvm {
                 return Ok(None);
             }
             bail!(
-                "process {} did not open its attach socket within {} s; is it stopped or overloaded?",
+                "process {} did not open its attach socket within {} s; if it is overloaded, try again later",
                 self.pid,
                 PATIENCE.as_secs()
             );
@@ -298,7 +299,7 @@ impl Jvm {
         connect_to(&path).with_context(name)
     }
 
-    /// Refuses a process that would not open its socket at the signal.
+    /// Refuses a process that would not open its socket in response to the signal.
     fn check_listens(&self) -> Result<()> {
         let status = fs::read_to_string(self.path("status")).unwrap_or_default();
         let caught = status_value(&status, "SigCgt:");
@@ -329,8 +330,8 @@ fn numbers<'a>(status: &'a str, name: &str) -> impl Iterator<Item = u32> + use<'
         .filter_map(|word| word.parse().ok())
 }
 
-/// Returns whether a process has loaded HotSpot. OpenJ9 has a `libjvm.so` too, and uses
-/// the signal for something else.
+/// Returns whether a process has loaded HotSpot. OpenJ9 also has a `libjvm.so`, but uses the signal
+/// for other purposes.
 fn is_hotspot(maps: &[u8]) -> bool {
     let has = |library: &[u8]| {
         let mut lines = maps.split(|byte| *byte == b'\n');

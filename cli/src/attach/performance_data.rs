@@ -1,4 +1,4 @@
-//! The performance data of a JVM, by which it says whether it accepts attach commands.
+//! The performance data of a JVM, which state whether it accepts attach commands.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Reads the performance data of the process `own_pid`, as the process numbers itself, of `user`.
-/// `tmp` is its `/tmp`. `jps` reads the same file; not all JVMs write it.
+/// Reads the performance data of a process. `own_pid` is its id in its own PID namespace, `user`
+/// its user, and `tmp` its `/tmp`. `jps` reads the same file; not all JVMs write it.
 pub(super) fn performance_data(tmp: &Path, own_pid: u32, user: u32) -> Option<Vec<u8>> {
     let name = own_pid.to_string();
     let folders = fs::read_dir(tmp).ok()?.flatten();
@@ -16,7 +16,7 @@ pub(super) fn performance_data(tmp: &Path, own_pid: u32, user: u32) -> Option<Ve
         .map(|folder| folder.path().join(&name));
     files.find_map(|path| {
         let mut options = File::options();
-        // A pipe must not block.
+        // If the file is a pipe, opening it must not block.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let file = options.read(true).custom_flags(flags.bits().cast_signed());
         let file = file.open(path).ok()?;
@@ -29,8 +29,8 @@ pub(super) fn performance_data(tmp: &Path, own_pid: u32, user: u32) -> Option<Ve
     })
 }
 
-/// Returns whether performance data say that the JVM accepts no attach commands: the first of
-/// its capabilities.
+/// Returns whether the performance data state that the JVM accepts no attach commands. This is the
+/// first of its capabilities.
 pub(super) fn is_closed(data: &[u8]) -> bool {
     const NAME: &[u8] = b"sun.rt.jvmCapabilities\0";
     let found = data.windows(NAME.len()).position(|window| window == NAME);

@@ -1,4 +1,4 @@
-//! The file that asks a JVM to open its attach socket.
+//! The trigger file, which makes a JVM open its attach socket.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,14 +14,14 @@ pub(super) struct Trigger {
     pub(super) name: String,
     /// The JVM's user.
     user: u32,
-    /// The folders where the JVM looks for the file, in this order. They are open because paths
-    /// through the process end when the process ends.
+    /// The folders where the JVM looks for the file, in this order. They are held open because
+    /// paths through `/proc` become invalid when the process ends.
     folders: Vec<File>,
 }
 
 impl Trigger {
-    /// Makes the trigger file's description for a process of `user`. `own_pid` is the process's id in its
-    /// own PID namespace, and `proc` its folder in `/proc`.
+    /// Makes the description of the trigger file for a process of `user`. `own_pid` is the
+    /// process's id in its own PID namespace, and `proc` its folder in `/proc`.
     pub(super) fn new(proc: &Path, own_pid: u32, user: u32) -> Trigger {
         let folders = ["cwd", "root/tmp"].map(|folder| File::open(proc.join(folder)));
         Trigger {
@@ -36,15 +36,15 @@ impl Trigger {
         folders.map(|folder| PathBuf::from(format!("/proc/self/fd/{folder}/{}", self.name)))
     }
 
-    /// Creates the file, and returns whether it did not exist. If it did, another process attaches at
-    /// the same time, or gave up.
+    /// Creates the file. Returns false if it existed already, because another process is attaching
+    /// or has given up.
     pub(super) fn set(&self) -> Result<bool> {
         let mut result = Err(io::ErrorKind::NotFound.into());
         for path in self.paths() {
             result = self.make(&path);
             match &result {
                 Ok(_) => break,
-                // The JVM does not look at the later paths either.
+                // The JVM does not use the later paths either.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => break,
                 Err(_) => {}
             }
@@ -58,23 +58,23 @@ impl Trigger {
         }
     }
 
-    /// Creates the file at a path. A file of another user, as of an earlier process with the same
-    /// number, does not count for the JVM: it would print its stacks at the signal. So that file
-    /// is removed.
+    /// Creates the file at a path. The JVM ignores a file of another user, which an earlier process
+    /// with the same id may have left, and would print its stacks at the signal. So that file is
+    /// removed first.
     fn make(&self, path: &Path) -> io::Result<bool> {
         if let Ok(there) = fs::symlink_metadata(path)
             && ![self.user, 0].contains(&there.uid())
             && fs::remove_file(path).is_err()
         {
-            let message =
-                "there is one that is neither the VM's user's nor root's, and it cannot be removed";
+            let message = "a file that belongs neither to the JVM's user nor to root has this name, and cannot be removed";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
         }
         match File::options().write(true).create_new(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(error),
             Ok(file) if file.metadata()?.uid() == geteuid().as_raw() => Ok(true),
-            // On a network file system the file may belong to nobody, which the JVM refuses.
+            // On a network file system the file may belong to the user `nobody`. The JVM ignores
+            // such a file.
             Ok(_) => {
                 fs::remove_file(path)?;
                 Err(io::ErrorKind::PermissionDenied.into())

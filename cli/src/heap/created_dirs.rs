@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders that did not exist. Those that are empty in the end are removed.
+/// Folders that did not exist before. When this is dropped, the empty ones are removed.
 pub(super) struct CreatedDirs(Vec<PathBuf>);
 
 impl CreatedDirs {
@@ -34,10 +34,10 @@ mod tests {
         let parent = tempfile::tempdir().expect("a temporary folder");
         for (keeps, left) in [(false, false), (true, true)] {
             let folder = parent.path().join("a/b/c");
-            let created = CreatedDirs::missing(&folder).expect("ours");
-            fs::create_dir_all(&folder).expect("ours");
+            let created = CreatedDirs::missing(&folder).expect("create folders");
+            fs::create_dir_all(&folder).expect("create test folder");
             if keeps {
-                fs::write(folder.join("file"), "").expect("ours");
+                fs::write(folder.join("file"), "").expect("write test file");
             }
             drop(created);
             assert_eq!(parent.path().join("a").exists(), left);

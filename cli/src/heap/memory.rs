@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Bytes that the command itself takes, with names, classes and buffers. The
-/// names of a large program are some 20 MB.
+/// Bytes that the command itself takes, for example for names, classes and buffers. The names of a
+/// large program take some 20 MB.
 const BESIDE: u64 = 32 << 20;
 
 /// The bytes that a view of a dump may take.
@@ -13,21 +13,20 @@ pub(super) fn available_for_views() -> u64 {
     bytes.map_or(u64::MAX, |bytes| bytes.saturating_sub(BESIDE) / 4 * 3)
 }
 
-/// The bytes that the tags of a walk may take in another process, which goes on
-/// meanwhile.
+/// The bytes that the tags of a walk may take in another process, which continues to run.
 pub(super) fn available_for_tags(pid: u32) -> u64 {
     let bytes = available_in(Path::new("/"), &pid.to_string());
     bytes.map_or(u64::MAX, |bytes| bytes / 2)
 }
 
-/// The bytes that a process can have without swapping, within its own limits and
-/// those of its control groups, as far as the system tells. Pages of files
-/// count as free. `/proc` is below `root`.
+/// The bytes that a process can allocate without swapping, within its own limits and those of its
+/// control groups, as far as these can be read. Cached pages of files count as free. `root` is the
+/// folder that contains `proc`.
 fn available_in(root: &Path, process: &str) -> Option<u64> {
     let proc = root.join("proc");
     let read = |file: &str| fs::read_to_string(proc.join(file)).unwrap_or_default();
     let groups = read(&format!("{process}/cgroup"));
-    // The mounts of this process: those of a container have other paths.
+    // The mounts are those of this process, since a process in a container may have other paths.
     let mounts = read("self/mountinfo");
     let of_machine = fs::read_to_string(root.join("proc/meminfo"));
     let of_machine = of_machine
@@ -98,8 +97,8 @@ struct Mount {
 }
 
 impl Mount {
-    /// The mount in a line of `mountinfo`: `30 23 0:26 /root /at options - type source
-    /// options`, and the lines of `cgroup`: `4:memory:/path`, `0::/path`.
+    /// Parses a line of `mountinfo` (`30 23 0:26 /root /at options - type source options`), and
+    /// finds the process's group in the lines of `cgroup` (`4:memory:/path`, `0::/path`).
     fn of(line: &str, groups: &str) -> Option<Mount> {
         let (before, after) = line.split_once(" - ")?;
         let mut before = before.split(' ').skip(3);
@@ -127,7 +126,7 @@ impl Mount {
         })
     }
 
-    /// The least memory that is left in the group and its parents.
+    /// The smallest memory that is left in the group or one of its parents.
     fn room(&self, root: &Path) -> Option<u64> {
         let at = root.join(self.at.strip_prefix("/").ok()?);
         let ways = self.group.ancestors().map(|group| at.join(group));
@@ -139,7 +138,7 @@ impl Mount {
         let value = |file: &&str| read(file)?.trim().parse::<u64>().ok();
         let limit = self.names.limits.iter().filter_map(value).min()?;
         let used = value(&self.names.used).unwrap_or(0);
-        // The kernel drops pages of files when memory is needed.
+        // The kernel drops cached pages of files when memory is needed.
         let statistics = read("memory.stat").unwrap_or_default();
         let files = self.names.files.iter();
         let files: u64 = files.filter_map(|name| number(&statistics, name)).sum();
@@ -155,8 +154,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (file, text) in files {
             let file = folder.path().join(file);
-            fs::create_dir_all(file.parent().expect("a folder")).expect("ours");
-            fs::write(file, text).expect("ours");
+            fs::create_dir_all(file.parent().expect("a folder")).expect("create test folder");
+            fs::write(file, text).expect("write test file");
         }
         folder
     }

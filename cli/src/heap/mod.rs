@@ -65,7 +65,7 @@ pub(crate) fn run(args: &HeapArgs) -> Result<ExitCode> {
     }
 }
 
-/// No profile is larger, since profiles are compressed.
+/// Larger files are not tried as profiles: profiles are compressed, so none is as large.
 const LARGEST_PROFILE: u64 = 1 << 28;
 
 /// Returns whether a file could not be read as a dump because it is a profile.
@@ -78,7 +78,7 @@ fn is_profile(file: &Path, error: &Error) -> bool {
         && crate::report::read(file).is_ok()
 }
 
-/// The process that a target names: a target of digits only is a process, `./1234` a file.
+/// The process id, if the target has only digits. `./1234` is a file.
 fn process(target: &Path) -> Result<Option<u32>> {
     let text = target
         .to_str()

@@ -79,7 +79,7 @@ pub(super) enum Format {
 }
 
 impl ReportArgs {
-    /// Returns whether another view than the histogram of one dump is asked for.
+    /// Returns whether the options select another view than the histogram of one dump.
     fn has_view(&self) -> bool {
         self.by != By::Bytes
             || self.biggest
@@ -88,7 +88,7 @@ impl ReportArgs {
             || self.threads
     }
 
-    /// Returns whether an option is given that only dump files have.
+    /// Returns whether an option is given that applies only to dump files.
     pub(super) fn is_given(&self) -> bool {
         self.has_view()
             || self.diff.is_some()

@@ -57,7 +57,7 @@ impl Source {
         self.before.is_file()
     }
 
-    /// Opens the file from its beginning, even if another file has its name by now.
+    /// Opens the file again from its beginning, even if its name now belongs to another file.
     pub(super) fn again(&self) -> io::Result<File> {
         #[cfg(test)]
         self.passes.set(self.passes.get() + 1);
@@ -89,7 +89,7 @@ fn open(file: &Path) -> Result<File> {
     Ok(opened)
 }
 
-/// Fails if a dump is cut off, unless its readable part is wanted; warns of bytes that are not
+/// Fails if a dump is cut off, unless `--partial` is given. Warns of trailing bytes that are not
 /// read.
 pub(super) fn check_complete(
     file: &Path,
@@ -129,23 +129,26 @@ mod tests {
     fn a_file_that_grows_or_is_overwritten_is_found() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("a\u{1b}.hprof");
-        fs::write(&path, "JAVA").expect("ours");
-        let source = Source::open(&path).expect("it is there");
-        source.check_unchanged().expect("it is as it was");
-        // The name of another file does not matter.
-        fs::rename(&path, folder.path().join("b")).expect("ours");
-        fs::write(&path, "another").expect("ours");
-        source.check_unchanged().expect("it is as it was");
+        fs::write(&path, "JAVA").expect("write test file");
+        let source = Source::open(&path).expect("the file exists");
+        source.check_unchanged().expect("the file is unchanged");
+        // Only the open file matters, not another file of the same name.
+        fs::rename(&path, folder.path().join("b")).expect("rename test file");
+        fs::write(&path, "another").expect("write test file");
+        source.check_unchanged().expect("the file is unchanged");
         for _ in 0..2 {
             let mut text = String::new();
             let mut again = source.again().expect("a file");
-            again.read_to_string(&mut text).expect("text");
+            again.read_to_string(&mut text).expect("read test file");
             assert_eq!(text, "JAVA");
         }
         let growing = fs::OpenOptions::new()
             .append(true)
             .open(folder.path().join("b"));
-        growing.expect("ours").write_all(b"+").expect("ours");
+        growing
+            .expect("write test file")
+            .write_all(b"+")
+            .expect("write test file");
         let error = source.check_unchanged().expect_err("it grew").to_string();
         let expected =
             ".hprof: the file changed while it was read; wait until it is written completely";

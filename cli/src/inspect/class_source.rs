@@ -17,7 +17,7 @@ pub(super) fn read_class(name: &str) -> Result<Vec<u8>> {
 }
 
 fn read(name: &str) -> Result<Vec<u8>> {
-    // A file's name may hold a `!` of its own.
+    // A file's name may itself contain `!`.
     let jars = name.match_indices('!').map(|(at, _)| name.split_at(at));
     let mut jars = jars.filter(|(jar, _)| Path::new(jar).is_file());
     if !Path::new(name).exists()
@@ -28,7 +28,7 @@ fn read(name: &str) -> Result<Vec<u8>> {
         return read_entry(jar, entry);
     }
     if Path::new(name).is_dir() {
-        bail!("a folder; name a class file in it");
+        bail!("a folder; give a class file in it");
     }
     let bytes = read_file(name)?;
     // An archive begins with an entry or, if it is empty, with its end record.
@@ -62,13 +62,12 @@ fn names(archive: &Archive<FileReader>) -> impl Iterator<Item = &str> {
     names.filter_map(|name| std::str::from_utf8(name).ok())
 }
 
-/// Says how to name a class of this archive, with one of its classes as the
-/// example.
+/// A sentence on how to name a class of this archive, with one of its classes as the example.
 fn classes_of(jar: &str, archive: &Archive<FileReader>) -> String {
     let is_class = |name: &&str| name.ends_with(".class") && !name.starts_with("META-INF/");
     match names(archive).find(is_class) {
         Some(class) => format!("name one of its classes, for example {jar}!{class}"),
-        None => "it holds no classes; unpack the archives in it first".to_owned(),
+        None => "it contains no classes; if it contains archives, unpack them first".to_owned(),
     }
 }
 
@@ -87,10 +86,10 @@ fn alike(archive: &Archive<FileReader>, name: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Size limit of a class in bytes. No class of a real program comes near it.
+/// Size limit of a class in bytes. Classes of real programs are much smaller.
 const LARGEST: u64 = 64 << 20;
 
-/// Reads a file up to the size limit: a device may have no end.
+/// Reads a file up to the size limit, since a device may have no end.
 fn read_file(name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(name)?;

@@ -29,10 +29,9 @@ pub(crate) struct InspectArgs {
 
     /// Compare with another class, side by side
     ///
-    /// Lines are compared without the constant pool and its indexes. Bytecode
-    /// offsets count as equal where they still mean the same instruction, or
-    /// one inserted before it. Lines only on the left are marked `<`, only on
-    /// the right `>`, changed ones `|`.
+    /// Lines are compared without the constant pool and its indexes. Bytecode offsets count as
+    /// equal if they stand for the same instruction, or for one inserted before it. Lines only on
+    /// the left are marked `<`, only on the right `>`, changed ones `|`.
     #[arg(long, value_name = "OTHER")]
     diff: Option<String>,
 }
@@ -92,7 +91,7 @@ fn check_method(name: &str, class: &ClassFile<'_>, method: Option<&str>) -> Resu
     bail!("{name}: no method {filter}; it has {}", listed(&names))
 }
 
-/// Writes text to `out`, and keeps the error that ended the writing.
+/// Writes text to `out`, and stores the error that ended the writing.
 struct TextSink<W> {
     out: W,
     result: io::Result<()>,

@@ -16,7 +16,7 @@ pub(super) enum ProbeFamily {
     Object,
 }
 
-/// The value of `--tracker`: the place of the tracker, the class that probes call.
+/// The value of `--tracker`: the location of the tracker, which is the class that probes call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TrackerOption {
     Embed,
@@ -46,8 +46,8 @@ pub(crate) struct RewriteArgs {
     #[arg(required = true, value_name = "INPUT")]
     pub(super) inputs: Vec<PathBuf>,
 
-    /// Write to this file or, for a folder or several inputs, to this folder. It
-    /// may be the input itself. Missing folders are made
+    /// Write to this file or, for a folder or several inputs, to this folder. It may be the input
+    /// itself. Missing folders are created
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: PathBuf,
 

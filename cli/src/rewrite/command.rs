@@ -1,5 +1,5 @@
-//! The command itself: rewrites the inputs, puts the outputs into their places,
-//! prints the summary.
+//! The command itself: rewrites the inputs, moves the outputs to their paths, and prints the
+//! summary.
 
 use std::fs;
 use std::io::Write;
@@ -105,7 +105,7 @@ fn tracker_jar(args: &RewriteArgs) -> Result<Option<(&Path, Vec<u8>)>> {
     Ok(Some((path, loadhook_offline::tracker_jar()?)))
 }
 
-/// Rewrites an input. Returns the output if it still has to be put in its place.
+/// Rewrites an input. Returns the output if it still has to be moved to its path.
 fn rewrite_input<'i>(
     args: &RewriteArgs,
     offline: &mut Offline<'_>,

@@ -1,4 +1,4 @@
-//! Inputs, and the places of their outputs.
+//! Inputs, and the paths of their outputs.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -11,7 +11,7 @@ use loadhook_offline::{Found, find, is_archive};
 use super::usage_error::usage_error;
 use crate::output::say;
 
-/// An input, and the place of its output.
+/// An input, and the path of its output.
 pub(super) struct Input {
     pub(super) from: PathBuf,
     pub(super) to: PathBuf,
@@ -90,7 +90,7 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
         let mut left_out = |path: &Path| {
             if !quiet {
                 say!(
-                    "not rewritten: {}: a link that leads out of the folder, or not a regular file",
+                    "not rewritten: {}: a link out of the folder, or not a regular file",
                     path.display()
                 );
             }
@@ -116,8 +116,8 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
     })
 }
 
-/// Returns the kind of a file. It is an archive by its name, as for the JVM, or by
-/// its first bytes; any other file may be a class.
+/// Returns the kind of a file. An archive is recognised by its name, as in the JVM, or by its first
+/// bytes; any other file may be a class.
 fn file_kind(path: &Path) -> Result<Kind> {
     if is_archive(&path.to_string_lossy()) {
         return Ok(Kind::Archive);

@@ -120,7 +120,7 @@ impl Judge {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors.try_clone()?)
-            // In a group of its own, the JVM gets no interrupt typed at the terminal.
+            // A process group of its own keeps an interrupt typed at the terminal from the JVM.
             .process_group(0);
         let name = || java.program.display().to_string();
         let mut process = command.spawn().with_context(name)?;
@@ -175,7 +175,7 @@ impl Judge {
         self.to.as_mut().ok_or(io::ErrorKind::BrokenPipe.into())
     }
 
-    /// Turns a failure to send into the reason for which the JVM ended.
+    /// Replaces a failure to send by the reason why the JVM ended.
     fn sent(&mut self, sent: io::Result<()>) -> Result<()> {
         match sent {
             Ok(()) => Ok(()),
@@ -235,7 +235,7 @@ fn counts(line: &str) -> Option<(u64, u64)> {
 
 impl Drop for Judge {
     fn drop(&mut self) {
-        // The process has ended already if all went well.
+        // If there was no error, the process has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -252,7 +252,7 @@ mod tests {
 
     fn java() -> Java {
         let home = Jdk::find(25).expect("JDK 25").home;
-        Java::at(&home).expect("it has the verifier").1
+        Java::at(&home).expect("this JDK has the verifier").1
     }
 
     fn rewritten(class: &[u8]) -> Vec<u8> {
@@ -260,7 +260,7 @@ mod tests {
         let outcome = rewriter.rewrite(class, &mut Everything::all(0), |len| Some(vec![0; len]));
         match outcome.expect("a class") {
             Outcome::Rewritten(class) => class,
-            Outcome::Unchanged => panic!("it has methods"),
+            Outcome::Unchanged => panic!("the class has methods"),
         }
     }
 
@@ -272,14 +272,14 @@ mod tests {
         let place = class
             .windows(4)
             .position(|code| code[0] == 0xb6 && code[3] == 0xb0);
-        class[place.expect("greet ends so") + 3] = 0xac;
+        class[place.expect("greet() ends with these instructions") + 3] = 0xac;
         class
     }
 
     fn judged(pairs: &[Changed<'_>]) -> Verdict {
-        let mut judge = Judge::start(&java(), &BTreeMap::new(), 2).expect("it starts");
+        let mut judge = Judge::start(&java(), &BTreeMap::new(), 2).expect("the JVM starts");
         for changed in pairs {
-            judge.class(changed).expect("it listens");
+            judge.class(changed).expect("the JVM takes the class");
         }
         judge.finish().expect("it answers")
     }
@@ -324,7 +324,7 @@ mod tests {
         let mut worse = rewritten(&bad);
         // aload_0, getfield, areturn of name()
         let place = worse.windows(5).position(|code| code[..2] == [0x2a, 0xb4]);
-        let end = place.expect("name() begins so");
+        let end = place.expect("name() begins with these instructions");
         let at = worse[end..]
             .iter()
             .position(|code| *code == 0xb0)
@@ -345,7 +345,7 @@ mod tests {
         let failure = Judge::start(&java, &BTreeMap::new(), 1).and_then(Judge::finish);
         let failure = failure
             .map(|_| ())
-            .expect_err("it has no verifier")
+            .expect_err("this JDK has no verifier")
             .to_string();
         assert!(failure.contains("has no java.lang.classfile"), "{failure}");
     }
@@ -353,8 +353,8 @@ mod tests {
     #[test]
     fn only_jdks_with_the_verifier_will_do() {
         let home = tempfile::tempdir().expect("a temporary folder");
-        fs::create_dir(home.path().join("bin")).expect("ours");
-        fs::write(home.path().join("bin/java"), "").expect("ours");
+        fs::create_dir(home.path().join("bin")).expect("create test folder");
+        fs::write(home.path().join("bin/java"), "").expect("write test file");
         for (version, feature) in [
             ("25.0.3", Some(25)),
             ("24", Some(24)),
@@ -364,7 +364,7 @@ mod tests {
             ("x", None),
         ] {
             let release = format!("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"{version}\"\n");
-            fs::write(home.path().join("release"), release).expect("ours");
+            fs::write(home.path().join("release"), release).expect("write test file");
             let found = Java::at(home.path()).map(|(feature, _)| feature);
             assert_eq!(found, feature, "{version}");
         }

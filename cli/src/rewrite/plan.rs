@@ -11,7 +11,8 @@ use super::args::{ProbeFamily, RewriteArgs, TrackerOption};
 use super::inputs::{Input, Kind, real};
 use super::usage_error::usage_error;
 
-/// Makes the plan, and checks that the arguments fit each other and the inputs.
+/// Makes the plan, and checks that the arguments are compatible with each other and with the
+/// inputs.
 pub(super) fn plan(args: &RewriteArgs, inputs: &[Input]) -> Result<Plan> {
     let filter = filter(args)?;
     let tracker = tracker(args, inputs)?;
@@ -52,15 +53,15 @@ fn filter(args: &RewriteArgs) -> Result<Filter> {
     Ok(filter)
 }
 
-/// The place of the tracker. Only archives and folders can hold a tracker or find
-/// one in a jar.
+/// The location of the tracker. Only archives and folders can contain a tracker, or find one in a
+/// jar.
 fn tracker(args: &RewriteArgs, inputs: &[Input]) -> Result<Tracker> {
     let is_class = |input: &&Input| matches!(input.kind, Kind::Class);
     match (&args.tracker, inputs.iter().find(is_class)) {
         (Some(TrackerOption::None), _) => Ok(Tracker::None),
         (None, Some(_)) if inputs.iter().all(|input| is_class(&input)) => Ok(Tracker::None),
         (_, Some(class)) => usage_error(format!(
-            "{}: a single class file cannot hold a tracker; rewrite its folder, or add --tracker none",
+            "{}: a single class file cannot contain a tracker; rewrite its folder, or add --tracker none",
             class.from.display()
         )),
         (Some(TrackerOption::Jar(_)), None) => Ok(Tracker::Jar),

@@ -1,4 +1,4 @@
-//! Outputs that wait beside their places until they are verified.
+//! Outputs that wait in temporary folders until they are verified.
 
 use std::env;
 use std::fs;
@@ -21,7 +21,7 @@ pub(super) struct Staged<'i> {
 }
 
 enum Waits {
-    /// In a temporary folder inside the folder of its place.
+    /// The output in a temporary folder, which is beside the target.
     File(TempDir),
     Folder(NewFolder),
 }
@@ -35,7 +35,7 @@ impl<'i> Staged<'i> {
         }
     }
 
-    /// Makes a temporary place for a class or archive.
+    /// Makes a temporary folder for a class or archive.
     pub(super) fn file(input: &'i Input) -> Result<Staged<'i>> {
         let name = || input.to.display().to_string();
         let existing = fs::metadata(&input.to);
@@ -55,7 +55,7 @@ impl<'i> Staged<'i> {
         })
     }
 
-    /// Moves the output to its place.
+    /// Moves the output to the target.
     pub(super) fn put(self, quiet: bool, progress: &Progress) -> Result<()> {
         let to = &self.input.to;
         let folder = match self.waits {
@@ -80,7 +80,7 @@ fn publish(new: NewFolder, quiet: bool, progress: &Progress) -> Result<()> {
     if let Some(path) = foreign?.filter(|_| !quiet) {
         let path = path.display();
         say!(
-            "warning: the owner of {path} could not be kept; it is yours now, as is everything else that belonged to others"
+            "warning: the owner of {path} could not be kept: it belongs to you now, as do all other files of other users; run loadhook as root to keep owners"
         );
     }
     Ok(())

@@ -92,7 +92,7 @@ pub(super) fn print(
     }
 }
 
-/// Prints at most so many names; `--json` and `-v` list all.
+/// Prints at most `most` names; `--json` and `-v` list all.
 fn list(what: &str, names: &Names, most: usize) {
     let shown = names.kept().iter().take(most);
     let more = names.total() - shown.len() as u64;

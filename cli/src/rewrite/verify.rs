@@ -1,5 +1,5 @@
-//! `--verify`: reads outputs again before they are put in their places, and lets the
-//! verifier of a JDK check their classes, if there is one.
+//! `--verify`: reads outputs again before they replace their targets. If a JDK with a verifier is
+//! found, it checks the classes.
 
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -23,7 +23,7 @@ pub(super) struct Verified {
     judged: Option<(Java, Verdict)>,
 }
 
-/// Checks outputs; the verifier of `java` checks their classes.
+/// Checks outputs, and their classes with the verifier of `java`.
 ///
 /// # Errors
 /// When an output has faults, which are printed, or cannot be checked.
@@ -50,7 +50,7 @@ pub(super) fn verify(
         &checked.faults,
         "--verify found faults in the output",
     )?;
-    let outdated = "an input changed while it was rewritten";
+    let outdated = "an input changed while it was rewritten; run the command again";
     refuse("changed meanwhile", &checked.outdated, outdated)?;
     let Some(java) = java else {
         return Ok(Verified {
@@ -191,8 +191,7 @@ mod tests {
 
     const GREETER: &[u8] = include_bytes!("../../../rewrite/doc/Greeter.class");
 
-    /// Rewrites a folder with a class, damages the output that waits beside its place,
-    /// and verifies it.
+    /// Rewrites a folder with a class, damages the waiting output, and verifies it.
     fn verified(
         folder: &Path,
         java: Option<Java>,
@@ -213,11 +212,11 @@ mod tests {
             ..
         } = &inputs[0]
         else {
-            panic!("a folder is one");
+            panic!("one folder is one input");
         };
         let mut offline = Offline::new(&plan, Detail::default(), &progress);
         let new = offline.folder(from, files, Some(&inputs[0].to))?;
-        let staged = Staged::folder(&inputs[0], new.expect("it has a place"));
+        let staged = Staged::folder(&inputs[0], new.expect("the output has a path"));
         let class = staged.at.join("Greeter.class");
         fs::write(&class, damage(&fs::read(&class)?))?;
         let verified = verify(std::slice::from_ref(&staged), &plan, true, &progress, java)?;
@@ -226,7 +225,7 @@ mod tests {
     }
 
     fn names(folder: &Path) -> Vec<String> {
-        let entries = fs::read_dir(folder).expect("ours").flatten();
+        let entries = fs::read_dir(folder).expect("list test folder").flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let mut names: Vec<String> = names.collect();
         names.sort();
@@ -238,25 +237,26 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let class = folder.path().join("to/Greeter.class");
         let cut: &dyn Fn(&[u8]) -> Vec<u8> = &|class| class[..class.len() - 1].to_vec();
-        // invokestatic of the exit probe, areturn: an int is returned where a
-        // string should be, which only the JDK's verifier sees.
+        // Changes the `areturn` behind the call of the exit probe into `ireturn`. Only the JDK's
+        // verifier finds that an int is returned instead of a string.
         let ireturn: &dyn Fn(&[u8]) -> Vec<u8> = &|class| {
             let mut class = class.to_vec();
             let code = class
                 .windows(4)
                 .position(|code| code[0] == 0xb8 && code[3] == 0xb0);
-            class[code.expect("greet ends so") + 3] = 0xac;
+            class[code.expect("greet() ends with these instructions") + 3] = 0xac;
             class
         };
         for damage in [cut, ireturn] {
             let refused = verified(folder.path(), Java::find(), damage).map(|_| ());
-            let refused = refused.expect_err("it is damaged").to_string();
+            let refused = refused.expect_err("the output is damaged").to_string();
             assert!(refused.contains("no file was written"), "{refused}");
-            assert_eq!(fs::read(&class).expect("it is there"), b"old");
+            assert_eq!(fs::read(&class).expect("read test file"), b"old");
             assert_eq!(names(folder.path()), ["from", "to"]);
             assert_eq!(names(&folder.path().join("to")), ["Greeter.class", "other"]);
         }
-        let good = verified(folder.path(), Java::find(), <[u8]>::to_vec).expect("nothing is wrong");
+        let good =
+            verified(folder.path(), Java::find(), <[u8]>::to_vec).expect("the output is correct");
         let (_, verdict) = good.judged.expect("JDK 25");
         assert_eq!(
             (verdict.judged, verdict.below_50),
@@ -267,11 +267,11 @@ mod tests {
             names(&folder.path().join("to")),
             ["Greeter.class", "META-INF", "loadhook", "other"]
         );
-        assert_ne!(fs::read(&class).expect("it is there"), b"old");
+        assert_ne!(fs::read(&class).expect("read test file"), b"old");
 
         // Without a JDK that has the verifier, only the structure is checked.
         assert!(verified(folder.path(), None, cut).is_err());
-        let unjudged = verified(folder.path(), None, ireturn).expect("its structure is sound");
+        let unjudged = verified(folder.path(), None, ireturn).expect("the structure is valid");
         assert!(unjudged.judged.is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! JVMs that wait while their heap is dumped.
+//! JVMs that hold objects and wait while their heap is dumped.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -40,7 +40,7 @@ pub(crate) fn classes() -> &'static Path {
     })
 }
 
-/// A JVM that keeps objects and waits, in a folder of its own; it ends with this.
+/// A JVM that holds objects and waits, in a folder of its own. It is ended when this is dropped.
 pub(crate) struct Held(pub(crate) Child, pub(crate) TempDir, process::Limit);
 
 impl Held {
@@ -48,7 +48,7 @@ impl Held {
         Held::program(feature, options, &["heap.Held", &objects.to_string()])
     }
 
-    /// One of the programs, which says that it waits.
+    /// Starts one of the programs, and waits for the line that it prints when it is ready.
     pub(crate) fn program(feature: u32, options: &[&str], program: &[&str]) -> Held {
         let java = Jdk::find(feature).expect("a JDK").java();
         let mut command = Command::new(java.get_program());
@@ -56,12 +56,12 @@ impl Held {
         Held::wait(command.arg("-cp").arg(classes()).args(program))
     }
 
-    /// Starts it, and waits until it waits.
+    /// Starts a command, and waits for the line that it prints when it is ready.
     pub(crate) fn wait(command: &mut Command) -> Held {
         let folder = folder();
         command.current_dir(folder.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
+        let mut child = command.spawn().expect("the process starts");
         let limit = process::limit(&child);
         let mut line = String::new();
         let out = child.stdout.take().expect("piped");
@@ -80,8 +80,8 @@ impl Held {
         send(&self.0, signal);
     }
 
-    /// Nothing happened to it: it ends by itself, has said nothing more, and
-    /// finds nothing of ours.
+    /// Checks that the JVM was not affected: it ends by itself, has printed nothing more, and no
+    /// file of the command is left.
     pub(crate) fn ends_well(mut self) {
         assert_eq!(names(self.1.path()), [""; 0]);
         drop(self.0.stdin.take());
@@ -91,7 +91,7 @@ impl Held {
             .map_while(Result::ok)
             .collect();
         assert_eq!(rest, Vec::<String>::new());
-        assert_eq!(self.0.wait().expect("it ends").code(), Some(0));
+        assert_eq!(self.0.wait().expect("the process ends").code(), Some(0));
     }
 }
 
@@ -104,7 +104,7 @@ impl Drop for Held {
 
 pub(crate) fn send(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(child.id().cast_signed()).expect("a process");
-    kill_process(pid, signal).expect("it lives");
+    kill_process(pid, signal).expect("the process is alive");
 }
 
 /// `loadhook heap PID -o FILE OPTION…`
@@ -116,8 +116,8 @@ pub(crate) fn dump(folder: &Path, pid: &str, file: &str, options: &[&str]) -> Co
 
 pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder)
-        .expect("ours")
-        .map(|entry| entry.expect("readable"));
+        .expect("list test folder")
+        .map(|entry| entry.expect("the folder is readable"));
     let mut names: Vec<String> = entries
         .map(|entry| entry.file_name().into_string().expect("UTF-8"))
         .collect();
@@ -130,7 +130,7 @@ pub(crate) fn has(dump: &[u8], text: &str) -> bool {
         .any(|window| window == text.as_bytes())
 }
 
-/// Returns whether the bytes go from record to record to the end of the dump.
+/// Returns whether the bytes are one complete dump.
 pub(crate) fn is_whole(dump: &[u8]) -> bool {
     let mut rest = dump
         .strip_prefix(b"JAVA PROFILE 1.0.2\0")
@@ -146,12 +146,16 @@ pub(crate) fn is_whole(dump: &[u8]) -> bool {
     false
 }
 
-/// Whom it takes to have something of another user's.
+/// Fails unless the test runs as root, which is needed to act as another user.
 pub(crate) fn needs_root() {
-    assert!(geteuid().is_root(), "root, to act as another user");
+    assert!(
+        geteuid().is_root(),
+        "run this test as root: it acts as another user"
+    );
 }
 
-/// Waits until this holds, or a command has ended, which can be sent signals then, too.
+/// Waits until `holds` returns true or the command has ended. The command is not reaped, so signals
+/// can still be sent to it.
 pub(crate) fn until(command: &Child, mut holds: impl FnMut() -> bool) {
     let _limit = process::limit(command);
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -161,8 +165,8 @@ pub(crate) fn until(command: &Child, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Waits for the folder in which the JVM is going to write, or the end of a command that
-/// had done before anybody saw it.
+/// Waits until the staging folder exists, or until the command has ended, which it may before the
+/// folder is noticed.
 pub(crate) fn begun(folder: &Path, command: &Child) {
     until(command, || {
         names(folder).iter().any(|name| name.contains(".part-"))
@@ -170,14 +174,14 @@ pub(crate) fn begun(folder: &Path, command: &Child) {
 }
 
 pub(crate) fn spawned(command: &mut Command) -> Child {
-    // A group of its own, lest it takes the signals for a terminal's.
+    // In a group of its own, the command does not take the signals for those of a terminal.
     command
         .process_group(0)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    command.spawn().expect("it starts")
+    command.spawn().expect("the process starts")
 }
 
 pub(crate) fn outcome(child: Child) -> Done {
-    ended(process::end(child).expect("it ends"))
+    ended(process::end(child).expect("the process ends"))
 }

@@ -1,4 +1,4 @@
-//! The command line as it is installed, and a program to run under it.
+//! The installed command line, and a program to run under it.
 #![allow(dead_code)]
 
 pub(crate) mod held;
@@ -16,8 +16,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
 use tempfile::TempDir;
 
-/// Files made once for all tests of a file; the folder lives as long as
-/// they do.
+/// Files that are made once for all tests of a file. The folder exists as long as the tests run.
 struct Shared {
     folder: PathBuf,
     java: PathBuf,
@@ -29,9 +28,9 @@ fn shared() -> &'static Shared {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(env!("CARGO_CRATE_NAME"));
         let _ = fs::remove_dir_all(&folder);
         for part in ["bin", "lib", "classes"] {
-            fs::create_dir_all(folder.join(part)).expect("the folder is ours");
+            fs::create_dir_all(folder.join(part)).expect("create test folder");
         }
-        let test = std::env::current_exe().expect("a test is a program");
+        let test = std::env::current_exe().expect("a test has an executable");
         // The agent is built beside the tests, as their dependency.
         let agent = test.with_file_name("libloadhook_agent.so");
         for (from, to) in [
@@ -54,20 +53,20 @@ fn shared() -> &'static Shared {
     })
 }
 
-/// Copies what is to be executed. Another process does that: one that another thread
-/// starts meanwhile has whatever this one writes open for a moment, too, and what somebody
-/// may write to cannot be executed.
+/// Copies an executable in a process of its own. A file that is open for writing cannot be
+/// executed, and a process that another test starts at this moment inherits the files that this
+/// process writes.
 pub(crate) fn executable(from: &Path, to: &Path) {
     let mut install = Command::new("install");
-    process::output(install.args(["-m", "755"]).args([from, to])).expect("room");
+    process::output(install.args(["-m", "755"]).args([from, to])).expect("the copy succeeds");
 }
 
-/// The agent's library as installed.
+/// The path of the installed agent library.
 pub(crate) fn agent() -> PathBuf {
     shared().folder.join("lib/libloadhook_agent.so")
 }
 
-/// The program's class files.
+/// The folder of the program's class files.
 pub(crate) fn classes() -> PathBuf {
     shared().folder.join("classes")
 }
@@ -116,7 +115,7 @@ pub(crate) struct Done {
 }
 
 pub(crate) fn done(command: &mut Command) -> Done {
-    ended(process::finish(command.stdin(Stdio::null())).expect("it ends"))
+    ended(process::finish(command.stdin(Stdio::null())).expect("the process ends"))
 }
 
 pub(crate) fn ended(output: Output) -> Done {
@@ -128,8 +127,7 @@ pub(crate) fn ended(output: Output) -> Done {
 }
 
 impl Done {
-    /// Checks code and standard output, and that all of `said` stands on
-    /// standard error.
+    /// Checks exit code and standard output, and that standard error contains each text of `said`.
     #[track_caller]
     pub(crate) fn expect(&self, code: i32, out: &str, said: &[&str]) -> &Done {
         let Done {
@@ -148,9 +146,9 @@ impl Done {
 
 /// The profiles in a folder, by name.
 pub(crate) fn profiles(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("the folder is ours");
+    let entries = fs::read_dir(folder).expect("list test folder");
     let names = entries.map(|e| {
-        e.expect("readable")
+        e.expect("the folder is readable")
             .file_name()
             .into_string()
             .expect("UTF-8")
@@ -165,7 +163,7 @@ pub(crate) fn read(file: &Path) -> Profile {
     pprof::read(&bytes[..]).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// The calls of a method, in all threads and contexts.
+/// The number of calls of a method, in all threads and contexts.
 pub(crate) fn calls(profile: &Profile, class: &str, method: &str) -> u64 {
     let nodes = profile.threads.iter().flat_map(|thread| &thread.nodes);
     let is_it = |at: u32| {
@@ -178,13 +176,13 @@ pub(crate) fn calls(profile: &Profile, class: &str, method: &str) -> u64 {
 pub(crate) fn mode(file: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(file)
-        .expect("the file is there")
+        .expect("read metadata")
         .permissions()
         .mode()
         & 0o777
 }
 
-/// Runs a command that must succeed; its output, and how much memory it took at most, in MB.
+/// Runs a command that must succeed. Returns its output, and its peak memory in MB.
 pub(crate) fn most_memory(command: &mut Command) -> anyhow::Result<(String, u64)> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let _limit = process::limit(&child);
@@ -196,8 +194,8 @@ pub(crate) fn most_memory(command: &mut Command) -> anyhow::Result<(String, u64)
         if let Some(code) = child.try_wait()? {
             break code;
         }
-        // Gone when it ends; what was highest until then is said again and
-        // again.
+        // The file is missing when the process has ended. Until then it is read again and again for
+        // the peak.
         let text = fs::read_to_string(&status).unwrap_or_default();
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         if let Some(kilobytes) = line.and_then(|line| line.split_whitespace().next()) {

@@ -1,4 +1,4 @@
-//! The dump of the agent's walk is that of the JVM's dumper.
+//! Compares the dump of the agent's walk with that of the JVM's dumper.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use crate::dump_in_memory::Dump;
 pub(crate) type Counts = BTreeMap<String, (u64, u64)>;
 
 pub(crate) fn counts(file: &Path) -> Counts {
-    let (histogram, outcome) = histogram(File::open(file).expect("written"));
+    let (histogram, outcome) = histogram(File::open(file).expect("open test file"));
     outcome.expect("the dump is whole");
     let mut counts = Counts::new();
     for class in histogram.classes {
@@ -28,9 +28,15 @@ pub(crate) fn counts(file: &Path) -> Counts {
 
 /// The frames of each thread, by its serial number: class, method and line.
 fn stacks(dump: &Dump, file: &Path) -> HashMap<u32, Vec<(String, String, i32)>> {
-    let bytes = fs::read(file).expect("written");
+    let bytes = fs::read(file).expect("read test file");
     let u4 = |bytes: &[u8], at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("4"));
-    let id = |bytes: &[u8], at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("8"));
+    let id = |bytes: &[u8], at: usize| {
+        u64::from_be_bytes(
+            bytes[at..at + 8]
+                .try_into()
+                .expect("the slice has eight bytes"),
+        )
+    };
     let mut frames = HashMap::new();
     let mut stacks = HashMap::new();
     let mut rest = &bytes[31..];
@@ -50,13 +56,17 @@ fn stacks(dump: &Dump, file: &Path) -> HashMap<u32, Vec<(String, String, i32)>> 
     stacks
 }
 
-/// The frame whose variable is the only object of a class.
+/// The frame with a variable that refers to the only object of a class.
 fn variable(file: &Path, class: &str) -> (String, String, i32) {
     let dump = Dump::of(file);
     let objects = dump.instances(class);
     assert_eq!(objects.len(), 1, "{class}");
     let is = |root: &&Root| root.id == objects[0] && root.kind == RootKind::JavaFrame;
-    let root = dump.roots.iter().find(is).expect("it is a variable");
+    let root = dump
+        .roots
+        .iter()
+        .find(is)
+        .expect("a variable refers to the object");
     let stacks = stacks(&dump, file);
     let thread = dump
         .roots
@@ -67,8 +77,8 @@ fn variable(file: &Path, class: &str) -> (String, String, i32) {
     stacks[&root.thread][root.frame as usize].clone()
 }
 
-/// Returns whether the walk may miss objects of a class: those that only class objects or hidden
-/// threads of the JVM keep alive, and classes that are only in the archive of the JDK.
+/// Returns whether the walk may miss objects of a class. It misses objects that only class objects
+/// or hidden threads of the JVM keep alive, and classes that are only in the JDK's CDS archive.
 fn may_differ(class: &str) -> bool {
     class.starts_with("java.lang.Class")
         || class.starts_with("java.lang.Thread")
@@ -83,7 +93,7 @@ fn may_differ(class: &str) -> bool {
             "java.lang.String[]",
             "java.lang.ref.SoftReference",
             "java.security.AccessControlContext",
-            // Not initialised yet, but in the archive.
+            // This class is in the CDS archive, but not initialised yet.
             "java.util.jar.Attributes$Name",
             "sun.util.locale.BaseLocale",
         ]
@@ -118,13 +128,13 @@ fn agrees(feature: u32, options: &[&str]) {
         );
     }
     assert!(own >= 10, "{own}");
-    // Of the program's many these are few.
+    // The differences are few compared to the program's many objects.
     for class in ["byte[]", "java.lang.String"] {
         let [theirs, ours] = [theirs[class].0, ours[class].0];
         assert!(theirs.abs_diff(ours) < 100, "{class}: {theirs} and {ours}");
     }
 
-    // Every field, element and static field that the program's own statics lead to.
+    // Compares every field and element that is reached from the program's own static fields.
     for class in [
         "Walked",
         "Walked$Derived",
@@ -149,9 +159,9 @@ fn agrees(feature: u32, options: &[&str]) {
         let largest = graph
             .objects_of_class(class)
             .max_by_key(|object| found.retained(*object));
-        let path = found.path(largest.expect("it is there"));
+        let path = found.path(largest.expect("the class has an object"));
         let links = graph
-            .reference_names(File::open(file).expect("ours"), &path)
+            .reference_names(File::open(file).expect("open test file"), &path)
             .expect("a dump");
         let mut retained: Vec<_> = retained.collect();
         retained.sort();
@@ -161,7 +171,7 @@ fn agrees(feature: u32, options: &[&str]) {
     let mut both = ours.0.iter().zip(&theirs.0);
     assert_eq!(both.find(|(ours, theirs)| ours != theirs), None);
     assert_eq!((ours.0.len(), theirs.0.len()), (300, 300));
-    // From there on by different ways, JVM TI showing more.
+    // From there on the paths may differ, because JVM TI reports more references.
     assert_eq!((&*ours.1[0], &*theirs.1[0]), ("chain", "chain"));
 
     let ours = variable(&walk, "heap/Walked$Local");

@@ -1,4 +1,4 @@
-//! A dump in memory, which is compared field by field.
+//! A dump in memory, for comparing two dumps field by field.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub(crate) enum Object {
     },
 }
 
-/// Bytes of a value in a dump.
+/// The number of bytes of a value in a dump.
 pub(crate) fn size(of: Type) -> usize {
     match of {
         Type::Boolean | Type::Byte => 1,
@@ -86,7 +86,7 @@ impl Visitor for Dump {
         ids.extend(
             bytes
                 .chunks(8)
-                .map(|id| u64::from_be_bytes(id.try_into().expect("8"))),
+                .map(|id| u64::from_be_bytes(id.try_into().expect("the slice has eight bytes"))),
         );
     }
     fn primitive_array(&mut self, id: u64, of: Type, length: u32) -> Result<(), ErrorKind> {
@@ -109,7 +109,7 @@ impl Visitor for Dump {
 impl Dump {
     pub(crate) fn of(file: &Path) -> Dump {
         let mut dump = Dump::default();
-        read(File::open(file).expect("written"), &mut dump).expect("a whole dump");
+        read(File::open(file).expect("open test file"), &mut dump).expect("the dump is complete");
         dump
     }
 
@@ -120,11 +120,11 @@ impl Dump {
     pub(crate) fn class(&self, name: &str) -> &ClassDump {
         let mut all = self.classes.values();
         all.find(|class| self.name(class.id) == name)
-            .expect("it is loaded")
+            .expect("the class is loaded")
     }
 
-    /// The objects that are reached from a class's static fields, as text without identifiers:
-    /// objects have the numbers in which they are reached.
+    /// The objects that are reached from a class's static fields, as text. Instead of identifiers,
+    /// objects have numbers in the order in which they are reached.
     pub(crate) fn reached(&self, name: &str) -> String {
         let mut numbers: HashMap<u64, usize> = HashMap::new();
         let mut open = VecDeque::new();
@@ -153,11 +153,12 @@ impl Dump {
                 _ => format!("{:x}", field.value),
             };
             let name = &self.names[&field.name];
-            writeln!(text, "static {name} {:?} {value}", field.value_type).expect("memory");
+            writeln!(text, "static {name} {:?} {value}", field.value_type)
+                .expect("writing to a String cannot fail");
         }
         while let Some(id) = open.pop_front() {
             match self.objects.get(&id) {
-                // No dump has all objects, nor does JVM TI show them.
+                // Neither dump has all objects.
                 None => writeln!(text, "nothing"),
                 Some(Object::Values { of, length, bytes }) => {
                     writeln!(text, "{of:?} {length} {bytes:x?}")
@@ -183,12 +184,14 @@ impl Dump {
                                 (&*self.names[&field.name], field.value_type, value)
                             })
                             .collect();
-                        // Each dumper has its own order.
+                        // The order of fields depends on the dumper.
                         values.sort_by_key(|(name, ..)| *name);
                         for (name, of, value) in values {
                             let value = match of {
                                 Type::Object => {
-                                    let id = u64::from_be_bytes(value.try_into().expect("8"));
+                                    let id = u64::from_be_bytes(
+                                        value.try_into().expect("the slice has eight bytes"),
+                                    );
                                     number(id, &mut open)
                                 }
                                 _ => format!("{value:x?}"),
@@ -201,7 +204,7 @@ impl Dump {
                     writeln!(text, "{} {parts:?}", self.name(*class))
                 }
             }
-            .expect("memory");
+            .expect("writing to a String cannot fail");
         }
         text
     }

@@ -1,4 +1,4 @@
-//! Walks that fail, or that are given up.
+//! Tests of walks that fail or are interrupted.
 
 use std::fs;
 use std::io::{BufReader, Read};
@@ -20,10 +20,10 @@ fn a_full_disk_ends_the_walk() {
     for feature in [11, 25] {
         let folder = folder();
         let file = folder.path().join("h");
-        fs::write(&file, "what was there").expect("ours");
+        fs::write(&file, "what was there").expect("write test file");
         let java = Jdk::find(feature).expect("a JDK").java();
         let mut command = Command::new("sh");
-        // In units of 512 bytes; some shells take kilobytes.
+        // The unit of `ulimit -f` is 512 bytes, in some shells a kilobyte.
         command.args(["-c", "ulimit -f 2000; exec \"$@\"", "sh"]);
         command.arg(java.get_program()).arg("-cp").arg(classes());
         let jvm = Held::wait(command.args(["heap.Held", "100000"]));
@@ -31,14 +31,14 @@ fn a_full_disk_ends_the_walk() {
         result.expect(1, "", &["error: h: no dump: File too large"]);
         assert_eq!(names(folder.path()), ["h"]);
         let there = fs::read_to_string(&file);
-        assert_eq!(there.expect("readable"), "what was there");
+        assert_eq!(there.expect("the file exists"), "what was there");
         jvm.ends_well();
     }
 }
 
-/// The answer cannot be written either, and the program hears nothing of it.
+/// The agent's answer cannot be written either, and the program prints nothing.
 #[test]
-fn a_disk_that_is_full_from_the_start_is_told() {
+fn a_disk_that_is_full_from_the_start_is_reported() {
     for feature in [11, 25] {
         let folder = folder();
         let java = Jdk::find(feature).expect("a JDK").java();
@@ -48,7 +48,8 @@ fn a_disk_that_is_full_from_the_start_is_told() {
         command.arg("-cp").arg(classes()).stderr(Stdio::piped());
         let mut jvm = Held::wait(command.args(["heap.Held", "10"]));
         let result = done(&mut dump(folder.path(), &jvm.pid(), "h", WALK));
-        let said = "error: h: no dump: the agent left no answer; is the disk full?\n";
+        let said =
+            "error: h: no dump: the agent left no answer; check that the disk has free space\n";
         result.expect(1, "", &[said]);
         assert_eq!(names(folder.path()), [""; 0]);
         let stderr = jvm.0.stderr.take().expect("piped");
@@ -65,16 +66,16 @@ fn a_jvm_that_ends_leaves_no_dump() {
     let folder = folder();
     let file = folder.path().join("h");
     loop {
-        fs::write(&file, "what was there").expect("ours");
+        fs::write(&file, "what was there").expect("write test file");
         let mut jvm = Held::start(17, &[], 400_000);
         let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "h", WALK));
         begun(folder.path(), &loadhook);
         jvm.send(Signal::KILL);
-        jvm.0.wait().expect("it ends");
+        jvm.0.wait().expect("the process ends");
         let result = outcome(loadhook);
         assert_eq!(names(folder.path()), ["h"]);
         if result.code == Some(0) {
-            // It was done before.
+            // The command had ended before the signal.
             continue;
         }
         let said = format!(
@@ -83,7 +84,7 @@ fn a_jvm_that_ends_leaves_no_dump() {
         );
         result.expect(1, "", &[&said]);
         let there = fs::read_to_string(&file);
-        assert_eq!(there.expect("readable"), "what was there");
+        assert_eq!(there.expect("the file exists"), "what was there");
         break;
     }
 }
@@ -106,18 +107,18 @@ fn who_gives_up_ends_the_walk() {
         if result.code != Some(0) {
             break result;
         }
-        // It was done before.
-        fs::remove_file(folder.path().join("h")).expect("written");
+        // The command had ended before the signal.
+        fs::remove_file(folder.path().join("h")).expect("remove test file");
     };
     result.expect(143, "", &["loadhook: interrupted; "]);
     assert_eq!(names(folder.path()), [""; 0]);
-    // Behind this one it has done with the other.
+    // When this command is answered, the JVM has finished the earlier one.
     done(&mut inner).expect(0, "", &[]);
     assert_eq!(names(folder.path()), ["h"]);
     jvm.ends_well();
 }
 
-/// The walk went on for ever, and whoever asked next waited for it.
+/// A regression: the walk never ended, and the next attach command had to wait for it.
 #[test]
 fn a_program_that_makes_classes_all_the_time_is_given_up() {
     let folder = folder();
@@ -134,16 +135,16 @@ fn a_program_that_makes_classes_all_the_time_is_given_up() {
     }
 }
 
-/// How many kilobytes the walk takes of a program with so many threads.
+/// Returns the kilobytes that the walk takes in a program with this many threads.
 fn walked_threads(threads: u64) -> u64 {
     let options = ["-Xmx64m", "-Xss256k", "-XX:+UseSerialGC"];
     let jvm = Held::program(11, &options, &["heap.Crowd", &threads.to_string()]);
     let folder = folder();
-    // Has the VM collect as the walk does.
+    // This command makes the JVM collect garbage, as the walk does.
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
     let most = || {
         let status = fs::read_to_string(format!("/proc/{}/status", jvm.pid()));
-        let status = status.expect("it lives");
+        let status = status.expect("the process is alive");
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kilobytes = line.and_then(|line| line.split_whitespace().next());
         let kilobytes = kilobytes.and_then(|kilobytes| kilobytes.parse::<u64>().ok());
@@ -159,29 +160,29 @@ fn walked_threads(threads: u64) -> u64 {
     more
 }
 
-/// The VM takes 32 KB for a stack, however short. The walk of later
-/// JDKs takes as much for each thread itself.
+/// JVM TI takes 32 KB for a stack, however short. The heap walk of later JDKs takes as much for
+/// each thread.
 #[test]
 fn stacks_of_many_threads_take_little_memory() {
     const THREADS: u64 = 2_000;
     let [few, many] = [10, THREADS].map(walked_threads);
-    // A quarter of what all at once would take.
+    // If all stacks were requested at once, the walk would take four times as much.
     assert!(many < few + THREADS * 32 / 4, "{few}, {many} KB");
 }
 
-/// The agent finds no folder any more, and nothing is said where the program
-/// says what it has to.
+/// The staging folder is gone when the agent begins, and nothing is printed to the program's
+/// output.
 #[test]
-fn who_gives_up_before_the_walk_disturbs_nobody() {
+fn a_command_interrupted_before_the_walk_does_no_harm() {
     let java = Jdk::find(17).expect("JDK 17").java();
     let mut command = Command::new(java.get_program());
     command.arg("-cp").arg(classes()).stderr(Stdio::piped());
     let mut jvm = Held::wait(command.args(["heap.Held", "10"]));
     let folder = folder();
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
-    // The VM waits for this one's order.
+    // The JVM waits for the command of this client, so the next commands queue.
     let socket = format!("/tmp/.java_pid{}", jvm.pid());
-    let other = UnixStream::connect(socket).expect("it listens");
+    let other = UnixStream::connect(socket).expect("the JVM listens");
     let loadhook = spawned(&mut dump(folder.path(), &jvm.pid(), "given-up", WALK));
     let files = PathBuf::from(format!("/proc/{}/fd", loadhook.id()));
     let is_socket = |entry: fs::DirEntry| {
@@ -195,7 +196,7 @@ fn who_gives_up_before_the_walk_disturbs_nobody() {
     send(&loadhook, Signal::TERM);
     outcome(loadhook).expect(143, "", &["loadhook: interrupted; "]);
     drop(other);
-    // Behind it.
+    // This command is queued behind the walk.
     done(&mut dump(folder.path(), &jvm.pid(), "h", &[])).expect(0, "", &[]);
     assert_eq!(names(folder.path()), ["h"]);
     let stderr = jvm.0.stderr.take().expect("piped");

@@ -1,5 +1,5 @@
-//! `loadhook heap PID --via jvmti`: the walk's dump is that of the VM's own
-//! dumper, and the program unharmed.
+//! Tests of `loadhook heap PID --via jvmti`: the dump equals that of the JVM's own dumper, and the
+//! program is not affected.
 
 mod agreement;
 #[path = "../common/mod.rs"]
@@ -23,7 +23,7 @@ use crate::dump_in_memory::Dump;
 
 const WALK: &[&str] = &["--via", "jvmti"];
 
-/// Variables of virtual threads come while other objects are shown.
+/// JVM TI reports variables of virtual threads between other objects.
 #[test]
 fn variables_of_virtual_threads_are_roots() {
     for feature in [21, 25] {
@@ -45,7 +45,7 @@ fn variables_of_virtual_threads_are_roots() {
 fn a_walk_that_would_take_too_much_is_refused() {
     let folder = folder();
     let jvm = Held::start(17, &[], 10_000);
-    // The folders that it made go, too.
+    // The folders that the command created are removed, too.
     let options = ["--via", "jvmti", "--max-memory", "800000"];
     let result = done(&mut dump(
         folder.path(),
@@ -59,7 +59,7 @@ fn a_walk_that_would_take_too_much_is_refused() {
         " of the process's memory, and the limit is 781 KB; raise --max-memory\n",
     ];
     result.expect(1, "", &said);
-    // The objects that are kept, their array and those of the JDK.
+    // The program's objects, their array, and objects of the JDK.
     let objects = result.err.split(' ').nth(3).expect("a number");
     let objects: u64 = objects.replace(',', "").parse().expect("a number");
     assert!((10_000..100_000).contains(&objects), "{}", result.err);
@@ -103,7 +103,10 @@ fn walks_at_once_come_one_after_the_other() {
     assert_eq!(names, ["a", "b", "c"]);
     let kept = |name: &str| {
         let file = folder.path().join(name);
-        assert!(is_whole(&fs::read(&file).expect("written")), "{name}");
+        assert!(
+            is_whole(&fs::read(&file).expect("read test file")),
+            "{name}"
+        );
         counts(&file)["long[]"]
     };
     assert_eq!(kept("a"), kept("b"));
@@ -128,9 +131,9 @@ fn a_jvm_that_takes_no_agents_says_so() {
     }
 }
 
-/// The agent that is there keeps its own tags, by which it knows what is alive.
+/// An agent that is already loaded has tags of its own for the objects that it follows.
 #[test]
-fn the_agent_that_is_there_goes_on() {
+fn an_agent_that_is_already_loaded_continues_to_work() {
     let folder = folder();
     let java = Jdk::find(17).expect("JDK 17").java();
     let mut run = loadhook(
@@ -151,7 +154,11 @@ fn the_agent_that_is_there_goes_on() {
     let children = format!("/proc/{pid}/task/{pid}/children");
     let child = fs::read_to_string(children).expect("a child");
     // The path is shown relative to the folder.
-    let file = folder.path().canonicalize().expect("ours").join("h");
+    let file = folder
+        .path()
+        .canonicalize()
+        .expect("the path exists")
+        .join("h");
     let file = file.to_str().expect("UTF-8");
     done(&mut dump(folder.path(), child.trim(), file, WALK)).expect(0, "", &["heap dump: h ("]);
     let walked = counts(&folder.path().join("h"))["long[]"];
@@ -165,7 +172,7 @@ fn the_agent_that_is_there_goes_on() {
         .expect("UTF-8");
     assert!(!said.contains("loadhook: "), "{said}");
     let profile = common::read(&jvm.1.path().join("p.pb.gz"));
-    let allocations = profile.allocations.expect("they were sampled");
+    let allocations = profile.allocations.expect("the profile has allocations");
     let sites = allocations
         .sites
         .iter()
@@ -175,8 +182,8 @@ fn the_agent_that_is_there_goes_on() {
     assert!((15_000.0..25_000.0).contains(&live), "{live}");
 }
 
-/// Root may dump another user's JVM, by the dumper and by the walk, whose
-/// library that user cannot read.
+/// Root may dump another user's JVM, by the dumper and by the walk. That user cannot read the
+/// agent's library.
 #[test]
 fn the_jvm_of_another_user_writes_into_its_own_folder() {
     needs_root();
@@ -185,10 +192,10 @@ fn the_jvm_of_another_user_writes_into_its_own_folder() {
     let mut command = Command::new(java.get_program());
     command.uid(65_534).gid(65_534).arg("-cp").arg(classes());
     let jvm = Held::wait(command.args(["heap.Held", "1000"]));
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("set permissions");
     for (name, options) in [("vm", &[][..]), ("walk", WALK)] {
         done(&mut dump(folder.path(), &jvm.pid(), name, options)).expect(0, "", &["heap dump: "]);
-        let metadata = fs::metadata(folder.path().join(name)).expect("written");
+        let metadata = fs::metadata(folder.path().join(name)).expect("read metadata");
         assert_eq!((metadata.uid(), metadata.mode() & 0o777), (0, 0o600));
     }
     assert_eq!(names(folder.path()), ["vm", "walk"]);

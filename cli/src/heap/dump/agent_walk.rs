@@ -1,6 +1,6 @@
-//! `--via jvmti`: the agent is loaded, and follows all references.
+//! `--via jvmti`: loads the agent into the process; the agent follows all references.
 //!
-//! It answers in a file beside the dump; `agent/src/heap_dump` says with what.
+//! The agent answers in a file beside the dump; `agent/src/heap_dump` defines its contents.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -63,13 +63,13 @@ impl AgentWalk {
         [
             OsStr::new("load"),
             self.library.as_os_str(),
-            // The path is absolute.
+            // `true`: the path is absolute.
             OsStr::new("true"),
             OsStr::new(&self.options),
         ]
     }
 
-    /// Prints the memory that the walk takes, as soon as it is known.
+    /// Prints the memory that the walk takes, as soon as the agent has reported it.
     pub(super) fn announce(&mut self, target: &DumpTarget) {
         if self.is_announced {
             return;
@@ -102,7 +102,8 @@ impl AgentWalk {
             }
             Some(DumpOutcome::Fault(fault)) => bail!("no dump: {}", printable(&fault)),
             Some(DumpOutcome::Refused) => {
-                let counted = TagMemory::find(&said).context("the agent counted nothing")?;
+                let counted = TagMemory::find(&said)
+                    .context("the agent did not report the number of objects")?;
                 let limit = match self.is_limited {
                     true => "the limit",
                     false => "half of the free memory",
@@ -119,7 +120,7 @@ impl AgentWalk {
                 let said = said.join(" ");
                 let said = said.trim();
                 if said.starts_with(RETURNED) {
-                    bail!("no dump: the agent left no answer; is the disk full?");
+                    bail!("no dump: the agent left no answer; check that the disk has free space");
                 }
                 bail!("the JVM does not load the agent: {}", printable(said))
             }

@@ -31,8 +31,8 @@ enum Via {
 /// Arguments for a dump.
 #[derive(Debug, Args)]
 pub(crate) struct DumpArgs {
-    /// Write to this file: the heap of a process, in HPROF's binary format, or the
-    /// report on a dump file. Missing folders are made
+    /// Write to this file: the heap of a process, in HPROF's binary format, or the report on a dump
+    /// file. Missing folders are created
     #[arg(short, long, value_name = "FILE", help_heading = "Options")]
     pub(super) output: Option<PathBuf>,
 
@@ -47,7 +47,7 @@ pub(crate) struct DumpArgs {
 }
 
 impl DumpArgs {
-    /// Returns whether an option is given that only processes have.
+    /// Returns whether an option is given that applies only to processes.
     pub(super) fn is_of_a_process(&self) -> bool {
         self.via.is_some() || self.max_memory.is_some()
     }
@@ -68,7 +68,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
         bail!("--max-memory needs --via jvmti");
     }
     let jvm = Jvm::of(pid)?;
-    // Signals are caught before anything is created that they would leave behind.
+    // Signals are caught from here on, so that an interrupted dump leaves no folder or file behind.
     let signal = signals::noted()?;
     let target = DumpTarget::new(&jvm, output)?;
     let named = || output.display().to_string();
@@ -103,7 +103,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
         return Ok(ExitCode::from(code));
     }
     let size = answer
-        .context("the JVM was asked no more")
+        .context("the dump was not requested")
         .and_then(|answer| {
             if let Some(walk) = &mut walk {
                 walk.check(&target, &answer)?;
@@ -119,7 +119,7 @@ pub(crate) fn dump(pid: u32, args: &DumpArgs, all: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows on a terminal how much is written.
+/// Shows on a terminal how many bytes are written.
 fn progress() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let style = "{spinner} {msg} written, {elapsed}";

@@ -18,10 +18,10 @@ pub(super) const NAME: &str = "dump";
 
 /// The folder in which the JVM writes the dump.
 pub(super) struct StagingDir {
-    /// Path of the folder. The JVM can write nothing when the folder is gone, however late it
-    /// begins.
+    /// Path of the folder. If the JVM begins its dump only after the folder was removed, it can
+    /// write nothing.
     folder: PathBuf,
-    /// The folder itself: the JVM's user may own the parent and rename the folder.
+    /// The open folder, which stays valid if the JVM's user owns the parent and renames the folder.
     open: File,
     /// The JVM's user, who owns the folder while the JVM writes.
     user: u32,
@@ -59,8 +59,8 @@ impl StagingDir {
         PathBuf::from(format!("/proc/self/fd/{}", self.open.as_raw_fd()))
     }
 
-    /// Takes the folder back. From now on nobody else can put files there, so the file that is
-    /// checked is the file that gets the name.
+    /// Takes ownership of the folder back. From then on no other user can change its files, so the
+    /// file that is checked is the file that is renamed to the target.
     pub(super) fn take_back(&self) -> io::Result<()> {
         fchown(&self.open, Some(geteuid().as_raw()), None)?;
         self.open.set_permissions(Permissions::from_mode(0o700))
@@ -89,14 +89,16 @@ impl StagingDir {
         }
         let group = getegid().as_raw();
         fchown(file, Some(geteuid().as_raw()), Some(group))?;
-        // The JVM's user can no longer add a name.
+        // The JVM's user can no longer create another link to the file.
         match file.metadata()?.nlink() {
             1 => Ok(()),
-            _ => Err(io::Error::other("the dump has other names")),
+            _ => Err(io::Error::other(
+                "the dump has other links, by which another user could change it",
+            )),
         }
     }
 
-    /// Removes the folder after the dump has got its name. A failure is only a warning then.
+    /// Removes the folder after the dump was renamed. A failure is then only a warning.
     pub(super) fn remove_or_warn(self) {
         if let Err(error) = self.remove() {
             // The path begins with `/proc/self/fd`, so only the name is shown.
@@ -105,8 +107,8 @@ impl StagingDir {
         }
     }
 
-    /// Removes the files in the folder, then the folder by its name. The owner of the parent may have
-    /// given the name to another folder; that stays unless it is empty.
+    /// Removes the files in the folder, then the folder by its name. The owner of the parent may
+    /// have put another folder there, which is removed only if it is empty.
     pub(super) fn remove(&self) -> io::Result<()> {
         self.take_back()?;
         for entry in fs::read_dir(self.path())? {
@@ -125,7 +127,9 @@ impl StagingDir {
             .open(self.path().join(name))?;
         let metadata = file.metadata()?;
         if !metadata.is_file() || ![self.user, geteuid().as_raw()].contains(&metadata.uid()) {
-            return Err(io::Error::other("not the virtual machine's file"));
+            return Err(io::Error::other(
+                "the file does not belong to the JVM's user",
+            ));
         }
         Ok(file)
     }
@@ -155,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// Another user if the test may give files away.
+    /// Returns another user's id if the test may change owners, else the test's own.
     fn other() -> u32 {
         match geteuid().is_root() {
             true => 65_534,
@@ -163,68 +167,84 @@ mod tests {
         }
     }
 
-    /// The JVM's user owns the folder, and could have any file of ours overwritten.
+    /// The JVM's user owns the folder, and could put a link there to have another file overwritten.
     #[test]
     fn nothing_is_copied_through_a_link() {
         let parent = tempfile::tempdir().expect("a temporary folder");
         let victim = parent.path().join("victim");
         let library = parent.path().join("library");
-        fs::write(&victim, "ours").expect("ours");
-        fs::write(&library, "the library").expect("ours");
-        let before = fs::metadata(&victim).expect("ours");
-        let staging = StagingDir::new(parent.path(), OsStr::new("h"), other()).expect("ours");
-        symlink(&victim, staging.path().join("library")).expect("ours");
+        fs::write(&victim, "ours").expect("write test file");
+        fs::write(&library, "the library").expect("write test file");
+        let before = fs::metadata(&victim).expect("read metadata");
+        let staging = StagingDir::new(parent.path(), OsStr::new("h"), other())
+            .expect("the test's own folder");
+        symlink(&victim, staging.path().join("library")).expect("create symbolic link");
         let add = |name: &str| {
-            let mut library = File::open(&library).expect("ours");
+            let mut library = File::open(&library).expect("open test file");
             staging.add(&mut library, OsStr::new(name))
         };
-        let error = add("library").expect_err("there is a link");
+        let error = add("library").expect_err("a link has this name");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(fs::read_to_string(&victim).expect("ours"), "ours");
-        let after = fs::metadata(&victim).expect("ours");
+        assert_eq!(fs::read_to_string(&victim).expect("read test file"), "ours");
+        let after = fs::metadata(&victim).expect("read metadata");
         assert_eq!((after.uid(), after.mode()), (before.uid(), before.mode()));
-        add("another").expect("nothing is there");
+        add("another").expect("the name is free");
         let copy = fs::metadata(staging.path().join("another")).expect("copied");
         assert_eq!((copy.uid(), copy.mode() & 0o777), (other(), 0o500));
     }
 
-    /// The owner of a folder can rename it, and put another in its place.
+    /// The owner of the parent can rename the folder, and put another in its place.
     #[test]
     fn a_renamed_folder_is_still_the_one_that_is_checked() {
         let parent = tempfile::tempdir().expect("a temporary folder");
         let is_root = geteuid().is_root();
         let user = other();
-        let staging = StagingDir::new(parent.path(), OsStr::new("h"), user).expect("ours");
-        let uid = || staging.open.metadata().expect("ours").uid();
+        let staging =
+            StagingDir::new(parent.path(), OsStr::new("h"), user).expect("the test's own folder");
+        let uid = || {
+            staging
+                .open
+                .metadata()
+                .expect("the test's own folder")
+                .uid()
+        };
         assert_eq!(uid(), user);
         let write = |text: &str| {
             let file = staging.folder.join(NAME);
-            fs::write(&file, text).expect("ours");
-            chown(&file, Some(user), None).expect("ours");
+            fs::write(&file, text).expect("write test file");
+            chown(&file, Some(user), None).expect("the test's own folder");
         };
         write("the dump");
         let name = staging.folder.clone();
-        fs::rename(&name, parent.path().join("away")).expect("ours");
-        fs::create_dir(&name).expect("ours");
+        fs::rename(&name, parent.path().join("away")).expect("rename test file");
+        fs::create_dir(&name).expect("create test folder");
         write("another");
-        staging.take_back().expect("ours");
+        staging.take_back().expect("the test's own folder");
         assert_eq!(uid(), geteuid().as_raw());
-        assert_eq!(staging.open.metadata().expect("ours").mode() & 0o777, 0o700);
+        assert_eq!(
+            staging
+                .open
+                .metadata()
+                .expect("the test's own folder")
+                .mode()
+                & 0o777,
+            0o700
+        );
         let mut text = String::new();
         let mut file = staging.open(NAME).expect("the dump");
         file.read_to_string(&mut text).expect("UTF-8");
         assert_eq!(text, "the dump");
         if is_root {
-            // A third one's, and what is no file.
+            // A file of a third user, and a pipe, which is not a regular file.
             let path = staging.path();
-            chown(path.join(NAME), Some(1), None).expect("we are root");
-            symlink(NAME, path.join("link")).expect("ours");
-            fs::create_dir(path.join("folder")).expect("ours");
+            chown(path.join(NAME), Some(1), None).expect("the test runs as root");
+            symlink(NAME, path.join("link")).expect("create symbolic link");
+            fs::create_dir(path.join("folder")).expect("create test folder");
             for name in [NAME, "link", "folder"] {
                 assert!(staging.open(name).is_err(), "{name}");
             }
         }
-        // Nor does the other one go.
+        // The folder in its place is not removed either.
         drop(staging);
         assert_eq!(fs::read(name.join(NAME)).expect("it stays"), b"another");
     }
@@ -232,42 +252,43 @@ mod tests {
     #[test]
     fn only_a_folder_that_looks_new_is_given_away() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let open = File::open(folder.path()).expect("ours");
+        let open = File::open(folder.path()).expect("open test file");
         let set = |mode| {
             let set = open.set_permissions(Permissions::from_mode(mode));
-            set.expect("ours");
+            set.expect("the test's own folder");
         };
         set(0o700);
-        assert!(is_new(&open).expect("ours"));
+        assert!(is_new(&open).expect("the test's own folder"));
         set(0o755);
-        assert!(!is_new(&open).expect("ours"));
+        assert!(!is_new(&open).expect("the test's own folder"));
         set(0o700);
-        fs::write(folder.path().join("file"), "").expect("ours");
-        assert!(!is_new(&open).expect("ours"));
-        fs::remove_file(folder.path().join("file")).expect("ours");
+        fs::write(folder.path().join("file"), "").expect("write test file");
+        assert!(!is_new(&open).expect("the test's own folder"));
+        fs::remove_file(folder.path().join("file")).expect("remove test file");
         if geteuid().is_root() {
-            fchown(&open, Some(other()), None).expect("we are root");
-            assert!(!is_new(&open).expect("ours"));
+            fchown(&open, Some(other()), None).expect("the test runs as root");
+            assert!(!is_new(&open).expect("the test's own folder"));
         }
     }
 
     #[test]
     fn a_dump_of_another_user_becomes_ours() {
         let parent = tempfile::tempdir().expect("a temporary folder");
-        let staging = StagingDir::new(parent.path(), OsStr::new("h"), other()).expect("ours");
+        let staging = StagingDir::new(parent.path(), OsStr::new("h"), other())
+            .expect("the test's own folder");
         let path = staging.path().join(NAME);
-        fs::write(&path, "").expect("ours");
-        chown(&path, Some(other()), None).expect("ours");
-        staging.take_back().expect("ours");
+        fs::write(&path, "").expect("write test file");
+        chown(&path, Some(other()), None).expect("the test's own folder");
+        staging.take_back().expect("the test's own folder");
         let file = staging.open(NAME).expect("the dump");
         staging.take(&file).expect("one name");
-        let taken = file.metadata().expect("ours");
+        let taken = file.metadata().expect("the test's own folder");
         assert_eq!(
             (taken.uid(), taken.mode() & 0o777),
             (geteuid().as_raw(), PRIVATE)
         );
         if geteuid().is_root() {
-            fs::hard_link(&path, parent.path().join("kept")).expect("ours");
+            fs::hard_link(&path, parent.path().join("kept")).expect("create hard link");
             assert!(staging.take(&file).is_err());
         }
     }

@@ -22,8 +22,8 @@ pub(super) struct DumpTarget {
     /// Path of the dump in the staging folder, as the JVM sees it.
     pub(super) as_seen: PathBuf,
     staging: StagingDir,
-    /// The parent folder, open, because a path through the process ends when the process ends.
-    /// It is dropped after the staging folder, which is removed through it.
+    /// The parent folder, held open because a path through `/proc/PID` becomes invalid when the
+    /// process ends. It is dropped after the staging folder, which is removed through it.
     _folder: File,
     _created: CreatedDirs,
 }
@@ -66,8 +66,7 @@ impl DumpTarget {
             .sum()
     }
 
-    /// Reads the first 16 KB of a file beside the dump, whose name is that of the dump and
-    /// `suffix`.
+    /// Reads the first 16 KB of the file whose name is that of the dump with `suffix` appended.
     pub(super) fn read_beside(&self, suffix: &str) -> io::Result<String> {
         let mut text = Vec::new();
         let file = self.staging.open(&format!("{NAME}{suffix}"))?;
@@ -115,8 +114,8 @@ impl DumpTarget {
     }
 }
 
-/// The file that gets the dump. Another user may have put a link there to have a
-/// file of ours replaced.
+/// Resolves a link to the target file. A link is refused if the process belongs to another user,
+/// who may have put it there to have some other file replaced.
 fn target(output: &Path, user: u32) -> Result<PathBuf> {
     if user == geteuid().as_raw() {
         return Ok(behind_links(output));
@@ -127,7 +126,7 @@ fn target(output: &Path, user: u32) -> Result<PathBuf> {
     Ok(output.to_owned())
 }
 
-/// The path of a folder as the process sees it, which may live in a container.
+/// The path of a folder as the process sees it, which may run in a container.
 fn as_seen(jvm: &Jvm, path: &Path, folder: &File) -> Result<PathBuf> {
     let root = jvm.root();
     let path = match std::path::absolute(path)?.strip_prefix(&root) {
@@ -143,7 +142,7 @@ fn as_seen(jvm: &Jvm, path: &Path, folder: &File) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Returns whether the process finds this file or folder at an absolute path.
+/// Returns whether the process finds this same file or folder at an absolute path.
 pub(super) fn sees(jvm: &Jvm, path: &Path, what: &Metadata) -> bool {
     let below = path.strip_prefix("/").unwrap_or(path);
     let seen = fs::metadata(jvm.root().join(below));
@@ -165,15 +164,15 @@ mod tests {
         let place = DumpTarget {
             target: parent.path().join("h"),
             as_seen: parent.path().join("h"),
-            staging: staging.expect("ours"),
-            _folder: File::open(parent.path()).expect("ours"),
-            _created: CreatedDirs::missing(parent.path()).expect("ours"),
+            staging: staging.expect("the test's own folder"),
+            _folder: File::open(parent.path()).expect("open test file"),
+            _created: CreatedDirs::missing(parent.path()).expect("the test's own folder"),
         };
         let answer = Answer {
             accepted: true,
             text: "Dumping\nUnable to create h (Permission denied)\n".to_owned(),
         };
-        let error = place.put(&answer).expect_err("there is none");
+        let error = place.put(&answer).expect_err("there is no dump");
         let expected = "the dump is not complete (the JVM says: Unable to create h (Permission denied)): the JVM wrote no dump";
         assert_eq!(format!("{error:#}"), expected);
     }
@@ -182,12 +181,12 @@ mod tests {
     fn links_lead_to_dumps_of_our_own_only() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let [file, link] = ["file", "link"].map(|name| folder.path().join(name));
-        symlink(&file, &link).expect("ours");
+        symlink(&file, &link).expect("create symbolic link");
         let ours = geteuid().as_raw();
-        assert_eq!(target(&link, ours).expect("ours"), file);
+        assert_eq!(target(&link, ours).expect("the test's own folder"), file);
         assert_eq!(target(&file, ours + 1).expect("no link"), file);
         assert!(target(&link, ours + 1).is_err());
-        fs::write(&file, "").expect("ours");
+        fs::write(&file, "").expect("write test file");
         assert!(target(&link, ours + 1).is_err());
     }
 }

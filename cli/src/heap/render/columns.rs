@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use loadhook_text::{clipped, printable, shorten};
 
-/// Least columns for names.
+/// Minimum number of columns for names.
 const NARROWEST_NAME: usize = 20;
 
-/// Writes a table whose first row has the titles. The last column has names, which are shortened
-/// to the columns that the width leaves.
+/// Writes a table whose first row has the titles. The names in the last column are shortened to the
+/// width that is left.
 pub(in crate::heap) fn write(
     rows: &[Vec<String>],
     width: usize,
@@ -17,7 +17,7 @@ pub(in crate::heap) fn write(
     write_with(object, rows, width, out)
 }
 
-/// Writes a table whose last column has texts, which are cut at their ends.
+/// Writes a table like [`write`], but cuts the texts in the last column at their ends.
 pub(in crate::heap) fn write_texts(
     rows: &[Vec<String>],
     width: usize,
@@ -26,7 +26,7 @@ pub(in crate::heap) fn write_texts(
     write_with(clipped, rows, width, out)
 }
 
-/// Shortens the name of a class. Of `class java.lang.String` the word `class` stays.
+/// Shortens the name of a class. A leading word `class`, as in `class java.lang.String`, stays.
 pub(in crate::heap) fn object(name: &str, width: usize) -> String {
     let class = "class ";
     match name.strip_prefix(class) {

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::text::id;
 
-/// Least columns for the name of a class, a thread or a method.
+/// Minimum number of columns for the name of a class, a thread or a method.
 const NARROWEST_NAME: usize = 20;
 
 /// The class of an object that the dump does not have.
@@ -97,9 +97,10 @@ impl ObjectLine {
         self.parts().join(" ")
     }
 
-    /// The line in `room` columns. Names are cut, the identifier never: `--path` takes it.
+    /// The line in `room` columns. Names are cut, but not the identifier, since the user may give
+    /// it to `--path`.
     pub(in crate::heap) fn within(&self, room: usize) -> String {
-        // With the spaces between.
+        // Includes the spaces between the parts.
         let mut room = room.saturating_sub(self.id.width() + self.parts().len() - 1);
         let [before, class, after] =
             [&self.before, &self.class, &self.after].map(|text| printable(text));
@@ -134,12 +135,12 @@ pub(in crate::heap) fn place(frame: &Frame) -> String {
     format!("{method}({file}{line})")
 }
 
-/// A frame in `room` columns, printable. The front of the class is cut, then the
-/// name of the file, never the line.
+/// A frame in `room` columns, printable. If it is too long, the front of the class is cut, then the
+/// name of the file, but never the line.
 pub(in crate::heap) fn place_within(frame: &Frame, room: usize) -> String {
     let [method, file, line] = parts(frame);
     let [method, file] = [&method, &file].map(|text| printable(text));
-    // With the parentheses.
+    // Includes the parentheses.
     let room = room.saturating_sub(line.len() + 2);
     let least = method.width().min(NARROWEST_NAME);
     let file = clipped(&file, room.saturating_sub(least));

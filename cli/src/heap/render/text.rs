@@ -7,10 +7,10 @@ use loadhook_heap::{Header, Histogram};
 use loadhook_text::date::utc;
 use loadhook_text::{bytes, clipped, count, printable};
 
-/// Columns of a table that does not go to a terminal.
+/// Width of a table that is not written to a terminal.
 pub(in crate::heap) const COLUMNS: usize = 80;
 
-/// Columns of a name on a page: only the beginning of a longer one is shown.
+/// Maximum number of columns of a name on a page. A longer name is cut.
 const LONGEST_NAME: usize = 300;
 
 /// Bytes that are not compressed follow the compressed dump.
@@ -29,7 +29,7 @@ pub(in crate::heap) const UNREACHABLE: &str = "objects are unreachable or only w
 pub(in crate::heap) const PARTIAL_STRINGS: &str =
     "strings are parts of larger arrays and were not compared";
 
-/// A file as messages name it.
+/// The printable name of a file, for messages.
 pub(in crate::heap) fn shown(file: &Path) -> String {
     printable(&file.display().to_string()).into_owned()
 }
@@ -39,7 +39,7 @@ pub(in crate::heap) fn shortened(name: &str) -> String {
     clipped(&printable(name), LONGEST_NAME)
 }
 
-/// An identifier as the screen shows it and the command line takes it.
+/// An identifier in the form that is printed and that options accept.
 pub(in crate::heap) fn id(id: u64) -> String {
     format!("{id:#x}")
 }

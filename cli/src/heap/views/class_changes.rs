@@ -6,7 +6,7 @@ use loadhook_heap::Histogram;
 
 /// Two dumps side by side.
 pub(in crate::heap) struct ClassChanges {
-    /// Names of the files.
+    /// Names of the two files.
     pub(in crate::heap) names: [String; 2],
     pub(in crate::heap) histograms: [Histogram; 2],
 }
@@ -18,9 +18,9 @@ pub(in crate::heap) struct Change {
     pub(in crate::heap) bytes: [u64; 2],
 }
 
-/// The number of all classes, and the changes of those that changed: those that grew most come
-/// first, those that shrank most last. Classes of one name count as one: only addresses would
-/// tell their loaders apart.
+/// The number of all classes, and the changes of those that changed, from the largest growth to the
+/// largest shrinkage. Classes of one name count as one, because their loaders differ only by
+/// addresses, which are not comparable between dumps.
 pub(in crate::heap) fn changes(both: [&Histogram; 2]) -> (usize, Vec<(&str, Change)>) {
     let mut changes: BTreeMap<&str, Change> = BTreeMap::new();
     for (side, histogram) in both.into_iter().enumerate() {

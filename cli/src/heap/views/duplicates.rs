@@ -23,7 +23,7 @@ pub(in crate::heap) fn read(file: &Path, args: &ReportArgs) -> Result<Duplicates
     Ok(found)
 }
 
-/// Adds the memory to an error that says that it has no room for the hashes.
+/// Adds the available memory to the error that the hashes do not fit into it.
 pub(in crate::heap) fn with_memory(error: Error, memory: u64) -> Error {
     match error.downcast_ref::<loadhook_heap::Error>() {
         Some(loadhook_heap::Error {

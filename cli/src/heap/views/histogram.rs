@@ -30,8 +30,8 @@ pub(in crate::heap) fn read(file: &Path, args: &ReportArgs) -> Result<Histogram>
     }
     if !source.is_file() {
         say!(
-            "warning: {}: not a file: what only the profiler keeps is counted as the program's, \
-             but for objects of its classes; of a file it is left out too",
+            "warning: {}: not a regular file, so only objects of the profiler's own classes are left out; \
+         other objects that the profiler holds are counted as the program's. Save the dump to a file to leave them out",
             shown(file)
         );
         return Ok(histogram);

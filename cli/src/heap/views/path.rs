@@ -21,8 +21,8 @@ pub(in crate::heap) struct PathToRoot {
     pub(in crate::heap) unreachable: u64,
     /// The objects of the path that are shown, the root last.
     pub(in crate::heap) steps: Vec<Step>,
-    /// Number of objects in the middle of the path that are not shown: behind the first half of
-    /// `steps`, which is the longer half if their number is odd.
+    /// Number of objects in the middle of the path that are not shown. They belong behind the first
+    /// half of `steps`; if the number of steps is odd, the first half is the longer one.
     pub(in crate::heap) left_out: usize,
     pub(in crate::heap) root: RootReason,
     /// Identifiers of other classes with the same name, if the path is that of a class.
@@ -33,14 +33,14 @@ pub(in crate::heap) struct PathToRoot {
 pub(in crate::heap) struct Step {
     pub(in crate::heap) id: u64,
     pub(in crate::heap) class: Arc<str>,
-    /// Name of the field by which it refers to the object before it.
+    /// Name of the field by which this object refers to the object before it.
     pub(in crate::heap) refers_by: Option<String>,
     pub(in crate::heap) bytes: u64,
     pub(in crate::heap) retained: u64,
 }
 
-/// Reads the path from the object that `wanted` names. At most `most` of its objects are shown: lists
-/// have paths of millions.
+/// Reads the path from the object that `wanted` names. At most `most` of its objects are shown,
+/// since a path through a list may have millions.
 pub(in crate::heap) fn read(
     file: &Path,
     args: &ReportArgs,
@@ -79,7 +79,7 @@ fn path_of(
     };
     let names = graph.reference_names(source.again()?, &path);
     source.check_unchanged()?;
-    // The first object refers to none before it.
+    // No object precedes the first.
     let names = [None].into_iter().chain(names?.into_iter().map(Some));
     let root = RootReason::read(graph.root(*root), source);
     let left_out = path.len().saturating_sub(most);
@@ -109,7 +109,7 @@ fn path_of(
     })
 }
 
-/// A name that is kept once.
+/// Interns a name.
 fn once(name: String, known: &mut HashSet<Arc<str>>) -> Arc<str> {
     if let Some(known) = known.get(&*name) {
         return known.clone();
@@ -135,7 +135,7 @@ fn find(of: &str, graph: &Graph, found: &Dominators) -> Result<Wanted> {
         let others = Vec::new();
         return Ok(Wanted { object, others });
     }
-    // A reachable object, if there is one.
+    // Prefers a reachable object.
     let is_reachable = |object: &u32| found.retained(*object).is_some();
     let first = graph.objects_of_class(of).find(is_reachable);
     let first = first.or_else(|| graph.objects_of_class(of).next());
@@ -157,14 +157,14 @@ fn find(of: &str, graph: &Graph, found: &Dominators) -> Result<Wanted> {
     Ok(Wanted { object, others })
 }
 
-/// Names of classes that the user may have meant, those with most bytes first.
+/// Names of classes that the user may have meant, by the bytes of their objects.
 fn near(of: &str, graph: &Graph) -> String {
     let is_near = |name: &str| name.rsplit(['.', '$']).next() == Some(of);
     let classes = graph.histogram.classes.iter();
     let names = classes
         .map(|class| &*class.name)
         .filter(|name| is_near(name));
-    // Each loader that has a class of the name gives one.
+    // Each loader may have a class of this name, so names may repeat.
     let mut different: Vec<_> = Vec::new();
     for name in names.map(printable) {
         if different.len() < 3 && !different.contains(&name) {

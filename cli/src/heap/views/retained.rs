@@ -18,7 +18,7 @@ pub(in crate::heap) struct BiggestObjects {
     pub(in crate::heap) unreachable: u64,
     /// Number of reachable objects.
     pub(in crate::heap) reachable: usize,
-    /// The largest, the first first.
+    /// The objects, the largest first.
     pub(in crate::heap) objects: Vec<RetainedObject>,
 }
 
@@ -83,8 +83,8 @@ pub(in crate::heap) fn classes(file: &Path, args: &ReportArgs) -> Result<Retaine
     })
 }
 
-/// Reads the graph and the dominators of a dump for a view. The view is dropped if the graph could
-/// not be read any more.
+/// Reads the graph and the dominators of a dump for a view. Fails if the graph's temporary file
+/// became unreadable while the view was made.
 pub(super) fn with_dominators<T>(
     source: &Source,
     file: &Path,
@@ -108,8 +108,8 @@ pub(super) fn with_dominators<T>(
     view
 }
 
-/// Reads the graph of a dump that may be cut off; without the profiler's own objects
-/// unless they are asked for.
+/// Reads the graph of a dump that may be cut off. The profiler's own objects are left out unless
+/// `--all` is given.
 pub(super) fn read_graph(source: &Source, args: &ReportArgs) -> Result<(Graph, Option<Error>)> {
     let memory = available_for_views();
     source.several_times(|| {

@@ -35,7 +35,7 @@ impl RootReason {
         RootReason { root, thread: None }
     }
 
-    /// The reason where the threads are known.
+    /// Makes the reason when the threads are known.
     pub(in crate::heap) fn among(root: Option<Root>, threads: &[Thread]) -> RootReason {
         let root_of_thread = root.filter(|root| belongs_to_thread(*root));
         let thread = root_of_thread.and_then(|root| {
@@ -64,7 +64,7 @@ impl RootReason {
             RootKind::JniLocal => "local reference of native code",
             RootKind::JavaFrame => "variable of a thread",
             RootKind::NativeStack => "native stack",
-            RootKind::StickyClass => "class of the VM's own loader",
+            RootKind::StickyClass => "class of the bootstrap loader",
             RootKind::ThreadBlock => "thread block",
             RootKind::MonitorUsed => "monitor in use",
             RootKind::ThreadObject => "thread",

@@ -1,8 +1,7 @@
 //! One self-contained page with all views of a dump.
 //!
-//! The page loads nothing from the network. Its own files are beside this one; its
-//! style is that of the pages of profiles. The dump is read in four passes, see
-//! [`SharedPasses`].
+//! The page loads nothing from the network. Its HTML and scripts are in the folder `page`; it
+//! shares the style sheet of profile pages. The dump is read in four passes, see [`SharedPasses`].
 
 mod objects;
 
@@ -33,7 +32,7 @@ use super::text::{
 
 const PAGE: &str = include_str!("page/page.html");
 
-/// The scripts of the page in the order in which they use each other.
+/// The scripts of the page. A script uses only definitions of the scripts before it.
 const SCRIPT: &str = concat!(
     include_str!("page/data.js"),
     include_str!("page/elements.js"),
@@ -45,13 +44,13 @@ const SCRIPT: &str = concat!(
     include_str!("page/start.js"),
 );
 
-/// Limits of the page, which has some 2 to 10 MB with them; see also objects.rs.
+/// Limits that keep the page at about 2 to 10 MB; more limits are in objects.rs.
 const MOST_CLASSES: usize = 20_000;
 const MOST_DUPLICATES: usize = 2_000;
 const MOST_THREADS: usize = 1_000;
 const MOST_FRAMES: usize = 100;
 const MOST_LOCALS: usize = 50;
-/// Variables of all threads together.
+/// Maximum number of variables in all threads together.
 const MOST_VARIABLES: usize = 20_000;
 
 /// Writes the page.
@@ -115,15 +114,15 @@ fn data(source: &Source, file: &Path, args: &ReportArgs) -> Result<Map<String, V
     Ok(data)
 }
 
-/// The bytes that hashes of arrays may take. If there are too few beside the graph, pages of the graph
-/// go to its temporary file first.
+/// The bytes that hashes of arrays may take. If the graph leaves too little memory, pages of the
+/// graph are first moved to its temporary file.
 fn memory_for_hashes(shared: &SharedPasses) -> Result<u64> {
     let available = available_for_views();
     let missing = shared.bytes_of_hashes().saturating_sub(available);
     if missing == 0 {
         return Ok(available);
     }
-    // Of the bytes that are given back, a part is kept free again.
+    // Twice the missing bytes are given back, since a part of them is reserved again.
     shared.give_back_memory(missing.saturating_mul(2))?;
     Ok(available_for_views())
 }
@@ -141,7 +140,7 @@ fn remarks_of_reading(cut_off: Option<&Error>, histogram: &Histogram) -> Vec<Str
     remarks
 }
 
-/// Remarks about unreachable objects, and about rows that the page does not have.
+/// Remarks about unreachable objects, and about rows omitted from the page.
 fn remarks_of_limits(
     dominators: &Dominators,
     found: &Duplicates,
@@ -248,7 +247,7 @@ fn nodes(found: &Threads) -> Value {
         .collect()
 }
 
-/// The text in place of the nodes that are left out.
+/// The text that replaces the nodes that are left out.
 fn more(all: usize, most: usize, what: &str) -> Option<Value> {
     let left_out = all.checked_sub(most).filter(|left_out| *left_out > 0)?;
     Some(format!("… {} more {what}", count(left_out as u64)).into())
@@ -266,7 +265,7 @@ mod tests {
         report: ReportArgs,
     }
 
-    /// A dump with one array, compressed by nothing.
+    /// An uncompressed dump with one array.
     fn dump() -> Vec<u8> {
         let mut dump = b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\0\0\0\0\0\0".to_vec();
         dump.extend([0x1c, 0, 0, 0, 0, 0, 0, 0, 18 + 3]);
@@ -281,8 +280,8 @@ mod tests {
     fn a_dump_is_read_in_four_passes() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("heap.hprof");
-        std::fs::write(&file, dump()).expect("the folder is there");
-        let source = Source::open(&file).expect("the file is there");
+        std::fs::write(&file, dump()).expect("write test file");
+        let source = Source::open(&file).expect("the file exists");
         let args = Command::parse_from(["heap", "--format", "html"]).report;
         let data = data(&source, &file, &args).expect("a complete dump");
         assert_eq!(data["classes"]["name"], json!(["byte[]"]));

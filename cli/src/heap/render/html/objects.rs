@@ -14,9 +14,10 @@ use super::super::super::views::root_reason::RootReason;
 use super::super::root_line::root_line;
 use super::super::text::{id, shortened};
 
-/// Objects of the dominator tree.
+/// Maximum number of objects in the dominator tree.
 pub(super) const MOST_ROWS: usize = 20_000;
-/// Objects that the page names, about: from this number on no more fields are added.
+/// Approximate maximum number of objects that the page names: at this number, no more fields are
+/// added.
 const MOST_NAMED: usize = 100_000;
 /// Maximum number of objects with details.
 const MOST_DETAILS: usize = 10_000;
@@ -24,19 +25,19 @@ const MOST_DETAILS: usize = 10_000;
 const MOST_LARGEST: usize = 4_000;
 /// Maximum number of instances listed for a class, those that retain most.
 const MOST_INSTANCES: usize = 20;
-/// Fields or elements of an object.
+/// Maximum number of fields or elements of an object.
 pub(super) const MOST_FIELDS: usize = 40;
-/// Objects that refer to an object.
+/// Maximum number of referrers of an object.
 const MOST_REFERRERS: usize = 20;
-/// Objects of a path to a root, from the object on.
+/// Maximum number of objects of a path, counted from the object.
 const MOST_STEPS: usize = 30;
-/// Columns of a value.
+/// Maximum number of columns of a value.
 const LONGEST_VALUE: usize = 120;
 
 /// The data of the page about objects.
 pub(super) struct ObjectData {
     pub(super) objects: Value,
-    /// For each class, the places of instances among the objects.
+    /// For each class, the indexes of its listed instances among the objects.
     pub(super) instances: Vec<Vec<usize>>,
     pub(super) suspects: Value,
 }
@@ -51,7 +52,7 @@ pub(super) struct ObjectSelection<'g> {
     largest: Vec<u32>,
     /// For each class, the instances that retain most.
     instances: Vec<Vec<u32>>,
-    /// Objects whose details are wanted.
+    /// Objects whose details are shown.
     pub(super) detailed: Vec<u32>,
     /// For each object in `detailed`: its first referrers, and the number of all its referrers.
     referrers: Vec<(Vec<u32>, u64)>,
@@ -68,7 +69,7 @@ impl<'g> ObjectSelection<'g> {
         dominators: &'g Dominators<'g>,
         classes: &[u64],
     ) -> Result<ObjectSelection<'g>> {
-        let paths = graph.shortest_paths().context("ways to the roots")?;
+        let paths = graph.shortest_paths().context("paths to the roots")?;
         let suspects = dominators.suspects(&paths);
         let largest = dominators.largest(MOST_ROWS);
         let instances = dominators.largest_of_each(classes, MOST_INSTANCES);
@@ -183,7 +184,7 @@ impl Words {
     }
 }
 
-/// The data of the page while they are put together.
+/// The data of the page while it is built.
 struct Page<'g> {
     graph: &'g Graph,
     dominators: &'g Dominators<'g>,
@@ -192,12 +193,12 @@ struct Page<'g> {
     objects: Vec<u32>,
     places: HashMap<u32, usize>,
     words: Words,
-    /// For each root, the place of its line.
+    /// For each root, the index of its line.
     roots: HashMap<u32, usize>,
 }
 
 impl Page<'_> {
-    /// The place of an object among those that the page names.
+    /// The index of an object among those that the page names.
     fn place(&mut self, object: u32) -> usize {
         *self.places.entry(object).or_insert_with(|| {
             self.objects.push(object);
@@ -240,7 +241,7 @@ impl Page<'_> {
         })
     }
 
-    /// The place of the line about a root. Many paths end at one root.
+    /// The index of the line about a root. Many paths share a root.
     fn root(&mut self, root: u32, threads: &Threads) -> usize {
         if let Some(place) = self.roots.get(&root) {
             return *place;

@@ -11,10 +11,10 @@ use super::super::root_line::root_line;
 use super::super::text::{COLUMNS, id};
 use crate::output;
 
-/// Least columns for the name of a class.
+/// Minimum number of columns for the name of a class.
 const NARROWEST_NAME: usize = 20;
 
-/// Writes the path, an object a line.
+/// Writes the path, one line per object.
 pub(in crate::heap) fn write(view: &PathToRoot, top: usize, out: &mut dyn Write) -> io::Result<()> {
     let width = output::columns(io::stdout(), COLUMNS);
     steps(view, width, out)?;
@@ -36,7 +36,7 @@ pub(in crate::heap) fn write(view: &PathToRoot, top: usize, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes the objects that are shown, and how many are left out between them.
+/// Writes the objects that are shown, and the number of those left out between them.
 fn steps(view: &PathToRoot, width: usize, out: &mut dyn Write) -> io::Result<()> {
     let gap = view.steps.len().div_ceil(2);
     let (before, behind) = view.steps.split_at(gap);

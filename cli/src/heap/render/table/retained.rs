@@ -10,8 +10,8 @@ use super::super::columns;
 use super::super::text::{self, COLUMNS, UNREACHABLE, id, percent, rest};
 use crate::output;
 
-/// Writes the lines above the table. Unreachable objects are in no retained size, so their number
-/// is there.
+/// Writes the lines above the table. They include the number of unreachable objects, which are part
+/// of no retained size.
 fn head(histogram: &Histogram, unreachable: u64, out: &mut dyn Write) -> io::Result<()> {
     text::head(histogram, out)?;
     match unreachable {

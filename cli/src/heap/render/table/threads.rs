@@ -9,7 +9,7 @@ use super::super::object_line::{ObjectLine, place_within};
 use super::super::text::{COLUMNS, head, rest};
 use crate::output;
 
-/// Writes the threads, a frame or variable a line.
+/// Writes the threads, one line per frame or variable.
 pub(in crate::heap) fn write(found: &Threads, top: usize, out: &mut dyn Write) -> io::Result<()> {
     head(&found.histogram, out)?;
     if found.threads.is_empty() {
@@ -24,7 +24,7 @@ pub(in crate::heap) fn write(found: &Threads, top: usize, out: &mut dyn Write) -
 }
 
 struct Lines<'o> {
-    /// The most frames of a thread, and variables of a frame.
+    /// Maximum number of frames per thread, and of variables per frame.
     top: usize,
     width: usize,
     out: &'o mut dyn Write,

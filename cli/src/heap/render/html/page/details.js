@@ -36,7 +36,7 @@ function fieldRow([name, type, value]) {
 function objectDetails(at) {
   const retained = objects.retained[at];
   const ofClass = classes.name.indexOf(className(at));
-  const facts = element("p", { class: "quiet" }, `${bytes(objects.bytes[at])}, ${retained < 0 ? "kept by no root" : `retains ${part(retained)}`}`);
+  const facts = element("p", { class: "quiet" }, `${bytes(objects.bytes[at])}, ${retained < 0 ? "unreachable" : `retains ${part(retained)}`}`);
   if (ofClass >= 0) facts.append(" · ", element("a", { href: `#${view}/class-${ofClass}`, text: "all instances of its class" }));
   const all = [element("h2", { text: objectName(at) }), facts];
   if (contents(at)) all.push(element("p", { class: "contents", text: `${contents(at).trim()} · length ${grouped.format(objects.texts[at][1])}` }));
@@ -55,13 +55,13 @@ function objectDetails(at) {
   const left = details.by_count - details.by.length;
   all.push(heading(`Referred to by ${counted(details.by_count, "object", "objects")}`));
   all.push(element("ul", {}, ...details.by.map(step), ...(left > 0 ? [element("li", { class: "quiet", text: `${grouped.format(left)} more are not on this page` })] : [])));
-  all.push(heading("Way to the root"));
-  const root = details.root === null ? "none: no root keeps it" : `root: ${objects.names[details.root].replace(/^root: /, "")}`;
+  all.push(heading("Path to the root"));
+  const root = details.root === null ? "none: the object is unreachable" : `root: ${objects.names[details.root].replace(/^root: /, "")}`;
   all.push(element("ol", {}, ...details.way.map(([from, by]) => element("li", {}, `↑ ${objects.names[by]} of `, links(from))), ...(details.is_cut ? [element("li", { class: "quiet", text: "… more objects" })] : []), element("li", { text: root })));
   return all;
 }
 
-/** Shows an object by its identifier, a class as `class-3`, or nothing. */
+/** Shows an object by its identifier, a class by its number as `class-3`, or hides the panel. */
 function showDetails(what) {
   const ofClass = /^class-(\d+)$/.exec(what);
   const shown = ofClass ? classes.name[ofClass[1]] !== undefined && classDetails(Number(ofClass[1]))

@@ -3,7 +3,7 @@
 const grouped = new Intl.NumberFormat("en-US");
 const fixed = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
-/** In powers of 1024, with three digits, as the terminal shows them. */
+/** Formats bytes in powers of 1024, with three digits, as on the terminal. */
 function bytes(size) {
   let rest = size;
   for (const unit of ["bytes", "KB", "MB", "GB"]) {
@@ -29,7 +29,7 @@ function element(tag, options = {}, ...children) {
 
 const number = (value) => element("td", { text: grouped.format(value) });
 
-/** A cell with a size. The exact number shows when the pointer rests on it. */
+/** A cell with a size. Its tooltip has the exact number. */
 const sized = (value) => element("td", { text: bytes(value), title: `${grouped.format(value)} bytes` });
 
 /** A part of all bytes. */

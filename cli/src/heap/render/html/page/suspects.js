@@ -12,19 +12,19 @@ function suspect({ objects: all, count, retained, down, below }) {
   made.append(says);
   if (count > 1) {
     says.append(`${grouped.format(count)} objects of ${className(all[0])} together retain ${part(retained)}; each of them alone less than ${data.suspects.threshold} %.`);
-    if (down.length) says.append(" Nearly all ways to them go through ", links(down.at(-1)), ".");
+    if (down.length) says.append(" Nearly all paths to them go through ", links(down.at(-1)), ".");
     made.append(element("h3", { text: "The largest of them" }), element("ul", {}, ...all.map((at) => element("li", {}, links(at), ` · retains ${bytes(objects.retained[at])}`))));
     return made;
   }
   const [first, point] = [down[0], down.at(-1)];
   says.append(links(first), ` retains ${part(retained)}.`);
-  if (point !== first) says.append(" Nearly all of it comes together in ", links(point), `, which retains ${bytes(objects.retained[point])}.`);
+  if (point !== first) says.append(" Nearly all of it is retained by ", links(point), `, which retains ${bytes(objects.retained[point])}.`);
   const own = objects.bytes[point];
   if (2 * own > objects.retained[point]) says.append(` Most of that is ${point === first ? "the object" : "this object"} itself: ${bytes(own)}.`);
   else if (below.length) says.append(` There it fans out: ${counted(below[0][1], "object", "objects")} of ${className(below[0][0])} below it ${below[0][1] === 1 ? "retains" : "retain"} ${bytes(below[0][2])}.`);
   if (down.length > 2) made.append(element("h3", { text: "From the first to the accumulation point" }), element("ul", {}, ...down.map((at) => element("li", {}, links(at), ` · retains ${bytes(objects.retained[at])}`))));
   if (below.length) {
-    made.append(element("h3", { text: "Right below the accumulation point" }), element("ul", {}, ...below.map(([at, count, retained]) =>
+    made.append(element("h3", { text: "Dominated by the accumulation point" }), element("ul", {}, ...below.map(([at, count, retained]) =>
       element("li", {}, `${counted(count, "object", "objects")} of ${className(at)} · ${count === 1 ? "retains" : "retain"} ${bytes(retained)} · ${count === 1 ? "" : "the largest "}`, links(at)))));
   }
   return made;
@@ -34,6 +34,6 @@ function showSuspects() {
   const { threshold, rows } = data.suspects;
   $("suspect-rows").replaceChildren(...rows.map(suspect));
   $("suspect-sum").textContent = rows.length
-    ? `Single objects, and classes together, that retain ${threshold} % of all bytes or more. From each the way goes down the dominator tree while one object keeps nearly all (80 %): the last of these is its accumulation point.`
+    ? `Single objects, and classes together, that retain ${threshold} % of all bytes or more. From a single object, the path goes down the dominator tree as long as one object retains nearly all of it (80 %); the last object is the accumulation point.`
     : `No object, and no class together, retains ${threshold} % of all bytes.`;
 }

@@ -63,7 +63,7 @@ const duplicateTable = table("duplicate", duplicates.wasted.length, [
   column("value", duplicates.value, unfolding),
 ], (at) => duplicates.value[at]);
 
-// Numbers of each class before and after, if there is a later dump.
+// Numbers of each class in both dumps, if there is a later dump.
 const changes = data.changes ?? { name: [], instances: [], bytes: [] };
 const differences = (pairs) => pairs.map(([before, after]) => after - before);
 const after = (pairs) => pairs.map((pair) => pair[1]);

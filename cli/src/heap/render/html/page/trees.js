@@ -3,8 +3,8 @@
 const LIST = 100;
 
 /**
- * A tree that opens row by row. `below(node)` are a node's children, -1 is the parent of the top
- * nodes, and `cells(node)` are its cells, the last of which has its name.
+ * A tree whose rows open on click. `below(node)` returns a node's children; node -1 is the parent
+ * of the top nodes. `cells(node)` returns the cells of its row, the last with its name.
  */
 function tree(body, width, below, cells) {
   function row(node, level) {
@@ -55,7 +55,7 @@ function tree(body, width, below, cells) {
 
   body.addEventListener("click", (event) => {
     const row = event.target.closest("tr");
-    // A name leads to its details.
+    // A click on a name opens its details instead.
     if (row && !event.target.closest("a")) act(row);
   });
   body.addEventListener("keydown", (event) => {
@@ -95,7 +95,7 @@ const objectTree = tree($("object-rows"), 4, keptBy, (at) => [
   element("td", {}, named(objectName(at), objects.id[at])),
 ]);
 
-// Threads, their frames and variables are nodes alike: { name, below }.
+// Threads, frames and variables are nodes of one form: { name, below }.
 const threadTree = tree($("thread-rows"), 1, (node) => (node === -1 ? data.threads.filter((thread) => has(thread.name)) : node.below), (node) => [
   element("td", {}, marked(node.name)),
 ]);
