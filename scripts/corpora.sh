@@ -1,9 +1,9 @@
 #!/bin/sh
-# Fetches the real programs that the agent and the rewriting of archives are
-# tested on, and what they work on, into $target/corpora, once.
+# Fetches real programs and their inputs into $target/corpora, once. The agent
+# and the rewriting of archives are tested on them.
 #
-# Each is of a fixed version, but for Debian's packages: those are what the
-# system's release has.
+# Versions are fixed, except for Debian's packages, whose version depends on the
+# system's release.
 set -eu
 . "$(dirname -- "$0")/prerequisites.sh"
 
@@ -76,7 +76,7 @@ tomcat() {
     keep usr/share/java/tomcat10-embed-core.jar usr/share/java/jakarta-annotation-api.jar
 }
 
-# All of Spark's jars: Scala's, Hadoop's and many others'.
+# All of Spark's jars, which include those of Scala, Hadoop and many others.
 spark() {
     command -v python3 >/dev/null 2>&1 || install_package python3 "corpora: $name: python3 not found"
     python3 -m pip --version >/dev/null 2>&1 || install_package python3-pip "corpora: $name: pip not found"
@@ -86,7 +86,7 @@ spark() {
     keep pyspark-3.5.1/deps/jars/*.jar
 }
 
-# With what it runs scripts on: Debian keeps that in packages of its own.
+# Groovy, and the libraries that it needs to run scripts, which are separate Debian packages.
 groovy() {
     for package in groovy libasm-java libantlr-java libcommons-cli-java; do
         debian "$package"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds all, runs the sample program under the agent, prints where its time
-# goes and writes the same as a page.
+# Builds everything, runs the sample program under the agent, prints its profile,
+# and writes the profile's page.
 set -eu
 . "$(dirname -- "$0")/prerequisites.sh"
 need_jdk_17

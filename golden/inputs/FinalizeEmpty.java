@@ -1,5 +1,5 @@
 // javac 17 flags: -g
-/** An empty finalize: the VM makes no finalizer of it, and must not. */
+/** An empty finalize, for which the JVM registers no finalizer. This must stay so. */
 public class FinalizeEmpty {
     @Override
     protected void finalize() {

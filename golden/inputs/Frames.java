@@ -1,5 +1,5 @@
 // javac 17 flags: -g:lines
-/** Straight methods javac makes each form of frame for. */
+/** Simple methods for which javac writes each form of frame. */
 public class Frames {
     static int same(int n) {
         if (n > 0) {

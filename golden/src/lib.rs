@@ -1,9 +1,9 @@
 //! The inputs of the golden files: committed classes and hand-made ones.
 //!
-//! Both kinds are one construct each; `README.md` beside this crate has the
-//! table of what is covered. The committed ones are `.java` files in `inputs/`
-//! with what javac made of them; the hand-made ones are assembled on demand by
-//! [`handmade`], for what no compiler writes any more, or ever did.
+//! Each input shows one construct; the crate's `README.md` has a table of them. The committed
+//! classes are in `inputs/`, as `.java` files with the class files that javac made of them. The
+//! hand-made classes are assembled on demand by [`handmade`]; they show constructs that no compiler
+//! writes, or no longer.
 
 #![forbid(unsafe_code)]
 
@@ -12,11 +12,11 @@ pub mod handmade;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// A class file that lies in `golden/inputs`.
+/// A class file in `golden/inputs`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
-    /// The path below `inputs` without `.class`, `/` between folders: also the
-    /// class's internal name, `module-info` excepted.
+    /// The path below `inputs` without `.class`, with `/` between folders. It is also the class's
+    /// internal name, except for `module-info`.
     pub name: String,
     /// The path of the file.
     pub path: PathBuf,
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// Two classes of one name would share a snapshot.
+    /// If two classes had one name, they would share a snapshot.
     #[test]
     fn names_are_unique() {
         let mut names = HashSet::new();
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// A source without its class was never compiled.
+    /// Each source has a class file, which is missing if it was not compiled.
     #[test]
     fn every_source_has_its_class() {
         for folder in [inputs(), inputs().join("module"), inputs().join("packaged")] {

@@ -1,18 +1,19 @@
-//! Golden files: what the rewriter makes of each input, as text.
+//! Golden files: the rewritten form of each input, as text.
 //!
 //! Inputs are the classes committed in `golden/inputs`, those that
-//! `loadhook_golden::handmade` assembles and a few of `loadhook_testclasses::limits`. For each, `golden/snapshots` has one
-//! file with timing, allocation and object probes, and `golden/snapshots/count` one with probes that only count calls: what the rewriter reports, then the rewritten class in the form of
-//! `loadhook inspect`, less what nobody need read: the constants the class
-//! had, the middle of a long row of one instruction, and the bodies of methods
-//! that only drive a hand-made class.
+//! `loadhook_golden::handmade` assembles and a few of `loadhook_testclasses::limits`. For each,
+//! `golden/snapshots` has one file with timing, allocation and object probes, and
+//! `golden/snapshots/count` one with probes that only count calls. A file has the rewriter's
+//! report, and the rewritten class in the form of `loadhook inspect`. Some parts are omitted: the
+//! constants of the original class, the middle of a long sequence of one instruction, and the
+//! bodies of methods that only drive a hand-made class.
 //!
 //! ```text
 //! cargo test -p loadhook-golden                       compare
 //! INSTA_UPDATE=always cargo test -p loadhook-golden   bless: then read the diff
 //! ```
 //!
-//! Snapshots that no test asks for fail a test, too: delete them.
+//! A test also fails if a snapshot belongs to no input: delete such snapshots.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -28,11 +29,11 @@ use loadhook_rewrite::{
 };
 use loadhook_testclasses::limits;
 
-/// More lines than anyone reads.
+/// Maximum number of lines of a snapshot; a longer one would not be read.
 const LONG: usize = 2_000;
 
-/// Classes of `loadhook_testclasses::limits` whose jumps no longer reach: the others
-/// are run instead.
+/// Classes of `loadhook_testclasses::limits` whose jumps must be widened. The other classes have no
+/// snapshot, but another test runs them.
 const WIDENED: [&str; 16] = [
     "branches_goto_backward_32768_v52",
     "branches_goto_forward_32766_v49",
@@ -52,7 +53,7 @@ const WIDENED: [&str; 16] = [
     "under_values_ifnull_forward_32700_v52",
 ];
 
-/// Inputs whose text is kept as they are, too.
+/// Inputs whose original text also has a snapshot.
 const ORIGINALS: [&str; 4] = [
     "handmade.type_annotation_all",
     "handmade.cldc_stack_map",
@@ -174,7 +175,7 @@ fn full_text(bytes: &[u8]) -> String {
     out
 }
 
-/// The part of the text of a class that is worth reading.
+/// The text of a class without the parts that are omitted in snapshots.
 fn readable(input: &Input, bytes: &[u8], mut text: String) -> String {
     if input.is_handmade {
         text = without_driver(&text);
@@ -191,7 +192,7 @@ fn readable(input: &Input, bytes: &[u8], mut text: String) -> String {
     text
 }
 
-/// A text without lines that repeat the one before at another offset.
+/// A text without lines that differ from the line before only by their offset.
 fn shortened(text: &str) -> String {
     const KEPT: usize = 3;
     let content = |line: &str| {
@@ -214,8 +215,7 @@ fn shortened(text: &str) -> String {
     out
 }
 
-/// The text of a rewritten class without the constants that `input` had: they
-/// stay where they are.
+/// The text of a rewritten class without the constants of `input`, which keep their indexes.
 fn without_old_pool(text: &str, input: &Input, bytes: &[u8]) -> String {
     let old = ClassFile::parse(&input.bytes).unwrap();
     let old_end = old.pool().end();
@@ -240,8 +240,8 @@ fn without_old_pool(text: &str, input: &Input, bytes: &[u8]) -> String {
     out
 }
 
-/// The text of a hand-made class without the bodies of synthetic methods:
-/// they only call the others.
+/// The text of a hand-made class without the bodies of synthetic methods, which only call the
+/// others.
 fn without_driver(text: &str) -> String {
     let mut out = String::new();
     let mut in_driver = false;
@@ -266,7 +266,7 @@ fn golden(input: &Input, options: Options, selector: &mut dyn Selector) -> Strin
     format!("{report}\n{}", readable(input, &bytes, text))
 }
 
-/// The text of `method` alone, rewritten, behind what is reported.
+/// The report, and the text of only the rewritten `method`.
 fn golden_method(
     input: &Input,
     method: &str,
@@ -339,7 +339,7 @@ fn each_input_is_copied_byte_for_byte() {
             Outcome::Unchanged => input.bytes.clone(),
             Outcome::Rewritten(bytes) => bytes,
         };
-        assert!(copy == input.bytes, "{} is not copied as it is", input.name);
+        assert!(copy == input.bytes, "the copy of {} differs", input.name);
     });
 }
 
@@ -462,9 +462,10 @@ fn huge_methods_are_rewritten_on_request() {
     check("option.allow_huge_methods", &text);
 }
 
-/// Cut off anywhere, or with any byte changed, an input makes nothing panic.
+/// Reading and rewriting do not panic on an input that is cut off anywhere, or has any byte
+/// changed.
 #[test]
-fn damaged_inputs_make_nothing_panic() {
+fn damaged_inputs_cause_no_panic() {
     for name in ORIGINALS {
         let mut bytes = input(name).bytes;
         for at in 0..bytes.len() {
@@ -481,7 +482,7 @@ fn damaged_inputs_make_nothing_panic() {
     }
 }
 
-/// Only looks at names, so it may run before the others.
+/// This test only compares names, so it may run before the other tests.
 #[test]
 fn no_snapshot_is_left_over() {
     let inputs: BTreeSet<String> = inputs().into_iter().map(|input| input.name).collect();

@@ -12,25 +12,25 @@ use crate::selection::{ClassSelector, Ids, Selection};
 #[derive(Debug)]
 pub struct Instrumenter {
     selection: Selection,
-    /// Workers that no thread uses now. A thread takes one for each class.
+    /// Idle workers. A thread takes a worker for each class.
     idle: Mutex<Vec<Worker>>,
-    /// Patterns that have named nothing yet, on any thread.
+    /// Patterns that have matched nothing yet, on any thread.
     unmatched: Mutex<Vec<String>>,
 }
 
-/// The tools of one thread: their buffers and what they learnt are kept.
+/// The rewriter and filter of one thread. They are reused, with their buffers and caches.
 #[derive(Debug)]
 struct Worker {
     rewriter: Rewriter,
     filter: Filter,
-    /// Number of the filter's patterns that have named nothing yet.
+    /// Number of the filter's patterns that have matched nothing yet.
     unmatched: usize,
 }
 
 /// The result for one class.
 #[derive(Clone, Debug)]
 pub struct Instrumented<B> {
-    /// The new class; `None` if it is to stay as it was.
+    /// The new class; `None` if the class stays unchanged.
     pub class: Option<B>,
     /// The rewriter's report on the methods.
     pub report: Report,
@@ -39,16 +39,16 @@ pub struct Instrumented<B> {
 }
 
 impl<B> Instrumented<B> {
-    /// Returns whether the rewriter left the method at this position alone. An id
-    /// given to such a method is unused.
+    /// Returns whether the rewriter did not instrument the method at this position. The id of such
+    /// a method is unused.
     pub fn is_left_alone(&self, method: u16) -> bool {
         let left_alone = &self.report.left_alone;
         let found = left_alone.binary_search_by_key(&method, |left| left.method);
         found.is_ok()
     }
 
-    /// Selected methods without probes: the trivial ones, then those that the
-    /// rewriter left alone.
+    /// Selected methods without probes: the trivial ones, then those that the rewriter did not
+    /// instrument.
     pub fn not_instrumented(&self) -> impl Iterator<Item = NotInstrumented<'_>> {
         let trivial = self.trivial.iter().map(|method| NotInstrumented {
             method: *method,
@@ -59,7 +59,7 @@ impl<B> Instrumented<B> {
 }
 
 impl Instrumenter {
-    /// An instrumenter for this selection.
+    /// Makes an instrumenter for this selection.
     pub fn new(selection: Selection) -> Self {
         let unmatched = selection.filter.unmatched();
         let unmatched = unmatched.map(|pattern| pattern.text().to_owned()).collect();
@@ -74,7 +74,7 @@ impl Instrumenter {
     /// call the class `owner`, an internal name.
     ///
     /// # Errors
-    /// When the class cannot be read, or `owner` is no name of a class.
+    /// When the class cannot be read, or `owner` is not a class name.
     pub fn instrument<B: AsMut<[u8]>>(
         &self,
         bytes: &[u8],
@@ -82,7 +82,7 @@ impl Instrumenter {
         ids: &mut impl Ids,
         allocate: impl FnOnce(usize) -> Option<B>,
     ) -> Result<Instrumented<B>, Error> {
-        // If the rewriter panics, the worker is dropped: its state is unknown.
+        // If the rewriter panics, the worker is dropped, because its state is unknown.
         let mut worker = self.take_worker();
         let result = self.instrument_with(&mut worker, bytes, owner, ids, allocate);
         lock(&self.idle).push(worker);
@@ -129,9 +129,9 @@ impl Instrumenter {
         })
     }
 
-    /// Notes which patterns have matched. At once, because a worker may be lost to
-    /// a panic, or busy when somebody asks. `known` is the number of patterns that
-    /// had not matched when this was called last for the filter.
+    /// Notes which patterns have matched. This is done at once, because a worker may be lost by a
+    /// panic, or busy when [`unmatched`](Instrumenter::unmatched) is called. `known` is the number
+    /// of patterns that were unmatched in the last call for this filter.
     fn note_matched(&self, filter: &Filter, known: &mut usize) {
         let left = filter.unmatched().count();
         if left != *known {
@@ -141,13 +141,13 @@ impl Instrumenter {
         }
     }
 
-    /// The patterns that have named nothing so far, on any thread.
+    /// The patterns that have matched nothing so far, on any thread.
     pub fn unmatched(&self) -> Vec<String> {
         lock(&self.unmatched).clone()
     }
 }
 
-/// Locks a mutex, even after a panic: no panic leaves these values half changed.
+/// Locks a mutex, even after a panic. A panic cannot leave these values half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -200,7 +200,7 @@ mod tests {
         };
         let result = instrument("a/Part").expect("a class");
         assert!(result.class.is_some() && result.report.left_alone.is_empty());
-        assert!(instrument("a;").is_err(), "no name of a class");
+        assert!(instrument("a;").is_err(), "`a;` is not a class name");
         assert_eq!(instrumenter.unmatched(), ["Nobody"]);
     }
 
@@ -232,7 +232,7 @@ mod tests {
         assert!(has(b"count") && !has(b"enter") && !has(b"exit"));
     }
 
-    /// Intrinsic candidates and other methods take turns.
+    /// Intrinsic candidates and other methods alternate.
     #[test]
     fn methods_left_alone_are_known_by_their_positions() {
         let instrumented = |left_alone: &[u16], trivial: &[u16]| Instrumented {
@@ -257,7 +257,7 @@ mod tests {
         assert!(!instrumented(&[], &[0]).is_left_alone(0));
     }
 
-    /// A worker is used again, and the report of one class is not that of the next.
+    /// A worker is reused, but the report of a class has no entries of the class before.
     #[test]
     fn each_class_has_a_report_of_its_own() {
         let instrumenter = instrumenter("Greeter");

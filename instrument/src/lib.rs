@@ -1,14 +1,13 @@
-//! Instruments classes as the user's settings ask for it: the part that the
-//! agent and the offline rewriter share.
+//! Instruments classes according to the user's settings. The agent and the offline rewriter share
+//! this crate.
 //!
-//! A [`Selection`] says which methods get which probes: those that the patterns
-//! name. Trivial ones are not timed, but their calls can be counted. An
-//! [`Instrumenter`] rewrites classes by one selection, on any number of threads,
-//! and remembers which patterns named nothing. The ids of methods and allocation sites, and exclusions that no
-//! pattern can lift, come from the front end through [`Ids`]. The result,
-//! [`Instrumented`], has the new class and says of each method without probes
-//! the reason; [`NotInstrumented::word`] is the reason's name in profiles and
-//! summaries.
+//! A [`Selection`] decides which methods get which probes: those that match the patterns. Trivial
+//! methods are not timed, but their calls can be counted. An [`Instrumenter`] rewrites classes by
+//! one selection, on any number of threads, and records the patterns that matched nothing. The
+//! front end implements [`Ids`], which gives ids to methods and allocation sites, and excludes
+//! methods that no pattern may include. The result, [`Instrumented`], has the new class, and a
+//! reason for each method without probes; [`NotInstrumented::word`] is the reason's name in
+//! profiles and summaries.
 //!
 //! ```
 //! use loadhook_instrument::{Ids, Instrumenter, Selection};

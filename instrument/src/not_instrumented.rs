@@ -17,9 +17,9 @@ pub struct NotInstrumented<'r> {
 /// The reason why a method is not instrumented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SkipReason<'r> {
-    /// It is trivial: it has no timing probes, but may have allocation probes.
+    /// The method is trivial. It has no timing probes, but may have allocation probes.
     Trivial,
-    /// The rewriter left it alone.
+    /// The rewriter did not instrument the method.
     LeftAlone(&'r Reason),
 }
 

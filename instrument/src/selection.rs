@@ -4,8 +4,8 @@ use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Probes, Selector, Site};
 use loadhook_settings::Filter;
 
-/// A method without calls and loops is trivial if it has at most so many
-/// instructions: it costs less than its probes. See [`Member::is_trivial`].
+/// Maximum number of instructions of a trivial method, which also has no calls and no loops. Such a
+/// method takes less time than its probes. See [`Member::is_trivial`].
 pub const MAX_TRIVIAL_INSTRUCTIONS: usize = 24;
 
 /// The probes that tell of a method's calls.
@@ -23,20 +23,20 @@ pub enum CallProbes {
 pub struct Selection {
     /// Chooses methods by the user's patterns.
     pub filter: Filter,
-    /// The probes that tell of calls; `None` for no such probes.
+    /// The probes that report calls; `None` for no such probes.
     pub calls: Option<CallProbes>,
-    /// True if trivial methods get [`CallProbes::Timing`], too.
+    /// True if trivial methods also get [`CallProbes::Timing`].
     pub all: bool,
     /// True if each `new` and array creation gets a probe; see
     /// [`Probes::allocations`].
     pub allocations: bool,
-    /// True if probes get each new object; see [`Probes::objects`].
+    /// True if each new object is passed to a probe; see [`Probes::objects`].
     pub objects: bool,
 }
 
 impl Selection {
-    /// Entry, exit and handler probes in all methods that `filter` lets pass and
-    /// that are not trivial.
+    /// Entry, exit and handler probes in all methods that `filter` selects and that are not
+    /// trivial.
     pub fn timing(filter: Filter) -> Selection {
         Selection {
             filter,
@@ -48,31 +48,31 @@ impl Selection {
     }
 }
 
-/// The front end's part: ids, and methods that must never be instrumented.
+/// The functions that a front end provides: ids, and methods that must never be instrumented.
 pub trait Ids {
-    /// Returns whether no method of a class may be instrumented, whatever the
-    /// patterns say. Asked before the patterns.
+    /// Returns whether a class must not be instrumented, even if patterns match it. Called before
+    /// the patterns are tried.
     fn excludes_class(&self, _class: &ClassFile<'_>) -> bool {
         false
     }
 
-    /// Returns whether a method may not be instrumented, whatever the patterns
-    /// say. Asked after the patterns.
+    /// Returns whether a method must not be instrumented, even if patterns match it. Called after
+    /// the patterns were tried.
     fn excludes_method(&self, _method: &Member<'_, '_>) -> bool {
         false
     }
 
-    /// Begins a class that may have selected methods. Returns false if the class
-    /// is to be left as it is, because there are no ids.
+    /// Begins a class that may have selected methods. Returns false if no ids are left, so that the
+    /// class stays unchanged.
     fn begin_class(&mut self, _class: &ClassFile<'_>) -> bool {
         true
     }
 
-    /// The id of a method that gets [`CallProbes`]. The rewriter may still leave the
-    /// method alone; its id is unused then.
+    /// Returns the id of a method that gets [`CallProbes`]. If the rewriter does not instrument the
+    /// method after all, the id is unused.
     fn method(&mut self, method: &Member<'_, '_>) -> u32;
 
-    /// The id of an allocation site.
+    /// Returns the id of an allocation site.
     fn site(&mut self, _method: &Member<'_, '_>, _site: &Site<'_>) -> u32 {
         0
     }
@@ -84,7 +84,7 @@ pub(crate) struct ClassSelector<'a, I, F> {
     /// The filter of this thread.
     pub(crate) filter: &'a mut Filter,
     pub(crate) ids: &'a mut I,
-    /// Called each time that patterns may have matched.
+    /// Called whenever patterns may have matched.
     pub(crate) after_matching: F,
     /// Positions of the trivial methods.
     pub(crate) trivial: Vec<u16>,

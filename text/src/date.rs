@@ -1,7 +1,7 @@
 //! Dates in UTC.
 //!
-//! Files name them, so any number can come here: one that is no date of the years that
-//! [`jiff`] knows is written as a number.
+//! Dates come from files, so they may be any number. A number outside of the years that [`jiff`]
+//! supports is written as a number.
 
 use jiff::Timestamp;
 
@@ -18,7 +18,7 @@ pub fn utc(epoch_millis: u64) -> String {
 
 /// Seconds since 1970 as C's `asctime` writes them, in UTC: `Wed Oct  7 11:38:10 1998`.
 ///
-/// Times before 1970 become its first second.
+/// Times before 1970 become the first second of 1970.
 pub fn asctime(epoch_seconds: i64) -> String {
     let epoch_seconds = epoch_seconds.max(0);
     match Timestamp::from_second(epoch_seconds) {

@@ -1,4 +1,4 @@
-//! Names from outside, made safe for a terminal.
+//! Escapes untrusted names, so that they are safe for a terminal.
 //!
 //! A class file, an archive or a thread can be named with an escape sequence that clears the
 //! screen, with a line feed that looks like a second line of a report, or with a character that
@@ -19,7 +19,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Does the same for a name that may not be UTF-8: other bytes are written as `\xe9`.
+/// Does the same for a name that may not be UTF-8. Invalid bytes are written as `\xe9`.
 pub fn printable_bytes(name: &[u8]) -> String {
     let mut escaped = String::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
@@ -41,12 +41,13 @@ fn push_printable(escaped: &mut String, text: &str) {
     }
 }
 
-/// Returns whether a character changes how others are shown instead of being shown itself:
+/// Returns whether a character is invisible and changes how other characters are shown. These are
 /// Unicode's control characters, its marks, embeddings and isolates of direction, separators of
-/// lines and paragraphs, spaces and joins without width, the byte order mark, anchors of annotations,
-/// and tags.
+/// lines and paragraphs, spaces and joins without width, the byte order mark, anchors of
+/// annotations, and tags.
 ///
-/// Joiners of letters (U+200C, U+200D) and combining marks stay: words of many scripts are made of them.
+/// Joiners of letters (U+200C, U+200D) and combining marks are not escaped, since words of many
+/// scripts need them.
 pub(crate) fn acts_on_others(char: char) -> bool {
     let is_invisible = matches!(
         char,

@@ -8,8 +8,8 @@ use crate::escape::printable;
 use crate::units::count;
 use crate::width::{fitting, tail};
 
-/// Returns ` in 227,380 loaders`, to stand behind the name of a method whose class several loaders
-/// had copies of; empty for one loader.
+/// Returns ` in 227,380 loaders`, which follows the name of a method if several loaders have copies
+/// of its class. Empty for one loader.
 ///
 /// The number differs from run to run, so profiles are compared by names without it.
 pub fn in_loaders(loaders: u32) -> String {
@@ -19,7 +19,7 @@ pub fn in_loaders(loaders: u32) -> String {
     }
 }
 
-/// Splits a name from what [`in_loaders`] has put behind it.
+/// Splits a name from the suffix that [`in_loaders`] has added.
 fn split_loaders(name: &str) -> Option<(&str, &str)> {
     let at = name.rfind(" in ")?;
     let number = name[at..].strip_prefix(" in ")?.strip_suffix(" loaders")?;
@@ -32,7 +32,7 @@ fn split_loaders(name: &str) -> Option<(&str, &str)> {
 /// The parameters of a method descriptor (JVMS §4.3.3) as Java writes them, types without their
 /// packages: `(Ljava/lang/String;[[I)V` becomes `(String, int[][])`.
 ///
-/// A text that is not a descriptor comes back as it is.
+/// A text that is not a descriptor is returned unchanged.
 pub fn parameters(descriptor: &str) -> String {
     parameter_types(descriptor).map_or_else(
         || descriptor.to_owned(),
@@ -77,8 +77,8 @@ fn primitive(letter: &str) -> Option<&'static str> {
     })
 }
 
-/// Type names without their packages; a name keeps its package where another type has the same
-/// simple name.
+/// Type names without their packages. A name keeps its package if another type has the same simple
+/// name.
 pub fn simple_type_names<'t>(types: impl Iterator<Item = &'t str> + Clone) -> Vec<String> {
     let simple = |name: &'t str| name.rsplit_once('.').map_or(name, |(_, simple)| simple);
     let mut first_of: HashMap<&str, &str> = HashMap::new();
@@ -100,14 +100,14 @@ pub fn simple_type_names<'t>(types: impl Iterator<Item = &'t str> + Clone) -> Ve
         .collect()
 }
 
-/// The least columns that a name gets beside the number of its loaders.
+/// Minimum number of columns for a name that is followed by the number of its loaders.
 const NARROWEST_IN_LOADERS: usize = 12;
 
 /// Shortens the name of a method, or of a place in one, to `width` columns of a terminal:
 /// `com.example.shop.web.Cart.add:21` becomes `com.…web.Cart.add:21`.
 ///
-/// Packages in the middle go first, then parameters, then the front of the name. The number of
-/// loaders and the line behind the name stay as long as they fit.
+/// Packages in the middle are removed first, then parameters, then the front of the name. The
+/// number of loaders and the line stay as long as they fit.
 pub fn shorten(name: &str, width: usize) -> String {
     if name.width() <= width {
         return name.to_owned();
@@ -119,7 +119,7 @@ pub fn shorten(name: &str, width: usize) -> String {
         };
     }
     let is_line = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    // The colon and one column of the name stand before the line.
+    // The line needs a colon and at least one column of the name before it.
     let has_room = |line: &str| is_line(line) && line.len() + 2 <= width;
     if let Some((place, line)) = name.rsplit_once(':').filter(|(_, line)| has_room(line)) {
         let place = shorten(place, width.saturating_sub(line.len() + 1));
@@ -143,11 +143,11 @@ pub fn shorten(name: &str, width: usize) -> String {
             return short;
         }
     }
-    // Parameters tell overloads apart, so as much of them as fits is kept.
+    // Parameters distinguish overloads, so as much of them as fits is kept.
     let (before, parameters) = name.split_at(end);
     let method = dots.last().copied().unwrap_or(0);
     let starts = [class_and_method, method];
-    // With the class first: even its end says more than the method alone.
+    // Keep the end of the class, since it says more than the method alone.
     for start in starts.into_iter().filter(|_| !parameters.is_empty()) {
         let mark = if start == 0 { "" } else { "…" };
         let short = format!("{mark}{}", &before[start..]);
@@ -158,7 +158,7 @@ pub fn shorten(name: &str, width: usize) -> String {
                 tail(before, width - parameters.width()) + parameters
             };
         }
-        // A parenthesis and the mark are the least that is shown of the parameters.
+        // The shortest form of the parameters is a parenthesis and the ellipsis.
         if short.width() + 2 <= width && parameters.starts_with('(') {
             let room = width - short.width() - 1;
             return format!("{short}{}…", fitting(parameters.chars(), room));
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(shorten("com.example.Cart.add:195", 1), "…");
         assert_eq!(shorten("add", 2), "…d");
         assert_eq!(shorten("x", 0), "…");
-        // Two columns each.
+        // Each character has two columns.
         assert_eq!(shorten("店.注文.合計", 11), "…注文.合計");
         assert_eq!(shorten("店.注文.合計", 4), "…計");
         assert_eq!(shorten("店.注文.合計", 5), "…合計");

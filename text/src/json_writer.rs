@@ -1,4 +1,4 @@
-//! JSON made safe for a terminal.
+//! Makes JSON safe for a terminal.
 
 use std::io::{self, Write};
 use std::str;
@@ -29,7 +29,7 @@ impl<W: Write> Write for JsonWriter<W> {
     }
 
     fn write_all(&mut self, json: &[u8]) -> io::Result<()> {
-        // `serde_json` writes other control characters of ASCII as escapes itself.
+        // `serde_json` itself escapes the other control characters of ASCII.
         if json.iter().all(|&byte| byte < 0x7f) {
             return self.0.write_all(json);
         }
@@ -63,7 +63,7 @@ mod tests {
 
     fn written(json: &str) -> String {
         let mut out = Vec::new();
-        write!(JsonWriter(&mut out), "{json}").expect("a Vec takes all");
+        write!(JsonWriter(&mut out), "{json}").expect("writing to a Vec cannot fail");
         String::from_utf8(out).expect("UTF-8")
     }
 

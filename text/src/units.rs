@@ -1,9 +1,9 @@
 //! Numbers with their units.
 
-/// Stands for an unknown number.
+/// The text for an unknown number.
 pub const UNKNOWN: &str = "–";
 
-/// A unit of time or size. A column has one unit, so that its numbers compare.
+/// A unit of time or size. A column has one unit, so that its numbers can be compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
     /// The unit's name: `ms`, `MB`.
@@ -44,7 +44,7 @@ const BYTES: [Unit; 4] = [
 ];
 
 impl Unit {
-    /// The largest unit of which the column's largest number has at least ten.
+    /// Returns the largest unit in which the column's largest number is at least ten.
     pub fn for_largest(largest: f64, quantity: Quantity) -> Unit {
         let units = match quantity {
             Quantity::Time => &TIMES,
@@ -60,7 +60,7 @@ impl Unit {
     }
 }
 
-/// Nanoseconds in the unit that suits them, with three digits: `1.23 µs`, `456 ns`.
+/// Nanoseconds in a suitable unit, with three digits: `1.23 µs`, `456 ns`.
 pub fn time(ns: f64) -> String {
     let fits = |unit: &&Unit| ns >= 0.9995 * unit.size;
     let unit = TIMES.iter().rev().find(fits).unwrap_or(&TIMES[0]);
@@ -104,7 +104,7 @@ pub fn count(value: u64) -> String {
     grouped
 }
 
-/// Bytes in the unit that suits them, a power of 1024: `12.4 MB`.
+/// Bytes in a suitable unit, which is a power of 1024: `12.4 MB`.
 pub fn bytes(value: u64) -> String {
     let mut rest = value as f64;
     for unit in ["bytes", "KB", "MB", "GB"] {

@@ -1,4 +1,4 @@
-//! Text cut to columns of a terminal, in which a character can be 0, 1 or 2 columns wide.
+//! Cuts text to the columns of a terminal, in which a character can be 0, 1 or 2 columns wide.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -52,7 +52,7 @@ pub fn wrapped(text: &str, indent: &str, width: usize) -> String {
     lines
 }
 
-/// Joins facts with ` · `, as many a line as fit into `width` columns.
+/// Joins facts with ` · `, with as many facts per line as fit into `width` columns.
 pub fn joined(facts: &[String], width: usize) -> String {
     const SEPARATOR: &str = " · ";
     let mut lines = String::new();

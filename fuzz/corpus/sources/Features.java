@@ -2,7 +2,7 @@ import java.lang.annotation.*;
 import java.util.*;
 import java.util.function.*;
 
-/** One of each construct that leaves its own mark in a class file. */
+/** One example of each construct that has its own form in a class file. */
 @Features.Mark(value = {1, 2}, name = "class", nested = @Features.Inner(kind = Features.Kind.B, type = int[].class))
 public class Features<T extends @Features.Use Comparable<T>> {
     @Retention(RetentionPolicy.RUNTIME)

@@ -1,4 +1,4 @@
-/** What JDK 25 adds: code before super, constants of enums in patterns, records taken apart. */
+/** Constructs that JDK 25 adds: code before super, enum constants in patterns, record patterns. */
 public class Newest extends Exception {
     sealed interface S permits A, B {}
     record A(int x, S next) implements S {}

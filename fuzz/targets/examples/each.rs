@@ -1,5 +1,5 @@
-//! Runs every target on each file below the paths given: for looking into a
-//! finding, or at a whole JDK.
+//! Runs every target on each file below the given paths. Useful for examining a finding, or a whole
+//! JDK.
 //!
 //! `cargo run -p loadhook-fuzz --example each -- target/loadhook-corpus`
 

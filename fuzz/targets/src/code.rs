@@ -1,4 +1,4 @@
-//! Checks that the rewritten code of a method keeps what the original code has.
+//! Checks that the rewritten code of a method preserves the original code and its tables.
 
 use loadhook_rewrite::class::{Attribute, ClassFile, Member};
 use loadhook_rewrite::code::frames::{FrameFormat, Frames, RawFrame};
@@ -12,12 +12,13 @@ use loadhook_rewrite::{Bci, Error, Structure, UnknownCodeAttributes};
 
 use crate::options::OptionSet;
 
-/// From this version on the VM reads `StackMapTable`; before, it may be stale.
+/// The JVM reads `StackMapTable` from this class file version on. In earlier versions the table may
+/// be stale.
 const FIRST_WITH_FRAMES: u16 = 50;
 /// HotSpot does not compile longer methods.
 const HUGE: usize = 8_000;
 
-/// A method's code, its instructions decoded.
+/// A method's code with its instructions decoded.
 struct Side<'c, 'a> {
     class: &'c ClassFile<'a>,
     code: Code<'a>,
@@ -70,7 +71,7 @@ impl<'c, 'a> Side<'c, 'a> {
         Opcode::from_byte(byte).filter(|_| self.is_start(bci))
     }
 
-    /// Where jumps and switches lead.
+    /// The targets of jumps and switches.
     fn targets(&self) -> Vec<Bci> {
         let mut targets = Vec::new();
         for instruction in &self.instructions {
@@ -80,7 +81,7 @@ impl<'c, 'a> Side<'c, 'a> {
                     .ok()
                     .map(Bci)
                     .filter(|&it| self.is_start(it));
-                targets.push(target.unwrap_or_else(|| panic!("the jump at {bci} leads nowhere")));
+                targets.push(target.unwrap_or_else(|| panic!("the jump at {bci} has no target")));
             };
             if let Some(target) = instruction.jump_target() {
                 push(target);
@@ -116,7 +117,8 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
     let targets = new.targets();
     let table: Vec<_> = new.code.exception_table().collect();
     let added = table.iter().rev().take_while(|it| is_block(&new, it));
-    // One of the method's own may look like an added one.
+    // Without timing probes no handler is added. One of the method's own handlers may look like an
+    // added one.
     let known = (table.len() - added.count()).max(old.code.exception_table().len());
     handlers(&old, &new, &table, known);
     if set != OptionSet::Allocations {
@@ -130,24 +132,24 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
     tables(&old, &new, drop_unknown);
 }
 
-/// The method's own instructions are still there, in order, operands and all;
-/// jumps and switches are checked by their targets.
+/// Checks that the method's own instructions are preserved in order, with their operands. Jumps and
+/// switches are compared by their targets.
 fn kept(old: &Side<'_, '_>, new: &Side<'_, '_>) {
     let is_jump = |it: &&Instruction<'_>| it.jump_target().is_some() || it.switch().is_some();
     let mut rest = new.instructions.iter();
     for instruction in old.instructions.iter().filter(|it| !is_jump(it)) {
         assert!(
             rest.any(|it| it.bytes == instruction.bytes),
-            "the instruction at {} is gone",
+            "the instruction at {} is missing",
             instruction.bci
         );
     }
     let jumps = |side: &Side<'_, '_>| side.instructions.iter().filter(is_jump).count();
-    assert!(jumps(old) <= jumps(new), "jumps are gone");
+    assert!(jumps(old) <= jumps(new), "jumps are missing");
 }
 
-/// Returns whether an entry's handler was added: it is the probe and `athrow`. The
-/// method's own handlers begin with `caught`, or call nothing.
+/// Returns whether an entry's handler was added. An added handler consists of the probe and
+/// `athrow`. The method's own handlers begin with a call of `caught`, or call nothing.
 fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
     let from = new
         .instructions
@@ -161,8 +163,8 @@ fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
         && rest.next().is_some_and(|it| it.opcode == Opcode::Athrow)
 }
 
-/// The method's own entries come first, each whole or in pieces, in their
-/// order.
+/// Checks the exception table: the method's own entries come first and in order, each whole or in
+/// pieces.
 fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], known: usize) {
     for entry in table {
         assert!(
@@ -183,7 +185,10 @@ fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], 
     }
     for entry in added {
         assert!(entry.start_pc < entry.end_pc, "{entry:?} is empty");
-        assert!(entry.catch_type.is_none(), "an added handler's type");
+        assert!(
+            entry.catch_type.is_none(),
+            "an added handler has a catch type"
+        );
     }
     assert!(
         are_pieces(&olds, own),
@@ -191,10 +196,10 @@ fn handlers(old: &Side<'_, '_>, new: &Side<'_, '_>, table: &[ExceptionHandler], 
     );
 }
 
-/// Returns whether entries are those of the old table, each whole or in pieces that
-/// follow each other. Two old ones may be alike, so all ways are tried at once.
+/// Returns whether the new entries are the old ones, each whole or in consecutive pieces. Old
+/// entries may be equal, so all assignments of pieces are followed at the same time.
 fn are_pieces(olds: &[ExceptionHandler], news: &[ExceptionHandler]) -> bool {
-    // Whose piece the entry before may be.
+    // The old entries of which the previous new entry may be a piece.
     let mut owners: Option<Vec<bool>> = None;
     for (i, entry) in news.iter().enumerate() {
         let continues = i > 0 && {
@@ -213,8 +218,8 @@ fn are_pieces(olds: &[ExceptionHandler], news: &[ExceptionHandler]) -> bool {
     owners.map_or(olds.is_empty(), |it| it.last() == Some(&true))
 }
 
-/// Every return has its probe, jumps reach the probe, nothing runs the entry
-/// probe twice, and the added handlers cover all the rest.
+/// Checks the timing probes: every return has a probe, jumps to a return reach its probe, the entry
+/// probe runs only once, and the added handlers cover the rest of the code.
 fn timing<'t>(
     new: &Side<'_, '_>,
     entered: impl Iterator<Item = &'t Bci>,
@@ -225,9 +230,15 @@ fn timing<'t>(
     let entry = entry.map(|at| end_of(&new.instructions[at]));
     let entry_len = entry.unwrap_or_else(|| panic!("no entry probe"));
     for &target in entered {
-        assert!(usize::from(target) >= entry_len, "into the entry probe");
+        assert!(
+            usize::from(target) >= entry_len,
+            "a jump leads into the entry probe"
+        );
         let opcode = new.opcode_at(target);
-        assert!(!opcode.is_some_and(is_return), "past the probe at {target}");
+        assert!(
+            !opcode.is_some_and(is_return),
+            "a jump leads past the probe at {target}"
+        );
     }
     if added.is_empty() {
         let last = new.instructions.last().map(|it| it.opcode);
@@ -254,11 +265,11 @@ fn timing<'t>(
     }
     if !is_constructor {
         let missing = wanted.iter().zip(&covered).position(|(a, b)| a != b);
-        assert_eq!(missing, None, "not covered from this offset on");
+        assert_eq!(missing, None, "the code from this offset on is not covered");
     }
 }
 
-/// Where the probe before an instruction begins: its arguments are constants.
+/// The position at which the probe before an instruction begins. Its arguments are constants.
 fn probe_start(new: &Side<'_, '_>, at: usize) -> usize {
     let call = at.checked_sub(1).map(|call| &new.instructions[call]);
     let call = call.filter(|it| is_call(it));
@@ -296,7 +307,7 @@ fn tables(old: &Side<'_, '_>, new: &Side<'_, '_>, drop_unknown: bool) {
             assert!(drop_unknown, "an unknown attribute in instrumented code");
             continue;
         }
-        let after = rest.next().unwrap_or_else(|| panic!("a table is gone"));
+        let after = rest.next().unwrap_or_else(|| panic!("a table is missing"));
         assert_eq!(name(new, &after), old_name, "tables");
         table(old, new, old_name, &before, &after);
     }
@@ -325,7 +336,7 @@ fn table(
         b"StackMapTable" if old.class.major_version() >= FIRST_WITH_FRAMES => {
             frames(old, new, before, after);
         }
-        // Not read by the VM: may be stale, and is then kept as it is.
+        // The JVM does not read this table, so it may be stale, and is then kept unchanged.
         b"StackMapTable" | b"StackMap" => {}
         _ => annotations(old, new, before, after),
     }
@@ -335,8 +346,7 @@ fn unwrap<T>(result: Result<T, Error>) -> T {
     result.unwrap_or_else(|error| panic!("a table of instrumented code: {error}"))
 }
 
-/// A place of a debugger's table: instructions stay instructions, and what
-/// lay inside one still does.
+/// Checks an offset of a debug table: it still points to the same instruction, or inside it.
 fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: Bci, after: Bci) {
     assert!(usize::from(after) <= new.len(), "{before} → {after}");
     assert!(
@@ -347,11 +357,11 @@ fn place(old: &Side<'_, '_>, new: &Side<'_, '_>, before: Bci, after: Bci) {
         !old.is_start(before) || new.is_start(after),
         "{before} → {after}"
     );
-    // The end of the code is now where the added handlers begin.
+    // The end of the old code is now the beginning of the added handlers.
     assert_eq!(old.is_end(before), new.is_end(after), "{before} → {after}");
     if !old.is_end(before) && usize::from(before) < old.len() {
         let (was, is) = (old.around(before), new.around(after));
-        // A jump may have been widened, into two instructions perhaps.
+        // A jump may have been widened, perhaps into two instructions.
         let same = was.opcode == is.opcode || was.jump_target().is_some();
         assert!(
             same,
@@ -371,7 +381,8 @@ fn lines(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: 
     for ((old_pc, old_line), (new_pc, new_line)) in before.into_iter().zip(after) {
         assert_eq!(old_line, new_line);
         match previous {
-            // A further line of one instruction counts behind it: it may move there.
+            // A second line of one instruction may point behind the probe that precedes the
+            // instruction.
             Some((pc, first)) if pc == old_pc => {
                 assert!(
                     first <= new_pc && usize::from(new_pc) < new.len(),
@@ -416,18 +427,21 @@ fn range(old: &Side<'_, '_>, new: &Side<'_, '_>, before: (Bci, u16), after: (Bci
     place(old, new, old_end, new_end);
 }
 
-/// Old frames and new ones lie at instructions, in order, and those that name
-/// `new` instructions still do.
+/// Checks that old and new frames are at instructions and in order, and that uninitialised objects
+/// in frames still refer to `new` instructions.
 fn frames(old: &Side<'_, '_>, new: &Side<'_, '_>, before: &Attribute<'_>, after: &Attribute<'_>) {
-    // Their class constants are copied unread, and may be no such.
+    // Frames may refer to constants that are no classes, since these are copied without being read.
     let Ok(before) = read_frames(old, before) else {
         return;
     };
     let after = unwrap(read_frames(new, after));
     in_order(new, &after);
-    assert!(before.len() <= after.len(), "frames are gone");
+    assert!(before.len() <= after.len(), "frames are missing");
     if objects_are_new(old, &before) {
-        assert!(objects_are_new(new, &after), "an object of no `new`");
+        assert!(
+            objects_are_new(new, &after),
+            "an uninitialised object does not come from a `new`"
+        );
     }
 }
 
@@ -485,7 +499,7 @@ fn annotations(
                 }
             }
             (Target::Catch(before), Target::Catch(after)) => {
-                // Entries before it may have been split.
+                // The index may have changed, since entries before it may have been split.
                 assert!(before <= after);
                 if usize::from(*before) < old_handlers {
                     assert!(usize::from(*after) < handlers);

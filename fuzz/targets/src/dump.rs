@@ -1,4 +1,4 @@
-//! Target `dump`: any bytes as a heap dump.
+//! Target `dump`: reads arbitrary bytes as a heap dump.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -11,10 +11,10 @@ use loadhook_hprof::{Visitor, read};
 
 use crate::shared_passes::shared_passes;
 
-/// Objects above which dominators are not looked for in the simple way too.
+/// Maximum number of objects for which dominators are also computed by the simple method.
 const FEW: u32 = 64;
 
-/// Wants contents and ignores them.
+/// A visitor that requests contents and ignores them.
 struct WithContents;
 
 impl Visitor for WithContents {
@@ -26,11 +26,11 @@ impl Visitor for WithContents {
 /// Reads `data` as a dump in all ways, and returns whether it could be read as a graph.
 ///
 /// # Panics
-/// When the reader breaks a promise.
+/// When the reader violates an invariant.
 pub fn dump(data: &[u8]) -> bool {
     let (counts, outcome) = histogram(data);
     let with_contents = read(data, &mut WithContents);
-    // An object may be longer than what is taken at once, if its contents are wanted.
+    // With contents, an object may be longer than the buffer of the reader.
     if let (Ok(()), Ok(bytes)) = (&outcome, &with_contents) {
         assert_eq!(counts.dump_bytes, *bytes);
     }
@@ -61,7 +61,7 @@ pub fn dump(data: &[u8]) -> bool {
         }
     };
     assert_eq!(opened.get(), 2);
-    let found = graph.dominators().expect("there is room");
+    let found = graph.dominators().expect("dominators are computed");
     adds_up(&graph, &found);
     if graph.len() <= FEW {
         simply(&graph, &found);
@@ -81,27 +81,28 @@ pub fn dump(data: &[u8]) -> bool {
     }
     let links = graph
         .reference_names(data, &longest)
-        .expect("it could be read before");
+        .expect("the first pass could read the dump");
     assert_eq!(links.len(), longest.len().saturating_sub(1));
     page(data, &graph, &found);
-    graph.check().expect("there is room");
+    graph.check().expect("there is disk space");
     left_out(graph);
     true
 }
 
 /// Checks that the data of the page agree with the answers to single questions.
 fn page(data: &[u8], graph: &Graph, found: &Dominators) {
-    let ways = graph.shortest_paths().expect("there is room");
+    let paths = graph.shortest_paths().expect("shortest paths are computed");
     let objects: Vec<u32> = (0..graph.len()).take(FEW as usize).collect();
     let referrers = graph.referrers(&objects, 3);
     let mut pairs = Vec::new();
     for (object, (first, count)) in objects.iter().zip(&referrers) {
         assert_eq!(
-            ways.root(*object).is_some(),
+            paths.root(*object).is_some(),
             found.retained(*object).is_some()
         );
         assert!(
-            ways.previous(*object)
+            paths
+                .previous(*object)
                 .is_none_or(|from| graph.references(from).contains(object))
         );
         assert!(first.len() <= 3 && first.len() as u64 <= *count);
@@ -114,11 +115,11 @@ fn page(data: &[u8], graph: &Graph, found: &Dominators) {
     }
     shared_passes(data, graph, memory(data), &pairs);
     let details = graph.details(data, &objects, 5, &pairs);
-    let details = details.expect("it could be read before");
+    let details = details.expect("the first pass could read the dump");
     for fields in details.fields.values() {
         assert!(fields.first.len() <= 5 && fields.first.len() as u64 <= fields.count);
     }
-    for suspect in found.suspects(&ways) {
+    for suspect in found.suspects(&paths) {
         assert!(suspect.retained > 0 && suspect.count >= suspect.objects.len() as u64);
         if suspect.count == 1 {
             let is_below = |pair: &[u32]| found.dominator(pair[1]) == Some(pair[0]);
@@ -127,19 +128,19 @@ fn page(data: &[u8], graph: &Graph, found: &Dominators) {
     }
 }
 
-/// The profiler's own objects and all others are those of the dump.
+/// Checks that the profiler's own objects and all others together are the objects of the dump.
 fn left_out(mut graph: Graph) {
     let all = graph.histogram.instances();
-    graph.leave_out_profiler().expect("there is room");
+    graph.leave_out_profiler().expect("there is disk space");
     let histogram = &graph.histogram;
     assert_eq!(histogram.instances() + histogram.left_out.instances, all);
-    let found = graph.dominators().expect("there is room");
+    let found = graph.dominators().expect("dominators are computed");
     let largest = found.largest(usize::MAX);
     assert!(!largest.iter().any(|object| graph.is_left_out(*object)));
-    graph.check().expect("there is room");
+    graph.check().expect("there is disk space");
 }
 
-/// None, little or much: up to 16 MB, the bytes say how much.
+/// The memory for the graph: none, little or much, up to 16 MB. The input decides.
 fn memory(data: &[u8]) -> u64 {
     let mix = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let sum = data.iter().fold(0xcbf2_9ce4_8422_2325, mix);
@@ -173,7 +174,7 @@ impl Whole<'_> {
     }
 }
 
-/// Rows add up to what is said of all.
+/// Checks that the sums of the rows equal the totals.
 fn duplicates(data: &[u8], whole: &Whole) {
     let read = |top| Duplicates::read(|| Ok(data), top, 1 << 30, ProfilerObjects::Shown);
     let Some(all) = whole.agrees(read(usize::MAX)) else {
@@ -197,11 +198,13 @@ fn duplicates(data: &[u8], whole: &Whole) {
         // Strings may share an array.
         assert!(row.is_string || row.wasted == most, "{row:?}");
     }
-    let few = whole.agrees(read(2)).expect("it could be read before");
+    let few = whole
+        .agrees(read(2))
+        .expect("the first pass could read the dump");
     assert_eq!(few.worst[..], all.worst[..all.worst.len().min(2)]);
 }
 
-/// In order, and each object once a frame.
+/// Checks that threads are in order, and that a frame lists each object once.
 fn threads(data: &[u8], whole: &Whole) {
     let Some(all) = whole.agrees(Threads::read(|| Ok(data), ProfilerObjects::Shown)) else {
         return;
@@ -222,15 +225,15 @@ fn threads(data: &[u8], whole: &Whole) {
 fn ends(data: &[u8], fault: Option<&Error>) {
     let fault = fault.filter(|fault| !fault.is_truncated());
     let at = fault.map_or(data.len() as u64, |fault| fault.at);
-    assert!(at <= data.len() as u64, "a fault behind the end");
+    assert!(at <= data.len() as u64, "the fault is behind the end");
     let at = at as usize;
-    // Where the header ends on, of shorter files there is no more to say.
+    // Begin with the end of the header: shorter files have other errors.
     for length in [31, at / 2, at.saturating_sub(9), at.saturating_sub(1), at] {
         if (31..=at).contains(&length)
             && let Err(error) = histogram(&data[..length]).1
             && !error.is_truncated()
         {
-            let fault = fault.expect("what is whole has no fault in it");
+            let fault = fault.expect("a cut-off dump has an error");
             assert_eq!((error.at, error.to_string()), (fault.at, fault.to_string()));
         }
     }
@@ -267,7 +270,7 @@ fn adds_up(graph: &Graph, found: &Dominators) {
     assert!(by_class.max().unwrap_or(0) >= sizes.first().copied().flatten().unwrap_or(0));
 }
 
-/// The objects that are reached from the roots without passing an object.
+/// The objects that are reached from the roots without going through an object.
 fn reached(graph: &Graph, without: Option<u32>) -> Vec<bool> {
     let mut reached = vec![false; graph.len() as usize];
     let is_root = |object: &u32| graph.root(*object).is_some();

@@ -1,11 +1,11 @@
-//! Target `identity`: what can be read is copied byte for byte.
+//! Target `identity`: a class that can be read is copied byte for byte.
 
 use std::cell::RefCell;
 
 use loadhook_rewrite::{ClassFile, Outcome, Rewriter};
 
 thread_local! {
-    /// Used again and again, so that what one class leaves behind meets the next.
+    /// The rewriter is reused, so that state that one class leaves behind would affect the next.
     static REWRITER: RefCell<Rewriter> = RefCell::default();
 }
 
@@ -26,7 +26,7 @@ pub fn identity(data: &[u8]) {
     }
 }
 
-/// Copies; `None` when there is nothing to do. The allocator is watched.
+/// Copies a class; `None` when there is nothing to do. Checks the calls of the allocator.
 pub(crate) fn copy(
     rewriter: &mut Rewriter,
     data: &[u8],
@@ -38,11 +38,15 @@ pub(crate) fn copy(
     })?;
     Ok(match outcome {
         Outcome::Unchanged => {
-            assert_eq!(asked, None, "a buffer for nothing");
+            assert_eq!(asked, None, "a buffer was allocated but not used");
             None
         }
         Outcome::Rewritten(copy) => {
-            assert_eq!(asked, Some(copy.len()), "a buffer of another length");
+            assert_eq!(
+                asked,
+                Some(copy.len()),
+                "the buffer has another length than the result"
+            );
             Some(copy)
         }
     })
@@ -50,7 +54,11 @@ pub(crate) fn copy(
 
 /// Fails with the first byte that differs.
 pub(crate) fn same(data: &[u8], copy: &[u8]) {
-    assert_eq!(data.len(), copy.len(), "lengths of original and copy");
+    assert_eq!(
+        data.len(),
+        copy.len(),
+        "the lengths of original and copy differ"
+    );
     let difference = data.iter().zip(copy).position(|(a, b)| a != b);
     assert_eq!(difference, None, "the copy differs from this offset on");
 }

@@ -1,13 +1,13 @@
-//! The fuzz targets of Loadhook: functions of bytes that panic when the
-//! rewriter or the reader of heap dumps breaks a promise.
+//! The fuzz targets of Loadhook: functions of bytes that panic when the rewriter or the reader of
+//! heap dumps violates an invariant.
 //!
-//! libFuzzer drives them from `fuzz/fuzz_targets`; plain tests drive them with
-//! mutants (`tests/tests/fuzz_mutants.rs`) and with the files in `fuzz/corpus`
+//! libFuzzer calls them from `fuzz/fuzz_targets`. Tests call them with mutants
+//! (`tests/tests/fuzz_mutants.rs`) and with the files in `fuzz/corpus`
 //! (`fuzz/targets/tests/replay.rs`).
 //!
 //! ```
-//! let told = loadhook_fuzz::all(b"no class");
-//! assert!(!told.parsed);
+//! let statistics = loadhook_fuzz::all(b"no class");
+//! assert!(!statistics.parsed);
 //! ```
 #![forbid(unsafe_code)]
 
@@ -36,7 +36,7 @@ pub struct Told {
     pub rewritten: Rewritten,
 }
 
-/// Every target for classes on one input.
+/// Runs every target for classes on one input.
 ///
 /// # Panics
 /// When a target finds a fault.

@@ -1,5 +1,5 @@
-//! Target `made`: bytes decide what dump is made; what is read is compared with
-//! what was written, and with the dump when some of its bytes are others.
+//! Target `made`: the input decides which dump is made. The result of reading it is compared with
+//! what was written. Then bytes of the dump are changed, and it is read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -10,7 +10,7 @@ use loadhook_heap::{ErrorKind, Graph, histogram};
 
 use crate::dump::dump;
 
-/// Decisions; zeros when they are used up.
+/// The bytes that decide; zeros when they are used up.
 struct Choices<'d>(&'d [u8]);
 
 impl Choices<'_> {
@@ -43,11 +43,11 @@ struct Made {
     kinds: Vec<Kind>,
     edges: Vec<Vec<usize>>,
     roots: BTreeSet<usize>,
-    /// Roots that are at most the variable of a thread.
+    /// Objects whose only roots are variables of threads.
     variables: BTreeSet<usize>,
     /// True if the dump ends with a HEAP_DUMP_END record.
     has_end: bool,
-    /// Not packed.
+    /// The uncompressed bytes of the dump.
     bytes: Vec<u8>,
 }
 
@@ -57,7 +57,7 @@ const OBJECTS: u64 = 0x110;
 /// Makes a dump and reads it.
 ///
 /// # Panics
-/// When the reader breaks a promise.
+/// When the reader violates an invariant.
 pub fn made(data: &[u8]) {
     let mut choices = Choices(data);
     let packing = [choices.next(), choices.next()];
@@ -65,7 +65,8 @@ pub fn made(data: &[u8]) {
     let made = make(&mut choices);
     let bytes = packed(&made.bytes, packing);
     agrees(&made, &bytes, memory);
-    // Those without segments do not say where they end, unless they are packed in one.
+    // A dump without segments has no end record, so a cut cannot be recognised unless the dump is
+    // one gzip member.
     if made.has_end || packing[0] % 3 == 1 {
         let missing = 1 + (choices.below(256) << 8 | choices.below(256)) % bytes.len();
         for missing in [missing, missing % 8 + 1] {
@@ -87,14 +88,14 @@ pub fn made(data: &[u8]) {
     dump(&other);
 }
 
-/// A file that ends too soon is none, or known for that.
+/// Checks that a file that ends too soon is no dump, or is reported as truncated.
 fn is_cut_off(bytes: &[u8]) {
-    let error = histogram(bytes).1.expect_err("it is cut off");
+    let error = histogram(bytes).1.expect_err("the dump is cut off");
     let is_none = matches!(error.kind, ErrorKind::Empty | ErrorKind::NotADump);
     assert!(error.is_truncated() || is_none, "{error}");
 }
 
-/// As it is, in one member of gzip, or in several.
+/// Returns the bytes uncompressed, as one gzip member, or as several.
 fn packed(bytes: &[u8], [way, length]: [u8; 2]) -> Vec<u8> {
     let length = match way % 3 {
         0 => return bytes.to_vec(),
@@ -103,8 +104,8 @@ fn packed(bytes: &[u8], [way, length]: [u8; 2]) -> Vec<u8> {
     };
     let pack = |bytes: &[u8]| {
         let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
-        packer.write_all(bytes).expect("memory");
-        packer.finish().expect("memory")
+        packer.write_all(bytes).expect("write to memory");
+        packer.finish().expect("write to memory")
     };
     bytes.chunks(length).flat_map(pack).collect()
 }
@@ -116,7 +117,7 @@ fn address(object: usize) -> u64 {
 /// Writes identifiers of 4 or 8 bytes.
 struct Writer {
     is_wide: bool,
-    /// In segments, which have an end, or all in one record without one.
+    /// True for heap segments with an end record, false for one heap record without an end record.
     has_segments: bool,
     bytes: Vec<u8>,
     heap: Vec<u8>,
@@ -257,7 +258,8 @@ fn make(choices: &mut Choices) -> Made {
     made
 }
 
-/// The objects reached from the roots without passing `without`, with the number of steps to each.
+/// The objects that are reached from the roots without going through `without`, with the number of
+/// steps to each.
 fn reached(made: &Made, roots: &BTreeSet<usize>, without: Option<usize>) -> BTreeMap<usize, usize> {
     let mut reached = BTreeMap::new();
     let mut next = roots.clone();
@@ -279,7 +281,7 @@ fn reached(made: &Made, roots: &BTreeSet<usize>, without: Option<usize>) -> BTre
 /// Asserts that reading gives the dump that was made.
 fn agrees(made: &Made, bytes: &[u8], memory: u64) {
     let (counts, outcome) = histogram(bytes);
-    outcome.expect("it is whole");
+    outcome.expect("the dump is complete");
     for (kind, name) in [
         (Kind::Pair, "test.Pair"),
         (Kind::Objects, "java.lang.Object[]"),
@@ -290,16 +292,16 @@ fn agrees(made: &Made, bytes: &[u8], memory: u64) {
         assert_eq!(class.map_or(0, |class| class.instances), ours, "{name}");
     }
     assert_eq!(counts.instances(), made.kinds.len() as u64);
-    let (graph, cut_off) = Graph::read(|| Ok(bytes), memory).expect("it is whole");
+    let (graph, cut_off) = Graph::read(|| Ok(bytes), memory).expect("the dump is readable");
     assert!(cut_off.is_none());
-    let found = graph.dominators().expect("there is room");
-    let object = |n: usize| graph.object(address(n)).expect("it was written");
+    let found = graph.dominators().expect("dominators are computed");
+    let object = |n: usize| graph.object(address(n)).expect("the object is in the dump");
     let count = made.kinds.len();
     let all: u64 = (0..count).map(|n| graph.size(object(n))).sum();
     assert_eq!(counts.bytes(), all);
     let kept = reached(made, &made.roots, None);
     let ways = reached(made, &(&made.roots - &made.variables), None);
-    // The two classes are roots.
+    // The two class objects are roots, too.
     assert_eq!(found.reachable() as usize, kept.len() + 2);
     let without: Vec<_> = (0..count)
         .map(|n| reached(made, &made.roots, Some(n)))
@@ -313,7 +315,7 @@ fn agrees(made: &Made, bytes: &[u8], memory: u64) {
         let gone = kept.keys().filter(|it| dominates(n, **it));
         let bytes = gone.map(|it| graph.size(object(*it))).sum();
         assert_eq!(found.retained(object(n)), Some(bytes));
-        // The one that all others above dominate.
+        // The object that all other dominators dominate.
         let above: Vec<usize> = kept
             .keys()
             .copied()
@@ -323,7 +325,7 @@ fn agrees(made: &Made, bytes: &[u8], memory: u64) {
             .iter()
             .find(|it| above.iter().all(|other| dominates(*other, **it)));
         assert_eq!(found.dominator(object(n)), nearest.map(|n| object(*n)));
-        // To a thread's variable only where no other root leads.
+        // The path ends at a thread's variable only if there is no other root.
         let steps = ways.get(&n).unwrap_or(&kept[&n]);
         assert_eq!(found.path(object(n)).len(), *steps);
     }

@@ -8,19 +8,19 @@ use loadhook_rewrite::{
 /// One way to rewrite a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionSet {
-    /// Every probe, ids from 0 on.
+    /// Every probe, with ids from 0 on.
     All,
-    /// Timing probes of the shape `(II)V`, ids that need constants.
+    /// Timing probes with the descriptor `(II)V`, and ids that need constants.
     TwoIds,
-    /// Every probe, huge methods allowed, unknown attributes dropped, ids on
-    /// both sides of the border between `sipush` and `ldc`.
+    /// Every probe, with huge methods allowed and unknown attributes dropped. Some ids need
+    /// `sipush`, others `ldc`.
     Lenient,
-    /// Allocation and object probes in every other method, no timing.
+    /// Allocation and object probes in every other method, but no timing probes.
     Allocations,
 }
 
 impl OptionSet {
-    /// All of them.
+    /// All option sets.
     pub const EACH: [OptionSet; 4] = [
         OptionSet::All,
         OptionSet::TwoIds,
@@ -59,7 +59,7 @@ impl OptionSet {
     }
 }
 
-/// `Everything`, or half of it.
+/// A selector for every probe, or for a part of the probes and methods.
 pub(crate) struct Chosen {
     everything: Everything,
     every_other: bool,
@@ -71,7 +71,10 @@ impl Selector for Chosen {
     }
 
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
-        assert!(method.has_code(), "asked about a method without code");
+        assert!(
+            method.has_code(),
+            "the selector was called for a method without code"
+        );
         if self.every_other && method.index() % 2 == 1 {
             return Probes::default();
         }
@@ -81,7 +84,7 @@ impl Selector for Chosen {
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {
         let code = method.code().ok().flatten();
         let code_length = code.map_or(0, |code| code.len());
-        assert!(site.bci.0 < code_length, "a site outside the code");
+        assert!(site.bci.0 < code_length, "the site is outside the code");
         self.everything.site(method, site)
     }
 }

@@ -1,4 +1,4 @@
-//! Target `read`: reading never panics, and errors lie inside the input.
+//! Target `read`: reading never panics, and the positions of errors are inside the input.
 
 use std::hint::black_box;
 
@@ -10,7 +10,7 @@ use loadhook_rewrite::{CpIndex, Error, Structure};
 /// Reads every part of the class file in `data`. Returns whether `data` is a class file.
 ///
 /// # Panics
-/// When an error lies outside the input, or reading itself panics.
+/// When the position of an error is outside the input, or reading itself panics.
 pub fn read(data: &[u8]) -> bool {
     let class = match ClassFile::parse(data) {
         Ok(class) => class,
@@ -33,18 +33,21 @@ pub fn read(data: &[u8]) -> bool {
         black_box(method.is_trivial(8));
         match method.code() {
             Ok(Some(code)) => read_code(&class, &code),
-            Ok(None) => assert!(!method.has_code(), "code is there and is not"),
+            Ok(None) => assert!(
+                !method.has_code(),
+                "a method with code has no Code attribute"
+            ),
             Err(error) => place(&error, data),
         }
     }
     true
 }
 
-/// Every error says where, and that is a place in the class.
+/// Checks that an error has a position, and that it is inside the class.
 fn place(error: &Error, data: &[u8]) {
     assert!(
         error.offset() <= data.len(),
-        "{error} lies outside {} bytes",
+        "the position of {error} is outside of the {} bytes",
         data.len()
     );
     black_box(error.to_string());
@@ -53,7 +56,10 @@ fn place(error: &Error, data: &[u8]) {
 fn pool(class: &ClassFile<'_>) {
     let pool = class.pool();
     let data = class.bytes();
-    assert!(pool.end() <= data.len(), "the pool ends behind the class");
+    assert!(
+        pool.end() <= data.len(),
+        "the pool ends behind the end of the class"
+    );
     let count = pool.count();
     for index in (0..=count).chain([u16::MAX]).map(CpIndex) {
         let constant = pool.get(index);
@@ -84,7 +90,7 @@ fn attributes<'a>(class: &ClassFile<'a>, attributes: Attributes<'a>) {
     for attribute in attributes {
         match attribute {
             Ok(attribute) => black_box(class.pool().utf8(attribute.name_index).is_ok()),
-            Err(error) => panic!("{error}, though the class was read"),
+            Err(error) => panic!("{error}, although the class was read"),
         };
         seen += 1;
     }
@@ -128,7 +134,8 @@ fn read_code(class: &ClassFile<'_>, code: &Code<'_>) {
 
 fn table(class: &ClassFile<'_>, attribute: &Attribute<'_>) {
     let reader = || attribute.reader(Structure::Named("table"));
-    // Whatever it is called: each reader must stand any bytes.
+    // Give each attribute to every reader, whatever its name is: a reader must not panic on any
+    // bytes.
     let errors = [
         line_table::entries(reader()).map(Iterator::count).err(),
         local_table::entries(reader()).map(Iterator::count).err(),

@@ -1,5 +1,5 @@
-//! Target `rewrite`: what comes out is a class file whose tables fit its code,
-//! and nothing but code has changed.
+//! Target `rewrite`: the result is a class file whose tables are consistent with its code, and only
+//! code has changed.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ pub struct Rewritten {
     pub classes: u32,
     /// Methods that got probes.
     pub instrumented: u32,
-    /// Selected methods that are as they were.
+    /// Selected methods that stayed unchanged.
     pub left_alone: u32,
 }
 
 /// Rewrites `data` under each option set.
 ///
 /// # Panics
-/// When the output breaks a promise; see the source for the list.
+/// When the output violates an invariant; the functions below check them.
 pub fn rewrite(data: &[u8]) -> Rewritten {
     Targets::default().rewrite(data, &OptionSet::EACH)
 }
@@ -37,12 +37,12 @@ pub fn rewrite_with(data: &[u8], set: OptionSet) -> Rewritten {
     Targets::default().rewrite(data, &[set])
 }
 
-/// Rewriters kept for many inputs: what one class leaves behind in them must
-/// not show in the next.
+/// Rewriters that are reused for many inputs. State that one class leaves behind must not affect
+/// the next.
 #[derive(Debug)]
 pub struct Targets {
     rewriters: Vec<(OptionSet, Rewriter)>,
-    /// With the usual options: unknown attributes stay where they are.
+    /// The rewriter with default options, which keep unknown attributes.
     copier: Rewriter,
 }
 
@@ -72,7 +72,11 @@ impl Targets {
             let class = match &parsed {
                 Ok(class) => class,
                 Err(error) => {
-                    assert_eq!(result.err().as_ref(), Some(error), "parser and rewriter");
+                    assert_eq!(
+                        result.err().as_ref(),
+                        Some(error),
+                        "parser and rewriter report different errors"
+                    );
                     continue;
                 }
             };
@@ -93,8 +97,7 @@ impl Targets {
         told
     }
 
-    /// Checks that a rewriter that has seen other classes and a new one give
-    /// the same.
+    /// Checks that a used rewriter and a new one have equal results.
     ///
     /// # Panics
     /// When the two results differ.
@@ -103,14 +106,22 @@ impl Targets {
             if *other == set {
                 let used = run(rewriter, data, set);
                 let mut fresh = Rewriter::new(set.options());
-                assert_eq!(used, run(&mut fresh, data, set), "used and new rewriter");
-                assert_eq!(rewriter.report(), fresh.report(), "used and new rewriter");
+                assert_eq!(
+                    used,
+                    run(&mut fresh, data, set),
+                    "used and new rewriter differ"
+                );
+                assert_eq!(
+                    rewriter.report(),
+                    fresh.report(),
+                    "used and new rewriter differ"
+                );
             }
         }
     }
 
-    /// Checks that an allocator that gives nothing, or another length, is an
-    /// error.
+    /// Checks that the rewriter returns an error if the allocator fails or returns a buffer of
+    /// another length.
     ///
     /// # Panics
     /// When the rewriter returns no error.
@@ -132,7 +143,7 @@ impl Targets {
     }
 }
 
-/// Rewrites; `None` when there is nothing to do. The allocator is watched.
+/// Rewrites a class; `None` when there is nothing to do. Checks the calls of the allocator.
 fn run(rewriter: &mut Rewriter, data: &[u8], set: OptionSet) -> Result<Option<Vec<u8>>, Error> {
     let mut asked = None;
     let outcome = rewriter.rewrite(data, &mut set.selector(), |len| {
@@ -141,17 +152,21 @@ fn run(rewriter: &mut Rewriter, data: &[u8], set: OptionSet) -> Result<Option<Ve
     })?;
     Ok(match outcome {
         Outcome::Unchanged => {
-            assert_eq!(asked, None, "a buffer for nothing");
+            assert_eq!(asked, None, "a buffer was allocated but not used");
             None
         }
         Outcome::Rewritten(output) => {
-            assert_eq!(asked, Some(output.len()), "a buffer of another length");
+            assert_eq!(
+                asked,
+                Some(output.len()),
+                "the buffer has another length than the result"
+            );
             Some(output)
         }
     })
 }
 
-/// Everything that must hold between a class and its rewritten form.
+/// Checks all invariants between a class and its rewritten form.
 fn check(old: &ClassFile<'_>, output: &[u8], report: &Report, set: OptionSet) {
     let new = ClassFile::parse(output).unwrap_or_else(|error| panic!("output: {error}"));
     frame_of_the_class(old, &new);
@@ -172,11 +187,17 @@ fn check(old: &ClassFile<'_>, output: &[u8], report: &Report, set: OptionSet) {
         if differs {
             changed += 1;
             let method = old.index();
-            assert!(!left_alone.contains(&method), "method {method} left alone");
+            assert!(
+                !left_alone.contains(&method),
+                "method {method} is not instrumented"
+            );
             code::check(&old, &new, set);
         }
     }
-    assert_eq!(report.with_code, with_code, "methods with code");
+    assert_eq!(
+        report.with_code, with_code,
+        "the number of methods with code is wrong"
+    );
     assert_eq!(report.instrumented, changed, "methods instrumented");
     for uncovered in &report.uncovered {
         let method = old.methods().nth(usize::from(uncovered.method));
@@ -205,7 +226,7 @@ fn frame_of_the_class(old: &ClassFile<'_>, new: &ClassFile<'_>) {
     }
 }
 
-/// Old constants keep index and bytes; new ones follow.
+/// Checks that old constants keep index and bytes, and that new ones follow.
 fn pools(old: &ClassFile<'_>, new: &ClassFile<'_>) {
     let (old_bytes, new_bytes) = (old.bytes(), new.bytes());
     let (old, new) = (old.pool(), new.pool());
@@ -213,7 +234,7 @@ fn pools(old: &ClassFile<'_>, new: &ClassFile<'_>) {
     let kept = old.end();
     assert!(new.end() >= kept, "the pool shrank");
     assert!(old_bytes[10..kept] == new_bytes[10..kept], "old constants");
-    // Every new constant can be followed to its end.
+    // Every new constant, and the constants that it refers to, are valid.
     for index in (old.count()..new.count()).map(CpIndex) {
         let error = match new.get(index) {
             Ok(loadhook_rewrite::constant_pool::Constant::Class { .. }) => {

@@ -1,4 +1,4 @@
-//! All views of a dump in four passes, against the views that are read one by one.
+//! Compares the views of four shared passes with the views that are read separately.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use loadhook_heap::{
     Details, Duplicates, Field, Graph, ProfilerObjects, SharedPasses, Thread, Threads, ViewRequest,
 };
 
-/// Fields of an object, and duplicates.
+/// Maximum number of fields of an object, and of duplicates.
 const FEW: usize = 5;
 
 /// Memory for hashes.
@@ -21,7 +21,7 @@ pub(crate) fn shared_passes(data: &[u8], graph: &Graph, memory: u64, pairs: &[(u
         Ok(data)
     };
     let read = SharedPasses::read(open, memory, true);
-    let (shared, cut_off) = read.expect("it could be read before");
+    let (shared, cut_off) = read.expect("the single reader could read the dump");
     assert_eq!(cut_off.is_some(), graph.is_cut_off());
     assert_eq!(shared.graph.histogram, graph.histogram);
     let request = ViewRequest {
@@ -31,28 +31,30 @@ pub(crate) fn shared_passes(data: &[u8], graph: &Graph, memory: u64, pairs: &[(u
         duplicates: FEW,
         memory: MEMORY,
     };
-    // The file takes what was in memory.
-    shared.give_back_memory(u64::MAX).expect("there is room");
+    // Move the whole graph from memory to the file.
+    shared
+        .give_back_memory(u64::MAX)
+        .expect("there is disk space");
     let views = shared.views(open, &request);
-    let views = views.expect("it could be read before");
+    let views = views.expect("the single reader could read the dump");
     assert_eq!(opened.get(), 4);
-    shared.graph.check().expect("there is room");
+    shared.graph.check().expect("there is disk space");
 
     let details = graph.details(data, &objects, FEW, pairs);
-    let details = details.expect("it could be read before");
+    let details = details.expect("the single reader could read the dump");
     assert_eq!(views.details.previews, details.previews);
     assert_eq!(views.details.reference_names, details.reference_names);
     assert_eq!(fields(&views.details, &objects), fields(&details, &objects));
 
     let duplicates = Duplicates::read(|| Ok(data), FEW, MEMORY, ProfilerObjects::Shown);
-    let (duplicates, _) = duplicates.expect("it could be read before");
+    let (duplicates, _) = duplicates.expect("the single reader could read the dump");
     assert_eq!(views.duplicates.strings, duplicates.strings);
     assert_eq!(views.duplicates.arrays, duplicates.arrays);
     assert_eq!(views.duplicates.partial_strings, duplicates.partial_strings);
     assert_eq!(views.duplicates.worst, duplicates.worst);
 
     let threads = Threads::read(|| Ok(data), ProfilerObjects::Shown);
-    let (threads, _) = threads.expect("it could be read before");
+    let (threads, _) = threads.expect("the single reader could read the dump");
     same_threads(views.threads.threads, threads.threads);
 }
 

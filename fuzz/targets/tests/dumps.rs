@@ -1,4 +1,4 @@
-//! Every committed heap dump through the targets for dumps, and thousands more.
+//! Runs the targets for dumps on every committed heap dump, and on thousands of generated ones.
 
 use std::fs;
 use std::panic::catch_unwind;
@@ -12,9 +12,9 @@ fn files(folder: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The most memory that the process had.
+/// Peak memory of the process.
 fn peak() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let status = fs::read_to_string("/proc/self/status").expect("Linux has this file");
     let mut lines = status.lines();
     let line = lines.find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
@@ -63,7 +63,7 @@ fn made_dumps_and_their_mutants_pass_the_targets() {
             std::panic::resume_unwind(fault);
         }
     }
-    // What is read at once, a few times over, and the threads of the tests.
+    // The bound allows a few buffers of the reader, and the threads of the tests.
     let peak = peak();
     assert!(
         peak < 150_000_000,

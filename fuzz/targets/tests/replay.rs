@@ -1,4 +1,4 @@
-//! Every committed input through every target.
+//! Runs every target on every committed input.
 
 use std::fs;
 use std::panic::catch_unwind;

@@ -1,5 +1,4 @@
-//! Array creation of every kind, where the length or the new array meets
-//! branches, handlers and a full stack.
+//! Array creation of every kind, next to branches, to handlers, and with a full stack.
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, op};

@@ -1,5 +1,5 @@
-//! The constructor shapes that the limit generator has too, without filler:
-//! in a version with frames and one without.
+//! The constructor shapes of the limit generator, without filler, in a class file version with
+//! frames and in one without.
 
 use loadhook_testclasses::shapes::Filler;
 use loadhook_testclasses::shapes::constructors::shapes;
@@ -12,8 +12,8 @@ pub(super) fn add(list: &mut List) {
         sites: 0,
     };
     for shape in shapes() {
-        // Below version 50 there are no frames; 48 is where subroutines end in
-        // practice.
+        // Versions below 50 have no frames. Version 48 is the last for which javac wrote
+        // subroutines.
         let versions = if shape.max_version == 49 {
             [48, 49]
         } else {

@@ -1,5 +1,5 @@
-//! `LineNumberTable`, `LocalVariableTable` and `LocalVariableTypeTable` (JVMS
-//! §4.7.12–§4.7.14) as javac does not write them.
+//! `LineNumberTable`, `LocalVariableTable` and `LocalVariableTypeTable` (JVMS §4.7.12–§4.7.14) in
+//! forms that javac does not write.
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, LocalTable, op};
@@ -60,7 +60,8 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// `n == 0 ? return 5 : fall on`, with a label at each instruction boundary.
+/// Code that returns 5 if `n == 0`, and else continues. There is a label at each instruction
+/// boundary.
 fn body(code: &mut CodeBuilder<'_>) -> Vec<loadhook_testclasses::assembler::Label> {
     let mut at = vec![code.here()];
     let on = code.label();
@@ -157,12 +158,12 @@ fn around_return(code: &mut CodeBuilder<'_>) {
     code.local_variable(LocalTable::Variables, (at[1], at[6]), "after_first", "I", 5);
 }
 
-/// The second one as bytes: name and descriptor are `n` and `I`.
+/// Writes the second table as bytes, with the name `n` and the descriptor `I`.
 fn two_tables(code: &mut CodeBuilder<'_>) {
     let at = body(code);
     code.local_variable(LocalTable::Variables, (at[0], at[6]), "m", "I", 0);
     let (name, descriptor) = (code.pool().utf8("n"), code.pool().utf8("I"));
-    // One row: the first four bytes of code (iload_0, ifne), local 1.
+    // The table has one row: local 1 in the first four bytes of code (iload_0, ifne).
     let mut second = Vec::new();
     for value in [1, 0, 4, name, descriptor, 1] {
         second.extend_from_slice(&value.to_be_bytes());

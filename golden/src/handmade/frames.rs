@@ -1,5 +1,4 @@
-//! Every form of frame, and the distances at which one must become another
-//! (JVMS §4.7.4).
+//! Every form of frame, and the distances at which a form must become another (JVMS §4.7.4).
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, FrameForm, access, op};
@@ -17,8 +16,8 @@ pub(super) fn add(list: &mut List) {
     at_zero(list);
 }
 
-/// `if (n == 0) return n` up to `length` bytes, then a frame: an exit probe
-/// makes the way to it longer.
+/// `if (n == 0) return n`, filled up to `length` bytes, then a frame. An exit probe increases the
+/// distance to the frame.
 fn return_unless_zero(code: &mut CodeBuilder<'_>, length: usize, form: FrameForm, locals: &[V]) {
     let end = code.pc() + length;
     let next = code.label();
@@ -62,8 +61,8 @@ fn same(list: &mut List) {
     for (name, construct, apart, form) in shapes {
         list.test(name, construct, 52, &[0, 3], |code| {
             let locals = [V::Integer];
-            // The first frame's delta counts from 0, the second one's from
-            // the byte after the first.
+            // The delta of the first frame counts from 0, the delta of the second from the byte
+            // after the first frame.
             return_unless_zero(code, usize::max(apart - 1, 6), form, &locals);
             match apart {
                 1 => {

@@ -1,5 +1,5 @@
-//! Exception tables (JVMS §4.7.3): where ranges begin and end, and how else a
-//! handler is reached.
+//! Exception tables (JVMS §4.7.3): beginnings and ends of ranges, and handlers that are also
+//! reached by jumps.
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, Label, op};

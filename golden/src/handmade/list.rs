@@ -72,8 +72,8 @@ impl List {
     }
 
     /// Adds a class whose one method of interest is `static int test(int)`,
-    /// called with each of `arguments`. Its limits are 4 and 8 unless `body`
-    /// says otherwise.
+    /// called with each of `arguments`. Its max_stack and max_locals are 4 and 8 unless `body` sets
+    /// them.
     pub(super) fn test(
         &mut self,
         name: &str,

@@ -1,5 +1,4 @@
-//! Methods by flags, attributes and annotations: what is instrumented, what is
-//! left alone.
+//! Methods with various flags, attributes and annotations, some of which are not instrumented.
 
 use loadhook_testclasses::assembler::{ClassBuilder, CodeBuilder, access, op};
 use loadhook_testclasses::shapes::{Arg, Driver, trivial_constructor};
@@ -144,7 +143,7 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Annotations that the JDK gives a meaning, and one of an application.
+/// Annotations that have a meaning in the JDK, and one of an application.
 const ANNOTATIONS: [(&str, &str, &str); 7] = [
     (
         "annotated",
@@ -248,7 +247,7 @@ fn synchronized(class: &mut ClassBuilder, driver: &mut Driver) {
     });
 }
 
-/// An interface cannot have the driver's field; it has its own `run`.
+/// Fills an interface. It cannot have the driver's field, so it has its own `run`.
 fn interface(class: &mut ClassBuilder, _: &mut Driver) {
     class.access(access::PUBLIC | access::INTERFACE | access::ABSTRACT);
     class.method_without_code(access::PUBLIC | access::ABSTRACT, "open", "()V");

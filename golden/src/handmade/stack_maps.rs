@@ -1,5 +1,5 @@
-//! Frames where the VM does not read them: a stale `StackMapTable` below
-//! version 50, and the CLDC's `StackMap`.
+//! Frames that the JVM does not read: a stale `StackMapTable` below version 50, and the CLDC's
+//! `StackMap`.
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{CodeBuilder, FrameTable, op};

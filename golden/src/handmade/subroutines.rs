@@ -66,7 +66,7 @@ fn jsr_w(code: &mut CodeBuilder<'_>) {
     code.local(op::RET, 6);
 }
 
-/// The handler covers its own start, as old compilers generated it.
+/// `finally` with a handler that covers its own start, as old compilers generated it.
 fn finally(code: &mut CodeBuilder<'_>) {
     let finally = code.label();
     let start = code.here();
@@ -89,8 +89,7 @@ fn finally(code: &mut CodeBuilder<'_>) {
     code.local(op::RET, 3);
 }
 
-/// Only `outer` calls `inner`: a second caller would be a second depth, which
-/// the verifier refuses.
+/// Only `outer` calls `inner`. The verifier refuses a subroutine that is called at two depths.
 fn nested(code: &mut CodeBuilder<'_>) {
     let (outer, inner) = (code.label(), code.label());
     code.branch(op::JSR, outer)

@@ -93,8 +93,8 @@ pub(super) fn add(list: &mut List) {
     );
 }
 
-/// Puts the switch where it has `padding` bytes.
+/// Places the switch at an offset at which it has `padding` bytes.
 fn before(code: &mut CodeBuilder<'_>, padding: usize) {
-    // The opcode is at pc 7 - padding: the next multiple of 4 is 8.
+    // The opcode is at pc 7 - padding, so the padding ends at pc 8.
     code.nops_to(6 - padding).iload(0);
 }

@@ -1,5 +1,4 @@
-//! Type annotations inside `Code`: each `target_type` that may stand there
-//! (JVMS table 4.7.20-C).
+//! Type annotations inside `Code`: each `target_type` that is allowed there (JVMS table 4.7.20-C).
 
 use loadhook_testclasses::assembler::VerificationTypeInfo as V;
 use loadhook_testclasses::assembler::{
@@ -11,7 +10,7 @@ use super::list::List;
 
 const OBJECT: &str = "java/lang/Object";
 
-/// Offsets in the method all these classes share.
+/// Offsets in the method that all these classes share.
 struct Places {
     start: Label,
     /// An `instanceof`.
@@ -30,7 +29,7 @@ struct Places {
     end: Label,
 }
 
-/// Makes one target out of the places.
+/// Makes a target from the offsets.
 type Target = fn(&Places) -> TypeTarget;
 
 const TARGETS: [(&str, &str, Target); 14] = [

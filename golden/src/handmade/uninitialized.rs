@@ -51,13 +51,13 @@ pub(super) fn add(list: &mut List) {
     }
 }
 
-/// Turns the `StringBuilder` on the stack into its capacity and returns that.
+/// Returns the capacity of the `StringBuilder` on the stack.
 fn capacity(code: &mut CodeBuilder<'_>) {
     code.invokevirtual(BUILDER, "capacity", "()I")
         .op(op::IRETURN);
 }
 
-/// Pushes 20 or 30, by the argument, above `stack`.
+/// Pushes 20 or 30, depending on the argument, above `stack`.
 fn choose(code: &mut CodeBuilder<'_>, locals: &[V], stack: &[V]) {
     let (other, joined) = (code.label(), code.label());
     code.iload(0)

@@ -1,5 +1,5 @@
-//! `wide` before everything it may stand before (JVMS §6.5.wide), and methods
-//! with about 256 locals.
+//! `wide` before every instruction that allows it (JVMS §6.5.wide), and methods with about 256
+//! locals.
 
 use loadhook_testclasses::assembler::{CodeBuilder, op};
 use loadhook_testclasses::shapes::mark;

@@ -35,7 +35,7 @@ pub fn run_in(page: &str, script: &str, window: [u32; 2]) -> String {
         .replacen("</body>", &driver, 1);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("report.html");
-    std::fs::write(&file, page).expect("the folder is ours");
+    std::fs::write(&file, page).expect("write test file");
     let dom = chromium(&file, folder.path(), window);
     let (_, result) = dom
         .split_once("data-result=\"")

@@ -79,7 +79,7 @@ mod tests {
             assert!(printed.contains("1 passed"), "{printed}");
             return;
         }
-        let own = fs::read_to_string("/proc/self/status").expect("Linux has it");
+        let own = fs::read_to_string("/proc/self/status").expect("read test file");
         assert_eq!(handled_by_jvms(&own), HANDLED_BY_JVMS);
         hand_on_defaults().expect("the dispositions can be set");
         let mut cat = Command::new("cat");

@@ -367,8 +367,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, text) in files {
             let path = folder.path().join(name);
-            fs::create_dir_all(path.parent().expect("a folder")).expect("the folder is ours");
-            fs::write(path, text).expect("the folder is ours");
+            fs::create_dir_all(path.parent().expect("a folder")).expect("create test folder");
+            fs::write(path, text).expect("write test file");
         }
         let arrows = arrows(&folder.path().join("lib.rs")).expect("it parses");
         let circles = circles(&arrows);
