@@ -1,4 +1,4 @@
-/** The lines of exceptions of every kind, as their stack traces tell them. */
+/** The lines of exceptions of every kind, as shown by their stack traces. */
 public class Traces {
     static StringBuilder out;
     int field;

@@ -9,7 +9,7 @@ import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
-/** Uses much of the class library, and says what came out of it: the same on every run. */
+/** Uses many parts of the class library, and prints results that are equal in every run. */
 public final class Busy {
     public static void main(String[] args) throws Exception {
         TreeMap<String, Integer> counts = new TreeMap<>();
@@ -50,7 +50,7 @@ public final class Busy {
         return sum;
     }
 
-    /** Compiled code counts as exactly as interpreted: no allocation here but these. */
+    /** Compiled code must count as exactly as interpreted code, so this method allocates nothing else. */
     private static void counters() throws Exception {
         java.lang.reflect.Field init = Class.forName("java.lang.$Loadhook").getField("init");
         long before = init.getLong(null);

@@ -1,6 +1,6 @@
 package java.lang;
 
-/** The least tracker there is: it counts, and calls nothing, so that it works before the VM is up. */
+/** A minimal tracker: it only counts and calls nothing, so that it works before the JVM is initialised. */
 public final class $Loadhook {
     public static long enter, exit, caught, construct, constructed, ended, alloc, allocArray, allocDimension, init, newArray;
 

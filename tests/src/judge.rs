@@ -9,17 +9,18 @@ use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::pairs::{Runner, Verdict};
 
-/// Pairs judged at a time: all the largest ones together would be half a gigabyte.
+/// Number of pairs judged at a time. All of the largest pairs together would take half a gigabyte.
 const BATCH: usize = 128;
 
-/// Totals over the classes of one group: how many methods were instrumented, and why the others were not.
+/// Totals over the classes of one group: the number of instrumented methods, and the reasons for
+/// the others.
 #[derive(Debug, Default)]
 pub struct Count {
     /// Classes judged.
     pub classes: usize,
     /// Methods that carry probes.
     pub instrumented: u32,
-    /// Methods that do not, by reason.
+    /// Methods without probes, by reason.
     pub left_alone: BTreeMap<&'static str, u32>,
 }
 
@@ -35,16 +36,16 @@ pub struct Case {
     pub name: String,
     /// The group under which [`Judge::judge`] counts the class.
     pub group: &'static str,
-    /// The class as it is.
+    /// The original class.
     pub original: Vec<u8>,
     /// True if the class has a method to run.
     pub runs: bool,
-    /// True if the rewriter may leave methods of the class alone as unreadable.
+    /// True if the rewriter may skip methods of the class as unreadable.
     pub odd: bool,
 }
 
 impl Judge {
-    /// A judge on the JDK of this feature release.
+    /// Makes a judge on the JDK of this feature release.
     ///
     /// # Errors
     /// When that JDK is missing.
@@ -59,7 +60,7 @@ impl Judge {
     /// Judges all `cases`, with method ids from `base` on, and returns the totals by group.
     ///
     /// # Errors
-    /// At the first class that is not accepted, gives another result than its original, or leaves the
+    /// At the first class that is not accepted, has another result than its original, or leaves the
     /// tracker out of balance.
     pub fn judge(
         &mut self,
@@ -116,24 +117,24 @@ impl Judge {
 fn check(case: &Case, verdict: &Verdict, whole: bool) -> Result<()> {
     let name = &case.name;
     if let Err(error) = &verdict.original.link {
-        bail!("{name} does not link as it was: {error}");
+        bail!("the original of {name} does not link: {error}");
     }
     ensure!(
         verdict.original.ran().is_some() || !case.runs,
-        "{name} did not run as it was: {:?}",
+        "the original of {name} did not run: {:?}",
         verdict.original.run
     );
     ensure!(
         !verdict.nondeterministic,
-        "{name} gives two results as it was"
+        "the original of {name} has two different results"
     );
     ensure!(verdict.rewritten.is_some(), "{name} was not judged");
     if let Some(disagreement) = verdict.disagreement() {
         bail!("{name}: {disagreement}");
     }
-    // A method without probes hides its callees' exceptions from the path.
+    // If a method has no probes, exceptions of its callees leave entries on the path.
     if let Some(unbalanced) = verdict.unbalanced().filter(|_| whole) {
-        bail!("{name}: out of balance: {unbalanced}");
+        bail!("{name}: the tracker is out of balance: {unbalanced}");
     }
     Ok(())
 }

@@ -1,22 +1,24 @@
-//! Mutants that HotSpot accepts: it must accept their rewritten form too, and running both must give equal
-//! results, values and stack traces alike, with the tracker in balance at the end.
+//! Tests with mutants that HotSpot accepts. It must also accept their rewritten forms. Running both
+//! must give equal values and stack traces, and the tracker must be in balance at the end.
 //!
-//! Seeds are the sources in `fuzz_seeds`, compiled here for several releases, each also without frames as a
-//! class of version 49 (which the old verifier judges by inference and so lets many more mutants pass), and the
-//! classes of `golden/inputs` that have a `run()`; classes made by hand (`golden::handmade`, `limits`), which hold
-//! what no compiler writes; and a sample of the JDKs' own classes: those are linked and initialised, and nothing in
-//! them is called.
+//! There are three kinds of seeds. The first are the sources in `fuzz_seeds`, compiled for several
+//! releases, and the classes of `golden/inputs` that have a `run()`. Each of these is also used
+//! without frames as a class of version 49, of which the old verifier accepts many more mutants.
+//! The second are classes made by hand (`golden::handmade`, `limits`), with constructs that no
+//! compiler writes. The third are a sample of the JDKs' own classes, which are only linked and
+//! initialised.
 //!
-//! Not compared, but counted and bounded: mutants that run into the time limit, that end the JVM, or whose runs
-//! differ among themselves; and those in which a method with `monitorenter` or `monitorexit` is not as javac
-//! wrote it: where locks are out of balance a *return* throws IllegalMonitorStateException (JVMS §2.11.10, as
-//! HotSpot enforces it in the interpreter, and compiled code not alike), behind any probe that can be. They only
-//! have to be accepted. `StackOverflowError` and `OutOfMemoryError` come at other depths when probes take
-//! some room: from the call that meets one on nothing is compared (`pairs::Verdict::disagreement`).
+//! Some mutants are only counted, and their number is bounded: those that exceed the time limit,
+//! that end the JVM, or whose runs differ among themselves. The same holds for mutants in which a
+//! method with `monitorenter` or `monitorexit` was changed. With unbalanced locks a *return* throws
+//! IllegalMonitorStateException (JVMS §2.11.10), after the exit probe, and in HotSpot interpreted
+//! and compiled code differ in this. `StackOverflowError` and `OutOfMemoryError` occur at other
+//! depths with probes, so nothing is compared from the first of these errors on
+//! (`pairs::Verdict::disagreement`).
 //!
 //! `LOADHOOK_HOTSPOT_MUTANTS=1000000 cargo test -p loadhook-tests --test fuzz_hotspot -- --nocapture` runs
-//! longer; `LOADHOOK_HOTSPOT_MUTANT=<trial>:<number>` repeats one. What disagrees is written to
-//! `target/fuzz-findings`.
+//! longer; `LOADHOOK_HOTSPOT_MUTANT=<trial>:<number>` repeats one mutant. Mutants that disagree are
+//! written to `target/fuzz-findings`.
 
 #[path = "fuzz_hotspot/by_hand.rs"]
 mod by_hand;
@@ -40,7 +42,7 @@ use trials::{
 };
 use verdicts::{fault, short};
 
-/// Mutants made; about six of ten are accepted.
+/// Number of mutants. HotSpot accepts about six of ten.
 const MUTANTS: u64 = 64_000;
 const ACCEPTED_AT_LEAST: u64 = 20_000;
 /// Kinds of seeds, and the percentage of mutants of each.
@@ -49,13 +51,13 @@ const SHARES: [(Seeds, u64); 3] = [
     (Seeds::Handmade, 20),
     (Seeds::Jdk, 40),
 ];
-/// Percentage of the mutants of each kind that JDK 25 judges: threads cannot be stopped there, so one that hangs
-/// costs a JVM (and so none of them is made to loop).
+/// Percentage of the mutants of each kind that run on JDK 25. It cannot stop threads, so a mutant
+/// that hangs costs a JVM; therefore no mutation that makes loops is used there.
 const PERCENT_ON_JDK_25: u64 = 10;
 /// Largest percentage of the accepted mutants that may be left out of the comparison.
 const EXCLUDED_PERCENT: u64 = 10;
 
-/// Seeds, JDK, and how many of ten thousand mutants.
+/// The seeds, the JDK, and the share of mutants in ten thousandths, for each trial.
 fn trials() -> impl Iterator<Item = (Seeds, u64, u32)> {
     let jdks = [(17, 100 - PERCENT_ON_JDK_25), (25, PERCENT_ON_JDK_25)];
     let each =
@@ -63,7 +65,7 @@ fn trials() -> impl Iterator<Item = (Seeds, u64, u32)> {
     SHARES.into_iter().flat_map(each)
 }
 
-/// Judges one mutant again, by the name that a finding has.
+/// Judges one mutant again, by the name that a finding reports.
 fn repeat(one: &str) -> Result<()> {
     let (name, number) = one.split_once(':').context("<trial>:<number>")?;
     for (seeds, _, feature) in trials() {
@@ -103,7 +105,7 @@ fn rewritten_mutants_behave_as_before() -> Result<()> {
     }
     ensure!(
         explained.is_empty(),
-        "{} mutants disagree, or more:\n{}",
+        "at least {} mutants disagree:\n{}",
         explained.len(),
         explained.join("\n")
     );
@@ -177,7 +179,8 @@ fn rewritten_odd_classes_behave_as_before() -> Result<()> {
     Ok(())
 }
 
-/// Breaks rewritten classes on purpose. The comparison with the originals must report each kind of fault.
+/// Damages rewritten classes on purpose. The comparison with the originals must report each kind of
+/// fault.
 #[test]
 fn a_faulty_rewrite_is_noticed() -> Result<()> {
     let mut runner = Runner::new(&Jdk::find(17)?, &[]).with_time_limit(PATIENCE);

@@ -1,8 +1,8 @@
-//! Mutants of real classes through the fuzz targets, in this process: no panic, and nothing that the targets
-//! promise is broken.
+//! Runs the fuzz targets on mutants of real classes, in this process. The targets must not panic,
+//! which they do if an invariant is violated.
 //!
 //! `LOADHOOK_MUTANTS=5000000 cargo test -p loadhook-tests --test fuzz_mutants -- --nocapture` runs longer;
-//! `LOADHOOK_MUTANT=<class>:<number>` repeats one that failed.
+//! `LOADHOOK_MUTANT=<class>:<number>` repeats a mutant that failed.
 
 use anyhow::{Context, Result, ensure};
 use loadhook_fuzz::{OptionSet, Targets};
@@ -20,18 +20,18 @@ use std::thread;
 use std::time::Instant;
 
 const MUTANTS: u64 = 400_000;
-/// Small classes: what a mutant can break does not grow with them, the time does.
+/// Sizes of the seed classes. Larger classes take more time, but find no more faults.
 const SIZES: std::ops::RangeInclusive<u64> = 150..=2_500;
 const FROM_EACH_JDK: usize = 400;
-/// Findings with messages that differ in more than numbers: more do not tell more.
+/// Maximum number of findings whose messages differ in more than numbers.
 const ENOUGH: usize = 20;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     mutants: u64,
-    /// Read as a class file.
+    /// Mutants that could be read as a class file.
     parsed: u64,
-    /// Rewritten, each option set counting.
+    /// Number of successful rewritings, over all option sets.
     rewritten: u64,
     instrumented: u64,
     left_alone: u64,
@@ -88,11 +88,12 @@ fn seeds() -> Result<Vec<Vec<u8>>> {
 fn told(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or(panic.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic without words")
+        .unwrap_or("a panic without a message")
         .to_owned()
 }
 
-/// Every target on one mutant. Two option sets by turns keep the time down; the corpus goes through all.
+/// Runs every target on one mutant, with two alternating option sets to save time. Another test
+/// runs the corpus with all option sets.
 fn judge(targets: &mut Targets, mutant: &Mutant, number: u64) -> Counts {
     let parsed = loadhook_fuzz::read(&mutant.bytes);
     loadhook_fuzz::identity(&mutant.bytes);
@@ -127,7 +128,7 @@ struct Finding {
     times: usize,
 }
 
-/// Findings by their message without its numbers: the first of each.
+/// The first finding for each message without its numbers.
 type Findings = BTreeMap<String, Finding>;
 
 fn add(findings: &mut Findings, finding: Finding) {
@@ -201,7 +202,7 @@ fn run(mutator: &Mutator, mutants: u64) -> (Counts, Findings) {
     (counts, findings)
 }
 
-/// Two of three mutants break rules, the third is one that HotSpot might take.
+/// Two of three mutants violate rules; HotSpot may accept the third.
 fn kind(number: u64) -> Kind {
     if number.is_multiple_of(3) {
         Kind::Runnable
@@ -210,7 +211,7 @@ fn kind(number: u64) -> Kind {
     }
 }
 
-/// The steps that are needed for a finding, and the class written down.
+/// Describes a finding with the steps that cause it, and writes its class to a file.
 fn explain(mutator: &Mutator, finding: &Finding) -> Result<String> {
     let Finding {
         which,
@@ -260,7 +261,7 @@ fn no_target_fails_on_mutants() -> Result<()> {
         .ok()
         .map_or(Ok(MUTANTS), |it| it.parse())?;
     let started = Instant::now();
-    // A thousand backtraces help nobody: what a panic says is kept.
+    // Do not print backtraces of caught panics; their messages are recorded.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
     let (counts, findings) = run(&mutator, mutants);
@@ -279,7 +280,7 @@ fn no_target_fails_on_mutants() -> Result<()> {
     let times: usize = findings.values().map(|it| it.times).sum();
     ensure!(
         explained.is_empty(),
-        "{times} mutants break something:\n{}",
+        "{times} mutants fail:\n{}",
         explained.join("\n")
     );
     ensure!(
@@ -293,7 +294,7 @@ fn no_target_fails_on_mutants() -> Result<()> {
     Ok(())
 }
 
-/// The mutator reads every class of a JDK, and puts it together as it was.
+/// The mutator reads every class of a JDK, and writes it again unchanged.
 #[test]
 fn the_mutator_reads_all_classes() -> Result<()> {
     for file in corpus::walk(&corpus::jdk_classes(25)?)?.iter().step_by(7) {

@@ -1,5 +1,5 @@
-//! The golden inputs on real JVMs: they link under `-Xverify:all` and give the same results before and after
-//! they were rewritten with every probe.
+//! Tests the golden inputs on real JVMs: they link under `-Xverify:all`, and give equal results
+//! before and after rewriting with every probe.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use loadhook_tests::judge::{Case, Judge};
 /// Hand-made inputs with nothing to run, or whose `run` never ends.
 const NOT_RUN: &[&str] = &["no_methods", "endless_loop", "constructor_endless"];
 
-/// Each hand-made class by itself; the tracker's path is empty at the end.
+/// Runs each hand-made class by itself. The tracker's path must be empty at the end.
 fn hand_made(feature: u32) -> Result<()> {
     let cases: Vec<Case> = loadhook_golden::handmade::all()
         .into_iter()
@@ -33,7 +33,7 @@ fn hand_made(feature: u32) -> Result<()> {
     Ok(())
 }
 
-/// The compiled classes all together, since some are each other's nest mates.
+/// Runs the compiled classes all together, since some of them are nest mates.
 fn compiled(feature: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut rewriter = Rewriter::new(Options::default());

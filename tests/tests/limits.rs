@@ -1,5 +1,5 @@
-//! Classes at the limits of the format, rewritten with every probe: HotSpot links and runs them before and
-//! after, and gets equal results.
+//! Tests classes at the limits of the format, rewritten with every probe. HotSpot links and runs
+//! them before and after, with equal results.
 
 use anyhow::{Result, ensure};
 use loadhook_rewrite::{CallShape, Options};
@@ -33,7 +33,7 @@ fn jdk_25_runs_classes_at_the_limits_as_before() -> Result<()> {
     judge(25, Options::default(), 0)
 }
 
-/// The other sizes of the probes: ids from the pool, methods pushed over HotSpot's limit.
+/// Large ids make probes longer: ids are in the constant pool, and methods exceed HotSpot's limit.
 #[test]
 fn jdk_17_runs_classes_at_the_limits_as_before_with_large_ids() -> Result<()> {
     let options = Options {

@@ -1,5 +1,6 @@
-//! Odd classes that HotSpot accepts, each once rewritten wrongly or refused: debug tables that speak of the
-//! middle of instructions, stale frames, subroutines, merged types, `this` moved or lost.
+//! Tests odd classes that HotSpot accepts, and that an earlier rewriter refused or rewrote wrongly:
+//! debug tables that point into instructions, stale frames, subroutines, merged types, `this` moved
+//! or lost.
 
 use anyhow::{Result, ensure};
 use loadhook_rewrite::Options;

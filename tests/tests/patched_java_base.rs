@@ -1,5 +1,5 @@
-//! A JDK on our output: the JVM starts with a `java.base` rewritten whole, every probe in it, all of it
-//! verified, and a program gets the results it gets without.
+//! Tests that a JVM starts with a completely rewritten `java.base`, with all probes and
+//! verification, and that a program has the same results as without probes.
 
 use std::fs;
 use std::path::Path;
@@ -73,7 +73,8 @@ fn run_on_patched(feature: u32) -> Result<()> {
     let (patch, classes) = (folder.path().join("patch"), folder.path().join("classes"));
     fs::create_dir_all(&patch)?;
     fs::create_dir_all(&classes)?;
-    // First, or JDK 17's javac would find JDK 25's Object there.
+    // Compile before the classes are rewritten into `patch`. Otherwise JDK 17's javac would find
+    // JDK 25's Object there.
     compile(&patch, &classes)?;
     let rewritten = rewrite_java_base(feature, &patch)?;
     ensure!(rewritten > 5_000, "only {rewritten} classes rewritten");
@@ -89,7 +90,10 @@ fn run_on_patched(feature: u32) -> Result<()> {
     let patched = process::output(patched.arg("-cp").arg(&classes).args(["Busy", "counters"]))?;
     println!("JDK {feature}, {rewritten} classes of java.base rewritten:\n{patched}");
     let (results, counters) = patched.split_at(plain.len().min(patched.len()));
-    ensure!(results == plain, "other results:\n{results}\nthan\n{plain}");
+    ensure!(
+        results == plain,
+        "the results with probes:\n{results}\ndiffer from those without:\n{plain}"
+    );
     ensure!(
         counters
             .lines()

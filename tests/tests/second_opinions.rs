@@ -1,7 +1,8 @@
-//! Other parsers against ours: `cafebabe`, `classfile-parser` and `javap` must read the same in a class file.
+//! Compares the class file parser with others: `cafebabe`, `classfile-parser` and `javap` must read
+//! the same facts.
 //!
-//! Both crates read every class of both JDKs, `javap` a sample. Where one of the crates is known to be wrong,
-//! [`faults`] has it with a class that shows it and `javap`'s word.
+//! Both crates read every class of both JDKs, `javap` a sample. The known faults of the crates are
+//! in [`faults`], each with a class that shows it and the output of `javap`.
 
 #[path = "second_opinions/cafe.rs"]
 mod cafe;
@@ -32,20 +33,20 @@ use std::time::Instant;
 
 /// Both JDKs on which classes are read.
 const JDKS: [u32; 2] = [17, 25];
-/// Classes that `javap` prints, of each JDK.
+/// Number of classes of each JDK that `javap` prints.
 const PRINTED: usize = 800;
 
 /// Totals of the comparison.
 #[derive(Debug, Default)]
 struct Opinions {
     classes: usize,
-    /// Read by `cafebabe` and found to agree.
+    /// Classes on which `cafebabe` agrees.
     cafebabe: usize,
-    /// Read by `classfile-parser` and found to agree.
+    /// Classes on which `classfile-parser` agrees.
     classfile_parser: usize,
     instructions: usize,
     frames: usize,
-    /// Classes they do not read, by the known fault that keeps them from it.
+    /// Classes that one of the crates does not read, by the known fault that causes it.
     excused: BTreeMap<&'static str, usize>,
     disagreements: Vec<String>,
 }
@@ -70,7 +71,7 @@ impl Opinions {
             Err(error) => {
                 return self
                     .disagreements
-                    .push(format!("{name}: we do not read it: {error}"));
+                    .push(format!("{name}: Loadhook does not read the class: {error}"));
             }
         };
         match cafebabe::parse_class(bytes) {
@@ -92,7 +93,7 @@ impl Opinions {
             }
             Err(error) => self
                 .disagreements
-                .push(format!("{name}, cafebabe does not read it: {error}")),
+                .push(format!("{name}: cafebabe does not read the class: {error}")),
         }
         let unknown_to_nom = tags(&class).any(|it| matches!(it, 17 | 19 | 20));
         match classfile_parser::class_parser(bytes) {
@@ -110,12 +111,12 @@ impl Opinions {
             }
             Err(_) => self
                 .disagreements
-                .push(format!("{name}, classfile-parser does not read it")),
+                .push(format!("{name}: classfile-parser does not read the class")),
         }
     }
 }
 
-/// The tags of the pool's constants, as far as faults depend on them.
+/// The tags of the constants that matter for the known faults.
 fn tags<'c>(class: &'c ClassFile<'_>) -> impl Iterator<Item = u8> + 'c {
     class
         .pool()
@@ -173,11 +174,11 @@ fn other_parsers_agree_on_every_class() -> Result<()> {
         );
         ensure!(
             opinions.cafebabe + 5 >= opinions.classes,
-            "cafebabe has come to read fewer: {opinions:?}"
+            "cafebabe reads fewer classes than before: {opinions:?}"
         );
         ensure!(
             excused * 50 < opinions.classes,
-            "too many are excused: {opinions:?}"
+            "too many classes are excused by known faults: {opinions:?}"
         );
         ensure!(
             opinions.instructions > 1_000_000 && opinions.frames > 100_000,
@@ -197,7 +198,7 @@ fn javap_agrees_on_a_sample() -> Result<()> {
         let mut sample = Vec::new();
         while sample.len() < PRINTED {
             let file = random.pick(&files).context("no classes")?;
-            // Neither the empty ones nor those that print for minutes.
+            // Neither empty classes, nor classes that take minutes to print.
             if (1_500..60_000).contains(&fs::metadata(file)?.len()) && !sample.contains(file) {
                 sample.push(file.clone());
             }

@@ -1,5 +1,5 @@
-//! Every class of JDK 17 and 25 through the rewriter: byte for byte the same without probes, verified and
-//! with whole debug tables with all of them.
+//! Rewrites every class of JDK 17 and 25. Without probes the result must be equal byte for byte.
+//! With all probes it must pass the verifier, and its debug tables must be consistent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use rayon::prelude::*;
 fn classes(feature: u32) -> Result<(PathBuf, Vec<PathBuf>)> {
     let folder = corpus::jdk_classes(feature)?;
     let classes = corpus::walk(&folder)?;
-    // A whole JDK, not what is left of one.
+    // Check that the JDK is complete.
     ensure!(
         classes.len() > 5_000,
         "only {} classes in {}",
@@ -73,7 +73,8 @@ fn copies_of_jdk_25_classes_are_identical() -> Result<()> {
     identity(25)
 }
 
-/// Rewrites all classes of a JDK into a folder, verifies them there, and bounds what is left alone.
+/// Rewrites all classes of a JDK into a folder, verifies them there, and limits the number of
+/// methods that are not instrumented.
 fn verification(
     feature: u32,
     name: &str,
@@ -99,22 +100,23 @@ fn verification(
     let refused: Vec<&String> = results.iter().flat_map(|r| &r.2).collect();
     println!("JDK {feature}, {name}: {instrumented} of {with_code} methods with code instrumented");
     for refused in &refused {
-        println!("left alone: {refused}");
+        println!("not instrumented: {refused}");
     }
     ensure!(
         refused.len() * 10_000 <= with_code as usize,
-        "{} of {with_code} methods are left alone: {refused:#?}",
+        "{} of {with_code} methods are not instrumented: {refused:#?}",
         refused.len()
     );
     let report = verify::verify_tree(tree.path(), &folder)?;
     ensure!(report.classes == classes.len());
-    // The verifier passes over java.lang.Object and its like, as HotSpot does.
+    // Like HotSpot, the verifier skips java.lang.Object and a few other classes.
     ensure!(report.verified + report.below_50 + 10 > report.classes);
     report.require_clean()
 }
 
-/// Writes the rewritten class; how many methods have code and were instrumented, and which were left alone
-/// for a limit other than HotSpot's 8,000 bytes.
+/// Writes the rewritten class. Returns the numbers of methods with code and of instrumented
+/// methods, and the methods that are not instrumented for another reason than HotSpot's limit of
+/// 8,000 bytes.
 fn rewrite_to(
     rewriter: &mut Rewriter,
     selector: &mut Everything,
@@ -136,7 +138,7 @@ fn rewrite_to(
     }
     ensure!(
         report.uncovered.is_empty(),
-        "constructors of javac are covered whole: {:?}",
+        "constructors compiled by javac are covered only in part: {:?}",
         report.uncovered
     );
     let refused = report
@@ -171,8 +173,8 @@ fn jdk_25_with_every_probe_verifies() -> Result<()> {
     })
 }
 
-/// Ids past 32,767 come from the constant pool; the two-number call is that of the JDK's old demo; and here
-/// methods may become huge.
+/// Ids above 32,767 are in the constant pool. Probes have two numbers as in an old demo of the JDK,
+/// and methods may become huge.
 #[test]
 fn jdk_25_with_large_ids_and_two_numbers_verifies() -> Result<()> {
     let options = Options {
@@ -185,14 +187,14 @@ fn jdk_25_with_large_ids_and_two_numbers_verifies() -> Result<()> {
 
 /// Methods that must never be instrumented are found by their annotations, whose names differ between JDKs.
 #[test]
-fn methods_that_must_not_be_instrumented_are_known() -> Result<()> {
+fn methods_that_must_not_be_instrumented_are_recognised() -> Result<()> {
     struct Timing;
     impl Selector for Timing {
         fn method(&mut self, method: &Member<'_, '_>) -> Probes {
             let class = method.class().name();
             assert!(
                 class != b"java/lang/Math" || method.name() != b"sqrt",
-                "Math.sqrt is asked about"
+                "the selector was called for Math.sqrt"
             );
             Probes {
                 timing: Some(1),

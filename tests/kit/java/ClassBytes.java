@@ -3,10 +3,10 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A class file (JVMS §4.1) read just deeply enough to find every Code attribute and its tables.
+ * A class file (JVMS §4.1), parsed as far as needed to find every Code attribute and its tables.
  *
- * Written apart from the rewriter and from {@code java.lang.classfile}, so that its word about a rewritten
- * class is an independent one. Anything that does not parse is a {@link Malformed}.
+ * Independent of the rewriter and of {@code java.lang.classfile}, so that it finds faults that these overlook.
+ *  * Anything that does not parse is a {@link Malformed}.
  */
 final class ClassBytes {
     /** The bytes are no class file. */
@@ -18,14 +18,14 @@ final class ClassBytes {
         }
     }
 
-    /** An attribute (JVMS §4.7): where its {@code info} lies in the class file. */
+    /** An attribute (JVMS §4.7), with the position of its {@code info} in the class file. */
     record Attribute(String name, int start, int length) {
         int end() {
             return start + length;
         }
     }
 
-    /** A Code attribute (JVMS §4.7.3). {@code exceptionTable} is where its first entry lies. */
+    /** A Code attribute (JVMS §4.7.3). {@code exceptionTable} is the position of its first entry. */
     record Code(String method, int codeStart, int codeLength, int exceptionTable, int exceptionCount, List<Attribute> attributes) {}
 
     private static final int ACC_MODULE = 0x8000;
@@ -64,7 +64,7 @@ final class ClassBytes {
         }
     }
 
-    /** A module-info: no class that could be linked or be anybody's superclass. */
+    /** Returns whether this is a module-info, which cannot be linked and has no subclasses. */
     boolean isModule() {
         return (accessFlags & ACC_MODULE) != 0;
     }
@@ -88,7 +88,7 @@ final class ClassBytes {
         return (short) u2(at);
     }
 
-    /** Four bytes as they come: callers that need them unsigned reject negative values. */
+    /** Four bytes as a signed number; callers that need an unsigned one reject negative values. */
     int u4(int at) {
         return u2(at) << 16 | u2(at + 2);
     }
@@ -103,7 +103,7 @@ final class ClassBytes {
         int value = u4(position);
         position += 4;
         if (value < 0 || value > bytes.length - position) {
-            throw new Malformed("an attribute of " + Integer.toUnsignedString(value) + " bytes passes the end of the class");
+            throw new Malformed("an attribute of " + Integer.toUnsignedString(value) + " bytes exceeds the end of the class");
         }
         return value;
     }
@@ -133,7 +133,7 @@ final class ClassBytes {
         return pool[index];
     }
 
-    /** A Utf8 constant. Lossy for the surrogates of modified UTF-8, which here only name things in messages. */
+    /** A Utf8 constant. Surrogates in modified UTF-8 are lost, since the text is only used in messages. */
     private String utf8(int index) {
         int at = entry(index, 1);
         int length = u2(at + 1);
@@ -155,7 +155,7 @@ final class ClassBytes {
         }
     }
 
-    /** Reads a table of attributes; a {@code Code} among them is kept when {@code method} names its owner. */
+    /** Reads a table of attributes, and stores a {@code Code} among them if {@code method} names its owner. */
     private List<Attribute> readAttributes(String method) {
         int count = next2();
         List<Attribute> attributes = new ArrayList<>();
@@ -166,7 +166,7 @@ final class ClassBytes {
             if (method != null && name.equals("Code")) {
                 readCode(method);
                 if (position != end) {
-                    throw new Malformed("the Code of " + method + " is not as long as it says");
+                    throw new Malformed("the Code of " + method + " does not have its stated length");
                 }
             } else {
                 attributes.add(new Attribute(name, position, length));

@@ -11,10 +11,10 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * {@code java.lang.classfile.ClassFile.verify} (JDK 24 and later) over a class hierarchy given as data.
+ * {@code java.lang.classfile.ClassFile.verify} (JDK 24 and later) with a given class hierarchy.
  *
- * Reached through method handles only, so that JDK 17's javac compiles it and a JDK 25 runtime without a
- * javac runs it. A class the given hierarchy lacks is looked up in the running JDK.
+ * Calls go through method handles, so that JDK 17's javac compiles this class and a JDK 25 runtime without javac
+ *  * runs it. A class that the given hierarchy lacks is looked up in the running JDK.
  */
 final class ClassFileVerifier {
     private final Object classFile;
@@ -58,8 +58,8 @@ final class ClassFileVerifier {
     }
 
     /**
-     * Version 50 falls back to the old verifier, which this library lacks, and would go unjudged whenever
-     * its frames are wrong. As version 51 its frames count.
+     * For a class of version 50 with wrong frames, a JVM falls back to the old verifier, which this library lacks.
+     *      * So such a class is verified as version 51, in which its frames count.
      */
     private static byte[] judgeable(byte[] bytes) {
         if (bytes.length > 8 && bytes[6] == 0 && bytes[7] == 50) {
@@ -70,7 +70,7 @@ final class ClassFileVerifier {
         return bytes;
     }
 
-    /** A verifier that knows every class of the tree a scan found. */
+    /** A verifier that knows all classes that a scan of the tree has found. */
     static ClassFileVerifier over(Map<String, String> superclasses, Set<String> interfaces) {
         Map<ClassDesc, ClassDesc> classes = new java.util.HashMap<>();
         superclasses.forEach((name, superclass) -> classes.put(descriptor(name), descriptor(superclass)));

@@ -10,9 +10,10 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The class files under a folder, found by relative path or by the name they bear themselves.
+ * The class files under a folder, found by relative path or by the class name in the file.
  *
- * Names come from the files, so the layout does not matter: packages alone, a folder a module, or flat.
+ * Names come from the files, so the layout does not matter: packages, a folder for each module, or
+ * flat.
  */
 final class ClassTree {
     private static final int ACC_INTERFACE = 0x0200;
@@ -49,7 +50,7 @@ final class ClassTree {
         try {
             bytes = new ClassBytes(read(file));
         } catch (ClassBytes.Malformed e) {
-            return; // reported when the file itself is judged
+            return; // the error is reported when the file itself is checked
         }
         if (bytes.isModule()) {
             return;
@@ -66,7 +67,7 @@ final class ClassTree {
         return ClassFileVerifier.over(superclasses, interfaces);
     }
 
-    /** This tree's class at the same relative path, else the one of that name; null when it has neither. */
+    /** The class at the same relative path, else the class of that name; null if the tree has neither. */
     byte[] counterpart(Path relative, String name) {
         Path samePlace = root.resolve(relative);
         if (Files.isRegularFile(samePlace)) {
@@ -75,7 +76,7 @@ final class ClassTree {
         return name == null ? null : named(name);
     }
 
-    /** The class of this internal name; null when there is none. */
+    /** The class of this internal name; null if there is none. */
     byte[] named(String name) {
         Path file = byName.get(name);
         return file == null ? null : read(file);

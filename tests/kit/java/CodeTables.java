@@ -4,13 +4,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * Checks that every table of a Code attribute speaks of instructions that exist.
+ * Checks that the offsets in every table of a Code attribute are those of instructions.
  *
- * A verifier looks at branches, handlers and frames only. Nobody complains about a line table or a type
- * annotation that points into the middle of an instruction: the debugger is just wrong. So this looks.
+ * A verifier checks only branches, handlers and frames. A line table or a type annotation that points into the
+ *  * middle of an instruction makes a debugger wrong without any error, so this class checks these too.
  */
 final class CodeTables {
-    /** One thing wrong. {@code kind} stays the same when offsets move, so that it can be sought in the original. */
+    /** A defect. {@code kind} does not depend on offsets, so that the same defect can be found in the original. */
     record Defect(String method, String kind, String detail) {
         String place() {
             return method + " " + kind;
@@ -42,7 +42,7 @@ final class CodeTables {
         return defects;
     }
 
-    /** Those defects of {@code now} that exceed, per method and kind, what {@code before} already had. */
+    /** The defects of {@code now} that {@code before} did not have, by the number per method and kind. */
     static List<Defect> added(List<Defect> now, List<Defect> before) {
         Map<String, Integer> allowed = new HashMap<>();
         for (Defect defect : before) {
@@ -71,9 +71,9 @@ final class CodeTables {
                     case "RuntimeVisibleTypeAnnotations", "RuntimeInvisibleTypeAnnotations" -> typeAnnotations(attribute);
                     default -> attribute.end();
                 };
-                require(end == attribute.end(), attribute.name(), "is not as long as it says");
+                require(end == attribute.end(), attribute.name(), "does not have its stated length");
             } catch (ClassBytes.Malformed e) {
-                // Below version 50 no JVM reads a StackMapTable, and stale ones exist in old jars.
+                // Below version 50 no JVM reads a StackMapTable, and old jars have stale ones.
                 defects.add(new Defect(code.method(), attribute.name(), e.getMessage()));
             }
         }
@@ -117,7 +117,7 @@ final class CodeTables {
         return table.start() + 2 + 10 * count;
     }
 
-    /** A {@code start_pc}, {@code length} pair. An empty range may stand at the end of the code. */
+    /** Checks a pair of {@code start_pc} and {@code length}. An empty range may be at the end of the code. */
     private void range(int at, String kind) {
         int start = bytes.u2(at);
         int end = start + bytes.u2(at + 2);
@@ -125,7 +125,7 @@ final class CodeTables {
         require(instructions.ends(end), kind, "start_pc " + start + " + length ends at " + end + ", no instruction");
     }
 
-    /** JVMS §4.7.4: offsets are kept as deltas, and each frame's is one more than its delta says. */
+    /** Checks frames. Offsets are stored as deltas; after the first frame, each distance is delta + 1 (JVMS §4.7.4). */
     private int stackMapTable(ClassBytes.Attribute table) {
         int count = bytes.u2(table.start());
         int at = table.start() + 2;
@@ -156,7 +156,7 @@ final class CodeTables {
         return at;
     }
 
-    /** The CLDC's stack maps: full frames with their offsets as they are (CLDC 1.1, appendix 1). */
+    /** Checks the CLDC's stack maps: full frames with absolute offsets (CLDC 1.1, appendix 1). */
     private int cldcStackMap(ClassBytes.Attribute table) {
         int count = bytes.u2(table.start());
         int at = table.start() + 2;
@@ -177,7 +177,7 @@ final class CodeTables {
             }
             if (tag == 8) {
                 int bci = bytes.u2(at);
-                require(instructions.isNew(bci), kind, "an uninitialized type points at " + bci + ", no new");
+                require(instructions.isNew(bci), kind, "an uninitialized type points at " + bci + ", which is no new");
             }
             at += tag >= 7 ? 2 : 0;
         }

@@ -12,9 +12,9 @@ import java.util.stream.Stream;
 /**
  * Writes every class of a JDK to files: {@code <out>/<module>/<package>/<Name>.class}.
  *
- * The tests want the JDK's classes as plain files, and a JDK keeps them in one image that only its own
- * {@code jrt:} file system reads; another JDK loads that from its home. The module folder stays, because two modules may hold a
- * {@code module-info}, and because {@code --patch-module} wants one tree a module.
+ * The tests need the JDK's classes as plain files. A JDK has them in one image, which only its own {@code jrt:} file
+ *  * system reads; another JDK loads that file system from its home. There is a folder for each module, because each
+ *  * module has a {@code module-info}, and because {@code --patch-module} needs a tree for each module.
  */
 public final class ExportClasses {
     private ExportClasses() {}
@@ -35,7 +35,8 @@ public final class ExportClasses {
         try (Stream<Path> all = Files.walk(modules)) {
             classes = all.filter(p -> p.toString().endsWith(".class")).collect(Collectors.toList());
         }
-        // Folders first, once each: asking for them per class costs more than writing the classes.
+        // Each folder is made once and first: doing that for each class takes longer than writing
+        // the classes.
         classes.stream().map(p -> place(out, modules, p).getParent()).distinct().forEach(ExportClasses::makeFolder);
         classes.parallelStream().forEach(p -> copy(p, place(out, modules, p)));
         return classes.size();

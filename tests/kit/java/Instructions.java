@@ -1,6 +1,6 @@
 import java.util.BitSet;
 
-/** The instructions of one Code attribute: where each begins, and where it can jump (JVMS §6.5). */
+/** The instructions of one Code attribute: their offsets and jump targets (JVMS §6.5). */
 final class Instructions {
     private static final int TABLESWITCH = 0xAA;
     private static final int LOOKUPSWITCH = 0xAB;
@@ -8,7 +8,7 @@ final class Instructions {
     private static final int NEW = 0xBB;
 
     /**
-     * Length of each instruction, one digit an opcode from 0x00 on; 0 marks those whose length varies
+     * Length of each instruction, one digit per opcode from 0x00 on; 0 stands for a varying length
      * ({@code tableswitch}, {@code lookupswitch}, {@code wide}).
      */
     private static final String LENGTHS =
@@ -43,7 +43,7 @@ final class Instructions {
             bci += lengthAt(bci);
         }
         if (bci != length) {
-            throw new ClassBytes.Malformed("the last instruction of " + code.method() + " passes the end of its code");
+            throw new ClassBytes.Malformed("the last instruction of " + code.method() + " exceeds the end of its code");
         }
     }
 
@@ -62,7 +62,7 @@ final class Instructions {
         return begins(bci) && bytes.u1(start + bci) == NEW;
     }
 
-    /** The first jump that does not lead to an instruction, as text; null when all do. */
+    /** A text about the first jump that does not lead to an instruction; null if there is none. */
     String firstStrayJump() {
         for (int bci = boundaries.nextSetBit(0); bci >= 0; bci = boundaries.nextSetBit(bci + 1)) {
             String stray = strayAt(bci);
@@ -100,7 +100,7 @@ final class Instructions {
         return begins(bci + offset) ? null : "the jump at " + bci + " leads to " + (bci + offset);
     }
 
-    /** Distance from a switch's opcode to its first operand: operands lie on a multiple of four. */
+    /** Distance from a switch's opcode to its first operand, which is aligned to four bytes. */
     private static int padded(int bci) {
         return 4 - (bci & 3);
     }

@@ -1,4 +1,4 @@
-/** Findings go to the Rust side one a line, fields separated by tabs. */
+/** Findings are passed to the Rust tests as lines of fields that are separated by tabs. */
 final class Lines {
     private Lines() {}
 

@@ -12,12 +12,13 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 
 /**
- * Lets HotSpot itself link every class of many jars, without running any of it.
+ * Makes HotSpot link every class of many jars, without running any code of them.
  *
- * {@code LinkJars JAR...}. One loader sees all jars, as a program's would. A class file that it does not load, since
- * another one has the same name or is for a later release, is defined by a loader of its own, which takes all else
- * from that class file's jar, and what is not there from all. One line a class file on standard output, tab separated, escaped: {@code OK  jar!entry} or {@code FAIL
- * jar!entry  error}; the last line counts.
+ * {@code LinkJars JAR...}. One loader sees all jars, as that of a program does. It does not load a class file if another
+ * one has the same name, or if the file is for a later release. Such a class file gets a loader of its own, which takes
+ * other classes from that jar, or else from all jars. Standard output has one line for each class file, {@code OK
+ * jar!entry} or {@code FAIL  jar!entry  error}, with escaped fields that are separated by tabs; the last line has the
+ * count.
  */
 public final class LinkJars {
     private static final int MESSAGE_LINES = 1;
@@ -68,7 +69,7 @@ public final class LinkJars {
         }
     }
 
-    /** Looks into the jars itself, to know from which a class comes. */
+    /** A loader that reads the jars itself, so that the jar of a class is known. */
     private static final class AllJars extends URLClassLoader {
         final ConcurrentHashMap<String, String> origins = new ConcurrentHashMap<>();
 
@@ -98,7 +99,7 @@ public final class LinkJars {
         }
     }
 
-    /** Defines one class file, and others of its jar as they are asked for. */
+    /** A loader that defines one class file, and other classes of its jar on demand. */
     private static final class JarFirst extends ClassLoader {
         private final JarFile jar;
 

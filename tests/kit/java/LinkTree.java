@@ -7,14 +7,13 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * Lets HotSpot itself link every class of a tree, without running any of it.
+ * Makes HotSpot link every class of a tree, without running any code of it.
  *
- * {@code LinkTree TREE [CLASS PATH ENTRY]...}. Each class file gets a fresh loader, which defines that file
- * and takes every other class of the tree from the tree: all in one loader, since a class and its package's
- * others in two loaders would break package access and loader constraints that hold in real life. So a bad
- * class also fails its subclasses; the message names the culprit. One line a class file on standard output:
- * {@code OK  path} or {@code FAIL  path  error}, tab separated, escaped; the last line counts. A module-info, which nothing can link, is
- * OK.
+ * {@code LinkTree TREE [CLASS PATH ENTRY]...}. Each class file gets a new loader, which defines that file and, on
+ * demand, the other classes of the tree. They must share a loader: if the classes of a package were in two loaders,
+ * package access would fail. So subclasses of a bad class also fail; the message names the bad class. Standard output
+ * has one line for each class file, {@code OK  path} or {@code FAIL  path  error}, with escaped fields that are
+ * separated by tabs; the last line has the count. A module-info, which cannot be linked, is OK.
  */
 public final class LinkTree {
     private static final int MESSAGE_LINES = 8;
@@ -64,7 +63,7 @@ public final class LinkTree {
         }
     }
 
-    /** Defines one class file, and the tree's other classes as they are asked for. */
+    /** A loader that defines one class file, and the tree's other classes on demand. */
     private static final class Neighbourhood extends ClassLoader {
         private final ClassTree tree;
 
@@ -77,7 +76,7 @@ public final class LinkTree {
             return defineClass(null, bytes, 0, bytes.length);
         }
 
-        /** The tree comes before the parents: it may hold another version of what they have. */
+        /** The tree takes precedence over the parents, since it may have another version of their classes. */
         @Override
         protected Class<?> loadClass(String name, boolean resolve) throws ClassNotFoundException {
             synchronized (getClassLoadingLock(name)) {

@@ -1,4 +1,4 @@
-/** Defines classes and makes HotSpot link them: verification included, initialisation not. */
+/** Defines classes and makes HotSpot verify and link them, without initialising them. */
 final class Linking {
     private Linking() {}
 
@@ -8,19 +8,19 @@ final class Linking {
             super(parent);
         }
 
-        /** The name is the one in the bytes. */
+        /** Defines a class under the name in its bytes. */
         Class<?> define(byte[] bytes) {
             return defineClass(null, bytes, 0, bytes.length);
         }
     }
 
     /**
-     * Links a class: throws what linking throws, {@code VerifyError} mostly.
+     * Links a class; throws the error of linking, usually {@code VerifyError}.
      *
      * {@code ClassLoader.resolveClass} links nothing and {@code Lookup.ensureInitialized} runs code. HotSpot
-     * links before it lists members (JVM_GetClassDeclaredConstructors, …Fields). Constructors come first, as
-     * their few parameter types are then looked up too: where that fails with NoClassDefFoundError the
-     * linking may still have gone well, and the fields' list tells.
+     * links before it lists members (JVM_GetClassDeclaredConstructors, …Fields). Constructors come first. Listing them
+     *      * also looks up their parameter types. If that fails with NoClassDefFoundError, linking may have succeeded
+     *      * nevertheless, which the list of fields shows.
      */
     static void link(Class<?> type) {
         try {
@@ -34,7 +34,7 @@ final class Linking {
         }
     }
 
-    /** An error's class and message, of the message no more than {@code lines} lines. */
+    /** An error's class, and at most {@code lines} lines of its message. */
     static String describe(Throwable error, int lines) {
         String message = error.getMessage();
         if (message == null) {

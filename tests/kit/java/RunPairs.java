@@ -16,21 +16,20 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Links and runs classes in pairs, original and rewritten, for as long as pairs come.
+ * Links and runs pairs of classes, original and rewritten, until the input ends.
  *
- * {@code RunPairs MILLISECONDS [--instances] [--export-all]}. Requests on standard input: {@code u4 length}, and of that
- * length {@code u4 original length, original, rewritten}; no rewritten class when the rest is empty. Answers
- * on standard output, each {@code u4 length} and of that length a status byte and what {@link Answer} says:
- * first a READY one, then one for each original, followed by one for the rewritten class if there is one and
- * the original linked. After HUNG (and what follows it for the same pair) this process ends. What the classes
- * print goes nowhere.
+ * {@code RunPairs MILLISECONDS [--instances] [--export-all]}. A request on standard input is {@code u4 length}, then as
+ * many bytes: {@code u4 original length, original, rewritten}, where the rewritten class may be missing. An answer on
+ * standard output is {@code u4 length}, then as many bytes: a status byte and an {@link Answer}. The first answer is
+ * READY. Each request gets an answer for the original, and one for the rewritten class if there is one and the original
+ * was linked. After HUNG, and the other answer for the same pair, this process ends. Output of the classes is discarded.
  */
 public final class RunPairs {
     /** Status bytes of an answer. */
     private static final int REFUSED = 0, RAN = 1, STOPPED = 2, HUNG = 3, READY = 4, LINKED = 5;
-    /** The rewritten class runs with probes, and not finishing is a finding: it gets more time. */
+    /** The rewritten class gets more time by this factor: it runs with probes, and not finishing counts as a fault. */
     private static final int PATIENCE = 10;
-    /** No class takes so long to link, unless the verifier itself hangs. */
+    /** Time limit for linking, which is exceeded only if the verifier hangs. */
     private static final long LINK_MILLISECONDS = 20_000;
     private static final int MESSAGE_LINES = 12;
 
@@ -67,12 +66,12 @@ public final class RunPairs {
         pairs.watchLinking();
         pairs.answer(READY, new Answer());
         pairs.serve();
-        Runtime.getRuntime().halt(0); // threads that classes left behind must not keep this alive
+        Runtime.getRuntime().halt(0); // threads that classes have started must not keep this process alive
     }
 
     /**
-     * Lets classes of the JDK that are defined here, outside their module, use what their module does not
-     * export. Needs {@code --add-opens java.base/java.lang=ALL-UNNAMED}.
+     * Lets classes of the JDK that are defined here, outside their module, use packages that are
+     * not exported. Needs {@code --add-opens java.base/java.lang=ALL-UNNAMED}.
      */
     private static void exportAll() throws ReflectiveOperationException {
         Method export = Module.class.getDeclaredMethod("implAddExportsToAllUnnamed", String.class);
@@ -101,8 +100,8 @@ public final class RunPairs {
     }
 
     /**
-     * Both are linked before either runs, so that the rewritten class is judged as far as that even if the
-     * original never ends.
+     * Links both classes before running either, so that the rewritten class is linked even if the original never
+     *      * ends.
      */
     private void judge(byte[] original, byte[] rewritten) throws IOException, InterruptedException {
         Link before = link(original);
@@ -124,7 +123,7 @@ public final class RunPairs {
         }
     }
 
-    /** A linked class, or why it was refused. */
+    /** A linked class, or the error of linking it. */
     private record Link(Class<?> type, String error) {}
 
     private Link link(byte[] bytes) {
@@ -159,7 +158,7 @@ public final class RunPairs {
         return end;
     }
 
-    /** Fields of an answer one after another: a text is {@code u4 length, UTF-8}, a list {@code u4 count, …}. */
+    /** The fields of an answer: a text is {@code u4 length, UTF-8}, a list {@code u4 count, …}. */
     private static final class Answer {
         private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         private final DataOutputStream data = new DataOutputStream(bytes);
@@ -188,7 +187,7 @@ public final class RunPairs {
         }
     }
 
-    /** One write, so that a frame goes out whole. */
+    /** Writes an answer at once, so that two threads do not mix their frames. */
     private synchronized void answer(int status, Answer answer) throws IOException {
         ByteArrayOutputStream frame = new ByteArrayOutputStream(answer.bytes.size() + 5);
         DataOutputStream data = new DataOutputStream(frame);
@@ -198,7 +197,7 @@ public final class RunPairs {
         out.write(frame.toByteArray());
     }
 
-    /** The main thread links; if it never comes back, this says so in its place. */
+    /** Watches the main thread, which links; if linking hangs, answers HUNG and ends the process. */
     private void watchLinking() {
         Thread watch = new Thread(() -> {
             try {

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Runs a whole tree of classes, which lies on the class path, together.
+ * Runs all classes of a tree, which is on the class path, in one loader.
  *
  * {@code RunTree TREE}: loads and initialises every class of TREE by its name, calls {@code public static
  * Object run()} where there is one, and prints a line for each, tab separated, escaped: {@code name  what it

@@ -11,8 +11,8 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * Runs a class and writes down what can be observed, in a form that two versions of a class can share:
- * addresses, identity hashes and counters of the VM are left out.
+ * Runs a class and records its results in a form that is equal for two versions of a class: without addresses,
+ *  * identity hashes and counters of the JVM.
  */
 final class Trial implements Runnable {
     private static final int[] INTS = {0, 1, -1, 7, 1000};
@@ -26,12 +26,12 @@ final class Trial implements Runnable {
     private final Class<?> type;
     private final boolean instances;
 
-    /** Read after the run; each call is one text. */
+    /** The results, one text for each call, to be read after the run. */
     final List<String> calls = new ArrayList<>();
     long[] counts;
     String log;
 
-    /** {@code instances}: also construct the class and call instance methods. */
+    /** With {@code instances}, also constructs the class and calls instance methods. */
     Trial(Class<?> type, boolean instances) {
         this.type = type;
         this.instances = instances;
@@ -78,7 +78,7 @@ final class Trial implements Runnable {
         }
     }
 
-    /** Methods of no argument or one int, in an order that does not depend on the VM's tables. */
+    /** Methods without arguments or with one int, in an order that does not depend on the JVM. */
     private List<Method> callable() {
         return Stream.of(type.getDeclaredMethods())
                 .filter(m -> !Modifier.isAbstract(m.getModifiers()) && !Modifier.isNative(m.getModifiers()))
@@ -113,12 +113,12 @@ final class Trial implements Runnable {
         } catch (InvocationTargetException e) {
             calls.add(name + " threw " + thrown(notStopped(e.getCause())));
         } catch (Throwable e) {
-            // The class's initialiser, or a value's own toString.
+            // The class's initialiser, or toString of a returned value, has thrown.
             calls.add(name + " threw " + thrown(notStopped(e)));
         }
     }
 
-    /** A thread that is being stopped must not go on with the next call. */
+    /** Rethrows ThreadDeath: a thread that is being stopped must not continue with the next call. */
     private static Throwable notStopped(Throwable error) {
         if (error instanceof ThreadDeath) {
             throw (ThreadDeath) error;
@@ -137,13 +137,13 @@ final class Trial implements Runnable {
         return shorten(String.valueOf(value));
     }
 
-    /** The exception with its causes, and for each the lines of this class it came through. */
+    /** The exception with its causes, and for each the lines of this class in its stack trace. */
     private String thrown(Throwable error) {
         StringBuilder text = new StringBuilder();
         for (int i = 0; error != null && i < MAX_CAUSES; i++, error = error.getCause()) {
             text.append(i == 0 ? "" : "; caused by ").append(error.getClass().getName());
             if (error instanceof VirtualMachineError) {
-                return text.toString(); // where a stack or a heap ends is never the same
+                return text.toString(); // the position of such an overflow differs from run to run
             }
             text.append(": ").append(shorten(String.valueOf(error.getMessage())));
             text.append(" at ").append(Stream.of(error.getStackTrace())

@@ -1,8 +1,8 @@
-/** Walks type annotations (JVMS §4.7.20) for what they say about the code they stand in. */
+/** Reads type annotations (JVMS §4.7.20) of a Code attribute, for the offsets in them. */
 final class TypeAnnotations {
-    /** Told about every target that speaks of code. */
+    /** Receives the targets that have offsets or indexes in the code. */
     interface Targets {
-        /** A local variable's range: {@code start_pc}, {@code length} lie at this offset of the class file. */
+        /** A local variable's range: {@code start_pc} and {@code length} are at this offset of the class file. */
         void range(int at);
 
         /** An instruction's offset in the code. */

@@ -5,15 +5,16 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
 /**
- * Judges every class of a tree by {@code java.lang.classfile}'s verifier and by its code's tables.
+ * Checks every class of a tree with {@code java.lang.classfile}'s verifier, and the tables of its
+ * code.
  *
- * {@code VerifyTree TREE ORIGINAL} sets a class that is wrong as rewritten apart from one that was already
- * wrong in ORIGINAL, whose class hierarchy is the one used. {@code VerifyTree --originals TREE} compares
- * with nothing. One line a finding on standard output, tab separated, escaped:
+ * {@code VerifyTree TREE ORIGINAL} distinguishes classes that rewriting made wrong from those that were already
+ *  * wrong in ORIGINAL. It uses the class hierarchy of ORIGINAL. {@code VerifyTree --originals TREE} makes no
+ *  * comparison. Standard output has one line for each finding, with escaped fields that are separated by tabs:
  * {@code FAIL|KNOWN  verify|tables|unreadable  path  message}; the last line counts.
  */
 public final class VerifyTree {
-    /** More would only repeat: a broken frame shows in every instruction after it. */
+    /** Maximum number of messages: more would be repetitions, since a wrong frame affects all instructions after it. */
     private static final int MESSAGES = 4;
 
     private final Path tree;

@@ -1,12 +1,13 @@
 /**
  * A thread that runs one task after another, each within a time limit.
  *
- * It is good for as long as its tasks end by themselves; after one that did not, a new worker is needed.
+ * It can be used as long as its tasks end by themselves. After a task that did not, a new worker is
+ * needed.
  */
 final class Worker {
-    /** Small, so that endless recursion ends soon. */
+    /** The stack is small, so that endless recursion ends soon. */
     private static final long STACK = 512 * 1024;
-    /** A thread may catch the ThreadDeath sent to it: it is sent some more. */
+    /** Number of attempts to stop a thread, which may catch ThreadDeath. */
     private static final int STOPS = 5;
     private static final long STOP_NANOS = 300_000_000;
 
@@ -16,11 +17,11 @@ final class Worker {
 
     /** How a task ended. */
     enum End {
-        /** By itself, in time. */
+        /** It ended by itself, in time. */
         DONE,
         /** Its thread was stopped. */
         STOPPED,
-        /** Its thread still runs: the process is no longer to be trusted. */
+        /** Its thread still runs, so this process must not be used any more. */
         HUNG
     }
 
@@ -77,13 +78,13 @@ final class Worker {
             try {
                 wait();
             } catch (InterruptedException e) {
-                // Left behind by a task: nobody else interrupts this thread.
+                // A task has left the interrupt; no other code interrupts this thread.
             }
         }
         return task;
     }
 
-    /** Called with the lock held; waiting gives it up, so that the thread can end meanwhile. */
+    /** Stops the thread. The caller holds the lock, which waiting releases, so that the thread can end. */
     @SuppressWarnings({"deprecation", "removal"})
     private End stop() throws InterruptedException {
         try {
@@ -95,7 +96,7 @@ final class Worker {
                 }
             }
         } catch (UnsupportedOperationException e) {
-            // From JDK 20 on no thread can be stopped from outside.
+            // From JDK 20 on, threads cannot be stopped from outside.
         }
         return thread.isAlive() ? End.HUNG : End.STOPPED;
     }

@@ -1,22 +1,22 @@
-//! Pages in a real browser: `chromium` on the path (`apt-get install chromium`).
+//! Runs pages in a real browser, which is `chromium` on the path (`apt-get install chromium`).
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::jdk::ensure_slow_tier;
 
-/// Opens a page in a browser, runs `script` in it, and returns what the
-/// script's last expression gave, or the first error of the page.
+/// Opens a page in a browser, runs `script` in it, and returns the value that the script returns,
+/// or the first error of the page.
 ///
 /// # Panics
 ///
-/// Where there is no `chromium`, or it shows no page.
+/// If there is no `chromium`, or if it shows no page.
 #[must_use]
 pub fn run(page: &str, script: &str) -> String {
     run_in(page, script, [1200, 800])
 }
 
-/// The same in a window of another width and height.
+/// Does the same in a window of this width and height.
 ///
 /// # Panics
 ///
@@ -40,7 +40,9 @@ pub fn run_in(page: &str, script: &str, window: [u32; 2]) -> String {
     let (_, result) = dom
         .split_once("data-result=\"")
         .unwrap_or_else(|| panic!("no result: {dom:.2000}"));
-    let (result, _) = result.split_once('"').expect("an attribute ends");
+    let (result, _) = result
+        .split_once('"')
+        .expect("the attribute ends with a quote");
     result
         .replace("&lt;", "<")
         .replace("&gt;", ">")

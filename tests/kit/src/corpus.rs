@@ -1,4 +1,4 @@
-//! Real classes to test on: all those of a JDK, as files.
+//! Real classes for tests: all classes of a JDK, as files.
 
 use anyhow::Result;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub fn jdk_classes(feature: u32) -> Result<PathBuf> {
         .join("loadhook-corpus")
         .join(format!("jdk-{}", jdk.version));
     paths::make_once(&folder, |out| {
-        // The helpers need 17; a later one may write its file system for itself only.
+        // The Java tools need JDK 17 or later, and a later JDK can read only its own image.
         let runs = if jdk.feature < 17 {
             Jdk::find(17)?
         } else {
@@ -36,13 +36,13 @@ pub fn jdk_classes(feature: u32) -> Result<PathBuf> {
 ///
 /// # Errors
 ///
-/// When a folder cannot be read, or there is no class file: a corpus that is empty by mistake would prove
-/// anything.
+/// When a folder cannot be read, or there is no class file: with an empty corpus every test would
+/// pass.
 pub fn walk(folder: &Path) -> Result<Vec<PathBuf>> {
     let classes = files(folder, "class")?;
     anyhow::ensure!(
         !classes.is_empty(),
-        "{} holds no class file",
+        "{} has no class file",
         folder.display()
     );
     Ok(classes)

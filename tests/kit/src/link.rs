@@ -1,4 +1,5 @@
-//! Lets HotSpot itself link every class of a tree: the judge below version 50, and the one that counts.
+//! Makes HotSpot link every class of a tree. HotSpot's verdict is the decisive one, and the only
+//! one for versions below 50.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
@@ -12,13 +13,13 @@ pub type Linked = (PathBuf, Result<(), String>);
 
 /// Links every class file below `tree` under `-Xverify:all`, without running any.
 ///
-/// Each gets a loader of its own that sees the rest of the tree, then `class_path`, the tests' helpers
-/// (`loadhook/Tracker` among them) and the JDK. No loader of a program may define classes of `java.*`:
-/// those fail here, and want `--patch-module` instead.
+/// Each class gets its own loader, which sees the rest of the tree, then `class_path`, the kit's
+/// Java programs (with `loadhook/Tracker`) and the JDK. Classes of `java.*` fail here, since no
+/// loader of a program may define them; use `--patch-module` for these.
 ///
 /// # Errors
 ///
-/// When the JVM does not run; a class that does not link is part of the answer.
+/// When the JVM does not run. Classes that do not link are part of the result.
 pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Linked>> {
     let mut command = java_tools::java(
         jdk,
@@ -31,11 +32,11 @@ pub fn link_tree(jdk: &Jdk, tree: &Path, class_path: &[&Path]) -> Result<Vec<Lin
     )?;
     command.arg(tree).args(class_path);
     let output = process::output(&mut command)?;
-    parse(&output).with_context(|| format!("LinkTree's output is not understood:\n{output}"))
+    parse(&output).with_context(|| format!("LinkTree printed unexpected output:\n{output}"))
 }
 
-/// Links every class file in `jars`, all of which are on the class path, as a program would: nothing but the classes
-/// of the program is verified. Each is named `jar!entry`.
+/// Links every class file in `jars`, all of which are on the class path, as in a program: classes
+/// of the JDK are not verified. Each class file is named `jar!entry`.
 ///
 /// # Errors
 ///
@@ -44,10 +45,10 @@ pub fn link_jars(jdk: &Jdk, jars: &[PathBuf]) -> Result<Vec<Linked>> {
     let options = ["-Xmx2g", "-XX:+UseSerialGC", "-Dstdout.encoding=UTF-8"];
     let mut command = java_tools::java(jdk, &options, "LinkJars")?;
     let output = process::output(command.args(jars))?;
-    parse(&output).context("LinkJars' output is not understood")
+    parse(&output).context("LinkJars printed unexpected output")
 }
 
-/// Fails with the first few classes that did not link, when there are any.
+/// Fails with the first few classes that did not link, if there are any.
 ///
 /// # Errors
 ///

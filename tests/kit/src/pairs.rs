@@ -1,7 +1,8 @@
 //! Links and runs a class and its rewritten form in a real JVM, thousands of pairs a second.
 //!
-//! A [`Runner`] owns one long-lived JVM (`tests/kit/java/RunPairs.java`). Classes under test may loop, exit or
-//! crash the VM: the runner then starts another one, and the caller sees only the verdict.
+//! A [`Runner`] owns one long-lived JVM (`tests/kit/java/RunPairs.java`). If a class under test
+//! loops, exits or crashes the JVM, the runner starts another JVM, and the verdict reports the
+//! event.
 
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// A runner on a JDK, with further arguments for its JVM. The JVM starts with the first pair.
+    /// Makes a runner on a JDK, with further arguments for its JVM. The JVM starts with the first
+    /// pair.
     #[must_use]
     pub fn new(jdk: &Jdk, jvm_args: &[&str]) -> Runner {
         Runner {
@@ -44,10 +46,11 @@ impl Runner {
         }
     }
 
-    /// Adds a folder or jar to what the classes under test see, besides the JDK and `loadhook/Tracker`.
+    /// Adds a folder or jar to the class path of the classes under test, which always see the JDK
+    /// and `loadhook/Tracker`.
     #[must_use]
     pub fn with_class_path(mut self, entry: &Path) -> Runner {
-        // The JVM runs in a folder of its own.
+        // Make the path absolute, since the JVM runs in another folder.
         self.class_path
             .push(std::path::absolute(entry).unwrap_or_else(|_| entry.to_path_buf()));
         self.restarted()
@@ -67,9 +70,9 @@ impl Runner {
         self.restarted()
     }
 
-    /// Lets the classes under test use packages that the JDK's modules do not export: for classes of the JDK
-    /// itself, which outside their module would mostly be refused for want of access. Not those of `java.*`,
-    /// which HotSpot lets no loader of a program define.
+    /// Lets the classes under test use packages that the JDK's modules do not export. Classes of
+    /// the JDK need this, since they run outside of their module here. Classes of `java.*` cannot
+    /// be tested, since HotSpot lets no loader of a program define them.
     #[must_use]
     pub fn with_jdk_internals(mut self) -> Runner {
         self.export_all = true;
@@ -82,7 +85,7 @@ impl Runner {
         self
     }
 
-    /// Number of JVMs that this runner has started: one, and one more for each that hung or died.
+    /// Number of JVMs that this runner has started: one, and another for each that hung or died.
     #[must_use]
     pub fn processes_started(&self) -> usize {
         self.started
@@ -90,12 +93,13 @@ impl Runner {
 
     /// Judges one pair.
     ///
-    /// Runs `static run()` alone if the class has it, else every static method of no argument or
-    /// one `int`, the latter with a few fixed values.
+    /// Runs only `static run()` if the class has it, else every static method without arguments or
+    /// with one `int`. The `int` has a few fixed values.
     ///
     /// # Errors
     ///
-    /// When the JVM cannot start or breaks the protocol. Whatever a class does is part of the verdict.
+    /// When the JVM cannot start or violates the protocol. Everything that a class does is part of
+    /// the verdict.
     pub fn judge(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Verdict> {
         let mut verdicts = self.judge_all(&[(original, rewritten)])?;
         verdicts.pop().context("no verdict")
@@ -131,7 +135,8 @@ impl Runner {
             let Some(&(original, rewritten)) = pairs.get(verdicts.len()) else {
                 break;
             };
-            // The JVM ended on this pair. It may have been worn out by an earlier one: once more in a new one.
+            // The JVM ended on this pair. An earlier pair may have damaged the JVM, so judge this
+            // one again in a new JVM.
             let before = verdicts.len();
             self.judge_until_death(&[(original, rewritten)], &mut verdicts)?;
             if verdicts.len() == before {
@@ -146,9 +151,10 @@ impl Runner {
         Ok(verdicts)
     }
 
-    /// Returns whether a difference between two classes has another cause: time or chance, when the original
-    /// judged twice differs too; the order of runs, when each as the first in its JVM does the same (a library
-    /// can be loaded once, a provider registered once, and loader constraints grow).
+    /// Returns whether a difference between two classes has another cause than the rewriting. The
+    /// cause is time or chance if two runs of the original also differ. The cause is the order of
+    /// runs if the classes agree when each is the first in its JVM: a library can be loaded only
+    /// once, a provider registered only once, and loader constraints accumulate.
     fn chance(&mut self, original: &[u8], rewritten: &[u8]) -> Result<bool> {
         let twice = self.judge_once(original, original)?;
         if twice.is_none_or(|twice| twice.differs()) {
@@ -171,14 +177,14 @@ impl Runner {
         Ok(!before.differs(after) || before.differs(before_again) || after.differs(after_again))
     }
 
-    /// One pair in the process there is; `None` when it ended the process.
+    /// Judges a pair in the running JVM; `None` if the pair ended the JVM.
     fn judge_once(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Option<Verdict>> {
         let mut verdicts = Vec::new();
         self.judge_until_death(&[(original, rewritten)], &mut verdicts)?;
         Ok(verdicts.pop())
     }
 
-    /// The verdict on a pair that ended the JVM twice: which of both classes does it?
+    /// The verdict on a pair that ended the JVM twice. Finds out which of the two classes does it.
     fn bury(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Verdict> {
         self.process = None;
         let alone = self
@@ -192,7 +198,7 @@ impl Runner {
             Some(original) => {
                 ensure!(
                     !rewritten.is_empty(),
-                    "a class ended the JVM twice and then did not"
+                    "a pair ended the JVM twice, but not the third time"
                 );
                 Verdict {
                     original,
@@ -261,7 +267,7 @@ impl Runner {
             class_path.push(entry);
         }
         let mut command = self.jdk.java();
-        // The VM's own words must not fall into the protocol on standard output.
+        // Messages of the JVM must not be mixed into the protocol on standard output.
         command.args([
             "-Xverify:all",
             "-Xmx256m",

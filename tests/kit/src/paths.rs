@@ -1,4 +1,4 @@
-//! Where tests find what was built, and where they keep what they make: cargo's target folder.
+//! Paths in cargo's target folder, where tests find built files and store their own.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -33,8 +33,8 @@ pub fn agent_library() -> Result<PathBuf> {
     Ok(agent)
 }
 
-/// Makes a folder unless it exists. `fill` gets an empty folder, which is renamed once it is full: no other process
-/// sees the folder half filled.
+/// Makes a folder unless it exists. `fill` gets an empty folder, which is renamed after that, so
+/// that no other process sees an incomplete folder.
 ///
 /// If two processes make the same folder at the same time, the first to finish wins and the other uses its folder.
 ///
@@ -63,7 +63,7 @@ pub fn make_once(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Resul
     }
 }
 
-/// Every file of an extension below a folder, sorted.
+/// Every file with an extension below a folder, sorted.
 ///
 /// # Errors
 ///

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// How long a program may run before it counts as hanging.
+/// Time after which a running program counts as hanging.
 ///
-/// Longer than any program takes on a busy machine: no test's outcome depends on speed.
+/// No program takes this long even on a busy machine, so that no test depends on speed.
 pub const PATIENCE: Duration = Duration::from_secs(20 * 60);
 
 /// Runs a command to its end and returns its output, whatever its exit status.
 ///
 /// # Errors
 ///
-/// When it cannot start or hangs.
+/// When the command cannot start or hangs.
 pub fn finish(command: &mut Command) -> Result<Output> {
     let child = command
         .stdout(Stdio::piped())
@@ -30,7 +30,7 @@ pub fn finish(command: &mut Command) -> Result<Output> {
 ///
 /// # Errors
 ///
-/// When it cannot start, hangs or fails; the message has its standard error.
+/// When the command cannot start, hangs or fails; the error has its standard error output.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = finish(command)?;
     let stdout = String::from_utf8_lossy(&output.stdout);
@@ -45,12 +45,15 @@ pub fn output(command: &mut Command) -> Result<String> {
 ///
 /// # Errors
 ///
-/// When it hangs.
+/// When the child hangs.
 pub fn end(child: Child) -> Result<Output> {
     let Limit { ended, watch } = limit(&child);
     let output = child.wait_with_output()?;
     drop(ended);
-    ensure!(!watch.join().unwrap_or(true), "it hangs: {output:?}");
+    ensure!(
+        !watch.join().unwrap_or(true),
+        "the process hangs: {output:?}"
+    );
     Ok(output)
 }
 
@@ -61,7 +64,7 @@ pub struct Limit {
     watch: thread::JoinHandle<bool>,
 }
 
-/// Limits the time of a child with which the test talks, or whose end it polls.
+/// Limits the running time of a child, for tests that communicate with it or poll for its end.
 #[must_use]
 pub fn limit(child: &Child) -> Limit {
     let process = child.id().to_string();

@@ -9,18 +9,18 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 
-/// The signals that HotSpot handles itself, and reports where it finds them ignored.
+/// The signals that HotSpot handles itself, and reports if they are ignored.
 const HANDLED_BY_JVMS: [i32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// Makes every process that this one starts begin with the default dispositions of these signals.
 ///
-/// `nohup` and a shell that runs a job in the background ignore some signals, and ignored signals stay
-/// ignored in whatever is started below. A JVM behaves differently then: it does not end by these
-/// signals, and JDK 11 with `-Xcheck:jni` prints the dispositions on standard output.
+/// `nohup`, and a shell that runs a job in the background, ignore some signals. Child processes
+/// inherit this. A JVM then behaves differently: these signals do not end it, and JDK 11 with
+/// `-Xcheck:jni` prints the dispositions on standard output.
 ///
-/// A signal with a handler becomes a default one when a program is executed (POSIX, `exec`). So an
-/// ignored signal gets a handler here that does nothing but set a flag: this process ignores the signal
-/// as before. A signal that is not ignored is left as it is.
+/// When a program is executed, a signal with a handler gets the default disposition (POSIX,
+/// `exec`). So each ignored signal gets a handler here that only sets a flag, by which this process
+/// effectively still ignores the signal. Other signals are not changed.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ fn handle_ignored() -> io::Result<()> {
     Ok(())
 }
 
-/// The ignored signals of a process, one a bit from signal 1 on (`SigIgn` of proc(5)).
+/// The ignored signals of a process, one bit per signal from signal 1 on (`SigIgn` of proc(5)).
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -67,15 +67,16 @@ mod tests {
         HANDLED_BY_JVMS.into_iter().filter(is_ignored).collect()
     }
 
-    /// Runs itself again below a shell that ignores the signals, as `nohup` does.
+    /// The test runs itself again in a shell that ignores the signals, as `nohup` does.
     #[test]
     fn programs_start_with_no_signal_ignored() {
         if env::var_os(INNER).is_none() {
             let mut shell = Command::new("sh");
             shell.args(["-c", "trap '' HUP INT QUIT TERM; exec \"$@\"", "sh"]);
-            shell.arg(env::current_exe().expect("a test is a program"));
+            shell.arg(env::current_exe().expect("a test has an executable"));
             shell.arg("signals::tests::programs_start_with_no_signal_ignored");
-            let printed = process::output(shell.env(INNER, "1")).expect("it passes there");
+            let printed =
+                process::output(shell.env(INNER, "1")).expect("the test passes in the shell");
             assert!(printed.contains("1 passed"), "{printed}");
             return;
         }
@@ -83,7 +84,7 @@ mod tests {
         assert_eq!(handled_by_jvms(&own), HANDLED_BY_JVMS);
         hand_on_defaults().expect("the dispositions can be set");
         let mut cat = Command::new("cat");
-        let started = process::output(cat.arg("/proc/self/status")).expect("it is readable");
+        let started = process::output(cat.arg("/proc/self/status")).expect("cat prints the file");
         assert_eq!(handled_by_jvms(&started), [0; 0]);
     }
 }

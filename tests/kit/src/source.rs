@@ -7,9 +7,10 @@ use tempfile::TempDir;
 use crate::jdk::Jdk;
 use crate::process;
 
-/// Compiles sources, each with its file name, by JDK 17's `javac -g`; the folder holds the classes.
+/// Compiles sources, each with its file name, by JDK 17's `javac -g`. Returns the folder of the
+/// classes.
 ///
-/// `release` is what `--release` gets: 8 writes version 52, 17 writes 61.
+/// `release` is the value of `--release`: 8 gives class files of version 52, 17 gives 61.
 ///
 /// # Errors
 ///
@@ -38,7 +39,7 @@ pub fn compile(release: u32, sources: &[(&str, &str)]) -> Result<TempDir> {
     Ok(folder)
 }
 
-/// Compiles one class named `name` and gives back its bytes.
+/// Compiles the class `name` and returns its bytes.
 ///
 /// # Errors
 ///
@@ -49,21 +50,22 @@ pub fn compile_one(release: u32, name: &str, text: &str) -> Result<Vec<u8>> {
     fs::read(&file).with_context(|| format!("the source has no class {name}"))
 }
 
-/// Replaces the one place in `class` that reads `from` by `to`: how a test makes a bad class of a good one.
+/// Replaces the only occurrence of `from` in `class` by `to`. Tests make bad classes of good ones
+/// by this.
 ///
 /// # Errors
 ///
-/// When `from` does not stand there exactly once, so that a test never patches something else.
+/// When `from` does not occur exactly once, so that a test never patches another place.
 pub fn patch(class: &[u8], from: &[u8], to: &[u8]) -> Result<Vec<u8>> {
     anyhow::ensure!(
         from.len() == to.len() && !from.is_empty(),
-        "a patch keeps the length"
+        "a patch must not change the length"
     );
     let places: Vec<usize> = (0..class.len())
         .filter(|&at| class[at..].starts_with(from))
         .collect();
     let &[at] = places.as_slice() else {
-        anyhow::bail!("{from:02x?} stands in {} places", places.len());
+        anyhow::bail!("{from:02x?} occurs {} times", places.len());
     };
     let mut patched = class.to_vec();
     patched[at..at + to.len()].copy_from_slice(to);

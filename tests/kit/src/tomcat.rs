@@ -1,4 +1,5 @@
-//! A threaded server and its clients: `tests/kit/tomcat`, on what `scripts/corpora.sh` fetches.
+//! A threaded server and its clients, in `tests/kit/tomcat`. They use jars that
+//! `scripts/corpora.sh` fetches.
 
 use std::io::{BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -9,16 +10,17 @@ use anyhow::{Context, Result, ensure};
 use crate::jdk::Jdk;
 use crate::process;
 
-/// Requests of one client.
+/// Number of requests of one client.
 pub const REQUESTS: usize = 1000;
-/// Clients.
+/// Number of clients.
 pub const CLIENTS: usize = 16;
 
-/// A class path of the server's and the clients' classes, compiled into `folder`, and the jars that they need.
+/// Compiles the server and the clients into `folder`. Returns a class path of these classes and the
+/// jars that they need.
 ///
 /// # Errors
 ///
-/// When they do not compile, or JDK 17 is missing.
+/// When the classes do not compile, or JDK 17 is missing.
 pub fn class_path(jars: &[PathBuf], folder: &Path) -> Result<String> {
     let jars: Vec<String> = jars.iter().map(|jar| jar.display().to_string()).collect();
     let jars = jars.join(":");
@@ -37,18 +39,18 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It has ended already when all went well.
+        // If there was no error, the server has already ended.
         let _ = self.0.kill();
     }
 }
 
-/// Sends a server all requests, then tells it to end. Returns its output.
+/// Sends a server all requests, then makes it end. Returns its output.
 ///
 /// # Errors
 ///
 /// When the server does not answer every request correctly.
 pub fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
-    // A file, since nobody reads a pipe meanwhile.
+    // Standard error goes to a file, since a pipe would fill up while nobody reads it.
     let mut errors = tempfile::tempfile()?;
     java.stdout(Stdio::piped()).stderr(errors.try_clone()?);
     let mut server = Server(java.spawn()?);
@@ -67,8 +69,8 @@ pub fn talk(java: &mut Command, jdk: &Jdk, class_path: &str) -> Result<Output> {
     let mut stdout = String::new();
     said.read_to_string(&mut stdout)?;
     let refusals = answers / 10;
-    let told = format!("{answers} answers, {refusals} of them refusals\n");
-    ensure!(stdout == told, "{stdout}");
+    let summary = format!("{answers} answers, {refusals} of them refusals\n");
+    ensure!(stdout == summary, "{stdout}");
     let status = server.0.wait()?;
     let mut stderr = Vec::new();
     errors.rewind()?;

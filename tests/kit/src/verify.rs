@@ -1,5 +1,5 @@
-//! Judges rewritten classes by `java.lang.classfile`'s verifier (JDK 25), and their code's tables by a
-//! reader of our own in Java.
+//! Checks rewritten classes with `java.lang.classfile`'s verifier (JDK 25), and the tables of their
+//! code with a Java program of the kit.
 
 use anyhow::{Context, Result, bail};
 use std::fmt;
@@ -15,24 +15,26 @@ use crate::process;
 pub struct VerifyReport {
     /// Class files read.
     pub classes: usize,
-    /// Those the verifier judged. It passes over `Object`, `Class`, `String` and `Throwable` as HotSpot does.
+    /// Classes that the verifier checked. Like HotSpot, it skips `Object`, `Class`, `String` and
+    /// `Throwable`.
     pub verified: usize,
-    /// Those below version 50, which it cannot judge: only their tables were looked at.
+    /// Classes of versions below 50, which the verifier does not support. Only their tables were
+    /// checked.
     pub below_50: usize,
-    /// Classes wrong as they stand and not wrong in the original.
+    /// Classes with faults that their originals do not have.
     pub failures: Vec<Finding>,
-    /// Classes wrong in the original alike.
+    /// Classes with faults that their originals also have.
     pub known: Vec<Finding>,
 }
 
-/// One class with something wrong.
+/// A class with a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The class file, relative to the tree.
     pub file: PathBuf,
     /// The check that found it.
     pub kind: FindingKind,
-    /// The first few messages, one a line.
+    /// The first few messages, one per line.
     pub message: String,
 }
 
@@ -41,9 +43,9 @@ pub struct Finding {
 pub enum FindingKind {
     /// `ClassFile.verify`: HotSpot would refuse the class.
     Verify,
-    /// A table that speaks of an offset where no instruction begins.
+    /// A table has an offset at which no instruction begins.
     Tables,
-    /// It is no class file.
+    /// The file is not a class file.
     Unreadable,
 }
 
@@ -60,7 +62,7 @@ impl fmt::Display for Finding {
 }
 
 impl VerifyReport {
-    /// Fails with the first few failures, when there are any.
+    /// Fails with the first few failures, if there are any.
     ///
     /// # Errors
     ///
@@ -84,21 +86,22 @@ impl VerifyReport {
     }
 }
 
-/// Judges every class below `tree`, in any layout, against the class hierarchy of `original`.
+/// Checks every class below `tree`, in any layout, with the class hierarchy of `original`.
 ///
-/// A fault that the original has too is `known`: the class at the same relative path, else the one of the
-/// same name. A class without an original is judged by itself.
+/// A fault that the original also has is `known`. The original is the class at the same relative
+/// path, else the class of the same name. A class without an original is checked by itself.
 ///
 /// # Errors
 ///
-/// When JDK 25 is missing or the judge itself fails; a bad class is no error but a failure in the report.
+/// When JDK 25 is missing or the verifier itself fails. A bad class is not an error, but a failure
+/// in the report.
 pub fn verify_tree(tree: &Path, original: &Path) -> Result<VerifyReport> {
     let mut command = command()?;
     command.arg(tree).arg(original);
     run(&mut command)
 }
 
-/// Judges every class below `tree` by itself: whatever is wrong is a failure.
+/// Checks every class below `tree` by itself: every fault is a failure.
 ///
 /// # Errors
 ///
@@ -119,7 +122,7 @@ fn command() -> Result<Command> {
 
 fn run(command: &mut Command) -> Result<VerifyReport> {
     let output = process::output(command)?;
-    parse(&output).with_context(|| format!("VerifyTree's output is not understood:\n{output}"))
+    parse(&output).with_context(|| format!("VerifyTree printed unexpected output:\n{output}"))
 }
 
 fn parse(output: &str) -> Result<VerifyReport> {

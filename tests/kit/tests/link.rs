@@ -1,4 +1,4 @@
-//! The tool by which HotSpot links a tree of classes can itself fail: it is shown good classes and bad ones.
+//! Tests the tool by which HotSpot links a tree of classes, with good and bad classes.
 //!
 //! `cargo test -p loadhook-testkit --test link`
 
@@ -10,8 +10,9 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::link::{Linked, link_tree, require_all};
 use loadhook_testkit::source::{compile, patch};
 
-/// `Sub` overrides with its own type in the signature and reaches a package-private class: both need all
-/// classes of the tree in one loader. `Loud` must not be initialised.
+/// `Sub` overrides a method with its own type in the signature, and extends a package-private
+/// class. Both work only if all classes of the tree are in one loader. `Loud` must not be
+/// initialised.
 const SOURCE: &str = "package p;
 class Base<T> { Object same(T t) { return t; } }
 class Sub extends Base<Sub> { @Override Object same(Sub s) { return s; } static int choose(int x) { if (x > 0) return 1; return 2; } }
@@ -21,12 +22,12 @@ class Loud { static { System.out.println(\"initialised\"); System.exit(3); } sta
 fn tree() -> Result<tempfile::TempDir> {
     let tracker = include_str!("../java/loadhook/Tracker.java");
     let folder = compile(8, &[("Base.java", SOURCE), ("Tracker.java", tracker)])?;
-    // The tree under test has no tracker: it is found among the helpers.
+    // The tree under test has no tracker, which is found among the kit's Java programs.
     fs::remove_dir_all(folder.path().join("loadhook"))?;
     Ok(folder)
 }
 
-/// `p/Sub` with `fconst_0, ireturn` instead of `iconst_1, ireturn`, in another version.
+/// `p/Sub` with `fconst_0, ireturn` instead of `iconst_1, ireturn`, and with this version.
 fn ill_typed(tree: &Path, version: u8) -> Result<Vec<u8>> {
     let good = fs::read(tree.join("p/Sub.class"))?;
     let mut bad = patch(
@@ -71,7 +72,7 @@ fn an_ill_typed_class_does_not_link_in_any_version() -> Result<()> {
         for version in versions {
             let error = result(&linked, &format!("{version}.class"))?
                 .clone()
-                .expect_err("it is ill typed");
+                .expect_err("the class has a type error");
             assert!(
                 error.starts_with("java.lang.VerifyError: "),
                 "JDK {feature}, version {version}: {error}"
@@ -80,7 +81,7 @@ fn an_ill_typed_class_does_not_link_in_any_version() -> Result<()> {
         }
         assert!(
             result(&linked, "p/SubSub.class")?.is_err(),
-            "its superclass does not link"
+            "the superclass does not link"
         );
         assert_eq!(result(&linked, "p/Base.class")?, &Ok(()));
         assert!(require_all(&linked).is_err());
@@ -104,7 +105,7 @@ fn needed_classes_may_be_on_the_class_path() -> Result<()> {
         error.starts_with("java.lang.NoClassDefFoundError: p/Sub"),
         "{error}"
     );
-    // On another loader the package-private superclass is out of reach, as in life.
+    // In another loader the package-private superclass is inaccessible, as in real programs.
     let error = result(
         &link_tree(&jdk, part.path(), &[whole.path()])?,
         "flat/any-name.class",

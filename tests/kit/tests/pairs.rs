@@ -1,5 +1,5 @@
-//! The tool that links and runs pairs of classes can itself fail: it is shown pairs that agree and pairs
-//! that do not, and classes that loop, exit and overflow.
+//! Tests the tool that links and runs pairs of classes, with pairs that agree and pairs that do
+//! not, and with classes that loop, exit and overflow.
 //!
 //! `cargo test -p loadhook-testkit --test pairs`
 
@@ -10,7 +10,7 @@ use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::pairs::{Run, Runner};
 use loadhook_testkit::source::{compile_one, patch};
 
-/// Two constants to patch: 11 (`bipush 11`, 0x10 0x0b) and line 3.
+/// A class in which tests patch the constant 11 (`bipush 11`, 0x10 0x0b) and line 3.
 const SOURCE: &str = "public class Pair {
     public static Object run() { return 11; }
 }";
@@ -33,7 +33,7 @@ fn equal_classes_agree() -> Result<()> {
     on_each_jdk(|mut runner| {
         let verdict = runner.judge(&class, &class)?;
         assert_eq!(verdict.disagreement(), None);
-        let ran = verdict.original.ran().context("it did not run")?;
+        let ran = verdict.original.ran().context("the class did not run")?;
         assert_eq!(ran.calls, ["run[] = 11"]);
         assert_eq!(verdict.rewritten.as_ref(), Some(&verdict.original));
         Ok(())
@@ -57,16 +57,16 @@ fn another_result_is_a_disagreement() -> Result<()> {
 #[test]
 fn a_class_that_does_not_link_is_a_disagreement() -> Result<()> {
     let class = compile_one(17, "Pair", SOURCE)?;
-    // fconst_0, nop in place of bipush 11: a float where Integer.valueOf wants an int.
+    // fconst_0, nop instead of bipush 11: a float where Integer.valueOf needs an int.
     let bad = patch(&class, &[0x10, 11, 0xb8], &[0x0b, 0, 0xb8])?;
     on_each_jdk(|mut runner| {
         let verdict = runner.judge(&class, &bad)?;
-        let told = verdict.disagreement().context("it agrees")?;
+        let text = verdict.disagreement().context("the classes agree")?;
         assert!(
-            told.contains("java.lang.VerifyError: Bad type on operand stack"),
-            "{told}"
+            text.contains("java.lang.VerifyError: Bad type on operand stack"),
+            "{text}"
         );
-        // The other way round there is nothing to compare.
+        // If the original does not link, there is nothing to compare.
         let verdict = runner.judge(&bad, &class)?;
         assert!(
             verdict.original.link.is_err() && verdict.rewritten.is_none(),
@@ -83,7 +83,7 @@ fn a_class_that_does_not_link_is_a_disagreement() -> Result<()> {
         assert_eq!(
             runner.processes_started(),
             started,
-            "a refused class costs no JVM"
+            "a refused class does not end the JVM"
         );
         Ok(())
     })
@@ -99,14 +99,14 @@ fn another_line_in_a_stack_trace_is_a_disagreement() -> Result<()> {
     let (here, there) = (thrower("")?, thrower("\n")?);
     on_each_jdk(|mut runner| {
         let verdict = runner.judge(&here, &there)?;
-        let told = verdict.disagreement().context("it agrees")?;
+        let text = verdict.disagreement().context("the classes agree")?;
         assert!(
-            told.contains("java.lang.IllegalStateException: no at [fail:1, run:1]"),
-            "{told}"
+            text.contains("java.lang.IllegalStateException: no at [fail:1, run:1]"),
+            "{text}"
         );
         assert!(
-            told.contains("java.lang.IllegalStateException: no at [fail:2, run:1]"),
-            "{told}"
+            text.contains("java.lang.IllegalStateException: no at [fail:2, run:1]"),
+            "{text}"
         );
         Ok(())
     })
@@ -118,7 +118,7 @@ fn static_methods_are_called_when_there_is_no_run() -> Result<()> {
         int instance() { return 5; }")?;
     on_each_jdk(|mut runner| {
         let outcome = runner.try_class(&class)?;
-        let calls = &outcome.ran().context("it did not run")?.calls;
+        let calls = &outcome.ran().context("the class did not run")?.calls;
         assert_eq!(
             calls,
             &[
@@ -131,7 +131,7 @@ fn static_methods_are_called_when_there_is_no_run() -> Result<()> {
             ]
         );
         let outcome = runner.with_instances().try_class(&class)?;
-        let calls = &outcome.ran().context("it did not run")?.calls;
+        let calls = &outcome.ran().context("the class did not run")?.calls;
         assert_eq!(calls[..3], ["<init>", "instance[] = 5", "name[] = n"]);
         Ok(())
     })
@@ -140,7 +140,7 @@ fn static_methods_are_called_when_there_is_no_run() -> Result<()> {
 #[test]
 fn the_tracker_tells_balance_from_imbalance() -> Result<()> {
     let source = |body: &str| {
-        // The tracker's own source, so that javac knows it; the runner brings the class.
+        // javac needs the source of the tracker; the runner provides the class.
         let tracker = include_str!("../java/loadhook/Tracker.java");
         let text = format!("import loadhook.Tracker; public class Pair {{ {body} }}");
         let folder = loadhook_testkit::source::compile(
@@ -165,7 +165,7 @@ fn the_tracker_tells_balance_from_imbalance() -> Result<()> {
             .rewritten
             .as_ref()
             .and_then(|it| it.ran())
-            .context("it did not run")?;
+            .context("the class did not run")?;
         assert_eq!(
             ran.log,
             "ENTER 7, ENTER 1 2, ALLOC_ARRAY 10 3, EXIT 1 2, EXIT 7"
@@ -215,7 +215,7 @@ fn endless_loops_end() -> Result<()> {
             (&fine, &fine),
             (&loops, &bad),
         ])?;
-        // JDK 25 cannot stop a thread; on a busy machine JDK 17 may not manage in time.
+        // JDK 25 cannot stop a thread. On a busy machine, JDK 17 may not stop it in time.
         assert!(matches!(
             verdicts[0].original.run,
             Run::TimedOut | Run::Hung
@@ -336,7 +336,7 @@ fn overflows_and_chance_are_no_disagreement() -> Result<()> {
     })
 }
 
-/// Thousands of pairs a second is what fuzzing needs; the bound leaves room for a busy machine.
+/// Fuzzing needs thousands of pairs a second. The bound is generous for busy machines.
 #[test]
 fn many_pairs_take_little_time() -> Result<()> {
     let fine = class("static int twice(int x) { return 2 * x; }")?;
@@ -380,8 +380,8 @@ fn classes_of_the_jdk_link_outside_their_module_when_told() -> Result<()> {
                 .is_err_and(|it| it.starts_with("java.lang.IllegalAccessError")),
             "{refused:?}"
         );
-        let told = runner.with_jdk_internals().try_class(&class)?;
-        assert!(told.ran().is_some(), "{told:?}");
+        let text = runner.with_jdk_internals().try_class(&class)?;
+        assert!(text.ran().is_some(), "{text:?}");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The tools that judge rewritten classes can themselves fail: each is shown a good class and a bad one.
+//! Tests the tools that check rewritten classes, each with a good and a bad class.
 //!
 //! `cargo test -p loadhook-testkit --test verify`
 
@@ -25,7 +25,8 @@ fn ill_typed(good: &[u8]) -> Result<Vec<u8>> {
     patch(good, &CODE, &[0x1a, 0x9e, 0, 5, 0x0b, 0xac, 5, 0xac])
 }
 
-/// A tree with one class, in a module's folder as `corpus` exports it or by package alone.
+/// A folder with one class, in a module's folder as `corpus` exports it, or only in the folder of
+/// its package.
 fn tree(class: &[u8], place: &str) -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join(place);
@@ -119,7 +120,8 @@ fn version_50_does_not_hide_behind_the_old_verifier() -> Result<()> {
     Ok(())
 }
 
-/// Where a table's entry lies, and what makes it point into the middle of `ifle`.
+/// Each case has the position of a table's entry, and a value that makes it point into the middle
+/// of `ifle`.
 #[test]
 fn tables_that_miss_instructions_fail() -> Result<()> {
     let good = good()?;
@@ -231,7 +233,8 @@ fn a_truncated_class_is_unreadable() -> Result<()> {
     Ok(())
 }
 
-/// The hierarchy is that of the original tree: here a class the running JDK does not know.
+/// The class hierarchy is that of the original tree, which here has a class that the running JDK
+/// lacks.
 #[test]
 fn the_hierarchy_comes_from_the_original() -> Result<()> {
     let source = "package p; class Base {} class Left extends Base {} class Right extends Base {}
@@ -244,7 +247,7 @@ fn the_hierarchy_comes_from_the_original() -> Result<()> {
     assert_eq!(
         report.known.len(),
         1,
-        "without its superclasses it cannot be judged: {report:?}"
+        "a class without its superclasses must not verify: {report:?}"
     );
     Ok(())
 }

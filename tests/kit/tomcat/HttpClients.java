@@ -7,7 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** Asks a server from many threads, each on one connection and each request once; says how many were answered. */
+/** Sends requests to a server from many threads, each with one connection; prints the number of answers. */
 public final class HttpClients {
     private static final AtomicInteger ANSWERED = new AtomicInteger();
 

@@ -7,7 +7,7 @@ import org.apache.catalina.Context;
 import org.apache.catalina.connector.Connector;
 import org.apache.catalina.startup.Tomcat;
 
-/** A threaded server: says its port, answers until it is told to end, and then says how often it has answered. */
+/** A threaded server: prints its port, answers requests until its input ends, then prints the number of answers. */
 public final class TomcatServer {
     private static final AtomicInteger ANSWERS = new AtomicInteger();
     private static final AtomicInteger REFUSALS = new AtomicInteger();
@@ -73,7 +73,7 @@ public final class TomcatServer {
             return sum;
         }
 
-        /** Every tenth number is refused, at its last part. */
+        /** Computes a part of an answer. Every tenth number is refused in its last part. */
         private static long part(int number, int at) {
             if (number % 10 == 0 && at == 3) {
                 throw new IllegalStateException("refused");

@@ -1,4 +1,5 @@
-//! Finds circles among files: sets of files of which each uses each other one, directly or by way of others.
+//! Finds circles among files: sets in which each file uses each other file, directly or through
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -53,7 +54,7 @@ pub(crate) fn circles(arrows: &Arrows) -> Vec<Circle> {
     circles
 }
 
-/// The files that a file uses, directly or by way of others.
+/// The files that a file uses, directly or through others.
 fn reached_from<'a>(arrows: &'a Arrows, file: &'a Path) -> BTreeSet<&'a Path> {
     let mut reached = BTreeSet::new();
     let mut pending = vec![file];

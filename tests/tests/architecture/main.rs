@@ -1,8 +1,8 @@
-//! Holds the map to the code: the crates and their dependencies are those that `docs/dev/architecture.md` lists, and
-//! the files of a crate do not use each other in circles.
+//! Compares the code with the map: the crates and their dependencies must be those that
+//! `docs/dev/architecture.md` lists, and the files of a crate must not use each other in circles.
 //!
-//! The second test reads Rust only. The tracker's Java classes are one package and may use each other, and so may the
-//! scripts of a page, which are one program.
+//! The second test reads only Rust. The tracker's Java classes are one package and may use each
+//! other, and so may the scripts of a page, which are one program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,7 +18,7 @@ mod modules;
 
 /// A crate of the workspace, from `cargo metadata`.
 struct Package {
-    /// The crates of the workspace that it depends on, dev- and build-dependencies left out.
+    /// The crates of the workspace that it depends on, except for dev- and build-dependencies.
     dependencies: BTreeSet<String>,
     /// The root files of its library and programs.
     roots: Vec<PathBuf>,
@@ -44,7 +44,7 @@ fn package(package: &Value) -> Result<(String, Package)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut dependencies = BTreeSet::new();
     for dependency in package["dependencies"].as_array().context("dependencies")? {
-        // A dependency of another kind has the kind's name, and one of another source has the source's.
+        // A normal dependency has no `kind`, and a crate of the workspace has no `source`.
         if dependency["kind"].is_null() && dependency["source"].is_null() {
             dependencies.insert(text(&dependency["name"]));
         }

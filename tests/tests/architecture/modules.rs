@@ -1,9 +1,10 @@
-//! Reads which file of a crate uses names of which other file.
+//! Finds which files of a crate use names of which other files.
 //!
-//! A name is followed to the file that defines it, through `use`, re-exports and globs. A re-export (`pub use`) is not
-//! a use by itself: a `mod.rs` that only declares its children and re-exports their names uses nothing. Tests do not
-//! count. Macros are read as far as their arguments are expressions or paths. Methods and fields have no path, so
-//! they are not seen; the type that they belong to mostly is.
+//! A name is followed to the file that defines it, through `use`, re-exports and globs. A re-export
+//! (`pub use`) does not count as a use: a `mod.rs` that only declares its children and re-exports
+//! their names uses nothing. Tests do not count. In macros, only arguments that are expressions or
+//! paths are read. Methods and fields have no path, so their uses are not found, but usually the
+//! use of their type is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -62,7 +63,7 @@ struct Module {
     items: BTreeSet<String>,
     /// The names that the module imports or re-exports, with their paths.
     imports: Vec<(String, Vec<String>)>,
-    /// The paths whose names the module imports all.
+    /// The paths of glob imports.
     globs: Vec<Vec<String>>,
     /// The paths that the module's code uses.
     mentions: BTreeSet<Vec<String>>,
@@ -77,7 +78,7 @@ enum Target {
 }
 
 impl Crate {
-    /// Adds a module with all modules below it. `folder` is where the files of its children are.
+    /// Adds a module with all modules below it. `folder` has the files of its children.
     fn add_module(
         &mut self,
         parent: Option<Number>,
@@ -119,7 +120,7 @@ impl Crate {
         Ok(number)
     }
 
-    /// The files that define what a path of a module leads to, with the names.
+    /// The files that define the items of a path in a module, with the names of the items.
     fn items(&self, module: Number, path: &[String]) -> Vec<(&PathBuf, String)> {
         let targets = self.resolve(module, path, &mut BTreeSet::new());
         let items = targets.into_iter().filter_map(|target| match target {
@@ -129,7 +130,8 @@ impl Crate {
         items.collect()
     }
 
-    /// Follows a path that stands in a module. `seen` has the lookups under way, since imports may be circular.
+    /// Resolves a path that is used in a module. `seen` has the lookups in progress, since imports
+    /// may be circular.
     fn resolve(
         &self,
         module: Number,
@@ -141,7 +143,7 @@ impl Crate {
             let mut next = BTreeSet::new();
             for target in targets {
                 let Target::Module(module) = target else {
-                    // A variant or an associated item: it belongs to the item.
+                    // A variant or an associated item belongs to the item.
                     next.insert(target);
                     continue;
                 };
@@ -220,7 +222,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// The name that an item gives to something.
+/// The name that an item defines.
 fn defined_name(item: &Item) -> Option<String> {
     let name = match item {
         Item::Const(item) => &item.ident,
@@ -276,13 +278,13 @@ impl Mentions<'_> {
             self.module.mentions.insert(path.clone());
         }
         let imported = renamed.unwrap_or(imported);
-        // A path that begins with its own name is of another crate, or of a child.
+        // If a path begins with the imported name itself, that is a crate or a child module.
         if path.len() > 1 || path.first() != Some(&imported) {
             self.module.imports.push((imported, path));
         }
     }
 
-    /// Reads the paths in a macro's arguments that are no expressions.
+    /// Reads the paths in a macro's arguments that are not expressions.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
@@ -306,7 +308,7 @@ impl Mentions<'_> {
         self.end_of(&mut path);
     }
 
-    /// Notes a path of several segments; a single name may be a variable.
+    /// Records a path of several segments. A single name is ignored, since it may be a variable.
     fn end_of(&mut self, path: &mut Vec<String>) {
         if path.len() > 1 {
             self.module.mentions.insert(path.clone());

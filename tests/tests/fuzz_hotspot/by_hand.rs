@@ -1,4 +1,4 @@
-//! Changes made to whole classes on purpose: odd ones, which HotSpot takes, and wrong ones.
+//! Changes of classes that are made on purpose: oddities, which HotSpot accepts, and faults.
 
 use loadhook_testclasses::mutate::class::{Attribute, Class, Info, Member};
 use loadhook_testclasses::mutate::instructions::starts;
@@ -6,7 +6,8 @@ use loadhook_testclasses::mutate::instructions::starts;
 /// A change and its name.
 pub(crate) type Change = (&'static str, fn(&mut Class));
 
-/// Oddities that chance seldom hits and HotSpot takes, each done wherever a class has room for it.
+/// Oddities that HotSpot accepts and that random mutations rarely make. Each is applied wherever it
+/// is possible in a class.
 pub(crate) const ODDITIES: &[Change] = &[
     ("a line begins inside each instruction", |class| {
         let Some(name) = class
@@ -95,7 +96,7 @@ pub(crate) const ODDITIES: &[Change] = &[
     }),
 ];
 
-/// Faults that the rewriter could have, made in its output by hand.
+/// Faults that the rewriter could have. They are made in its output.
 pub(crate) const SABOTAGE: &[Change] = &[
     ("no handler", |class| {
         for code in class.methods.iter_mut().filter_map(Member::code_mut) {
@@ -127,7 +128,7 @@ pub(crate) const SABOTAGE: &[Change] = &[
     }),
 ];
 
-/// `pop` and `nop`s in place of calls of the tracker.
+/// Replaces calls of the tracker by `pop` and `nop`s.
 fn replace_calls(class: &mut Class, name: &[u8]) {
     let of = |class: &Class, index: u16| {
         let member = &class.pool[usize::from(index)];

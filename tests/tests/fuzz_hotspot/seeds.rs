@@ -1,4 +1,4 @@
-//! The classes that mutants are made of.
+//! The classes from which mutants are made.
 
 use anyhow::{Context, Result};
 use loadhook_testclasses::limits;
@@ -27,7 +27,8 @@ fn has_run(class: &[u8]) -> bool {
     })
 }
 
-/// A method just short enough for a jump over it, until probes push it over 32,767 bytes.
+/// A source with a long method. A jump over its body fits into 16 bits, until probes make the body
+/// longer than 32,767 bytes.
 fn large() -> (String, String) {
     let mut body = String::new();
     for i in 0..4_020 {
@@ -60,7 +61,7 @@ fn large() -> (String, String) {
     ("Large.java".to_owned(), source)
 }
 
-/// The classes of our own sources, and the golden inputs.
+/// The classes of the test's own sources, and the golden inputs.
 pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz_seeds");
     let mut sources = vec![large()];
@@ -69,14 +70,14 @@ pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
         let name = path
             .file_name()
             .and_then(|it| it.to_str())
-            .context("a source's name")?
+            .context("a source has no UTF-8 name")?
             .to_owned();
         sources.push((name, fs::read_to_string(&path)?));
     }
     sources.sort();
     let mut seeds = Vec::new();
     for release in [8, 11, 17] {
-        // `Patterns` needs all of 17; one large class of each kind is enough.
+        // `Patterns` needs release 17. One release suffices for the large class.
         let fits = |it: &&(String, String)| match it.0.as_str() {
             "Patterns.java" => release == 17,
             "Large.java" => release == 8,
@@ -106,7 +107,7 @@ pub(crate) fn own_seeds() -> Result<Vec<Vec<u8>>> {
             .into_iter()
             .filter(|it| has_run(it) && it.len() < 20_000),
     );
-    // Those with dynamic call sites do not exist in version 49.
+    // Classes with dynamic call sites cannot have version 49.
     good_ones(seeds, Runner::new(&Jdk::find(17)?, &[]))
 }
 
@@ -121,9 +122,9 @@ pub(crate) fn handmade_seeds() -> Result<Vec<Vec<u8>>> {
     good_ones(seeds, Runner::new(&Jdk::find(17)?, &[]))
 }
 
-/// Those that HotSpot takes as they are, and that end in time.
+/// The seeds that HotSpot accepts and whose run ends in time.
 fn good_ones(mut seeds: Vec<Vec<u8>>, runner: Runner) -> Result<Vec<Vec<u8>>> {
-    // Which ones they are must not depend on how busy the machine is.
+    // The long time limit makes the result independent of the load of the machine.
     let mut runner = runner.with_time_limit(PATIENCE);
     let outcomes = runner.judge_all(&seeds.iter().map(|it| (it, [])).collect::<Vec<_>>())?;
     let mut outcomes = outcomes.iter();
@@ -135,11 +136,13 @@ fn good_ones(mut seeds: Vec<Vec<u8>>, runner: Runner) -> Result<Vec<Vec<u8>>> {
     Ok(seeds)
 }
 
-/// A fixed sample of a JDK's classes, each with a `run()` that does nothing: it is all that will be called.
+/// A fixed sample of a JDK's classes. Each gets a `run()` that does nothing, so that no other
+/// method is called.
 pub(crate) fn jdk_seeds(feature: u32) -> Result<Vec<Vec<u8>>> {
     let mut files = Vec::new();
     for file in corpus::walk(&corpus::jdk_classes(feature)?)? {
-        // No program may define classes of java.*; those of the launcher and of agents do things at once.
+        // No program may define classes of java.*. Classes of the launcher and of agents have
+        // effects when they are initialised.
         let name = file.to_string_lossy();
         let fits = !name.contains("/java/")
             && !name.contains("/sun/launcher")

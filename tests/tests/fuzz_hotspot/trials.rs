@@ -1,4 +1,4 @@
-//! Mutants rewritten and judged, in as many JVMs at a time as there are processors.
+//! Makes, rewrites and judges mutants, in several JVMs at a time.
 
 use anyhow::{Context, Result};
 use loadhook_rewrite::class::Member;
@@ -26,17 +26,17 @@ use crate::verdicts::{fault, is_overflowed, locks_differ, short};
 
 const BATCH: u64 = 256;
 pub(crate) const TIME_LIMIT: Duration = Duration::from_millis(60);
-/// For a second look at a rewritten class that took more than ten times that: probes make a loop of millions of
-/// calls so slow, and a loop without end is none the less found.
+/// Time limit of the second attempt with a rewritten class that was too slow. Probes can make a
+/// loop of millions of calls that slow; an endless loop is still found.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// More findings do not tell more.
+/// Maximum number of findings. More would not be more informative.
 pub(crate) const ENOUGH: usize = 20;
 
-/// The probes under test, by turns.
+/// The sets of probes, which alternate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Probing {
     All,
-    /// The same, attributes that nobody knows being dropped.
+    /// All probes, with unknown attributes dropped.
     AllDropping,
     Timing,
     TimingByClass,
@@ -67,7 +67,7 @@ impl Probing {
     }
 }
 
-/// Methods are known by their position, so that the tracker's log names them.
+/// A selector whose method ids are positions, so that the tracker's log identifies methods.
 struct ByPosition {
     all: bool,
     sites: u32,
@@ -89,7 +89,8 @@ impl Selector for ByPosition {
     }
 }
 
-/// The rewritten class, and what happened to its methods; `None` for the bytes when nothing did.
+/// Rewrites a class. Returns the new bytes, or `None` if nothing changed, and the report on its
+/// methods.
 pub(crate) fn rewrite(
     rewriter: &mut Rewriter,
     class: &[u8],
@@ -111,22 +112,22 @@ pub(crate) fn rewrite(
 pub(crate) struct Counts {
     mutants: u64,
     pub(crate) accepted: u64,
-    /// Both ran to their end and were compared.
+    /// Mutants whose two runs ended and were compared.
     pub(crate) compared: u64,
-    /// Accepted and compared, but nothing in them could be instrumented.
+    /// Mutants that were compared although no method was instrumented.
     pub(crate) unchanged: u64,
     timed_out: u64,
     died: u64,
     nondeterministic: u64,
-    /// So slow with probes that they got more time.
+    /// Mutants that were so slow with probes that they got more time.
     slow: u64,
-    /// Locks may be out of balance.
+    /// Mutants whose locks may be out of balance.
     unlocked: u64,
-    /// Ran into a stack or heap that was too small.
+    /// Mutants whose stack or heap overflowed.
     overflowed: u64,
-    /// Methods of accepted mutants that were left alone, by reason.
+    /// Methods of accepted mutants that were not instrumented, by reason.
     left_alone: BTreeMap<String, u64>,
-    /// Accepted mutants and all, by the kind of their last step.
+    /// Numbers of accepted mutants and of all mutants, by the kind of their last step.
     by_step: BTreeMap<String, (u64, u64)>,
     by_version: BTreeMap<u16, (u64, u64)>,
 }
@@ -181,7 +182,7 @@ impl fmt::Display for Counts {
             f,
             "left out: {timed_out} ran too long, {died} ended the JVM, {nondeterministic} by chance, {unlocked} for their locks"
         )?;
-        writeln!(f, "methods left alone: {:?}", self.left_alone)?;
+        writeln!(f, "methods not instrumented: {:?}", self.left_alone)?;
         writeln!(f, "accepted by version: {:?}", self.by_version)?;
         write!(f, "accepted by last step: {:?}", self.by_step)
     }
@@ -195,15 +196,15 @@ pub(crate) struct Finding {
 /// The kind of classes from which mutants are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seeds {
-    /// Our sources, compiled.
+    /// The sources in `fuzz_seeds`, and golden inputs.
     Sources,
-    /// Assembled by hand: what no compiler writes.
+    /// Classes assembled by hand, with constructs that no compiler writes.
     Handmade,
     /// A JDK's own classes.
     Jdk,
 }
 
-/// Where mutants of what are judged.
+/// The seeds and the JDK of a series of mutants.
 pub(crate) struct Trial {
     pub(crate) feature: u32,
     pub(crate) seeds: Seeds,
@@ -245,7 +246,7 @@ impl Trial {
         }
     }
 
-    /// The class that a mutant is of, and the mutant; of its steps those in `mask`.
+    /// Makes a mutant with the steps in `mask`. Returns the number of its seed, and the mutant.
     fn mutant(&self, number: u64, mask: u32) -> (usize, Mutant) {
         let which = number as usize % self.mutator.seeds();
         (
@@ -311,7 +312,8 @@ impl<'t> Worker<'t> {
             .collect();
         let mut verdicts = match self.runner.judge_all(&pairs) {
             Ok(verdicts) => verdicts,
-            // Something wrote into the protocol, a dying JVM perhaps: who?
+            // The protocol failed, perhaps by output of a dying JVM. Judge the pairs one by one to
+            // find the cause.
             Err(_) => pairs
                 .iter()
                 .map(|(original, rewritten)| self.judge_one(original, rewritten))
@@ -333,7 +335,7 @@ impl<'t> Worker<'t> {
         Ok(())
     }
 
-    /// One pair, in a JVM of its own if the one there is has come to harm.
+    /// Judges one pair. If the running JVM fails, tries again in a new one.
     fn judge_one(&mut self, original: &[u8], rewritten: &[u8]) -> Result<Verdict> {
         for with in [rewritten, &[]] {
             match self.runner.judge(original, with) {
@@ -359,7 +361,8 @@ impl<'t> Worker<'t> {
         })
     }
 
-    /// A rewritten class that ran too long though the original did not gets more time, once.
+    /// Judges a pair again with more time if the rewritten class ran too long and the original did
+    /// not.
     fn look_again(
         &mut self,
         verdict: &mut Verdict,
@@ -377,7 +380,7 @@ impl<'t> Worker<'t> {
         Ok(())
     }
 
-    /// Counts a verdict; what is wrong with it.
+    /// Counts a verdict. Returns its fault, if any.
     fn count(
         &mut self,
         which: usize,
@@ -408,7 +411,7 @@ impl<'t> Worker<'t> {
             Ok(rewritten) => rewritten,
             Err(error) => {
                 return Some(format!(
-                    "HotSpot reads it, the rewriter does not: {error:#}"
+                    "HotSpot accepts the class, but the rewriter cannot read it: {error:#}"
                 ));
             }
         };
@@ -436,7 +439,7 @@ impl<'t> Worker<'t> {
     }
 }
 
-/// The steps that matter, the classes written down.
+/// Describes a finding with the steps that cause it, and writes its classes to files.
 pub(crate) fn explain(trial: &Trial, number: u64, message: &str) -> Result<String> {
     let mut worker = Worker::new(trial)?;
     let mut judge = |mask: u32| -> Result<Option<(Mutant, Vec<u8>, String)>> {
@@ -464,7 +467,9 @@ pub(crate) fn explain(trial: &Trial, number: u64, message: &str) -> Result<Strin
         Probing::of(number)
     );
     let Some((mutant, bytes, message)) = judge(mask)? else {
-        return Ok(format!("{place}: once, and not again: {message}"));
+        return Ok(format!(
+            "{place}: the finding did not occur again: {message}"
+        ));
     };
     let folder = format!("hotspot-{}-{number}", trial.name());
     let folder = write_down(&folder, &mutant.bytes, &bytes)?;
@@ -476,7 +481,7 @@ pub(crate) fn explain(trial: &Trial, number: u64, message: &str) -> Result<Strin
     ))
 }
 
-/// Both classes, where `java -cp` finds them.
+/// Writes both classes to folders that can be on a class path.
 pub(crate) fn write_down(name: &str, original: &[u8], rewritten: &[u8]) -> Result<PathBuf> {
     let all = paths::target().join("fuzz-findings").join(name);
     if all.exists() {

@@ -5,7 +5,8 @@ use loadhook_testclasses::mutate::class::{Class, Code};
 use loadhook_testclasses::mutate::instructions::starts;
 use loadhook_testkit::pairs::Verdict;
 
-/// Returns whether locks may be out of balance: code or handlers of a method that locks are not those of the seed.
+/// Returns whether locks may be out of balance, because the code or the handlers of a method with
+/// locks differ from the seed's.
 pub(crate) fn locks_differ(seed: &[u8], mutant: &[u8]) -> bool {
     let locking = |class: &[u8]| -> Vec<(usize, Code)> {
         let methods = Class::parse(class).map_or(Vec::new(), |it| it.methods);
@@ -49,8 +50,8 @@ pub(crate) fn fault(
     unbalanced.or_else(|| unexplained(verdict, report, class))
 }
 
-/// Returns whether entries are left because a constructor's super call threw and `run`, which would heal that, has no
-/// probes.
+/// Returns whether entries are left on the path because a constructor's super call threw and `run`
+/// has no probes that would repair the path.
 fn left_behind(verdict: &Verdict, report: &Report, class: &[u8]) -> bool {
     let Some(parsed) = Class::parse(class) else {
         return false;
@@ -71,7 +72,7 @@ fn left_behind(verdict: &Verdict, report: &Report, class: &[u8]) -> bool {
         && constructor_ran(verdict, &parsed)
 }
 
-/// Returns whether a constructor was entered, as far as the tracker's log goes.
+/// Returns whether the tracker's log shows that a constructor was entered.
 fn constructor_ran(verdict: &Verdict, class: &Class) -> bool {
     let Some(ran) = verdict.rewritten.as_ref().and_then(|it| it.ran()) else {
         return false;
@@ -93,7 +94,8 @@ fn constructor_ran(verdict: &Verdict, class: &Class) -> bool {
             .any(is_constructor)
 }
 
-/// Entries are healed away only where a constructor's super call threw, or part of it has no handler.
+/// Returns a fault if entries were removed by repair without a reason. Reasons are a constructor
+/// whose super call threw, and a constructor a part of which has no handler.
 fn unexplained(verdict: &Verdict, report: &Report, class: &[u8]) -> Option<String> {
     let ran = verdict.rewritten.as_ref()?.ran()?;
     let tracker = &ran.tracker;
@@ -104,7 +106,7 @@ fn unexplained(verdict: &Verdict, report: &Report, class: &[u8]) -> Option<Strin
         return None;
     }
     Some(format!(
-        "{} entries healed, though no constructor ran: {} ({report:?})",
+        "{} entries were removed by repair, although no constructor ran: {} ({report:?})",
         tracker.healed, ran.log
     ))
 }

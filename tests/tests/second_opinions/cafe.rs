@@ -1,4 +1,5 @@
-//! `cafebabe`, which gives constants followed to their ends, and everything in the class.
+//! The comparison with `cafebabe`, which resolves the constants that a constant refers to, and
+//! parses all of a class.
 
 use anyhow::{Context, Result, bail, ensure};
 use cafebabe::attributes::{
@@ -23,7 +24,7 @@ use std::mem::{Discriminant, discriminant};
 
 use crate::names::{same, same_text};
 
-/// Totals of what was compared.
+/// Totals of the comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) instructions: usize,
@@ -32,7 +33,7 @@ pub(crate) struct Seen {
 
 const HERE: Structure = Structure::Named("a second opinion");
 
-/// Compares all that both know of a class.
+/// Compares all facts that both parsers know of a class.
 pub(crate) fn agree<'a>(ours: &ClassFile<'_>, theirs: &'a cafebabe::ClassFile<'a>) -> Result<Seen> {
     same!("major version", ours.major_version(), theirs.major_version);
     same!("minor version", ours.minor_version(), theirs.minor_version);
@@ -106,7 +107,7 @@ fn method<'a>(
         &theirs.descriptor.to_string(),
     )?;
     attributes(ours.class(), ours.attributes(), &theirs.attributes)?;
-    // Visible ones first, as we give them.
+    // Order the annotations as Loadhook does: visible ones first.
     let mut annotations = Vec::new();
     for wanted in ["RuntimeVisibleAnnotations", "RuntimeInvisibleAnnotations"] {
         for attribute in theirs.attributes.iter().filter(|it| it.name == wanted) {
@@ -133,7 +134,7 @@ fn method<'a>(
     }
 }
 
-/// Names and order.
+/// Compares the names and the order of attributes.
 fn attributes(
     class: &ClassFile<'_>,
     ours: Attributes<'_>,
@@ -151,13 +152,13 @@ fn attributes(
 }
 
 fn pool<'a>(ours: &ConstantPool<'_>, theirs: &'a cafebabe::ClassFile<'a>) -> Result<()> {
-    // They leave out what is only text.
+    // `cafebabe` leaves out Utf8 constants.
     let mut rest = theirs.constantpool_iter();
     let mut index = CpIndex(1);
     while index.0 < ours.count() {
         let constant = ours.get(index)?;
         if !matches!(constant, Constant::Utf8(_)) {
-            let item = rest.next().context("they have fewer constants")?;
+            let item = rest.next().context("cafebabe has fewer constants")?;
             pool_item(ours, index, &item).with_context(|| format!("#{index}"))?;
         }
         index.0 += 1;
@@ -166,7 +167,7 @@ fn pool<'a>(ours: &ConstantPool<'_>, theirs: &'a cafebabe::ClassFile<'a>) -> Res
             index.0 += 1;
         }
     }
-    ensure!(rest.next().is_none(), "they have more constants");
+    ensure!(rest.next().is_none(), "cafebabe has more constants");
     Ok(())
 }
 
@@ -204,7 +205,7 @@ fn pool_item(pool: &ConstantPool<'_>, index: CpIndex, item: &ConstantPoolItem<'_
         | (Constant::Package { name }, ConstantPoolItem::PackageInfo(theirs)) => {
             same_text("module", pool.utf8(name)?, theirs)
         }
-        (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
+        (ours, theirs) => bail!("Loadhook: {ours:?}, cafebabe: {theirs:?}"),
     }
 }
 
@@ -224,7 +225,7 @@ fn literal(pool: &ConstantPool<'_>, index: CpIndex, theirs: &LiteralConstant<'_>
         (Constant::String { utf8 }, LiteralConstant::StringBytes(theirs)) => {
             same!("string", pool.utf8(utf8)?, *theirs)
         }
-        (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
+        (ours, theirs) => bail!("Loadhook: {ours:?}, cafebabe: {theirs:?}"),
     }
     Ok(())
 }
@@ -265,7 +266,7 @@ fn method_handle(pool: &ConstantPool<'_>, index: CpIndex, theirs: &MethodHandle<
         (Constant::Fieldref { class, .. }, MemberKind::Field)
         | (Constant::Methodref { class, .. }, MemberKind::Method)
         | (Constant::InterfaceMethodref { class, .. }, MemberKind::InterfaceMethod) => class,
-        (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
+        (ours, theirs) => bail!("Loadhook: {ours:?}, cafebabe: {theirs:?}"),
     };
     same_text("class", pool.class_name(class)?, &theirs.class_name)?;
     name_and_type(pool.member(reference)?, &theirs.member_ref)
@@ -304,7 +305,7 @@ fn loadable(pool: &ConstantPool<'_>, index: CpIndex, theirs: &Loadable<'_>) -> R
             same_text("method type", pool.utf8(descriptor)?, theirs)
         }
         (_, Loadable::Dynamic(theirs)) => dynamic(pool, index, theirs),
-        (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
+        (ours, theirs) => bail!("Loadhook: {ours:?}, cafebabe: {theirs:?}"),
     }
 }
 
@@ -416,13 +417,13 @@ fn code<'a>(
                 }
             }
             AttributeData::Other(_) => {}
-            theirs => bail!("an attribute of code: {theirs:?}"),
+            theirs => bail!("unexpected attribute of code: {theirs:?}"),
         }
     }
     Ok(())
 }
 
-/// Where the frame is.
+/// The offset of the frame.
 fn frame(ours: &RawFrame<'_>, theirs: &StackMapEntry<'_>, next: usize) -> Result<usize> {
     let none: &[Theirs<'_>] = &[];
     let (delta, locals, stack) = match theirs {
@@ -480,7 +481,7 @@ fn frame(ours: &RawFrame<'_>, theirs: &StackMapEntry<'_>, next: usize) -> Result
                     same!("dimensions", ours.dimensions, 0);
                     same_text("class", ours.name, class_name)?;
                 }
-                (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
+                (ours, theirs) => bail!("Loadhook: {ours:?}, cafebabe: {theirs:?}"),
             }
         }
     }
@@ -528,15 +529,17 @@ fn type_annotation(
                 (*offset, *type_argument_index)
             );
         }
-        (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
+        (ours, theirs) => bail!("Loadhook: {ours:?}, cafebabe: {theirs:?}"),
     }
     Ok(())
 }
 
-/// Opcodes found to be the same: theirs by ours. Asking `Debug` for each name would take minutes.
+/// Pairs of opcodes that were found to be equal. Comparing the names by `Debug` each time would
+/// take minutes.
 type Known<'a> = Vec<Option<Discriminant<TheirOpcode<'a>>>>;
 
-/// Fails unless both name the same instruction. `cafebabe` has one name for narrow, wide and implied operands.
+/// Fails unless both opcodes are the same instruction. `cafebabe` has one name for narrow, wide and
+/// implied operands.
 fn same_name<'a>(opcode: Opcode, theirs: &TheirOpcode<'a>, known: &mut Known<'a>) -> Result<()> {
     let known = known
         .get_mut(usize::from(opcode.byte()))
@@ -684,7 +687,7 @@ fn same_instruction<'a>(
             };
             same!("type", ours.u1(1), theirs);
         }
-        // The others have no operand.
+        // The other instructions have no operand.
         _ => same!("length", ours.bytes.len(), 1),
     }
     Ok(())

@@ -1,7 +1,8 @@
-//! The known faults of both crates: each with a class that shows it, what `javap` says of that class, and that
-//! we read it as `javap` does. Where `javap` itself lets pass what we refuse, HotSpot refuses it, too.
+//! The known faults of both crates, each with a class that shows it. A test checks the fault, the
+//! output of `javap` for the class, and that Loadhook reads the class as `javap` does. Where
+//! Loadhook refuses a class that `javap` accepts, HotSpot also refuses it.
 //!
-//! The classes are in `tests/second_opinions`; `BLESS=1` writes them anew.
+//! The classes are in `tests/second_opinions`. `BLESS=1` writes them again.
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use classfile_parser::attribute_info::{code_attribute_parser, stack_map_table_attribute_parser};
@@ -21,23 +22,23 @@ struct Fault {
     /// The name of the class file in `tests/second_opinions`.
     fixture: &'static str,
     make: fn() -> Vec<u8>,
-    /// Whose, and which.
+    /// The crate, and a description of the fault.
     what: &'static str,
-    /// Fails when the fault is not there any more.
+    /// Fails if the crate no longer has the fault.
     shows: fn(&[u8]) -> Result<()>,
-    /// The result of our parser.
+    /// The result of Loadhook's parser.
     ours: Ours,
-    /// Lines that `javap` prints, among others.
+    /// Some of the lines that `javap` prints.
     javap: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ours {
-    /// We read the class, all of it as `javap` prints it.
+    /// Loadhook reads all of the class as `javap` prints it.
     Agrees,
-    /// We read the class and, as `javap` or HotSpot does, refuse some of its code.
+    /// Loadhook reads the class but, like `javap` or HotSpot, refuses some of its code.
     ReadsClass,
-    /// An error.
+    /// Loadhook refuses the class.
     Refuses,
 }
 
@@ -77,7 +78,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         fixture: "LoneSurrogate",
         make: lone_surrogate,
-        what: "cafebabe refuses names that are no UTF-16 text; JVMS §4.2.2 forbids them nowhere",
+        what: "cafebabe refuses names that are not valid UTF-16, which JVMS §4.2.2 allows",
         shows: |class| cafebabe_refuses(class, ""),
         ours: Ours::Agrees,
         javap: &["descriptor: I", "fields: 1"],
@@ -85,7 +86,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         fixture: "UnknownFlags",
         make: unknown_flags,
-        what: "both forget flags they have no name for, which JVMS §4.6 lets be set",
+        what: "both drop flags without a name, which JVMS §4.6 allows to be set",
         shows: |class| {
             let theirs = cafebabe::parse_class(class).map_err(|it| anyhow!("{it}"))?;
             let flags = theirs
@@ -117,7 +118,7 @@ const FAULTS: &[Fault] = &[
             let class = class.to_vec();
             match catch_unwind(move || cafebabe::parse_class(&class).map(drop)) {
                 Err(_) | Ok(Ok(())) => Ok(()),
-                Ok(Err(error)) => bail!("it refuses the class: {error}"),
+                Ok(Err(error)) => bail!("the crate refuses the class: {error}"),
             }
         },
         ours: Ours::ReadsClass,
@@ -130,7 +131,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         fixture: "WholeRangeSwitch",
         make: whole_range_switch,
-        what: "classfile-parser does the same",
+        what: "classfile-parser also computes `high - low + 1` in 32 bits",
         shows: |class| {
             let code = code_of(class)?;
             let read = catch_unwind(move || {
@@ -177,7 +178,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         fixture: "TrailingBytes",
         make: trailing_bytes,
-        what: "classfile-parser takes bytes behind the class for nothing wrong (JVMS §4.8); javap does so, too",
+        what: "classfile-parser accepts bytes behind the class (JVMS §4.8); so does javap",
         shows: |class| {
             let (rest, _) =
                 classfile_parser::class_parser(class).map_err(|_| anyhow!("refused"))?;
@@ -190,7 +191,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         fixture: "LongAtEnd",
         make: long_at_end,
-        what: "both take a pool whose last entry is the first half of a long (JVMS §4.4.5); javap does so, too",
+        what: "both accept a pool whose last entry is the first half of a long (JVMS §4.4.5); so does javap",
         shows: |class| {
             cafebabe::parse_class(class).map_err(|it| anyhow!("cafebabe: {it}"))?;
             classfile_parser::class_parser(class)
@@ -217,7 +218,7 @@ const FAULTS: &[Fault] = &[
     Fault {
         fixture: "SurrogateType",
         make: surrogate_type,
-        what: "cafebabe reads a descriptor that is no UTF-16 text, and panics when asked for it",
+        what: "cafebabe accepts a descriptor that is not valid UTF-16, and panics when it is read",
         shows: |class| {
             let class = class.to_vec();
             let read = catch_unwind(move || {
@@ -268,7 +269,7 @@ pub(crate) fn check_all() -> Result<()> {
         let class = fs::read(&file).with_context(|| file.display().to_string())?;
         ensure!(
             class == (fault.make)(),
-            "{} is not what is made here: BLESS=1",
+            "{} differs from the class that this test makes; BLESS=1 writes it again",
             file.display()
         );
         check(&jdk, fault, &file, &class)
@@ -278,12 +279,12 @@ pub(crate) fn check_all() -> Result<()> {
 }
 
 fn check(jdk: &Jdk, fault: &Fault, file: &Path, class: &[u8]) -> Result<()> {
-    (fault.shows)(class).context("the fault is gone?")?;
+    (fault.shows)(class).context("the crate no longer has this fault; remove it from the list")?;
     let printed = javap::print(jdk, &[PathBuf::from(file)])?;
     for text in fault.javap {
         ensure!(
             printed.contains(text),
-            "javap does not say {text:?}:\n{printed}"
+            "javap does not print {text:?}:\n{printed}"
         );
     }
     let ours = ClassFile::parse(class);
@@ -311,7 +312,7 @@ fn check(jdk: &Jdk, fault: &Fault, file: &Path, class: &[u8]) -> Result<()> {
 
 fn cafebabe_refuses(class: &[u8], message: &str) -> Result<()> {
     match cafebabe::parse_class(class) {
-        Ok(_) => bail!("it reads the class"),
+        Ok(_) => bail!("the crate reads the class"),
         Err(error) => ensure!(error.to_string().contains(message), "{error}"),
     }
     Ok(())
@@ -320,7 +321,7 @@ fn cafebabe_refuses(class: &[u8], message: &str) -> Result<()> {
 fn nom_refuses(class: &[u8]) -> Result<()> {
     ensure!(
         classfile_parser::class_parser(class).is_err(),
-        "it reads the class"
+        "the crate reads the class"
     );
     Ok(())
 }
@@ -334,7 +335,7 @@ fn code_of(class: &[u8]) -> Result<Vec<u8>> {
     Ok(code.code)
 }
 
-/// An attribute of the first method's code, by our mutator's reader.
+/// An attribute of the first method's code, according to the mutator's reader.
 fn attribute_of_code(class: &[u8], name: &[u8]) -> Result<Vec<u8>> {
     let class = Class::parse(class).context("a class")?;
     let code = class
@@ -353,7 +354,7 @@ fn attribute_of_code(class: &[u8], name: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-// The classes.
+// The functions below make the classes.
 
 fn constant(class: &mut Class, tag: u8, bytes: &[u8]) -> u16 {
     let known = class
@@ -380,7 +381,7 @@ fn utf8(class: &mut Class, text: &[u8]) -> u16 {
     constant(class, 1, &bytes)
 }
 
-/// A `CONSTANT_Class`, or what else has only a name.
+/// A `CONSTANT_Class`, or another constant that has only a name.
 fn named(class: &mut Class, tag: u8, name: &str) -> u16 {
     let name = utf8(class, name.as_bytes());
     indexes(class, tag, &[name])
@@ -488,7 +489,7 @@ fn module_info() -> Vec<u8> {
         named(&mut class, 19, "java.base"),
     );
     let (package, version) = (named(&mut class, 20, "demo/api"), utf8(&mut class, b"1.0"));
-    // One module required, one package exported to all.
+    // The module requires one module, and exports one package to all.
     let module = [
         module, 0, version, 1, base, 0x8000, 0, 1, package, 0, 0, 0, 0, 0,
     ];
@@ -525,7 +526,7 @@ fn whole_range_switch() -> Vec<u8> {
 }
 
 fn cut_frame() -> Vec<u8> {
-    // One frame of one stack entry, whose type is not there.
+    // One frame with one stack entry, whose type is missing.
     with_code("CutFrame", &[0xb1], Some(&[0, 1, 64]))
 }
 

@@ -1,4 +1,5 @@
-//! `javap -v -p`: the JDK's own disassembler. Its text must be what we would print.
+//! The comparison with `javap -v -p`, the JDK's own disassembler. Its text must equal the text that
+//! is made from Loadhook's parser.
 
 use anyhow::{Context, Result, anyhow, ensure};
 use loadhook_rewrite::class::Member;
@@ -19,7 +20,7 @@ use std::thread;
 use crate::javap_text as text;
 use crate::names::same;
 
-/// Totals of what was compared.
+/// Totals of the comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) classes: usize,
@@ -50,7 +51,8 @@ pub(crate) fn print(jdk: &Jdk, files: &[PathBuf]) -> Result<String> {
         + &String::from_utf8_lossy(&output.stderr))
 }
 
-/// Compares what `javap` prints of these classes with what we read, half of them in each of two processes.
+/// Compares the output of `javap` for these classes with Loadhook's parser. Two processes print
+/// half of the classes each.
 pub(crate) fn agree(jdk: &Jdk, files: &[PathBuf]) -> Result<Seen> {
     let (first, second) = files.split_at(files.len() / 2);
     let halves = thread::scope(|scope| {
@@ -149,7 +151,7 @@ fn pool(ours: &ConstantPool<'_>, theirs: &[(u16, String, String)]) -> Result<()>
     Ok(())
 }
 
-/// Text of which `javap` escapes nothing.
+/// Returns whether `javap` prints a text without escapes.
 fn ascii(bytes: &[u8]) -> Option<String> {
     let plain = bytes
         .iter()
@@ -176,12 +178,12 @@ fn member(ours: &Member<'_, '_>, theirs: &text::Member, seen: &mut Seen) -> Resu
     }
 }
 
-/// Lists must be equal; says where they are not.
+/// Fails with the first difference of two lists.
 fn lists(what: &str, ours: &[String], theirs: &[String]) -> Result<usize> {
     for (i, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
         ensure!(
             ours == theirs,
-            "{what} {i}: we say {ours:?}, they {theirs:?}"
+            "{what} {i}: Loadhook: {ours:?}, javap: {theirs:?}"
         );
     }
     same!(what, ours.len(), theirs.len());
@@ -261,7 +263,7 @@ fn code(
     Ok(())
 }
 
-/// As `javap` prints classes: arrays in quotes.
+/// A class name as `javap` prints it, with arrays in quotes.
 fn class_name(name: &[u8]) -> String {
     let name = String::from_utf8_lossy(name).into_owned();
     if name.starts_with('[') {
@@ -341,7 +343,7 @@ fn print_instruction(it: &Instruction<'_>) -> String {
     out + " " + &operands
 }
 
-/// The comment behind the opening brace is gone; cases and default follow.
+/// Prints a switch as `javap` does, without the comment behind the opening brace.
 fn print_switch(it: &Instruction<'_>) -> String {
     let Some(switch) = it.switch() else {
         return " no switch".to_owned();

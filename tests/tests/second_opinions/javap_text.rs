@@ -1,4 +1,4 @@
-//! The text that `javap -v -p` prints, as far as it tells of code.
+//! Parses the text of `javap -v -p`, as far as it is about constants and code.
 
 use anyhow::{Context, Result};
 
@@ -9,7 +9,7 @@ pub(crate) struct Class {
     pub(crate) minor: u16,
     pub(crate) major: u16,
     pub(crate) flags: u16,
-    /// Constants: index, kind, and for text the text.
+    /// Constants: index, kind, and for Utf8 constants the text.
     pub(crate) pool: Vec<(u16, String, String)>,
     pub(crate) members: Vec<Member>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Code {
     /// `start length slot name signature`.
     pub(crate) variables: Vec<String>,
     pub(crate) variable_types: Vec<String>,
-    /// `type delta locals stack`, what is not printed left out.
+    /// `type delta locals stack`, without the parts that are not printed.
     pub(crate) frames: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ enum Section {
 }
 
 fn words(line: &str) -> String {
-    // Comments name what an index stands for.
+    // Remove comments, which resolve indexes.
     let line = line.split(" //").next().unwrap_or(line);
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -117,7 +117,7 @@ fn head_line(class: &mut Class, line: &str) {
 fn member_line(class: &mut Class, section: Section, line: &str) -> Result<Section> {
     let indent = line.len() - line.trim_start().len();
     let text = line.trim_start();
-    // The closing brace of a switch is indented as an instruction is.
+    // The closing brace of a switch has the indent of an instruction.
     if section == Section::Switch {
         let code = code(class)?;
         let last = code.instructions.last_mut().context("a switch")?;
@@ -128,7 +128,7 @@ fn member_line(class: &mut Class, section: Section, line: &str) -> Result<Sectio
         last.push_str(&words(text));
         return Ok(section);
     }
-    // Offsets are right-aligned: five digits leave no more indent than a heading has.
+    // Offsets are right-aligned, so an offset of five digits has the same indent as a heading.
     let is_instruction =
         section == Section::Instructions && text.starts_with(|it: char| it.is_ascii_digit());
     match indent {

@@ -1,11 +1,12 @@
-//! Names of instructions and text, as the parsers write them.
+//! Compares names of instructions, and text, in the forms of the parsers.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::mem::{Discriminant, discriminant};
 
-/// The names of an enum's variants, without case, asked of `Debug` once each.
+/// Cache of the names of an enum's variants, in lower case. `Debug` is called once for each
+/// variant.
 #[derive(Debug)]
 pub(crate) struct Variants<T>(HashMap<Discriminant<T>, String>);
 
@@ -28,7 +29,7 @@ impl<T: Debug> Variants<T> {
     }
 }
 
-/// Text as modified UTF-8 (JVMS §4.4.7), which is what we keep.
+/// Text as modified UTF-8 (JVMS §4.4.7), which Loadhook's parser returns.
 pub(crate) fn modified_utf8(text: &str) -> Cow<'_, [u8]> {
     if text.bytes().all(|it| (1..0x80).contains(&it)) {
         return Cow::Borrowed(text.as_bytes());
@@ -54,7 +55,7 @@ macro_rules! same {
         let (ours, theirs) = ($ours, $theirs);
         anyhow::ensure!(
             ours == theirs,
-            "{}: we say {:?}, they {:?}",
+            "{}: Loadhook: {:?}, the other parser: {:?}",
             $what,
             ours,
             theirs
@@ -63,12 +64,12 @@ macro_rules! same {
 }
 pub(crate) use same;
 
-/// Fails unless our modified UTF-8 is their text.
+/// Fails unless Loadhook's modified UTF-8 is the other parser's text.
 pub(crate) fn same_text(what: &str, ours: &[u8], theirs: &str) -> anyhow::Result<()> {
     let equal = *ours == *modified_utf8(theirs);
     anyhow::ensure!(
         equal,
-        "{what}: we say {}, they {theirs}",
+        "{what}: Loadhook: {}, the other parser: {theirs}",
         String::from_utf8_lossy(ours)
     );
     Ok(())

@@ -1,4 +1,5 @@
-//! `classfile-parser`, which gives indexes as they stand and leaves the tables inside `Code` to the caller.
+//! The comparison with `classfile-parser`, which does not resolve indexes, and leaves the tables
+//! inside `Code` to the caller.
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use classfile_parser::attribute_info::{
@@ -21,9 +22,13 @@ use std::cell::RefCell;
 
 use crate::names::{Variants, same};
 
-/// Compares all that both know of a class.
+/// Compares all facts that both parsers know of a class.
 pub(crate) fn agree(ours: &ClassFile<'_>, rest: &[u8], theirs: &TheirClass) -> Result<()> {
-    ensure!(rest.is_empty(), "they leave {} bytes", rest.len());
+    ensure!(
+        rest.is_empty(),
+        "classfile-parser leaves {} bytes",
+        rest.len()
+    );
     same!("major version", ours.major_version(), theirs.major_version);
     same!("minor version", ours.minor_version(), theirs.minor_version);
     same!(
@@ -122,7 +127,7 @@ fn attributes<'t>(
     for (ours, theirs) in ours.zip(theirs) {
         let ours = ours?;
         same!("attribute", ours.name_index.0, theirs.0);
-        ensure!(ours.info == theirs.1, "an attribute's content");
+        ensure!(ours.info == theirs.1, "the contents of an attribute differ");
     }
     Ok(())
 }
@@ -235,16 +240,20 @@ fn constant(pool: &ConstantPool<'_>, index: CpIndex, theirs: &ConstantInfo) -> R
             );
             same!("call site", (bootstrap_method, name_and_type.0), theirs);
         }
-        (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
+        (ours, theirs) => bail!("Loadhook: {ours:?}, classfile-parser: {theirs:?}"),
     }
     Ok(())
 }
 
 fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
-    let ours = method.code()?.context("we see no code")?;
-    let (rest, theirs) =
-        code_attribute_parser(info).map_err(|_| anyhow!("they do not read the code"))?;
-    ensure!(rest.is_empty(), "they leave {} bytes", rest.len());
+    let ours = method.code()?.context("Loadhook finds no code")?;
+    let (rest, theirs) = code_attribute_parser(info)
+        .map_err(|_| anyhow!("classfile-parser does not read the code"))?;
+    ensure!(
+        rest.is_empty(),
+        "classfile-parser leaves {} bytes",
+        rest.len()
+    );
     same!("max_stack", ours.max_stack, theirs.max_stack);
     same!("max_locals", ours.max_locals, theirs.max_locals);
     same!("code", ours.bytecode, &theirs.code[..]);
@@ -270,11 +279,11 @@ fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
             )
         );
     }
-    let (rest, instructions) =
-        code_parser(&theirs.code).map_err(|_| anyhow!("they do not read the instructions"))?;
+    let (rest, instructions) = code_parser(&theirs.code)
+        .map_err(|_| anyhow!("classfile-parser does not read the instructions"))?;
     ensure!(
         rest.is_empty(),
-        "they do not read the last {} bytes of code",
+        "classfile-parser does not read the last {} bytes of code",
         rest.len()
     );
     same!(
@@ -297,8 +306,12 @@ fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
         let attribute = attribute?;
         if pool.utf8(attribute.name_index)? == b"StackMapTable" {
             let (rest, theirs) = stack_map_table_attribute_parser(attribute.info)
-                .map_err(|_| anyhow!("they do not read the frames"))?;
-            ensure!(rest.is_empty(), "they leave {} bytes of frames", rest.len());
+                .map_err(|_| anyhow!("classfile-parser does not read the frames"))?;
+            ensure!(
+                rest.is_empty(),
+                "classfile-parser leaves {} bytes of frames",
+                rest.len()
+            );
             let reader = attribute.reader(Structure::Named("a second opinion"));
             let frames: Vec<_> =
                 Frames::new(pool, reader, FrameFormat::StackMapTable)?.collect::<Result<_, _>>()?;
@@ -313,7 +326,7 @@ fn code(method: &Member<'_, '_>, info: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Where the frame is.
+/// The offset of the frame.
 fn frame(ours: &RawFrame<'_>, theirs: &StackMapFrame, next: usize) -> Result<usize> {
     let none: &[Theirs] = &[];
     let (kind, delta, locals, stack) = match theirs {
@@ -377,7 +390,7 @@ fn frame(ours: &RawFrame<'_>, theirs: &StackMapFrame, next: usize) -> Result<usi
                 (Ours::Object(ours), Theirs::Object { class }) => {
                     same!("class", ours.index, Some(CpIndex(*class)))
                 }
-                (ours, theirs) => bail!("we say {ours:?}, they {theirs:?}"),
+                (ours, theirs) => bail!("Loadhook: {ours:?}, classfile-parser: {theirs:?}"),
             }
         }
     }
@@ -386,7 +399,7 @@ fn frame(ours: &RawFrame<'_>, theirs: &StackMapFrame, next: usize) -> Result<usi
 
 thread_local! {
     static NAMES: RefCell<Variants<TheirInstruction>> = RefCell::default();
-    /// Ours, by opcode, narrow and wide.
+    /// Loadhook's names by opcode, narrow and wide.
     static OURS: Vec<[String; 2]> = (0..=255)
         .map(|byte| {
             let name = Opcode::from_byte(byte).map_or(String::new(), |it| it.mnemonic().replace('_', ""));
@@ -516,7 +529,7 @@ fn instruction(ours: &Instruction<'_>, theirs: &TheirInstruction) -> Result<()> 
                 "cases"
             );
         }
-        // The others have no operand.
+        // The other instructions have no operand.
         _ => same!("length", ours.bytes.len(), 1),
     }
     Ok(())

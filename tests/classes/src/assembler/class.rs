@@ -29,8 +29,7 @@ pub mod access {
     pub const SYNTHETIC: u16 = 0x1000;
 }
 
-/// A class under construction: public and a subclass of `Object` unless said
-/// otherwise.
+/// A class under construction. By default it is public and a subclass of `Object`.
 #[derive(Debug)]
 pub struct ClassBuilder {
     version: u16,
@@ -48,7 +47,7 @@ pub struct ClassBuilder {
 }
 
 impl ClassBuilder {
-    /// A class of `major_version` with an internal name.
+    /// Begins a class of `major_version` with an internal name.
     pub fn new(version: u16, name: &str) -> Self {
         Self {
             version,
@@ -81,7 +80,7 @@ impl ClassBuilder {
         &self.super_class
     }
 
-    /// The constant pool, to add to or pad.
+    /// The constant pool, for adding entries or padding.
     pub fn pool(&mut self) -> &mut ConstantPool {
         &mut self.pool
     }
@@ -104,15 +103,15 @@ impl ClassBuilder {
         self
     }
 
-    /// Lets [`ClassBuilder::finish`] pad the pool to exactly `entries`; more
-    /// than that already is an error.
+    /// Makes [`ClassBuilder::finish`] pad the pool to exactly `entries`. It is an error if the pool
+    /// already has more.
     pub fn pool_entries(&mut self, entries: u16) -> &mut Self {
         self.pool_entries = Some(entries);
         self
     }
 
-    /// An entry of `BootstrapMethods` (JVMS §4.7.23): the index of a method
-    /// handle and those of its arguments. Answers the entry's own index.
+    /// Adds an entry of `BootstrapMethods` (JVMS §4.7.23), given the indexes of a method handle and
+    /// of its arguments. Returns the index of the entry.
     pub fn bootstrap_method(&mut self, handle: u16, arguments: &[u16]) -> u16 {
         let mut entry = Vec::new();
         entry.u2(handle);
@@ -124,7 +123,7 @@ impl ClassBuilder {
         (self.bootstrap_methods.len() - 1) as u16
     }
 
-    /// A field without attributes.
+    /// Adds a field without attributes.
     pub fn field(&mut self, access: u16, name: &str, descriptor: &str) -> &mut Self {
         let mut field = Vec::new();
         field.u2(access);
@@ -135,7 +134,7 @@ impl ClassBuilder {
         self
     }
 
-    /// A method with code.
+    /// Adds a method with code.
     pub fn method(
         &mut self,
         access: u16,
@@ -146,7 +145,7 @@ impl ClassBuilder {
         self.method_with(access, name, descriptor, &[], build)
     }
 
-    /// A method with code and further attributes, by name and contents.
+    /// Adds a method with code and further attributes, by name and contents.
     pub fn method_with(
         &mut self,
         access: u16,
@@ -167,7 +166,7 @@ impl ClassBuilder {
         self
     }
 
-    /// A method without code: `native` or `abstract`.
+    /// Adds a method without code: `native` or `abstract`.
     pub fn method_without_code(&mut self, access: u16, name: &str, descriptor: &str) -> &mut Self {
         self.add_method(access, name, descriptor, None, &[]);
         self
@@ -217,7 +216,7 @@ impl ClassBuilder {
         self.methods.push(method);
     }
 
-    /// A class attribute, by name and contents.
+    /// Adds a class attribute, by name and contents.
     pub fn attribute(&mut self, name: &str, contents: &[u8]) -> &mut Self {
         let mut attribute = Vec::new();
         write_attribute(&mut attribute, &mut self.pool, name, contents);
@@ -228,7 +227,7 @@ impl ClassBuilder {
     /// The class file.
     ///
     /// # Errors
-    /// The first thing that went wrong in any builder of the class.
+    /// Returns the first error of any builder of the class.
     pub fn finish(mut self) -> Result<Vec<u8>> {
         if let Some(error) = self.error.take() {
             return Err(error);
@@ -264,7 +263,7 @@ impl ClassBuilder {
         }
         let mut out = Vec::with_capacity(body.len() + 1024);
         out.u4(0xcafe_babe);
-        // Minor version 3 is what JDK 1.0 and 1.1 wrote with 45; later ones are 0.
+        // JDK 1.0 and 1.1 wrote version 45.3; later minor versions are 0.
         out.u2(if self.version == 45 { 3 } else { 0 });
         out.u2(self.version);
         self.pool.write(&mut out);

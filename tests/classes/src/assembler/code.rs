@@ -12,9 +12,9 @@ use super::{
 /// A branch offset to be filled in when its label is known.
 #[derive(Debug, Clone)]
 struct Fixup {
-    /// Where the offset is stored.
+    /// Position of the branch offset.
     at: usize,
-    /// Where it counts from: the opcode.
+    /// Position of the opcode, from which the offset counts.
     from: usize,
     to: Label,
     wide: bool,
@@ -31,9 +31,9 @@ struct Handler {
 
 /// The code of one method under construction.
 ///
-/// Instructions are written at once, so [`CodeBuilder::pc`] is always known:
-/// nothing is ever widened behind the caller's back. Only branch offsets wait
-/// for their labels. Errors are kept until the class is finished.
+/// Instructions are written at once and never widened, so [`CodeBuilder::pc`] is always known. Only
+/// branch offsets are filled in later, when their labels are bound. The first error is reported
+/// when the class is finished.
 #[derive(Debug)]
 pub struct CodeBuilder<'p> {
     pub(crate) pool: &'p mut ConstantPool,
@@ -76,7 +76,7 @@ impl<'p> CodeBuilder<'p> {
         }
     }
 
-    /// The internal name of the class this method belongs to.
+    /// The internal name of the method's class.
     pub fn this_class(&self) -> String {
         self.this_class.to_owned()
     }
@@ -91,22 +91,22 @@ impl<'p> CodeBuilder<'p> {
         self.bytes.len()
     }
 
-    /// Sets `max_stack` and `max_locals`; the latter is at least what the
-    /// arguments need.
+    /// Sets `max_stack` and `max_locals`. If the arguments need more locals, `max_locals` is
+    /// larger.
     pub fn limits(&mut self, max_stack: u16, max_locals: u16) -> &mut Self {
         self.max_stack = max_stack;
         self.max_locals = self.max_locals.max(max_locals);
         self
     }
 
-    /// Notes the first error; later ones are consequences.
+    /// Records the first error. Later errors are consequences of it.
     pub(crate) fn fail(&mut self, error: AssembleError) {
         self.error.get_or_insert(error);
     }
 
     // ---- labels and branches -------------------------------------------
 
-    /// A label to be bound later.
+    /// Makes a label that is bound later.
     pub fn label(&mut self) -> Label {
         self.labels.push(None);
         Label(self.labels.len() - 1)
@@ -121,7 +121,7 @@ impl<'p> CodeBuilder<'p> {
         self
     }
 
-    /// A new label at the next instruction.
+    /// Makes a label at the next instruction.
     pub fn here(&mut self) -> Label {
         let label = self.label();
         self.bind(label);
@@ -142,7 +142,7 @@ impl<'p> CodeBuilder<'p> {
         self.offset(from, to, true)
     }
 
-    /// Space for the offset of `to` from the opcode at `from`.
+    /// Reserves space for the offset of `to` from the opcode at `from`.
     fn offset(&mut self, from: usize, to: Label, wide: bool) -> &mut Self {
         let at = self.pc();
         self.fixups.push(Fixup { at, from, to, wide });
@@ -155,8 +155,8 @@ impl<'p> CodeBuilder<'p> {
     /// §6.5.tableswitch).
     pub fn tableswitch(&mut self, default: Label, low: i32, targets: &[Label]) -> &mut Self {
         let from = self.switch_header(super::op::TABLESWITCH, default);
-        // An empty table would be low - 1 = high, which is illegal; the
-        // wrapped value then says what was asked for.
+        // For an empty table, `high` would be `low - 1`, which is illegal. The wrapped value is
+        // written nevertheless.
         let high = low.wrapping_add(targets.len() as i32).wrapping_sub(1);
         self.bytes.u4(low.cast_unsigned());
         self.bytes.u4(high.cast_unsigned());
@@ -190,7 +190,7 @@ impl<'p> CodeBuilder<'p> {
 
     // ---- tables --------------------------------------------------------
 
-    /// A row of the exception table; `None` catches anything.
+    /// Adds a row of the exception table; `None` catches everything.
     pub fn handler(
         &mut self,
         start: Label,
@@ -208,13 +208,13 @@ impl<'p> CodeBuilder<'p> {
         self
     }
 
-    /// Overrides where the frames of this method go.
+    /// Sets the attribute for the frames of this method.
     pub fn frame_table(&mut self, table: FrameTable) -> &mut Self {
         self.frame_table = table;
         self
     }
 
-    /// A frame at the next instruction, in the shortest form.
+    /// Adds a frame at the next instruction, in the shortest form.
     pub fn frame(
         &mut self,
         locals: &[VerificationTypeInfo],
@@ -223,7 +223,7 @@ impl<'p> CodeBuilder<'p> {
         self.frame_as(FrameForm::Auto, locals, stack)
     }
 
-    /// A frame at the next instruction in a given form.
+    /// Adds a frame at the next instruction in a given form.
     pub fn frame_as(
         &mut self,
         form: FrameForm,
@@ -252,7 +252,7 @@ impl<'p> CodeBuilder<'p> {
         self.initial_locals.clone()
     }
 
-    /// A row of the newest `LineNumberTable` for the next instruction.
+    /// Adds a row for the next instruction to the last `LineNumberTable`.
     pub fn line(&mut self, line: u16) -> &mut Self {
         let here = self.here();
         let newest = self
@@ -272,14 +272,14 @@ impl<'p> CodeBuilder<'p> {
         self
     }
 
-    /// One more `LineNumberTable`, with these rows in this order.
+    /// Adds another `LineNumberTable`, with these rows in this order.
     pub fn line_table(&mut self, rows: &[(Label, u16)]) -> &mut Self {
         self.attributes.push(CodeAttribute::Lines(rows.to_vec()));
         self
     }
 
-    /// A row of `LocalVariableTable` or `LocalVariableTypeTable` for the local
-    /// variable `index` from `start` up to `end`.
+    /// Adds a row of `LocalVariableTable` or `LocalVariableTypeTable` for the local variable
+    /// `index` from `start` up to `end`.
     pub fn local_variable(
         &mut self,
         table: LocalTable,
@@ -313,7 +313,7 @@ impl<'p> CodeBuilder<'p> {
         self
     }
 
-    /// `RuntimeVisibleTypeAnnotations` or the invisible one.
+    /// Adds `RuntimeVisibleTypeAnnotations` or `RuntimeInvisibleTypeAnnotations`.
     pub fn type_annotations(
         &mut self,
         visible: bool,
@@ -326,7 +326,7 @@ impl<'p> CodeBuilder<'p> {
         self
     }
 
-    /// Any attribute, as bytes.
+    /// Adds any attribute, as bytes.
     pub fn attribute(&mut self, name: &str, contents: &[u8]) -> &mut Self {
         self.attributes
             .push(CodeAttribute::Raw(name.to_owned(), contents.to_vec()));

@@ -4,17 +4,17 @@ use std::fmt;
 
 use super::frame_form::FrameForm;
 
-/// Why a class could not be assembled.
+/// The reason why a class could not be assembled.
 ///
-/// The builders note the first error and go on, so that test code need not
-/// carry a `?` on every instruction; [`super::ClassBuilder::finish`] reports it.
+/// The builders record the first error and continue, so that test code needs no `?` after each
+/// instruction. [`super::ClassBuilder::finish`] returns the error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssembleError {
     /// A 16-bit branch whose offset does not fit in a `branchbyte` pair.
     BranchOutOfRange {
-        /// Where the branch stands.
+        /// Offset of the branch.
         from: usize,
-        /// Where it should go.
+        /// Offset of its target.
         to: usize,
     },
     /// A label was used and never bound.
@@ -34,23 +34,23 @@ pub enum AssembleError {
     },
     /// A frame cannot be written in the form that was forced.
     FrameForm {
-        /// Where the frame applies.
+        /// Offset of the frame.
         pc: usize,
-        /// The form asked for.
+        /// The form that was requested.
         form: FrameForm,
     },
     /// Two frames at one offset (JVMS §4.7.4: offsets ascend strictly).
     FrameTwice(usize),
     /// A descriptor that does not parse (JVMS §4.3).
     Descriptor(String),
-    /// A filler was asked to be shorter than what it must contain.
+    /// The requested length of a filler is too short for its contents.
     Filler {
-        /// Bytes asked for.
+        /// Requested number of bytes.
         asked: usize,
-        /// Bytes needed.
+        /// Required number of bytes.
         needed: usize,
     },
-    /// The method it happened in.
+    /// The method in which the error occurred.
     In(String, Box<AssembleError>),
 }
 

@@ -1,7 +1,7 @@
 //! Writing `StackMapTable` (JVMS §4.7.4) and the CLDC's `StackMap`.
 //!
-//! Frames are always given in full, as lists of types. What is written is the
-//! shortest form that says the same, or the form that was asked for.
+//! Frames are given in full, as lists of types. They are written in the shortest equivalent form,
+//! or in the requested form.
 
 use super::bytes::Put;
 use super::error::{AssembleError, Result, u2};
@@ -29,7 +29,7 @@ pub enum VerificationTypeInfo {
     UninitializedThis,
     /// `ITEM_Object` of an internal name or array descriptor.
     Object(String),
-    /// `ITEM_Uninitialized`: made by the `new` at the label.
+    /// `ITEM_Uninitialized`: an object that was created by the `new` at the label.
     Uninitialized(Label),
 }
 
@@ -40,18 +40,18 @@ impl VerificationTypeInfo {
     }
 }
 
-/// Where the frames of a method go.
+/// The attribute into which the frames of a method are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameTable {
-    /// Into `StackMapTable`: versions 50 and up.
+    /// `StackMapTable`, for versions 50 and up.
     StackMapTable,
-    /// Into the CLDC's `StackMap`: a list of full frames at absolute offsets.
+    /// The CLDC's `StackMap`: a list of full frames at absolute offsets.
     CldcStackMap,
-    /// Nowhere: what a compiler does below version 50.
+    /// Frames are not written, as compilers do below version 50.
     None,
 }
 
-/// One frame, still with its labels.
+/// A frame whose labels are not resolved yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) at: Label,
@@ -60,7 +60,7 @@ pub(crate) struct Frame {
     pub(crate) form: FrameForm,
 }
 
-/// The frames sorted by offset; two at one offset are an error.
+/// Sorts the frames by offset. Two frames at one offset are an error.
 fn sorted<'f>(frames: &'f [Frame], resolve: &Resolve<'_>) -> Result<Vec<(usize, &'f Frame)>> {
     let mut placed = Vec::with_capacity(frames.len());
     for frame in frames {
@@ -274,7 +274,7 @@ pub(crate) fn initial_locals(
     Ok(locals)
 }
 
-/// The local variables an item list stands for.
+/// The number of local variables that a list of items occupies.
 pub(crate) fn slots(types: &[VerificationTypeInfo]) -> usize {
     let two = |item: &&VerificationTypeInfo| {
         matches!(

@@ -1,7 +1,7 @@
-//! The instructions by convenient names.
+//! Methods that append instructions, with convenient names.
 //!
-//! Each writes the shortest encoding unless its name says otherwise; every
-//! other encoding can be had with [`CodeBuilder::op`] and raw operands.
+//! Each method writes the shortest encoding, unless its name names another. [`CodeBuilder::op`] and
+//! raw operands give all other encodings.
 
 use super::bytes::Put;
 use super::op;
@@ -48,7 +48,7 @@ impl CodeBuilder<'_> {
         self.ldc(index)
     }
 
-    /// `sipush`, whatever the value: for code of a known length.
+    /// `sipush` for every value, for code of a known length.
     pub fn sipush(&mut self, value: i16) -> &mut Self {
         self.op_u2(op::SIPUSH, value.cast_unsigned())
     }
@@ -61,7 +61,7 @@ impl CodeBuilder<'_> {
         }
     }
 
-    /// `ldc_w`, whatever the index.
+    /// `ldc_w` for every index.
     pub fn ldc_w(&mut self, index: u16) -> &mut Self {
         self.op_u2(op::LDC_W, index)
     }
@@ -116,7 +116,7 @@ impl CodeBuilder<'_> {
         }
     }
 
-    /// `wide` with a load, a store or `ret`, whatever the index.
+    /// `wide` with a load, a store or `ret`, for every index.
     pub fn wide(&mut self, opcode: u8, index: u16) -> &mut Self {
         self.op(op::WIDE).op_u2(opcode, index)
     }
@@ -199,7 +199,7 @@ impl CodeBuilder<'_> {
         self.op_u2(op::INVOKEINTERFACE, index).ops(&[count, 0])
     }
 
-    /// `invokedynamic` over an entry of `BootstrapMethods`.
+    /// `invokedynamic` with an entry of `BootstrapMethods`.
     pub fn invokedynamic(&mut self, bootstrap: u16, name: &str, descriptor: &str) -> &mut Self {
         let index = self.pool.invoke_dynamic(bootstrap, name, descriptor);
         self.op_u2(op::INVOKEDYNAMIC, index).ops(&[0, 0])

@@ -1,4 +1,4 @@
-//! Labels: positions in code that are known later than they are used.
+//! Labels: positions in code that can be used before they are known.
 
 use super::error::Result;
 

@@ -1,10 +1,9 @@
 //! An independent class-file assembler.
 //!
-//! It builds the inputs of the tests and shares nothing with the rewriter:
-//! where the two disagree about the class-file format, one of them is wrong
-//! and a test can say so. It checks only what it must know to write a class
-//! (label distances, counts, frame forms) and never the code itself, since odd
-//! classes are its purpose; a JVM is the judge of those.
+//! The assembler builds the inputs of the tests and shares no code with the rewriter: if the two
+//! disagree about the class file format, one of them is wrong, and a test fails. It checks label
+//! distances, counts and frame forms, which it needs for writing a class. It does not check the
+//! code itself, since odd classes are its purpose; a JVM decides whether these are valid.
 //!
 //! ```
 //! use loadhook_testclasses::assembler::{ClassBuilder, access, op};

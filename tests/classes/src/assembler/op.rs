@@ -1,7 +1,7 @@
-//! The opcodes by name (JVMS §6.5), nothing but their bytes.
+//! Constants with the bytes of all opcodes (JVMS §6.5).
 //!
-//! Written out again instead of borrowed from the rewriter: a slip in one
-//! table must not be repeated by the other.
+//! The table is not the rewriter's: a mistake in one of the tables must not be repeated in the
+//! other.
 
 macro_rules! opcodes {
     ($($name:ident $mnemonic:literal $byte:literal;)*) => {
@@ -225,7 +225,7 @@ pub fn mnemonic(opcode: u8) -> &'static str {
     ALL.get(usize::from(opcode)).map_or("?", |&(_, name)| name)
 }
 
-/// The conditional branches and what they compare, in the order of the bytes.
+/// The opcodes of the conditional branches, in ascending order.
 pub const CONDITIONAL_BRANCHES: [u8; 16] = [
     IFEQ, IFNE, IFLT, IFGE, IFGT, IFLE, IF_ICMPEQ, IF_ICMPNE, IF_ICMPLT, IF_ICMPGE, IF_ICMPGT,
     IF_ICMPLE, IF_ACMPEQ, IF_ACMPNE, IFNULL, IFNONNULL,

@@ -1,11 +1,11 @@
-//! The constant pool (JVMS §4.4): deduplicated entries and deliberate junk.
+//! The constant pool (JVMS §4.4): entries without duplicates, and padding.
 
 use std::collections::HashMap;
 
 use super::bytes::Put;
 
-/// The greatest number of entries, as `constant_pool_count` is a `u2` and
-/// counts one more than there are (JVMS §4.1).
+/// Maximum number of entries: `constant_pool_count` is a `u2`, and one more than the number of
+/// entries (JVMS §4.1).
 pub const MAX_ENTRIES: u16 = 65_534;
 
 /// A `reference_kind` of a `CONSTANT_MethodHandle` (JVMS §4.4.8).
@@ -24,9 +24,9 @@ pub enum ReferenceKind {
 
 /// A constant pool under construction.
 ///
-/// Each method returns the index of its entry, making the entry (and those it
-/// refers to) where it does not exist yet. A pool that runs over answers 0 and
-/// remembers it.
+/// Each method returns the index of its entry, and adds the entry and those that it refers to if
+/// they are missing. If the pool overflows, the methods return 0, and [`ConstantPool::is_overfull`]
+/// returns true.
 #[derive(Debug, Clone, Default)]
 pub struct ConstantPool {
     bytes: Vec<u8>,
@@ -42,12 +42,12 @@ impl ConstantPool {
         self.entries
     }
 
-    /// True if the pool was too full for an entry.
+    /// Returns whether an entry did not fit into the pool.
     pub fn is_overfull(&self) -> bool {
         self.full
     }
 
-    /// The index the next new entry gets.
+    /// The index of the next new entry.
     pub fn next_index(&self) -> u16 {
         self.entries.saturating_add(1)
     }
@@ -87,7 +87,7 @@ impl ConstantPool {
         self.add(entry, 1)
     }
 
-    /// `CONSTANT_Utf8` in the modified encoding (JVMS §4.4.7).
+    /// `CONSTANT_Utf8` in modified UTF-8 (JVMS §4.4.7).
     pub fn utf8(&mut self, text: &str) -> u16 {
         self.utf8_bytes(&modified_utf8(text))
     }
@@ -172,7 +172,7 @@ impl ConstantPool {
         self.member(11, owner, name, descriptor)
     }
 
-    /// `CONSTANT_MethodHandle` of a member's index.
+    /// `CONSTANT_MethodHandle` of the member with this index.
     pub fn method_handle(&mut self, kind: ReferenceKind, member: u16) -> u16 {
         let mut entry = vec![15, kind as u8];
         entry.u2(member);
@@ -185,21 +185,21 @@ impl ConstantPool {
         self.refer(16, descriptor)
     }
 
-    /// `CONSTANT_Dynamic` over an entry of `BootstrapMethods`.
+    /// `CONSTANT_Dynamic` with an entry of `BootstrapMethods`.
     pub fn dynamic(&mut self, bootstrap: u16, name: &str, descriptor: &str) -> u16 {
         let name_and_type = self.name_and_type(name, descriptor);
         self.refer_two(17, bootstrap, name_and_type)
     }
 
-    /// `CONSTANT_InvokeDynamic` over an entry of `BootstrapMethods`.
+    /// `CONSTANT_InvokeDynamic` with an entry of `BootstrapMethods`.
     pub fn invoke_dynamic(&mut self, bootstrap: u16, name: &str, descriptor: &str) -> u16 {
         let name_and_type = self.name_and_type(name, descriptor);
         self.refer_two(18, bootstrap, name_and_type)
     }
 
-    /// Adds unused entries, every 64th a `CONSTANT_Utf8` and the others a
-    /// `CONSTANT_Integer`, until there are `entries`. Never found again by the
-    /// methods above, so that the number is exact.
+    /// Adds unused entries until there are `entries`. Every 64th is a `CONSTANT_Utf8`, the others
+    /// are `CONSTANT_Integer`. The methods above never return these entries, so that the number of
+    /// entries stays exact.
     pub fn pad_to(&mut self, entries: u16) {
         while self.entries < entries && !self.full {
             let entry = self.junk_entry();
@@ -230,7 +230,7 @@ impl ConstantPool {
     }
 }
 
-/// Encodes as JVMS §4.4.7 says: no zero byte, surrogates one by one.
+/// Encodes text as JVMS §4.4.7 requires: without zero bytes, and with each surrogate on its own.
 fn modified_utf8(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     for unit in text.encode_utf16() {

@@ -6,7 +6,7 @@ use super::error::{Result, u2};
 use super::label::{Label, Resolve};
 use super::pool::ConstantPool;
 
-/// Which of the two tables of local variables.
+/// One of the two tables of local variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LocalTable {
     /// `LocalVariableTable` (JVMS §4.7.13).
@@ -25,11 +25,11 @@ pub(crate) struct LocalEntry {
     pub(crate) index: u16,
 }
 
-/// The `target_type` and `target_info` of a type annotation, those that are
-/// legal in `Code` (JVMS table 4.7.20-B).
+/// The `target_type` and `target_info` of a type annotation that are legal in `Code` (JVMS table
+/// 4.7.20-B).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeTarget {
-    /// 0x40: the type of a local variable, where it lives (start, end, index).
+    /// 0x40: the type of a local variable, with its ranges (start, end, index).
     LocalVariable(Vec<(Label, Label, u16)>),
     /// 0x41: the type of a resource variable.
     ResourceVariable(Vec<(Label, Label, u16)>),
@@ -84,7 +84,7 @@ pub struct TypeAnnotation {
 /// An attribute of `Code`, in the order of writing.
 #[derive(Debug, Clone)]
 pub(crate) enum CodeAttribute {
-    /// The place of the frames; the frames are kept apart.
+    /// The position of the attribute with the frames, which are stored separately.
     Frames,
     Lines(Vec<(Label, u16)>),
     Locals(LocalTable, Vec<LocalEntry>),

@@ -1,4 +1,4 @@
-//! The assembler against bytes written by hand.
+//! Compares output of the assembler with bytes written by hand.
 
 use super::VerificationTypeInfo as V;
 use super::{AssembleError, ClassBuilder, CodeBuilder, FrameForm, access, op};
@@ -9,14 +9,14 @@ fn assemble(descriptor: &str, build: impl FnOnce(&mut CodeBuilder<'_>)) -> Vec<u
     let mut class = ClassBuilder::new(52, "T");
     class.method(access::STATIC, "m", descriptor, build);
     let bytes = class.finish().expect("assembles");
-    // The method is the last thing but attributes_count; find its limits.
+    // The method is followed only by attributes_count, so it is found by its limits.
     let at = bytes
         .windows(4)
         .rposition(|four| four == [0x7e, 0x7e, 0x7d, 0x7d]);
     bytes[at.expect("marked limits") + 4..].to_vec()
 }
 
-/// Limits that [`assemble`] finds again.
+/// Limits by which [`assemble`] finds the method.
 fn mark(code: &mut CodeBuilder<'_>) {
     code.limits(0x7e7e, 0x7d7d);
 }

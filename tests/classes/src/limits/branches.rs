@@ -1,4 +1,4 @@
-//! Every branch with a 16-bit offset, nearly too long.
+//! Branches of every kind with 16-bit offsets that are nearly too long.
 
 use super::case::LimitCase;
 use super::operands::Condition;
@@ -6,15 +6,16 @@ use super::scenery::Scenery;
 use crate::assembler::{ClassBuilder, CodeBuilder, VerificationTypeInfo as V, access, op};
 use crate::shapes::{Arg, Driver, Filler, SITE_STACK, mark};
 
-/// The distances tried, and with which sign.
+/// The branch distances, and their signs.
 pub(super) const DISTANCES: [usize; 11] = [
     32_700, 32_740, 32_755, 32_760, 32_761, 32_762, 32_763, 32_764, 32_765, 32_766, 32_767,
 ];
 
-/// Without frames, with frames or the old verifier, with frames only.
+/// A version without frames, one that the JVM verifies with frames or by the old verifier, and one
+/// with frames only.
 pub(super) const VERSIONS: [u16; 3] = [49, 50, 52];
 
-/// Which way a branch goes, and how far.
+/// The direction and distance of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// To a higher offset.
@@ -24,7 +25,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    /// All that are tried.
+    /// All directions and distances.
     pub(super) fn all() -> Vec<Self> {
         let mut all: Vec<_> = DISTANCES.into_iter().map(Self::Forward).collect();
         all.extend(DISTANCES.into_iter().map(Self::Backward));
@@ -47,14 +48,13 @@ impl Reach {
         }
     }
 
-    /// Enough allocation sites that their probes make the branch too long: at
-    /// least 4 bytes each.
+    /// A number of allocation sites whose probes make the branch too long. Each probe has at least
+    /// 4 bytes.
     pub(super) fn sites(self) -> usize {
         if self.distance() < 32_755 { 24 } else { 4 }
     }
 
-    /// A filler that ends where `distance` from `start` is reached, less
-    /// `rest` bytes.
+    /// A filler that ends `rest` bytes before `distance` from `start` is reached.
     pub(super) fn filler(self, code: &CodeBuilder<'_>, start: usize, rest: usize) -> Filler {
         let used = code.pc() - start + rest;
         Filler {
@@ -67,8 +67,8 @@ impl Reach {
 /// The length of [`telltale`].
 pub(super) const TELLTALE: usize = 3;
 
-/// The last thing before a target: whoever lands a little short of it, amid
-/// the filler's `nop`s, shows it in the result.
+/// Appends code before a target. If a wrong branch leads into the filler before the target, this
+/// code changes the result.
 pub(super) fn telltale(code: &mut CodeBuilder<'_>, result: u16) {
     code.iinc(result, 100);
 }
@@ -112,7 +112,8 @@ fn build(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach: Reach
 
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
 
-/// Arguments: the operands, then those of the second time round.
+/// Adds a conditional branch. The arguments are its operands, then its operands in the second
+/// iteration.
 fn conditional(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach: Reach) {
     let condition = Condition::of(opcode);
     let descriptor = format!("({})I", condition.descriptor().repeat(4));
@@ -145,7 +146,7 @@ fn conditional(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach:
                 code.frame(&arguments, &[]);
                 mark(code, 2);
                 scenery.fill(code);
-                // Operands and copies are one-byte loads and stores.
+                // Operands are copied by loads and stores of one byte each.
                 let rest = usize::from(condition.count) + 4;
                 reach.filler(code, start, rest).emit(code);
                 condition.push(code, 0);
@@ -216,7 +217,7 @@ fn jsr(class: &mut ClassBuilder, driver: &mut Driver, reach: Reach) {
                 code.branch(op::JSR, subroutine);
                 scenery.make_use(code);
                 mark(code, 2);
-                // The result's local is 2: a one-byte load, then the return.
+                // The result is in local 2, so a load of one byte and the return follow.
                 reach.filler(code, start, 2).emit(code);
                 code.iload(scenery.result()).op(op::IRETURN);
                 code.bind(subroutine).astore(1);

@@ -8,12 +8,12 @@ use crate::shapes::Driver;
 /// Fills a class and adds the calls that `run()` makes to the driver.
 type Build = dyn Fn(&mut ClassBuilder, &mut Driver) + Send + Sync;
 
-/// Makes a whole class of a given name.
+/// Makes a complete class with the given name.
 type Make = dyn Fn(&str) -> Vec<u8> + Send + Sync;
 
 /// One class of the generator.
 pub struct LimitCase {
-    /// The limit it is about: `branches`, `pools`, …
+    /// The limit that the class tests: `branches`, `pools`, …
     pub group: &'static str,
     /// The class's internal name, unique among all cases.
     pub name: String,
@@ -44,7 +44,7 @@ impl LimitCase {
         }
     }
 
-    /// A case whose class `make` makes whole, under the given name.
+    /// A case whose complete class `make` makes, with the given name.
     pub(super) fn whole(
         group: &'static str,
         name: String,

@@ -1,17 +1,16 @@
-//! Branches that push one another over the limit, one at a time, and branches
-//! over a switch whose padding moves.
+//! Chains of branches in which widening one makes the next too long, and branches over a switch
+//! whose padding changes.
 
 use super::case::LimitCase;
 use crate::assembler::{CodeBuilder, Label, VerificationTypeInfo as V, access, op};
 use crate::shapes::{Arg, Driver, Filler, SITE_STACK};
 
-/// Links of a chain.
+/// Number of branches in a chain.
 const LINKS: usize = 8;
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
 /// Argument and result.
 const LOCALS: [V; 2] = [V::Integer, V::Integer];
-/// One more than the longest distance forward; a distance backward may be
-/// this long.
+/// The longest distance backward; the longest distance forward is one less.
 const LIMIT: usize = 32_768;
 
 pub(super) fn cases() -> Vec<LimitCase> {
@@ -61,8 +60,8 @@ fn call_each(driver: &mut Driver, values: impl Iterator<Item = i32>) {
     }
 }
 
-/// Length of the branch that is `behind` branches after the one that breaks
-/// first: the branch breaks when each of those has grown by `growth`, and not before.
+/// Distance of the branch that is `behind` branches after the first that becomes too long. It
+/// becomes too long exactly when each branch between them has grown by `growth`.
 fn distance(limit: usize, behind: usize, growth: usize) -> usize {
     if behind == 0 {
         limit - 1
@@ -71,8 +70,8 @@ fn distance(limit: usize, behind: usize, growth: usize) -> usize {
     }
 }
 
-/// Appends `iinc 1, 1` and bytes up to `pc`; the last stretch before the last
-/// target holds an allocation, all that grows at first.
+/// Appends `iinc 1, 1` and fills up to `pc`. With `site`, there is also an allocation, which is the
+/// only code that grows at first.
 fn stretch(code: &mut CodeBuilder<'_>, pc: usize, site: bool) {
     let length = pc - code.pc() - 3;
     code.iinc(1, 1);
@@ -83,8 +82,7 @@ fn stretch(code: &mut CodeBuilder<'_>, pc: usize, site: bool) {
     .emit(code);
 }
 
-/// `if_icmpeq` from [`LINKS`] places to [`LINKS`] places. A widened `if` grows
-/// by 5 bytes.
+/// A chain of [`LINKS`] forward `if_icmpeq`. A widened `if` grows by 5 bytes.
 fn if_forward(code: &mut CodeBuilder<'_>) {
     let targets: Vec<Label> = (0..LINKS).map(|_| code.label()).collect();
     let mut ends = Vec::new();
@@ -96,7 +94,7 @@ fn if_forward(code: &mut CodeBuilder<'_>) {
     bind_targets(code, &targets, &ends);
 }
 
-/// The same with `goto`, which grows by 2 bytes.
+/// A chain of forward `goto`, which grows by 2 bytes.
 fn goto_forward(code: &mut CodeBuilder<'_>) {
     let targets: Vec<Label> = (0..LINKS).map(|_| code.label()).collect();
     let mut ends = Vec::new();
@@ -119,8 +117,8 @@ fn bind_targets(code: &mut CodeBuilder<'_>, targets: &[Label], ends: &[usize]) {
     code.iinc(1, 1);
 }
 
-/// Targets first, then `if_icmpeq` back to them. Only the first link has an
-/// allocation between it and its target.
+/// A chain of `if_icmpeq` back to targets before them. Only the first branch has an allocation
+/// between it and its target.
 fn if_backward(code: &mut CodeBuilder<'_>) {
     // Each branch is 6 bytes after the one before.
     const STEP: usize = 6;
@@ -140,7 +138,7 @@ fn if_backward(code: &mut CodeBuilder<'_>) {
             .emit(code);
         }
         targets.push(code.here());
-        // No argument below 100 comes here twice.
+        // Arguments below 100 reach this code at most once.
         code.frame(&LOCALS, &[]).iinc(0, 100).iinc(1, 1);
     }
     code.nops_to(first_branch - 3);
@@ -152,8 +150,8 @@ fn if_backward(code: &mut CodeBuilder<'_>) {
     }
 }
 
-/// A branch over an allocation and a switch. After growing by a few bytes the
-/// switch may give some back, or take up to three more.
+/// A branch over an allocation and a switch. After the allocation has grown, the padding of the
+/// switch may shrink, or grow by up to three bytes.
 fn over_switch(code: &mut CodeBuilder<'_>, distance: usize, shift: usize) {
     let (target, one, default) = (code.label(), code.label(), code.label());
     code.limits(SITE_STACK, 2).iconst(0).istore(1);

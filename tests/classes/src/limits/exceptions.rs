@@ -49,7 +49,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// All rows for one range; only the last one's type matches.
+/// All rows cover one range, and only the last row's type matches.
 fn rows_for_one_range(code: &mut CodeBuilder<'_>, rows: usize) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
@@ -65,8 +65,8 @@ fn rows_for_one_range(code: &mut CodeBuilder<'_>, rows: usize) {
     code.iconst(-5).op(op::IRETURN);
 }
 
-/// All rows cover the beginning of their handler, in their midst, so each becomes two; only the last one's type
-/// matches.
+/// All rows contain the beginning of their handler, so the rewriter splits each row. Only the last
+/// row's type matches.
 fn rows_over_their_handler(code: &mut CodeBuilder<'_>, rows: usize) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
@@ -82,7 +82,8 @@ fn rows_over_their_handler(code: &mut CodeBuilder<'_>, rows: usize) {
     code.handler(start, end, handler, Some(ARITHMETIC));
 }
 
-/// Three hundred handlers, the first of them for all; three hundred rows cover all the others.
+/// Three hundred rows that all have the first handler. Each covers the beginnings of three hundred
+/// other handlers.
 fn split_often(code: &mut CodeBuilder<'_>) {
     let start = code.here();
     code.iconst(8).iload(0).op(op::IDIV).op(op::IRETURN);
@@ -131,7 +132,7 @@ fn ranges(code: &mut CodeBuilder<'_>) {
 fn handlers(code: &mut CodeBuilder<'_>) {
     for step in 0..1_000 {
         let (start, next) = (code.here(), code.label());
-        // Divides by zero in the argument's own step, and in step 0 for 0.
+        // Divides by zero in the step with the argument's number.
         code.iload(1)
             .iload(0)
             .sipush(step)

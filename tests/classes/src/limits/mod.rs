@@ -1,12 +1,12 @@
 //! Classes at the limits of the class-file format and of the instructions.
 //!
-//! Each class is legal as it is: HotSpot 17 and 25 link it under `-Xverify:all`
-//! and run it. What matters is whether it still is after probes went in, when
-//! branches no longer reach, code passes 65,535 bytes and pools run over. Each
-//! has `public static Object run()`, whose answer depends on the path taken.
+//! HotSpot 17 and 25 link each class under `-Xverify:all` and run it. The tests check that this is
+//! still so after probes were inserted, which makes branches too long, code longer than 65,535
+//! bytes, and pools too large. Each class has `public static Object run()`, whose result depends on
+//! the path taken.
 //!
-//! The generator is deterministic and lazy: [`all`] lists the cases, the bytes
-//! of one are made on demand.
+//! The generator is deterministic and lazy: [`all`] lists the cases, and the bytes of a case are
+//! made on demand.
 
 mod branches;
 mod case;
@@ -60,7 +60,7 @@ mod tests {
 
     /// Every case assembles, and its name is its own.
     #[test]
-    fn all_assemble_under_unique_names() {
+    fn all_cases_assemble_under_unique_names() {
         let mut names = HashSet::new();
         for (name, bytes) in classes() {
             assert_eq!(bytes[..4], [0xca, 0xfe, 0xba, 0xbe], "{name}");
@@ -69,7 +69,7 @@ mod tests {
         assert!(names.len() > 2_500, "only {} cases", names.len());
     }
 
-    /// The same bytes each time: what fails can be made again.
+    /// The bytes are equal each time, so that a failing class can be made again.
     #[test]
     fn bytes_do_not_change() {
         for case in all().iter().step_by(50) {

@@ -14,7 +14,7 @@ pub(super) struct Condition {
     pub(super) references: bool,
     /// Values with which it jumps.
     pub(super) jumps: [Arg; 2],
-    /// Values with which it does not.
+    /// Values with which it does not jump.
     pub(super) stays: [Arg; 2],
 }
 

@@ -26,7 +26,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     for entries in [250, 253, 254, 255, 256, 257] {
         let what = format!("entries_{entries}");
         cases.push(LimitCase::new("pools", &what, 52, move |class, driver| {
-            // What comes after has indexes from here on.
+            // Later constants have indexes from here on.
             class.pool().pad_to(entries);
             every_probe(class, driver);
         }));

@@ -1,4 +1,4 @@
-//! Methods dense with returns, each reached by a branch of its own.
+//! Methods with many returns, each reached by a branch of its own.
 
 use super::case::LimitCase;
 use crate::assembler::{CodeBuilder, Label, VerificationTypeInfo as V, access, op};
@@ -79,7 +79,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
                 ));
             }
         }
-        // The returns before the branches to them.
+        // The returns precede the branches to them.
         cases.push(LimitCase::new(
             "returns",
             &format!("{}_backward", kind.name),
@@ -98,8 +98,8 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// [`COUNT`] comparisons, then [`COUNT`] returns; `nested`, the first
-/// comparison goes to the last return.
+/// [`COUNT`] comparisons, then [`COUNT`] returns. With `nested`, the first comparison jumps to the
+/// last return.
 fn dense(code: &mut CodeBuilder<'_>, kind: Kind, nested: bool) {
     let targets: Vec<_> = (0..COUNT).map(|_| code.label()).collect();
     compare(code, &targets);

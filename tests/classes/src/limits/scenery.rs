@@ -1,5 +1,4 @@
-//! Local variables of every kind, so that a frame in their midst has much to
-//! get right.
+//! Local variables of every kind, so that inserted frames have many types.
 
 use crate::assembler::{ClassBuilder, CodeBuilder, VerificationTypeInfo as V, access, op};
 
@@ -11,7 +10,7 @@ pub(super) struct Scenery {
 }
 
 impl Scenery {
-    /// Local variables taken.
+    /// Number of local variables.
     pub(super) const SLOTS: u16 = 10;
     /// Operand stack needed to fill or use them.
     pub(super) const STACK: u16 = 3;
@@ -25,7 +24,7 @@ impl Scenery {
         self.first
     }
 
-    /// The types once filled.
+    /// The exact types after [`Scenery::fill`].
     pub(super) fn types(self) -> Vec<V> {
         let object = V::object("java/lang/Object");
         let (string, ints) = (V::object("java/lang/String"), V::object("[I"));
@@ -41,8 +40,8 @@ impl Scenery {
         ]
     }
 
-    /// Less than [`Scenery::types`]: what a join may know and no more. A frame
-    /// made from this one will not do for [`Scenery::make_use`].
+    /// The types after a join of two paths, which are less exact than [`Scenery::types`]. With a
+    /// frame of these types, [`Scenery::make_use`] does not verify.
     pub(super) fn loose_types(self) -> Vec<V> {
         vec![V::Integer, V::Long, V::Top, V::object("java/lang/Object")]
     }
@@ -74,8 +73,8 @@ impl Scenery {
         code.op(op::DCONST_1).local(op::DSTORE, first + 8);
     }
 
-    /// Adds to the `int` something from every other local; verifies only with
-    /// the exact types, `null` among them.
+    /// Adds a value from every other local to the `int`. This verifies only with the exact types,
+    /// which include `null`.
     pub(super) fn make_use(self, code: &mut CodeBuilder<'_>) {
         let first = self.first;
         let this_class = code.this_class();

@@ -10,7 +10,7 @@ use crate::shapes::{Arg, Driver, Filler, SITE_STACK, mark};
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
 const THROWABLE: &str = "java/lang/Throwable";
 
-/// Code lengths tried.
+/// The lengths of the code.
 const LENGTHS: [usize; 20] = [
     7_950, 7_980, 7_990, 7_995, 7_999, 8_000, 8_001, 65_400, 65_450, 65_500, 65_520, 65_528,
     65_529, 65_530, 65_531, 65_532, 65_533, 65_534, 65_535, 100,
@@ -75,7 +75,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// No branch at all: allocations, then one return.
+/// Code without branches: allocations, then one return.
 fn straight(code: &mut CodeBuilder<'_>, length: usize) {
     code.limits(1 + SITE_STACK, 1);
     mark(code, 3);
@@ -87,8 +87,7 @@ fn straight(code: &mut CodeBuilder<'_>, length: usize) {
     code.iload(0).op(op::IRETURN);
 }
 
-/// A handler range that ends where the code ends, and debug tables that do so
-/// too.
+/// A handler range and debug tables that end at the end of the code.
 fn handler(code: &mut CodeBuilder<'_>, length: usize) {
     code.limits(2 + SITE_STACK, 2);
     let (start, body) = (code.here(), code.label());
@@ -133,7 +132,7 @@ fn looping(code: &mut CodeBuilder<'_>, length: usize) {
     code.branch_wide(op::GOTO_W, start);
 }
 
-/// Every kind of probe applies, with little room for their operands.
+/// A method to which every kind of probe applies, with little room for their operands.
 fn small(class: &mut ClassBuilder, driver: &mut Driver, max_stack: u16, max_locals: u16) {
     driver
         .call("test", "(I)I", &[Arg::Int(0)])
@@ -158,7 +157,7 @@ fn small(class: &mut ClassBuilder, driver: &mut Driver, max_stack: u16, max_loca
     });
 }
 
-/// `this` in the last local there is, when something throws.
+/// A constructor that has `this` in the last possible local when an exception is thrown.
 fn this_in_last_local(class: &mut ClassBuilder, driver: &mut Driver) {
     driver
         .construct("(I)V", &[Arg::Int(0)])
@@ -179,7 +178,7 @@ fn this_in_last_local(class: &mut ClassBuilder, driver: &mut Driver) {
     });
 }
 
-/// Three hundred unfinished objects on the stack across a branch.
+/// Three hundred uninitialised objects on the stack across a branch.
 fn many_new(class: &mut ClassBuilder, driver: &mut Driver) {
     const BUILDER: &str = "java/lang/StringBuilder";
     driver

@@ -1,12 +1,12 @@
-//! Instructions that make types: what they leave on the operand stack.
+//! Instructions that push values, with the types that they leave on the operand stack.
 
 use crate::assembler::{ClassBuilder, CodeBuilder, ReferenceKind, op};
 
-/// One way to make values.
+/// Instructions that push values.
 pub(super) struct Source {
     /// Part of a class name.
     pub(super) name: &'static str,
-    /// The first class-file version that has it.
+    /// The first class file version that has the instructions.
     pub(super) min_version: u16,
     /// The exact types left, the top of the stack last. `int` stands for
     /// `boolean`, `byte`, `char` and `short`.
@@ -18,7 +18,7 @@ pub(super) struct Source {
 /// Entries of `BootstrapMethods` that sources may use.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Bootstraps {
-    /// A call site that makes an `int` a `String`.
+    /// A call site that converts an `int` to a `String`.
     concat: u16,
     /// A dynamic constant: `Integer.toString(7)`.
     string: u16,
@@ -27,7 +27,7 @@ pub(super) struct Bootstraps {
 }
 
 impl Bootstraps {
-    /// Adds what `version` allows.
+    /// Adds the entries that `version` allows.
     pub(super) fn add_to(class: &mut ClassBuilder, version: u16) -> Self {
         const LOOKUP: &str = "Ljava/lang/invoke/MethodHandles$Lookup;Ljava/lang/String;";
         let mut bootstraps = Self::default();
@@ -76,7 +76,7 @@ fn text(code: &mut CodeBuilder<'_>) {
     code.ldc_string("text");
 }
 
-/// Makes the table's rows readable: name, version, types left, pusher.
+/// Makes the table from rows of name, version, types left, and instructions.
 macro_rules! sources {
     ($($name:literal $version:literal [$($leaves:expr),*] |$code:pat_param, $with:pat_param|
         $push:block)*) => {
@@ -122,7 +122,7 @@ pub(super) const SOURCES: &[Source] = sources! {
     "aaload_strings" 50 ["[Ljava/lang/String;"] |c, _| {
         c.iconst(1).typed(op::ANEWARRAY, "[Ljava/lang/String;").iconst(0).op(op::AALOAD);
     }
-    // The element of null is null to the verifier; the run ends here.
+    // For the verifier, an element of null is null. At run time an exception is thrown here.
     "aaload_null" 50 [S] |c, _| { c.op(op::ACONST_NULL).iconst(0).op(op::AALOAD); }
     "checkcast_class" 50 [S] |c, _| { c.op(op::ACONST_NULL).typed(op::CHECKCAST, STRING); }
     "checkcast_array" 50 ["[I"] |c, _| { c.op(op::ACONST_NULL).typed(op::CHECKCAST, "[I"); }

@@ -9,7 +9,7 @@ const CASES: i16 = 5_000;
 /// Argument and result.
 const LOCALS: [V; 2] = [V::Integer, V::Integer];
 
-/// Which of the two switches; keys are 0 to [`CASES`] − 1.
+/// One of the two switch instructions; keys are 0 to [`CASES`] − 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Switch {
     Table,
@@ -114,8 +114,8 @@ fn shared(code: &mut CodeBuilder<'_>, switch: Switch) {
         .op(op::IRETURN);
 }
 
-/// Each key has a `goto` to one return, the first over 30,000 bytes; with a
-/// `lookupswitch` only half of the keys, or the code would be too long.
+/// Each key has a `goto` to one return; the first is longer than 30,000 bytes. A `lookupswitch` has
+/// only half of the keys, since its code would otherwise be too long.
 fn joined(code: &mut CodeBuilder<'_>, switch: Switch) {
     let (default, end) = (code.label(), code.label());
     let own = if switch == Switch::Table {
@@ -138,7 +138,7 @@ fn joined(code: &mut CodeBuilder<'_>, switch: Switch) {
     code.bind(end).frame(&LOCALS, &[V::Integer]).op(op::IRETURN);
 }
 
-/// All targets lie before the switch, which is a loop's end.
+/// All targets precede the switch, which is the end of a loop.
 fn backward(code: &mut CodeBuilder<'_>, switch: Switch) {
     let default = code.label();
     let mut targets = Vec::new();
@@ -146,7 +146,7 @@ fn backward(code: &mut CodeBuilder<'_>, switch: Switch) {
         targets.push(code.here());
         code.frame(&LOCALS, &[]).iinc(1, 1);
     }
-    // Entered from above with the key; a key is used once.
+    // The loop begins here with the key, and each key is used once.
     code.iinc(0, -1);
     let by_key: Vec<_> = (0..CASES as usize)
         .map(|key| targets[99 - key % 100])
@@ -159,7 +159,7 @@ fn backward(code: &mut CodeBuilder<'_>, switch: Switch) {
         .op(op::IRETURN);
 }
 
-/// The ends of the `int` range, and a switch without any case.
+/// Keys at the ends of the `int` range, and a switch without cases.
 fn extreme_keys(code: &mut CodeBuilder<'_>) {
     code.limits(1, 2).iconst(0).istore(1);
     let (low, high, default) = (code.label(), code.label(), code.label());

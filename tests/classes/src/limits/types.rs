@@ -1,6 +1,6 @@
-//! A widened `if` needs a frame after it. Here every kind of instruction that
-//! can make a type makes one before a long branch; the code that falls through
-//! needs that very type, and the frame at the target does not know it.
+//! Types at long branches. A widened `if` needs a frame after it. Here an instruction of each kind
+//! makes a value before a long branch. The code after the branch needs the exact type, which the
+//! frame at the target does not have.
 
 use super::branches::{Reach, TELLTALE, telltale};
 use super::case::LimitCase;
@@ -12,10 +12,10 @@ const OBJECT: &str = "java/lang/Object";
 const STRING: &str = "java/lang/String";
 const REACH: Reach = Reach::Forward(32_767);
 const FLAGS: u16 = access::PUBLIC | access::STATIC;
-/// The argument that decides, and where results go.
+/// The locals of the argument, which decides the branch, and of the result.
 const RESULT: u16 = 1;
 
-/// Something that needs its own method.
+/// Fills the method of a special case.
 type Special = fn(&mut ClassBuilder);
 
 const SPECIALS: [(&str, Special); 10] = [
@@ -83,7 +83,7 @@ pub(super) fn cases() -> Vec<LimitCase> {
     cases
 }
 
-/// Adds `static int take(T)`, which demands the type `T` of the verifier.
+/// Adds `static int take(T)`. A call of it verifies only if the argument has the type `T`.
 fn add_take(class: &mut ClassBuilder, descriptor: &str) {
     let slots = if matches!(descriptor, "J" | "D") {
         2
@@ -120,7 +120,7 @@ fn load_of(descriptor: &str) -> u8 {
     }
 }
 
-/// The type as a join would know it: any reference is an `Object`.
+/// The type after a join of two paths: every reference is an `Object`.
 fn loose(descriptor: &str) -> V {
     match load_of(descriptor) {
         op::LLOAD => V::Long,
@@ -213,8 +213,8 @@ fn across_on_stack(code: &mut CodeBuilder<'_>, source: &Source, bootstraps: Boot
     code.iload(RESULT).op(op::IRETURN);
 }
 
-/// The long branch; `fall_through` may use all it knows, the target only the
-/// argument and the result.
+/// Appends the long branch. `fall_through` may use all types, the target only the argument and the
+/// result.
 fn branch_and_return(code: &mut CodeBuilder<'_>, fall_through: impl FnOnce(&mut CodeBuilder<'_>)) {
     let target = code.label();
     code.iload(0);
@@ -332,7 +332,7 @@ fn initialized_copies(class: &mut ClassBuilder) {
     });
 }
 
-/// The frame says an interface where a class was.
+/// A frame has an interface type for a local that has a class type.
 fn interface_from_frame(class: &mut ClassBuilder) {
     const SEQUENCE: &str = "java/lang/CharSequence";
     class.method(FLAGS, "test", "(I)I", |code| {

@@ -1,6 +1,5 @@
-//! Long branches across which the operand stack holds something, objects not
-//! yet initialised among it; and long branches with returns or handlers in
-//! between.
+//! Long branches with values on the operand stack, among them uninitialised objects, and long
+//! branches over returns or handlers.
 
 use super::branches::{Reach, TELLTALE, telltale};
 use super::case::LimitCase;
@@ -15,8 +14,8 @@ const OBJECT: &str = "java/lang/Object";
 /// The state in which the branch is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
-    /// A `String`, a `long` and an `int[]` under the operands; the frame at the
-    /// target knows them less well.
+    /// A `String`, a `long` and an `int[]` are under the operands. The frame at the target has less
+    /// exact types.
     Values,
     /// `new` and its copy under the operands.
     New,
@@ -28,9 +27,9 @@ enum Under {
     This,
     /// A constructor's `this`, also under the operands.
     ThisBelow,
-    /// Nothing on the stack, but returns between branch and target.
+    /// The stack is empty, but returns are between branch and target.
     Returns,
-    /// Nothing on the stack, but handlers between branch and target.
+    /// The stack is empty, but handlers are between branch and target.
     Handlers,
 }
 
@@ -92,7 +91,7 @@ fn build(class: &mut ClassBuilder, driver: &mut Driver, opcode: u8, reach: Reach
     }
     let base = u16::from(constructor);
     class.method(flags, name, &descriptor, |code| {
-        // Scenery, then one local for `New` and the like.
+        // The scenery, then one more local for states such as `New`.
         code.limits(
             8 + Scenery::STACK + SITE_STACK,
             base + 4 + Scenery::SLOTS + 1,
@@ -122,7 +121,7 @@ struct Test {
     scenery: Scenery,
 }
 
-/// The stack below the operands, as the frames of two places describe it.
+/// The types of the stack below the operands, before and after the join.
 struct Held {
     /// The exact types on the stack.
     exact: Vec<V>,
@@ -231,7 +230,7 @@ impl Test {
         locals
     }
 
-    /// Pushes what lies under the operands.
+    /// Pushes the values under the operands.
     fn push_held(&self, code: &mut CodeBuilder<'_>) -> Held {
         let fresh = |at: Label| V::Uninitialized(at);
         let mut local = V::Top;
@@ -278,7 +277,8 @@ impl Test {
         }
     }
 
-    /// Needs the exact types of what is held, and leaves the like of it.
+    /// Uses the held values, which verifies only with their exact types, and pushes values of these
+    /// types again.
     fn look_at_held(&self, code: &mut CodeBuilder<'_>) {
         if self.under == Under::Values {
             let result = self.scenery.result();
@@ -292,7 +292,7 @@ impl Test {
         }
     }
 
-    /// Uses up what is held and returns.
+    /// Pops the held values and returns.
     fn finish(&self, code: &mut CodeBuilder<'_>) {
         let result = self.scenery.result();
         match self.under {

@@ -1,4 +1,4 @@
-//! Mutations of the bytes of a class file, whatever they mean.
+//! Mutations of the bytes of a class file, regardless of their meaning.
 
 use super::random::Random;
 
@@ -37,7 +37,7 @@ pub(super) fn remove(bytes: &mut Vec<u8>, random: &mut Random) {
     bytes.drain(at..end);
 }
 
-/// The beginning of one, the end of another.
+/// Joins the beginning of one file and the end of another.
 pub(super) fn splice(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     bytes.truncate(random.below(bytes.len()));
     let from = match random.one_in(2) {

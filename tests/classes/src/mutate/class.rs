@@ -1,7 +1,8 @@
-//! A class file taken apart, and put together again.
+//! Parses a class file, and writes it again.
 //!
-//! Shares nothing with the rewriter, so that a misreading in one of them shows. It keeps what it does not
-//! understand as bytes, and `parse` then `write` gives the same class, which `Class::parse` makes sure of.
+//! This parser shares no code with the rewriter, so that a misreading in one of them is noticed.
+//! Unknown parts are stored as bytes. `Class::parse` checks that `write` gives the same bytes
+//! again.
 
 /// A constant: its tag and the bytes behind it. The unusable half of a `Long` or `Double` has tag 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ pub struct Attribute {
 /// The content of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Info {
-    /// Not taken apart.
+    /// Content that is not parsed.
     Bytes(Vec<u8>),
     /// The content of a `Code` attribute.
     Code(Code),
@@ -197,7 +198,7 @@ fn utf8(pool: &[Constant], index: u16) -> Option<&[u8]> {
 }
 
 impl Class {
-    /// Takes a class file apart; `None` when it is none.
+    /// Parses a class file; `None` if the bytes are not a class file.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Class> {
         let mut cursor = Cursor(bytes);
@@ -263,13 +264,13 @@ impl Class {
         out
     }
 
-    /// The text of a `Utf8` constant; empty when it is none.
+    /// The text of a `Utf8` constant; empty for any other constant.
     #[must_use]
     pub fn utf8(&self, index: u16) -> &[u8] {
         utf8(&self.pool, index).unwrap_or_default()
     }
 
-    /// The indexes of the constants of a tag.
+    /// The indexes of the constants with this tag.
     #[must_use]
     pub fn constants(&self, tag: u8) -> Vec<u16> {
         (1..self.pool.len() as u16)
@@ -277,7 +278,7 @@ impl Class {
             .collect()
     }
 
-    /// The descriptor of what a field or method constant names.
+    /// The descriptor of the member that a field or method constant names.
     #[must_use]
     pub fn descriptor_of(&self, index: u16) -> &[u8] {
         let name_and_type = self
@@ -301,7 +302,7 @@ impl Class {
 }
 
 impl Member {
-    /// Its code, when it has any.
+    /// Its code, if it has any.
     #[must_use]
     pub fn code(&self) -> Option<&Code> {
         self.attributes.iter().find_map(|it| match &it.info {
@@ -310,7 +311,7 @@ impl Member {
         })
     }
 
-    /// Its code, when it has any.
+    /// Its code, if it has any.
     pub fn code_mut(&mut self) -> Option<&mut Code> {
         self.attributes
             .iter_mut()

@@ -1,4 +1,5 @@
-//! Mutations of a method's instructions and exception table. Many keep a class one that HotSpot accepts.
+//! Mutations of a method's instructions and exception table. HotSpot accepts the class after many
+//! of them.
 
 use super::body::Body;
 use super::class::u2;
@@ -8,7 +9,7 @@ use super::instructions::{
     ALIKE, ends_block, is_branch2, shorter, starts, switch_offsets, targets,
 };
 
-/// Another instruction that does the same to types.
+/// Replaces an instruction by one that has the same effect on types.
 pub(super) fn alike(body: &mut Body<'_>) -> Option<()> {
     let (at, opcode) =
         body.random_instruction(|it| ALIKE.iter().any(|group| group.contains(&it)))?;
@@ -23,7 +24,7 @@ pub(super) fn alike(body: &mut Body<'_>) -> Option<()> {
     (other != opcode).then_some(())
 }
 
-/// Another local variable, number or increment.
+/// Changes a local variable, a number or an increment.
 pub(super) fn operand(body: &mut Body<'_>) -> Option<()> {
     let has_operand =
         |it| matches!(it, 0x10 | 0x11 | 0x15..=0x19 | 0x36..=0x3a | 0x84 | 0xc4 | 0xa9);
@@ -45,7 +46,8 @@ pub(super) fn operand(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Another constant of the same kind; of fields and methods, one of the same descriptor.
+/// Replaces a constant by one of the same kind; for a field or method, by one with the same
+/// descriptor.
 pub(super) fn constant(body: &mut Body<'_>) -> Option<()> {
     let (at, opcode) = body.random_instruction(
         |it| matches!(it, 0x12..=0x14 | 0xb2..=0xbb | 0xbd | 0xc0 | 0xc1 | 0xc5),
@@ -65,7 +67,7 @@ pub(super) fn constant(body: &mut Body<'_>) -> Option<()> {
     if opcode == 0x12 {
         others.retain(|&it| it < 256);
         if body.random.one_in(3) {
-            // Another loadable constant of one slot.
+            // Choose another loadable constant of one slot.
             others.extend(
                 [3, 4, 7, 8]
                     .iter()
@@ -83,7 +85,7 @@ pub(super) fn constant(body: &mut Body<'_>) -> Option<()> {
     (new != old).then_some(())
 }
 
-/// Exchanges two neighbours of one straight line.
+/// Exchanges two consecutive instructions without a jump between them.
 pub(super) fn swap(body: &mut Body<'_>) -> Option<()> {
     let code = &body.code()?.bytes;
     let starts = starts(code)?;
@@ -106,7 +108,7 @@ pub(super) fn swap(body: &mut Body<'_>) -> Option<()> {
 
 fn landing(body: &mut Body<'_>, at: usize) -> Option<i64> {
     let landings = body.landings()?;
-    // Mostly forwards: jumps back loop for ever too often.
+    // Prefer forward jumps, since backward jumps often make endless loops.
     let forward: Vec<usize> = landings.iter().copied().filter(|&it| it > at).collect();
     let of = if forward.is_empty() || body.random.one_in(12) {
         landings
@@ -116,7 +118,7 @@ fn landing(body: &mut Body<'_>, at: usize) -> Option<i64> {
     Some(*body.random.pick(&of)? as i64 - at as i64)
 }
 
-/// A jump to another instruction.
+/// Makes a jump lead to another instruction.
 pub(super) fn retarget(body: &mut Body<'_>) -> Option<()> {
     let (at, _) = body.random_instruction(is_branch2)?;
     let offset = i16::try_from(landing(body, at)?).ok()?;
@@ -124,7 +126,7 @@ pub(super) fn retarget(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// A case of a switch to another instruction, or another key.
+/// Changes the target or the key of a switch's case.
 pub(super) fn switch(body: &mut Body<'_>) -> Option<()> {
     let (at, opcode) = body.random_instruction(|it| matches!(it, 0xaa | 0xab))?;
     let places = switch_offsets(&body.code()?.bytes, at);
@@ -142,7 +144,7 @@ pub(super) fn switch(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// A shorter instruction and `nop`s in place of one.
+/// Replaces an instruction by a shorter one and `nop`s.
 pub(super) fn shorten(body: &mut Body<'_>) -> Option<()> {
     let (at, opcode) = body.random_instruction(|it| !shorter(it).is_empty())?;
     let length = body.length_at(at)?;
@@ -153,7 +155,7 @@ pub(super) fn shorten(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// The ranges of the method's statements, as its line table tells them.
+/// The ranges of the method's statements, according to its line table.
 fn statements(body: &Body<'_>) -> Option<Vec<(usize, usize)>> {
     let code = body.code()?;
     let mut bounds: Vec<usize> = lines(find(body.class, code, b"LineNumberTable")?)
@@ -172,7 +174,7 @@ fn statements(body: &Body<'_>) -> Option<Vec<(usize, usize)>> {
     )
 }
 
-/// No statement where one was; the last instruction is mostly spared, since it may be a return.
+/// Replaces a statement by `nop`s. Its last instruction usually stays, since it may be a return.
 pub(super) fn drop_statement(body: &mut Body<'_>) -> Option<()> {
     let statements = statements(body)?;
     let &(from, mut to) = body.random.pick(&statements)?;
@@ -185,7 +187,7 @@ pub(super) fn drop_statement(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// One statement twice, in place of another that is at least as long.
+/// Copies a statement over another one that is at least as long.
 pub(super) fn copy_statement(body: &mut Body<'_>) -> Option<()> {
     let statements = statements(body)?;
     let &(from, end) = body.random.pick(&statements)?;
@@ -203,7 +205,7 @@ pub(super) fn copy_statement(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// An exit in place of a statement: a return of the method's type, or an exception.
+/// Replaces a statement by an exit: a return of the method's type, or an exception.
 pub(super) fn exit_early(body: &mut Body<'_>) -> Option<()> {
     let statements = statements(body)?;
     let descriptor = body
@@ -229,14 +231,14 @@ pub(super) fn exit_early(body: &mut Body<'_>) -> Option<()> {
     let major = body.class.major;
     let place = &mut body.code_mut()?.bytes[from..to];
     let at = place.len() - by.len();
-    // Where frames are read, nothing unreachable may follow: the exit comes last.
+    // If the JVM reads frames, no unreachable code may follow, so the exit is the last instruction.
     let at = if major < 50 { 0 } else { at };
     place.fill(0);
     place[at..at + by.len()].copy_from_slice(by);
     Some(())
 }
 
-/// Another range or handler in the exception table.
+/// Changes a range or handler in the exception table.
 pub(super) fn handler_range(body: &mut Body<'_>) -> Option<()> {
     let starts = body.starts()?;
     let landings = body.landings().unwrap_or_default();
@@ -262,7 +264,7 @@ pub(super) fn handler_range(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Entries of the exception table twice, gone, in another order, or catching something else.
+/// Duplicates, removes or reorders entries of the exception table, or changes their catch types.
 pub(super) fn handlers(body: &mut Body<'_>) -> Option<()> {
     let classes = body.class.constants(7);
     let class = *body.random.pick(&classes)?;
@@ -277,7 +279,7 @@ pub(super) fn handlers(body: &mut Body<'_>) -> Option<()> {
         2 => table.swap(a, b),
         3 => table[a][3] = 0,
         4 => table[a][3] = class,
-        // The range split in two.
+        // Split the range in two.
         _ => {
             let starts = body.starts()?;
             let inside: Vec<usize> = starts
@@ -293,7 +295,8 @@ pub(super) fn handlers(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// A handler for everything where there was none: the landing of another, or of a frame.
+/// Adds an entry that catches everything. Its handler is that of another entry, or an offset with a
+/// frame.
 pub(super) fn add_handler(body: &mut Body<'_>) -> Option<()> {
     let starts = body.starts()?;
     let landings = body.landings()?;
@@ -305,7 +308,7 @@ pub(super) fn add_handler(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// More stack or locals than needed.
+/// Increases `max_stack` or `max_locals`.
 pub(super) fn maxima(body: &mut Body<'_>) -> Option<()> {
     let more = *body
         .random
@@ -321,7 +324,7 @@ pub(super) fn maxima(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Other forms of the same frames, or frames that are not needed any more.
+/// Changes the forms of frames, or removes a frame that no jump needs.
 pub(super) fn frame_forms(body: &mut Body<'_>) -> Option<()> {
     let old = frames::parse(find(body.class, body.code()?, b"StackMapTable")?)?;
     let targets = targets(&body.code()?.bytes);
@@ -342,7 +345,7 @@ pub(super) fn frame_forms(body: &mut Body<'_>) -> Option<()> {
     (new != old).then_some(())
 }
 
-/// A byte of the code that is now something else.
+/// Changes a byte of the code.
 pub(super) fn byte(body: &mut Body<'_>) -> Option<()> {
     let byte = body.random.u1();
     let length = body.code()?.bytes.len();

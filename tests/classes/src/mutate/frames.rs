@@ -1,8 +1,8 @@
-//! Frames of a `StackMapTable`, as far as moving and rewriting them needs.
+//! Frames of a `StackMapTable`, parsed as far as needed for moving and rewriting them.
 
 use super::class::u2;
 
-/// A frame: where, and what it says, as the bytes of its verification types.
+/// A frame: its offset, and the bytes of its verification types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) at: usize,
@@ -81,7 +81,7 @@ pub(super) fn parse(info: &[u8]) -> Option<Vec<Frame>> {
     rest.is_empty().then_some(frames)
 }
 
-/// The content of an attribute with these frames; `None` when they are not in order.
+/// The content of an attribute with these frames; `None` if they are not in order.
 pub(super) fn write(frames: &[Frame]) -> Option<Vec<u8>> {
     let mut out = u16::try_from(frames.len()).ok()?.to_be_bytes().to_vec();
     let mut next = 0;

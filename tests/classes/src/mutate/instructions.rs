@@ -1,9 +1,9 @@
-//! Just enough of the instruction set to know where instructions begin, and which may stand for which.
+//! The part of the instruction set that is needed to find instructions and to replace them.
 
 use super::class::{i4, u2};
 
-/// Lengths by opcode: 0 where it depends on more (`tableswitch`, `lookupswitch`, `wide`), 9 where there is
-/// no such opcode.
+/// Lengths by opcode: 0 for `tableswitch`, `lookupswitch` and `wide`, whose length varies; 9 for
+/// undefined opcodes.
 const LENGTHS: &[u8; 256] = &lengths();
 
 const fn lengths() -> [u8; 256] {
@@ -45,7 +45,8 @@ const fn lengths() -> [u8; 256] {
     lengths
 }
 
-/// Opcodes that do the same to types and depth of locals and stack, and are equally long.
+/// Groups of opcodes of equal length that have the same effect on the types and depth of locals and
+/// stack.
 pub(super) const ALIKE: &[&[u8]] = &[
     &[0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08],
     &[0x09, 0x0a],
@@ -88,7 +89,8 @@ pub(super) const ALIKE: &[&[u8]] = &[
     &[0xb6, 0xb7],
 ];
 
-/// Opcodes that may replace an instruction, filled up with `nop`: they leave the stack as deep.
+/// Sequences of opcodes that may replace an instruction if they are filled up with `nop`. They
+/// leave the stack equally deep.
 pub(super) fn shorter(opcode: u8) -> &'static [&'static [u8]] {
     match opcode {
         0x10..=0x13 => &[&[0x03], &[0x08], &[0x02], &[0x1a], &[0x01]],
@@ -116,7 +118,8 @@ pub(super) fn shorter(opcode: u8) -> &'static [&'static [u8]] {
     }
 }
 
-/// Where the instructions of `code` begin; `None` when they cannot all be told apart.
+/// The offsets of the instructions of `code`; `None` if it has undefined opcodes or ends inside an
+/// instruction.
 #[must_use]
 pub fn starts(code: &[u8]) -> Option<Vec<usize>> {
     let mut starts = Vec::new();
@@ -161,12 +164,12 @@ pub(super) fn is_branch2(opcode: u8) -> bool {
     matches!(opcode, 0x99..=0xa8 | 0xc6 | 0xc7)
 }
 
-/// Returns whether the instruction after this one may not be the next to run.
+/// Returns whether the next instruction to run may be another than the following one.
 pub(super) fn ends_block(opcode: u8) -> bool {
     is_branch2(opcode) || matches!(opcode, 0xa9..=0xb1 | 0xbf | 0xc8 | 0xc9)
 }
 
-/// The places of a switch's 32-bit jump offsets, behind its opcode at `at`.
+/// The positions of the 32-bit jump offsets of the switch at `at`.
 pub(super) fn switch_offsets(code: &[u8], at: usize) -> Vec<usize> {
     let operands = (at + 4) & !3;
     let length = length(code, at).unwrap_or(0);
@@ -183,7 +186,7 @@ pub(super) fn switch_offsets(code: &[u8], at: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Where jumps lead, by offset.
+/// The offsets of all jump targets.
 #[must_use]
 pub fn targets(code: &[u8]) -> Vec<usize> {
     let mut targets = Vec::new();

@@ -1,8 +1,8 @@
-//! Mutants of classes: the same seed gives the same mutant, on every machine.
+//! Mutants of classes. The same seed gives the same mutant on every machine.
 //!
-//! The mutator takes classes apart by a reader of its own ([`class::Class`]), changes them by what it knows
-//! of the format, and so makes two kinds: *runnable* ones, of which HotSpot accepts many, and *any*, which
-//! break every rule there is. It never asks the rewriter what a class is.
+//! The mutator parses classes with its own reader ([`class::Class`]), independently of the
+//! rewriter. It makes two kinds of mutants: *runnable* ones, many of which HotSpot accepts, and
+//! *any*, which may violate all rules of the format.
 //!
 //! ```
 //! use loadhook_testclasses::mutate::{Kind, Mutator};
@@ -29,26 +29,27 @@ pub use tables::drop_frames;
 /// The purpose of a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// For HotSpot: still a class, with a chance to be accepted.
+    /// For HotSpot: the mutant is a class file that HotSpot may accept.
     Runnable,
-    /// The same, without mutations that often loop for ever.
+    /// The same, without mutations that often make endless loops.
     Straight,
     /// For readers: anything.
     Any,
 }
 
-/// A mutant and how it came about.
+/// A mutant, and the mutations that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutant {
     /// The class.
     pub bytes: Vec<u8>,
-    /// The mutations, each with the name of the method it took place in.
+    /// The mutations, each with the name of the changed method.
     pub steps: Vec<String>,
 }
 
 type Mutation = (&'static str, fn(&mut Body<'_>) -> Option<()>);
 
-/// Those that a class often survives, the more promising ones more than once.
+/// Mutations after which HotSpot often accepts the class. The most useful are listed more than
+/// once.
 const RUNNABLE: &[Mutation] = &[
     ("alike", code::alike),
     ("alike", code::alike),
@@ -80,7 +81,7 @@ const RUNNABLE: &[Mutation] = &[
     ("unknown attribute", tables::unknown_attribute),
 ];
 
-/// Those that may loop.
+/// Mutations that may make endless loops.
 const LOOPING: &[Mutation] = &[
     ("retarget", code::retarget),
     ("retarget", code::retarget),
@@ -93,7 +94,7 @@ const LOOPING: &[Mutation] = &[
     ("add handler", code::add_handler),
 ];
 
-/// Those that hardly any class survives.
+/// Mutations after which HotSpot rarely accepts the class.
 const ANY: &[Mutation] = &[
     ("attribute bytes", tables::attribute_bytes),
     ("attribute bytes", tables::attribute_bytes),
@@ -128,19 +129,19 @@ impl Mutator {
         self.seeds.len()
     }
 
-    /// The class that mutants are made of.
+    /// The seed class `which`.
     #[must_use]
     pub fn seed(&self, which: usize) -> &[u8] {
         &self.seeds[which]
     }
 
-    /// The mutant of class `which` and a number.
+    /// Makes the mutant of class `which` with this number.
     #[must_use]
     pub fn mutant(&self, which: usize, number: u64, kind: Kind) -> Mutant {
         self.some_steps(which, number, kind, u32::MAX)
     }
 
-    /// The same, of whose steps only those in `mask` are taken: to find the one that matters.
+    /// Makes the same mutant with only the steps in `mask`, to find the steps that matter.
     #[must_use]
     pub fn some_steps(&self, which: usize, number: u64, kind: Kind, mask: u32) -> Mutant {
         let mut random = Random::new(number ^ (which as u64) << 40);
@@ -154,7 +155,8 @@ impl Mutator {
             let mut class = class.clone();
             let count = 1 + if random.one_in(2) { 0 } else { random.below(3) };
             for step in 0..count {
-                // Each step has numbers of its own, so that leaving one out leaves the others as they are.
+                // Each step has its own random numbers, so that omitting a step does not change the
+                // others.
                 let mut random = Random::new(random.bits());
                 if wanted(step) {
                     mutant.steps.extend(mutate(&mut class, kind, &mut random));
@@ -171,7 +173,7 @@ impl Mutator {
     }
 }
 
-/// One mutation of a class; `None` when a few tries found nothing to change.
+/// Mutates a class once; `None` if a few tries found nothing to change.
 fn mutate(class: &mut Class, kind: Kind, random: &mut Random) -> Option<String> {
     let methods = class.with_code();
     for _ in 0..8 {

@@ -1,11 +1,11 @@
-//! Numbers that depend on nothing but their seed.
+//! Pseudorandom numbers that depend only on their seed.
 
-/// SplitMix64: small, and as good as this needs.
+/// The generator SplitMix64, which is small and good enough for mutations.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of a seed.
+    /// Makes the generator of a seed.
     #[must_use]
     pub fn new(seed: u64) -> Random {
         Random(seed)
@@ -20,7 +20,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 when there is none.
+    /// A number below `bound`; 0 if `bound` is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         match bound {
             0 => 0,
@@ -28,7 +28,7 @@ impl Random {
         }
     }
 
-    /// True once in `times`.
+    /// True with the probability 1 / `times`.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -38,7 +38,7 @@ impl Random {
         self.bits() as u8
     }
 
-    /// Two bytes, often at a border.
+    /// A 16-bit number, often at the ends of a range.
     pub fn u2(&mut self) -> u16 {
         const BORDERS: [u16; 12] = [
             0, 1, 2, 0x7f, 0x80, 0xff, 0x100, 0x7fff, 0x8000, 0xfffe, 0xffff, 8,
@@ -49,7 +49,7 @@ impl Random {
         }
     }
 
-    /// One of `of`; `None` when there is none.
+    /// A random element of `of`; `None` if it is empty.
     pub fn pick<'t, T>(&mut self, of: &'t [T]) -> Option<&'t T> {
         of.get(self.below(of.len()))
     }

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::class::{Attribute, Class, Constant, Info, Member, u2};
 use super::code_attributes::{find, find_mut, lines};
 
-/// A line's beginning moved, mostly to an instruction, or lines in another order.
+/// Moves the beginning of a line, usually to an instruction, or reorders lines.
 pub(super) fn line_table(body: &mut Body<'_>) -> Option<()> {
     let starts = body.starts()?;
     let length = body.code()?.bytes.len();
@@ -29,7 +29,7 @@ pub(super) fn line_table(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// A local variable's range moved.
+/// Moves the range of a local variable.
 pub(super) fn local_table(body: &mut Body<'_>) -> Option<()> {
     let mut bounds = body.starts()?;
     let length = body.code()?.bytes.len();
@@ -61,7 +61,7 @@ pub(super) fn local_table(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// A second `LineNumberTable`: the entries of the first, shared out.
+/// Splits a `LineNumberTable` in two.
 pub(super) fn split_lines(body: &mut Body<'_>) -> Option<()> {
     let info = find(body.class, body.code()?, b"LineNumberTable")?.to_vec();
     let entries = lines(&info).len();
@@ -85,7 +85,7 @@ pub(super) fn split_lines(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// An attribute gone: of the code, the method, a field or the class.
+/// Removes an attribute of the code, the method, a field or the class.
 pub(super) fn drop_attribute(body: &mut Body<'_>) -> Option<()> {
     let which = body.random.below(4);
     let random = body.random.bits() as usize;
@@ -98,7 +98,7 @@ pub(super) fn drop_attribute(body: &mut Body<'_>) -> Option<()> {
     matches!(list[at].info, Info::Bytes(_)).then(|| drop(list.remove(at)))
 }
 
-/// An attribute of the code that nobody knows.
+/// Adds an unknown attribute to the code.
 pub(super) fn unknown_attribute(body: &mut Body<'_>) -> Option<()> {
     let name = add_utf8(body.class, b"of.no.Spec")?;
     body.code_mut()?.attributes.push(Attribute {
@@ -108,7 +108,7 @@ pub(super) fn unknown_attribute(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// A flag of the method that may be set or cleared.
+/// Changes a flag of the method.
 pub(super) fn method_flags(body: &mut Body<'_>) -> Option<()> {
     // public, private, protected, final, synchronized, bridge, varargs, strict, synthetic; 0x8000 is free.
     let flag = *body.random.pick(&[
@@ -123,7 +123,7 @@ pub(super) fn method_flags(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// A flag of the class.
+/// Changes a flag of the class.
 pub(super) fn class_flags(body: &mut Body<'_>) -> Option<()> {
     body.class.access ^= *body
         .random
@@ -131,7 +131,8 @@ pub(super) fn class_flags(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Another version: below 50 the VM reads no frames and they go, or stay behind stale.
+/// Changes the version. Below 50 the JVM reads no frames, which are then removed, or stay as stale
+/// frames.
 pub(super) fn version(body: &mut Body<'_>) -> Option<()> {
     let newest = body.class.major.max(52);
     let old = body.random.one_in(2);
@@ -160,7 +161,7 @@ pub fn drop_frames(class: &mut Class) {
     }
 }
 
-/// Another value of a number or string.
+/// Changes the value of a number or string.
 pub(super) fn value(body: &mut Body<'_>) -> Option<()> {
     let numbers: Vec<u16> = [3, 4, 5, 6, 8]
         .iter()
@@ -193,9 +194,9 @@ fn add_utf8(class: &mut Class, text: &[u8]) -> Option<u16> {
     Some(index)
 }
 
-// What follows makes classes that no VM takes: for readers.
+// The following mutations make classes that no JVM accepts; they test parsers.
 
-/// Any two bytes of any attribute.
+/// Changes two bytes of any attribute.
 pub(super) fn attribute_bytes(body: &mut Body<'_>) -> Option<()> {
     let value = body.random.u2();
     let at = body.random.bits() as usize;
@@ -228,7 +229,7 @@ fn any_attributes(class: &mut Class, chosen: usize) -> Option<&mut Vec<Attribute
     Some(lists.swap_remove(at))
 }
 
-/// An attribute twice, or in another place, or shorter, or under another name.
+/// Duplicates, moves, shortens or renames an attribute.
 pub(super) fn attributes(body: &mut Body<'_>) -> Option<()> {
     let chosen = body.random.bits() as usize;
     let from = body.random.one_in(2);
@@ -261,7 +262,7 @@ pub(super) fn attributes(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Any index of any constant, or its tag, or text.
+/// Changes an index, the tag or the text of a constant.
 pub(super) fn pool(body: &mut Body<'_>) -> Option<()> {
     let count = body.class.pool.len();
     let at = body.random.below(count);
@@ -295,7 +296,7 @@ pub(super) fn pool(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Name, descriptor, flags or hierarchy of anything.
+/// Changes a name, descriptor, flags, or supertypes.
 pub(super) fn header(body: &mut Body<'_>) -> Option<()> {
     let (index, flags) = (
         body.random.below(body.class.pool.len()) as u16,
@@ -321,7 +322,7 @@ pub(super) fn header(body: &mut Body<'_>) -> Option<()> {
     Some(())
 }
 
-/// Numbers of the code that no compiler would write.
+/// Sets numbers of the code to values that no compiler would write.
 pub(super) fn code_numbers(body: &mut Body<'_>) -> Option<()> {
     let (value, other) = (body.random.u2(), body.random.u2());
     let which = body.random.below(5);

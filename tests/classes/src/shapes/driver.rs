@@ -1,4 +1,4 @@
-//! The `run()` of a generated class: calls its methods and tells what happened.
+//! The `run()` of a generated class, which calls its methods and returns their results.
 
 use crate::assembler::VerificationTypeInfo as V;
 use crate::assembler::{ClassBuilder, CodeBuilder, access, op};
@@ -8,7 +8,7 @@ const BUILDER: &str = "java/lang/StringBuilder";
 /// An argument of a call in [`Driver`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Arg {
-    /// An `int`, or what the verifier treats as one.
+    /// An `int`, or a type that the verifier treats as `int`.
     Int(i32),
     /// A `long`.
     Long(i64),
@@ -37,13 +37,11 @@ enum Call {
 
 /// Collects calls and adds `public static Object run()`, which makes them.
 ///
-/// The answer is one string. For each call it has the value returned or the
-/// class of the exception thrown, then the path taken: a number that
-/// [`mark`]ing instructions build up digit by digit. So two runs agree only if
-/// they went the same way.
+/// The result is one string. For each call it has the value returned or the class of the exception
+/// thrown, then the path taken. The path is a number, to which each [`mark`] appends a digit. So
+/// the results of two runs are equal only if they took the same path.
 ///
-/// `run`, `mark` and the field `path` are synthetic: a golden file that is
-/// about something else may leave them out.
+/// `run`, `mark` and the field `path` are synthetic, so that golden files can omit them.
 #[derive(Debug, Clone, Default)]
 pub struct Driver {
     calls: Vec<Call>,
@@ -148,7 +146,7 @@ impl Driver {
     }
 }
 
-/// One call, its result or exception and its path appended to local 0.
+/// Makes one call, and appends its result or exception and its path to local 0.
 fn write_call(code: &mut CodeBuilder<'_>, call: &Call) {
     let this_class = code.this_class();
     let locals = [V::object(BUILDER)];

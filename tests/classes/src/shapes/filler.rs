@@ -2,19 +2,18 @@
 
 use crate::assembler::{CodeBuilder, op};
 
-/// Operand-stack slots a [`Filler`] needs on top of what is there.
+/// Number of additional operand stack slots that a [`Filler`] needs.
 pub const SITE_STACK: u16 = 2;
 
-/// Straight-line code of an exact length that does nothing, except that it
-/// allocates here and there: probes go to the allocation sites, so that the
-/// code grows though no branch, return or frame lies in it.
+/// Straight-line code of an exact length, which does nothing but some allocations. Probes are
+/// inserted at these, so that the code grows although it has no branch, return or frame.
 ///
 /// It needs no local variable and [`SITE_STACK`] slots of operand stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Filler {
     /// Bytes of code.
     pub length: usize,
-    /// Number of allocations among them.
+    /// Number of allocations in the code.
     pub sites: usize,
 }
 

@@ -1,5 +1,4 @@
-//! Pieces that generated classes are made of, shared by the limit generator
-//! and the hand-made golden inputs.
+//! Parts of generated classes, which the limit generator and the hand-made golden inputs share.
 
 pub mod constructors;
 mod driver;

@@ -3,15 +3,15 @@ package loadhook;
 import java.util.Arrays;
 
 /**
- * The tracker that injected code calls in our tests: it records, and lets a test read what it recorded.
+ * The tracker that probes call in the tests: it records events, and lets a test read them.
  *
- * The path heals as the real tracker's does: {@code exit}, {@code ended} and {@code caught} of a method that is
- * not on top unwind to its nearest entry, because a {@code super(…)} that throws runs no exit probe. Entries
- * that are in such a call are none of theirs, and go where {@code ended} tells that the call throws. Nothing here
- * throws; a stack overflow or a full heap inside it is counted as lost.
+ * The path is repaired as in the real tracker: {@code exit}, {@code ended} and {@code caught} of a method that is
+ *  * not on top unwind to its nearest entry, because a {@code super(…)} that throws runs no exit probe. Entries of
+ *  * constructors inside such a call are not candidates; they are removed when {@code ended} reports that the call
+ *  * throws. The tracker never throws; an event during a stack overflow or with a full heap counts as lost.
  */
 public final class Tracker {
-    /** How many events a thread remembers one by one; beyond, they are only counted. */
+    /** Maximum number of events that a thread logs; later ones are only counted. */
     private static final int LOG = 256;
 
     private static final ThreadLocal<State> STATE = ThreadLocal.withInitial(State::new);
@@ -25,7 +25,7 @@ public final class Tracker {
 
     private static final class State {
         private long[] path = new long[64];
-        /** For an entry that calls another constructor: its own key, and in {@code other} that constructor's; else 0. */
+        /** The key of an entry that calls another constructor, whose key is in {@code other}; else both are 0. */
         private long[] own = new long[64];
         private long[] other = new long[64];
         private int depth;
@@ -56,7 +56,7 @@ public final class Tracker {
             path[depth++] = id;
         }
 
-        /** Unwinds to the nearest entry of this method, and with it when {@code pop}. */
+        /** Unwinds to the nearest entry of this method; with {@code pop}, also removes that entry. */
         private void unwind(long id, boolean pop) {
             int at = depth - 1;
             while (at >= 0 && (path[at] != id || other[at] != 0)) {
@@ -134,7 +134,7 @@ public final class Tracker {
         try {
             STATE.get().lost++;
         } catch (StackOverflowError | OutOfMemoryError e) {
-            // Nothing is left to count with.
+            // Not even this event can be counted.
         }
     }
 
@@ -216,19 +216,19 @@ public final class Tracker {
         note(Event.NEW_ARRAY);
     }
 
-    /** Forgets what this thread did. */
+    /** Clears the records of this thread. */
     public static void reset() {
         STATE.set(new State());
     }
 
-    /** How many methods this thread is in: entered and neither exited nor healed away. */
+    /** Number of methods that this thread has entered, and that were neither exited nor removed by repair. */
     public static int depth() {
         return STATE.get().depth;
     }
 
     /**
-     * This thread's numbers: the depth, entries healed away, exits and catches of methods that were not on
-     * the path, events lost, then one count an {@link Event}.
+     * This thread's numbers: the depth, entries removed by repair, exits and catches of methods that were not on
+     *      * the path, events lost, then one count for each {@link Event}.
      */
     public static long[] counts() {
         State state = STATE.get();

@@ -12,14 +12,15 @@ pub struct Outcome {
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// It was not run: it did not link, or it is the rewritten form of a class whose run did not end.
+    /// The class was not run: it did not link, or it is the rewritten form of a class whose run did
+    /// not end.
     NotRun,
-    /// By itself, exceptions included.
+    /// The run ended by itself, perhaps with an exception.
     Ended(Ran),
-    /// It passed its time limit and was stopped.
+    /// The run exceeded its time limit and was stopped.
     TimedOut,
-    /// It passed its time limit and could not be stopped (no JVM from 20 on can stop a thread), or HotSpot
-    /// did not come back from linking it.
+    /// The run exceeded its time limit and could not be stopped (JVMs from 20 on cannot stop a
+    /// thread), or HotSpot hung while linking the class.
     Hung,
     /// The JVM ended while it linked or ran: `System.exit`, a crash, a heap too full for the runner itself.
     Died,
@@ -28,8 +29,8 @@ pub enum Run {
 /// The observations of a run that ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// A text for each call: `name[arguments] = value`, or `… threw class: message at [method:line, …]`,
-    /// the lines being those of this class. Addresses and identity hashes are replaced by `#`.
+    /// A text for each call: `name[arguments] = value`, or `… threw class: message at [method:line,
+    /// …]` with the lines of this class. Addresses and identity hashes are replaced by `#`.
     pub calls: Vec<String>,
     /// The counts of the tracker.
     pub tracker: TrackerCounts,
@@ -40,7 +41,8 @@ pub struct Ran {
 /// The tracker's numbers after a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TrackerCounts {
-    /// Methods entered, not exited and not healed away. 0 when everything is in balance.
+    /// Methods that were entered, but neither exited nor removed by repair. 0 if the probes are in
+    /// balance.
     pub depth: u64,
     /// Entries dropped because an outer method's `exit` or `caught` came first.
     pub healed: u64,
@@ -75,13 +77,13 @@ pub struct TrackerCounts {
 /// The outcomes of a class and of its rewritten form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The class as it came.
+    /// The original class.
     pub original: Outcome,
-    /// The class as rewritten; `None` when the original did not link or ended the JVM, or when no rewritten
-    /// class was given. It runs only if the original's run ended by itself.
+    /// The rewritten class; `None` if the original did not link or ended the JVM, or if no
+    /// rewritten class was given. It runs only if the original's run ended by itself.
     pub rewritten: Option<Outcome>,
-    /// The classes differ, and not because of the rewriting: the original twice differs too, or the
-    /// difference goes with the order of the two.
+    /// True if the classes differ, but not because of the rewriting: two runs of the original also
+    /// differ, or the difference depends on the order of the two.
     pub nondeterministic: bool,
 }
 
@@ -95,7 +97,8 @@ impl Outcome {
         }
     }
 
-    /// Returns whether only one of the two links, or both ran to their end with different observations.
+    /// Returns whether only one of the two links, or whether both runs ended by themselves with
+    /// different observations.
     pub(crate) fn differs(&self, other: &Outcome) -> bool {
         self.link.is_ok() != other.link.is_ok()
             || self
@@ -106,7 +109,7 @@ impl Outcome {
 }
 
 impl Verdict {
-    /// In which way the rewritten class does something else than the original, as text; `None` when they
+    /// A text about the difference between the rewritten class and the original; `None` if they
     /// agree or cannot be compared.
     #[must_use]
     pub fn disagreement(&self) -> Option<String> {
@@ -132,7 +135,8 @@ impl Verdict {
 
     /// Describes an imbalance of the tracker after the run of the rewritten class; `None` if it is in balance.
     ///
-    /// Not checked where a stack or heap overflowed: then the tracker itself may have lost events.
+    /// The balance is not checked after a stack or heap overflow, in which the tracker itself may
+    /// have lost events.
     #[must_use]
     pub fn unbalanced(&self) -> Option<String> {
         let ran = self.rewritten.as_ref()?.ran()?;
@@ -154,8 +158,8 @@ impl Verdict {
     }
 }
 
-/// The first call in which two runs differ. Where a stack or a heap ends differs from run to run, and what
-/// comes later may depend on it: nothing from there on is compared.
+/// The first call in which two runs differ. The depth at which a stack or heap overflows differs
+/// from run to run, and later calls may depend on it, so nothing after an overflow is compared.
 fn first_difference<'a>(original: &'a Ran, rewritten: &'a Ran) -> Option<(&'a str, &'a str)> {
     let mut pairs = original.calls.iter().zip(&rewritten.calls);
     if let Some((a, b)) = pairs.find(|(a, b)| a != b || overflowed(a)) {

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::outcome::{Outcome, Ran, Run, TrackerCounts};
 
-/// Longer answers mean that somebody wrote into the protocol.
+/// Maximum length of an answer. A longer length means that other output is mixed into the protocol.
 const MAX_ANSWER: usize = 64 << 20;
 
 /// A running JVM.
@@ -18,7 +18,8 @@ pub(crate) struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
-    /// The working folder: what a class under test writes, and the VM's crash reports, vanish with it.
+    /// The working folder, which is removed with all files of classes under test and the JVM's
+    /// crash reports.
     folder: TempDir,
 }
 
@@ -26,7 +27,7 @@ pub(crate) struct Process {
 pub(crate) enum Reply {
     /// The outcome of one class.
     Outcome(Outcome),
-    /// It ended instead.
+    /// The JVM has ended.
     Ended,
 }
 
@@ -59,7 +60,7 @@ impl Process {
             _ => {
                 let stderr = fs::read(process.folder.path().join("stderr")).unwrap_or_default();
                 bail!(
-                    "{command:?} did not come up: {}",
+                    "{command:?} did not start: {}",
                     String::from_utf8_lossy(&stderr)
                 );
             }
@@ -77,7 +78,8 @@ impl Process {
             .take()
             .context("the JVM's standard input is closed")?;
         thread::scope(|scope| {
-            // A JVM that ends closes its side, and the sender stops: `receive` sees the end itself.
+            // If the JVM ends, its side of the pipe is closed and the sender stops. `receive`
+            // notices the end itself.
             let sender = scope.spawn(|| {
                 let mut writer = BufWriter::with_capacity(1 << 16, stdin);
                 let sent = pairs
@@ -88,7 +90,7 @@ impl Process {
             });
             let received = receive(self);
             if received.is_err() {
-                // Whatever broke, nobody will read on: let the sender go.
+                // After an error nobody reads the answers. Kill the JVM, so that the sender ends.
                 drop(self.child.kill());
             }
             self.stdin = sender.join().ok().flatten();
@@ -101,12 +103,12 @@ impl Process {
         let Some(frame) = self.frame()? else {
             return Ok(Reply::Ended);
         };
-        let outcome = decode(&frame)
-            .with_context(|| format!("the JVM's answer is not understood: {frame:?}"))?;
+        let outcome =
+            decode(&frame).with_context(|| format!("unexpected answer of the JVM: {frame:?}"))?;
         Ok(Reply::Outcome(outcome))
     }
 
-    /// The next frame, `None` when the JVM ended.
+    /// The next frame; `None` if the JVM has ended.
     fn frame(&mut self) -> Result<Option<Vec<u8>>> {
         let mut length = [0; 4];
         if !filled(self.stdout.read_exact(&mut length))? {
@@ -115,7 +117,7 @@ impl Process {
         let length = usize::try_from(u32::from_be_bytes(length))?;
         anyhow::ensure!(
             length <= MAX_ANSWER,
-            "the JVM's answer claims {length} bytes"
+            "the JVM's answer has an impossible length of {length} bytes"
         );
         let mut frame = vec![0; length];
         Ok(filled(self.stdout.read_exact(&mut frame))?.then_some(frame))
@@ -124,7 +126,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It ends when its input ends; a class that hangs would keep it from noticing.
+        // The JVM ends when its input ends, unless a class hangs. So kill it.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -158,7 +160,7 @@ impl<'a> Fields<'a> {
         let (taken, rest) = self
             .0
             .split_at_checked(length)
-            .context("it ends too soon")?;
+            .context("the answer is too short")?;
         self.0 = rest;
         Ok(taken)
     }

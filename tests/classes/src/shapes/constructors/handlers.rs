@@ -53,7 +53,7 @@ fn string() -> V {
     V::object(STRING)
 }
 
-/// `local 2 = Integer.parseInt(local 1)`, which throws for no number.
+/// `local 2 = Integer.parseInt(local 1)`, which throws if the string is not a number.
 fn parse(code: &mut CodeBuilder<'_>) -> (Label, Label) {
     let start = code.here();
     code.aload(1)
@@ -175,8 +175,8 @@ fn rethrows(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// Within one user range `this` leaves local 0, so the handler's frame can
-/// claim neither place.
+/// `this` moves out of local 0 inside a range, so the handler's frame cannot have it in either
+/// local.
 fn moves(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     good_and_bad(driver);
     constructor(class, DESCRIPTOR, |code| {
@@ -205,8 +205,8 @@ fn moves(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// The merge of uninitialised and initialised `this` is unusable, so the
-/// handler can only throw; no frame can say that (JVMS §4.10.1.2, flags).
+/// Merging uninitialised and initialised `this` gives an unusable type, so the handler can only
+/// throw. No frame can express this (JVMS §4.10.1.2, flags).
 fn shared(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     good_and_bad(driver);
     constructor(class, DESCRIPTOR, |code| {

@@ -1,9 +1,8 @@
-//! Constructors as no compiler, or only some compiler, would write them.
+//! Constructors as few or no compilers write them.
 //!
 //! Between its start and the call of another constructor, a constructor's
 //! `this` has the type `uninitializedThis` (JVMS §4.10.2.4), which restricts
-//! what may be inserted. Each shape here puts the call, or `this`, somewhere a
-//! rewriter might not expect.
+//! what may be inserted. Each shape has the call, or `this`, where a rewriter might not expect it.
 
 mod branches;
 mod common;

@@ -1,4 +1,4 @@
-//! `uninitializedThis` elsewhere than in local variable 0.
+//! Shapes in which `uninitializedThis` is not in local variable 0.
 
 use super::common::{EXCEPTION, INT, OBJECT, THIS, initialized, limits, set_state};
 use super::shape::ConstructorShape;
@@ -57,8 +57,8 @@ pub(super) const SHAPES: &[ConstructorShape] = &[
     ),
 ];
 
-/// A conditional jump over the filler to a frame: the place where it matters
-/// that `locals` says where `this` is.
+/// A conditional jump over the filler to a frame with `locals`, which must have `this` in the right
+/// local.
 fn branch_over(code: &mut CodeBuilder<'_>, filler: Filler, locals: &[V], stack: &[V]) {
     let over = code.label();
     code.iload(1).branch(op::IFEQ, over);
@@ -144,7 +144,7 @@ fn high_local(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// The call that can throw lies where only the operand stack holds `this`.
+/// A call that can throw, at a position where `this` is only on the operand stack.
 fn on_stack(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     driver.construct("(I)V", &[Arg::Int(7)]);
     constructor(class, "(I)V", |code| {
@@ -195,8 +195,8 @@ fn flexible(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     both(driver);
     constructor(class, "(I)V", |code| {
         limits(code, 2, 2);
-        // Legal since ever for a field the class itself declares (JVMS
-        // §4.10.1.9.putfield); Java compilers use it since version 69.
+        // This was always legal for a field that the class itself declares (JVMS
+        // §4.10.1.9.putfield). Java compilers use it since version 69.
         set_state(code, 0, 1);
         branch_over(code, filler, &[THIS, INT], &[]);
         code.aload(0).init(OBJECT, "()V").op(op::RETURN);

@@ -8,15 +8,15 @@ use crate::shapes::{Driver, Filler};
 pub struct ConstructorShape {
     /// A name that can be part of a class name.
     pub name: &'static str,
-    /// The odd construct that the shape shows.
+    /// The unusual construct that the shape shows.
     pub construct: &'static str,
-    /// The newest class-file version whose verifier takes it.
+    /// The newest class file version whose verifier accepts it.
     pub max_version: u16,
     build: fn(&mut ClassBuilder, &mut Driver, Filler),
 }
 
 impl ConstructorShape {
-    /// A shape legal in every version.
+    /// Makes a shape that is legal in every version.
     pub(super) const fn any(
         name: &'static str,
         construct: &'static str,
@@ -30,7 +30,7 @@ impl ConstructorShape {
         }
     }
 
-    /// A shape only the verifier by type inference takes (JVMS §4.10.2).
+    /// Makes a shape that only the verifier by type inference accepts (JVMS §4.10.2).
     pub(super) const fn old(
         name: &'static str,
         construct: &'static str,
@@ -44,11 +44,11 @@ impl ConstructorShape {
         }
     }
 
-    /// A class `name` of `version` with this constructor. `filler` goes where
-    /// it makes the constructor's branches long.
+    /// Makes the class `name` of `version` with this constructor. `filler` is inserted where it
+    /// makes the constructor's branches long.
     ///
     /// # Panics
-    /// If the assembler refuses it: a fault of this module, not of its user.
+    /// If the assembler refuses the class, which is a fault of this module.
     pub fn class(&self, name: &str, version: u16, filler: Filler) -> Vec<u8> {
         let mut class = ClassBuilder::new(version, name);
         let mut driver = Driver::new();

@@ -39,8 +39,8 @@ fn before(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     });
 }
 
-/// One subroutine for both sides would merge `this` before and after the
-/// call, which no JVM takes.
+/// Two subroutines, one before and one after the call. A shared subroutine would merge
+/// uninitialised and initialised `this`, which no JVM accepts.
 fn both_sides(class: &mut ClassBuilder, driver: &mut Driver, filler: Filler) {
     one(driver);
     constructor(class, "(I)V", |code| {
