@@ -1,14 +1,14 @@
-//! Megabytes of class files a second, one thread, everything in memory.
+//! Measures the rewriter in megabytes of class files a second, in one thread, with everything in
+//! memory.
 //!
 //!     cargo bench -p loadhook-rewrite -- [DIRECTORY]
 //!
 //! The directory of classes may also be named by `LOADHOOK_BENCH_CORPUS`;
 //! without either it is JDK 17's `java.base`. Every method gets entry, exit
 //! and `caught` probes and a catch-any handler. ASM (Debian's libasm-java)
-//! does the same to the same methods in the same run, on JDK 17. The output
-//! of the last timed pass, ours and ASM's, is verified. Ends with one line
-//! `RESULT rewrite_entry_exit_handler_median_mb_s=… …`; a megabyte is
-//! 1,000,000 bytes of input.
+//! does the same to the same methods in the same run, on JDK 17. The output of the last pass of
+//! both is verified. Ends with one line `RESULT rewrite_entry_exit_handler_median_mb_s=… …`; a
+//! megabyte is 1,000,000 bytes of input.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,8 +20,8 @@ use loadhook_rewrite::{ClassFile, Everything, Options, Outcome, Rewriter};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::{corpus, process, verify};
 
-/// Passes before and behind ASM's, so that a machine that slows down slows
-/// both.
+/// Number of passes, half of which run before ASM and half after it, so that a machine that slows
+/// down affects both.
 const PASSES: usize = 40;
 
 const ASM_PASSES: &str = "60";
@@ -72,8 +72,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Our side: one rewriter and one output buffer, as large as all output, for
-/// all passes.
+/// Loadhook's side: one rewriter, and one output buffer for all classes, are used in all passes.
 struct Bench {
     rewriter: Rewriter,
     output: Vec<u8>,
@@ -86,7 +85,7 @@ impl Bench {
         let bytes: usize = classes.iter().map(Vec::len).sum();
         Bench {
             rewriter: Rewriter::new(Options::default()),
-            // Touched, so that the first pass measures us and not the kernel.
+            // The buffer is written once, so that the first pass does not include page faults.
             output: vec![1; 2 * bytes],
             ends: Vec::with_capacity(classes.len()),
         }
@@ -113,8 +112,8 @@ impl Bench {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// The methods that carry no probe, one `class method descriptor` a line:
-    /// ASM is to leave them out too.
+    /// The methods that get no probe, one `class method descriptor` per line. ASM leaves them out,
+    /// too.
     fn left_alone(&mut self, classes: &[Vec<u8>]) -> Result<String> {
         let mut lines = String::new();
         for class in classes {

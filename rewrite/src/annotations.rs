@@ -5,8 +5,8 @@ use crate::cp_index::CpIndex;
 use crate::error::{ErrorKind, Result};
 use crate::reader::Reader;
 
-/// The deepest nesting of values that is read. No compiler reaches it; the
-/// bound protects the stack from hostile input.
+/// Maximum nesting of values that is read. Compilers do not reach it; the limit protects the stack
+/// from hostile input.
 const MAX_DEPTH: u32 = 64;
 
 /// The type descriptors of the annotations in a `RuntimeVisibleAnnotations`
@@ -18,7 +18,7 @@ pub(crate) struct AnnotationTypes<'p, 'a> {
 }
 
 impl<'p, 'a> AnnotationTypes<'p, 'a> {
-    /// Reads the attribute content that `reader` stands at.
+    /// Reads the attribute content at the position of `reader`.
     pub(crate) fn new(pool: &'p ConstantPool<'a>, mut reader: Reader<'a>) -> Self {
         let left = reader.u2().unwrap_or(0);
         AnnotationTypes { pool, reader, left }

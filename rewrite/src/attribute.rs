@@ -63,7 +63,7 @@ impl<'a> Attributes<'a> {
         Attributes { reader, left }
     }
 
-    /// The attributes whose `attributes_count` the reader stands at.
+    /// The attributes whose `attributes_count` is at the position of the reader.
     #[inline]
     pub(crate) fn new(mut reader: Reader<'a>) -> Result<Self> {
         let left = reader.u2()?;

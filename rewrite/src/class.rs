@@ -20,12 +20,11 @@ pub mod access {
     pub const ABSTRACT: u16 = 0x0400;
 }
 
-/// The oldest `major_version` there is.
+/// The oldest `major_version`.
 ///
 /// Up to version 45.2, `max_stack` and `max_locals` of `Code` once had 8 bits.
-/// JDK 11 still reads them so; JDK 17 reads them as in later versions, and so
-/// does this crate. Code in the old layout is found unreadable, because its
-/// lengths do not fit.
+/// JDK 11 still reads that layout. JDK 17 and this crate read the layout of later versions. Code in
+/// the old layout is reported as unreadable, because its lengths do not fit.
 const FIRST_MAJOR: u16 = 45;
 
 /// The offsets in the class file of a field or method, and of the attributes of
@@ -48,11 +47,10 @@ pub(crate) struct Storage {
     methods: Vec<Span>,
 }
 
-/// A class file, whose structure was walked to its end.
+/// A class file whose structure was read to the end.
 ///
 /// [`ClassFile::parse`] checks lengths and counts, the names of attributes, and
-/// the constants of class, superclass and interfaces. The content of attributes
-/// is read when it is asked for.
+/// the constants of class, superclass and interfaces. The content of attributes is read on demand.
 #[derive(Debug)]
 pub struct ClassFile<'a> {
     bytes: &'a [u8],

@@ -25,7 +25,7 @@ pub mod tag {
     pub const PACKAGE: u8 = 20;
 }
 
-/// One constant. Its indexes are those of the class file, not yet followed.
+/// A constant. Its indexes are those in the class file, and are not resolved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Constant<'a> {
@@ -291,7 +291,7 @@ impl<'a> ConstantPool<'a> {
     /// The constant at `index`.
     ///
     /// # Errors
-    /// When the index is 0, past the pool, or the second one of a `Long` or
+    /// When the index is 0, behind the end of the pool, or the second index of a `Long` or
     /// `Double`.
     pub fn get(&self, index: CpIndex) -> Result<Constant<'a>> {
         let (tag, rest) = self.entry(index)?;
@@ -353,7 +353,7 @@ impl<'a> ConstantPool<'a> {
 
 #[cold]
 fn eof(class: &[u8], offset: usize, needed: usize, structure: Structure) -> Error {
-    // A length may have led past the end of the class; the error is at the end.
+    // If a length exceeds the end of the class, the error is at the end.
     let missed = offset.saturating_sub(class.len());
     let (offset, needed) = (offset - missed, needed + missed);
     Error::new(
@@ -366,7 +366,7 @@ fn eof(class: &[u8], offset: usize, needed: usize, structure: Structure) -> Erro
     )
 }
 
-/// The constant pool has no index left: `constant_pool_count` is at most 65,535
+/// The error that the constant pool has no index left: `constant_pool_count` is at most 65,535
 /// (JVMS §4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PoolFull;

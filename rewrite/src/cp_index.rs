@@ -5,10 +5,9 @@ use std::fmt;
 /// Index of a constant in the constant pool (JVMS §4.4), as class files
 /// store it: from 1 up to one below `constant_pool_count`.
 ///
-/// 0 is no constant. Some structures use it to say that there is none, such as
-/// `super_class` of `java/lang/Object` and `catch_type` of a catch-any handler.
-/// An index that was read from a class file is not checked until the pool is
-/// asked for the constant.
+/// 0 stands for no constant, for example in `super_class` of `java/lang/Object` and in `catch_type`
+/// of a catch-any handler. An index that was read from a class file is not checked until its
+/// constant is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct CpIndex(pub u16);

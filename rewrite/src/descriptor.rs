@@ -46,7 +46,7 @@ fn field_type_len(descriptor: &[u8]) -> Option<usize> {
 pub fn return_type(descriptor: &[u8]) -> Option<&[u8]> {
     let mut parameters = parameters(descriptor);
     parameters.by_ref().for_each(drop);
-    // Found from the front, since class names may contain `)`.
+    // Read the parameters from the front, since class names may contain `)`.
     match parameters.rest.strip_prefix(b")")? {
         b"V" => Some(b"V"),
         result => (field_type_len(result)? == result.len()).then_some(result),

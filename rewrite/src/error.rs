@@ -87,7 +87,7 @@ pub enum ErrorKind {
     AnnotationsTooDeep,
     /// A descriptor that does not follow JVMS §4.3.
     BadDescriptor,
-    /// Two attributes where JVMS §4.7 allows one.
+    /// Two attributes of a kind of which JVMS §4.7 allows only one.
     DuplicateAttribute(&'static str),
     /// Code in which the types on the operand stack cannot be followed.
     BadOperandStack(&'static str),
@@ -99,7 +99,7 @@ pub enum ErrorKind {
     BadOption(&'static str),
     /// The caller's allocator returned no buffer, or one of another length.
     Allocation {
-        /// The length asked for, in bytes.
+        /// The requested length in bytes.
         len: usize,
     },
 }
@@ -186,7 +186,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::DuplicateAttribute(name) => write!(f, "second {name} attribute"),
             ErrorKind::BadOperandStack(why) => write!(f, "bad operand stack: {why}"),
             ErrorKind::TooComplex => write!(f, "types too many to follow"),
-            ErrorKind::BadOption(what) => write!(f, "the {what} is no name that can be called"),
+            ErrorKind::BadOption(what) => write!(f, "the {what} is not a name that can be called"),
             ErrorKind::Allocation { len } => write!(f, "no buffer of {len} bytes"),
         }
     }

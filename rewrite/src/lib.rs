@@ -14,13 +14,12 @@
 //!
 //! The crate also reads class files ([`ClassFile`]) and prints them ([`text`]).
 //!
-//! # What the crate does not
+//! # What the crate does not do
 //!
-//! It does no I/O, starts no thread, knows nothing of a JVM, and needs no class
-//! hierarchy: it does not compute frames anew. It moves the frames that are there,
-//! and where a widened jump needs a frame of its own, the types are those of the
-//! straight-line code before it. It does not change fields, add methods, or look
-//! at more than one class.
+//! It does no I/O, starts no thread, knows nothing of a JVM, and needs no class hierarchy, because
+//! it does not compute frames again. It moves the existing frames. If a widened jump needs a new
+//! frame, its types are those of the straight-line code before the jump. The crate does not change
+//! fields, add methods, or use more than one class at a time.
 //!
 //! # Example
 //!

@@ -3,9 +3,8 @@
 
 use std::fmt::{self, Write};
 
-/// Number of characters after which [`short`] cuts a string. Without a bound,
-/// a class of 200 KB that names one long constant often enough has gigabytes
-/// of text.
+/// Number of characters after which [`short`] cuts a string. Without a limit, the text of a class
+/// of 200 KB that refers to one long constant very often would have gigabytes.
 const LONGEST: usize = 500;
 
 /// Decodes modified UTF-8 (JVMS §4.4.7). A lone surrogate, and each byte that
@@ -45,8 +44,8 @@ pub fn modified_utf8(text: &str) -> Vec<u8> {
 ///
 /// Control characters, invisible formatting characters, lone surrogates and
 /// the backslash are escaped as in Java source. Bytes that are not modified
-/// UTF-8 are written `\x80`. A blank at either end is escaped too, so that an
-/// editor cannot lose it.
+/// UTF-8 are written `\x80`. A blank at either end is also escaped, so that an editor cannot remove
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub struct Display<'a> {
     bytes: &'a [u8],
@@ -54,7 +53,7 @@ pub struct Display<'a> {
     longest: usize,
 }
 
-/// The whole of `bytes` as text.
+/// All of `bytes` as text.
 pub fn display(bytes: &[u8]) -> Display<'_> {
     Display {
         bytes,
@@ -63,8 +62,8 @@ pub fn display(bytes: &[u8]) -> Display<'_> {
     }
 }
 
-/// `bytes` as text, at most 500 characters of it: a longer string is cut, and
-/// its length in bytes and a hash of all of it follow.
+/// `bytes` as text of at most 500 characters. A longer string is cut, and followed by its length in
+/// bytes and the hash of the whole string.
 pub(crate) fn short(bytes: &[u8]) -> Display<'_> {
     Display {
         longest: LONGEST,
@@ -135,7 +134,7 @@ enum Unit {
     Char(char),
     /// Half of a surrogate pair, without the other half.
     Surrogate(u16),
-    /// A byte that begins no modified UTF-8.
+    /// A byte that is not the beginning of valid modified UTF-8.
     Byte(u8),
 }
 
@@ -163,7 +162,7 @@ fn code_unit(bytes: &[u8]) -> Option<(u16, usize)> {
         [a @ 0x01..=0x7f, ..] => Some((u16::from(a), 1)),
         [a @ 0xc0..=0xdf, b, ..] => {
             let unit = u16::from(a & 0x1f) << 6 | low(b)?;
-            // NUL is the only character whose longer form is allowed.
+            // Only NUL may have a longer form than necessary.
             (unit >= 0x80 || unit == 0).then_some((unit, 2))
         }
         [a @ 0xe0..=0xef, b, c, ..] => {
@@ -174,8 +173,8 @@ fn code_unit(bytes: &[u8]) -> Option<(u16, usize)> {
     }
 }
 
-/// The FNV-1a hash of `bytes`, 64 bits: printed in place of a long value so
-/// that two such values can be told apart.
+/// The 64-bit FNV-1a hash of `bytes`. It is printed instead of a long value, to distinguish such
+/// values.
 pub fn fnv_1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_what_would_not_show() {
+    fn escapes_invisible_characters() {
         assert_eq!(shown(b"a\nb\\n\x1b[0m"), "a\\u000ab\\\\n\\u001b[0m");
         assert_eq!(shown("\u{202e}".as_bytes()), "\\u202e");
         assert_eq!(shown(b" a b "), "\\u0020a b\\u0020");
@@ -215,13 +214,13 @@ mod tests {
         assert_eq!(shown(b"\xf0\x9f\x98\x80"), "\\xf0\\x9f\\x98\\x80");
         assert_eq!(shown(b"a\xc3"), "a\\xc3");
         assert_eq!(shown(b"\xe2\x82"), "\\xe2\\x82");
-        // Longer than need be.
+        // Forms that are longer than necessary.
         assert_eq!(shown(b"\xc1\x81"), "\\xc1\\x81");
         assert_eq!(shown(b"\xe0\x80\x80"), "\\xe0\\x80\\x80");
     }
 
     #[test]
-    fn cuts_long_values_but_tells_them_apart() {
+    fn cuts_long_values_but_keeps_them_distinct() {
         let (a, b) = ([b'a'; 600], [b'a'; 601]);
         let long = short(&a).to_string();
         assert!(long.len() < 550 && long.contains("(600 bytes, FNV-1a "));
@@ -244,7 +243,7 @@ mod tests {
             assert_eq!(text(modified), plain);
             assert_eq!(modified_utf8(plain), modified);
         }
-        // A lone surrogate, and what is plain UTF-8.
+        // A lone surrogate, and plain UTF-8 of four bytes.
         assert_eq!(text(&smile[..3]), "\u{fffd}");
         assert_eq!(text("\u{1f600}".as_bytes()), "\u{fffd}".repeat(4));
     }

@@ -1,5 +1,5 @@
-//! Methods that never get a probe. They are known by their annotations and
-//! bodies, not by a list of names, so that a new JDK needs no new list.
+//! Methods that never get a probe. They are recognised by their annotations and bodies instead of a
+//! list of names, so that a new JDK needs no new list.
 
 use crate::class::Member;
 use crate::opcode::Opcode;
@@ -38,8 +38,8 @@ fn by_annotation(annotation_type: &[u8]) -> Option<Reason> {
             Reason::Hidden
         }
         b"Ljdk/internal/misc/ScopedMemoryAccess$Scoped;" => Reason::Scoped,
-        // Also on the methods of `Invokers$Holder` and other classes that `jlink`
-        // generates.
+        // Methods of `Invokers$Holder` and other classes that `jlink` generates also have this
+        // annotation.
         b"Ljava/lang/invoke/LambdaForm$Compiled;" => Reason::LambdaForm,
         _ => return None,
     })

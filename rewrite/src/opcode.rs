@@ -59,8 +59,8 @@ pub enum Effect {
     StoreN(u8, u8),
     /// `aaload`: pushes a value of the array's element type.
     ArrayElement,
-    /// Copies the top slots, the first number of them, and puts the copies
-    /// below as many further slots as the second number says.
+    /// Copies the top slots, and puts the copies below further slots. The numbers are those of the
+    /// copied slots and of the further slots: 1 and 1 for `dup_x1`.
     Duplicate(u8, u8),
     /// Exchanges the two top slots.
     Swap,
@@ -334,7 +334,7 @@ opcodes! {
 }
 
 impl Opcode {
-    /// The opcode of a byte; `None` for the 54 bytes that are no opcode.
+    /// The opcode of a byte; `None` for the 54 bytes that are not opcodes.
     #[inline]
     pub const fn from_byte(byte: u8) -> Option<Opcode> {
         if (byte as usize) < Opcode::ALL.len() {

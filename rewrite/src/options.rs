@@ -77,7 +77,7 @@ impl Default for MethodNames {
 /// hold bytecode offsets, which would be wrong after rewriting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum UnknownCodeAttributes {
-    /// Leave the method alone.
+    /// Do not instrument the method.
     #[default]
     LeaveMethod,
     /// Instrument the method and drop the attribute.
@@ -119,8 +119,7 @@ impl Options {
     /// Checks that all names are names of classes and methods that can be called
     /// (JVMS §4.2). The error is the name of the wrong option.
     pub(crate) fn check(&self) -> Result<(), &'static str> {
-        // U+0000, and characters of four bytes, have another form in modified
-        // UTF-8.
+        // U+0000 and characters of four bytes are encoded differently in modified UTF-8.
         let is_name = |name: &str, forbidden: &[char]| {
             !name.is_empty()
                 && name.len() <= usize::from(u16::MAX)

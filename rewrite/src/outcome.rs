@@ -18,7 +18,7 @@ pub enum Outcome<B> {
     Rewritten(B),
 }
 
-/// The reason for which a selected method that has code was left alone.
+/// The reason why a selected method with code is not instrumented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -31,42 +31,41 @@ pub enum Reason {
     /// `@JvmtiMountTransition`: the method runs while a virtual thread is half
     /// mounted.
     JvmtiMountTransition,
-    /// `@JvmtiHideEvents`: the VM hides the method from tools.
+    /// `@JvmtiHideEvents`: the JVM hides the method from tools.
     JvmtiHideEvents,
-    /// `@Hidden`: the VM leaves the method out of stack traces.
+    /// `@Hidden`: the JVM leaves the method out of stack traces.
     Hidden,
-    /// `@Scoped`: before it frees memory, the VM looks for such methods in the top
-    /// few frames of all threads, to which the frames of probes would add.
+    /// `@Scoped`: before the JVM frees memory, it searches the top few frames of all threads for
+    /// such methods. The frames of probes would hide these methods.
     Scoped,
     /// A compiled `LambdaForm` of `java.lang.invoke`.
     LambdaForm,
-    /// `Object.finalize`: with any code in it, every object would have a
-    /// finalizer.
+    /// `Object.finalize`: if it had any code, every object would have a finalizer.
     ObjectFinalize,
-    /// An empty `finalize`, which the VM treats as no finalizer. A probe would make
-    /// it one.
+    /// An empty `finalize`, which the JVM does not treat as a finalizer. With a probe it would be
+    /// one.
     EmptyFinalize,
     /// A method of the tracker, whose probes would call the tracker again.
     Tracker,
-    /// The code would pass 65,535 bytes (JVMS §4.7.3).
+    /// The code would exceed 65,535 bytes (JVMS §4.7.3).
     CodeTooLarge {
         /// The length it would have, in bytes.
         len: u32,
     },
-    /// The code would pass 8,000 bytes, above which HotSpot does not compile.
+    /// The code would exceed 8,000 bytes, above which HotSpot does not compile it.
     HugeMethod {
         /// The length it would have, in bytes.
         len: u32,
     },
-    /// `max_stack` would pass 65,535.
+    /// `max_stack` would exceed 65,535.
     StackTooDeep,
-    /// `max_locals` would pass 65,535.
+    /// `max_locals` would exceed 65,535.
     TooManyLocals,
-    /// The exception table would pass 65,535 entries.
+    /// The exception table would exceed 65,535 entries.
     TooManyHandlers,
-    /// The `StackMapTable` would pass 65,535 entries.
+    /// The `StackMapTable` would exceed 65,535 entries.
     TooManyFrames,
-    /// The constant pool has no index left for what the probes need.
+    /// The constant pool has no index left for the constants of the probes.
     PoolFull,
     /// An attribute of the code that this crate does not know, and that may hold
     /// bytecode offsets.
@@ -101,8 +100,8 @@ impl Reason {
         }
     }
 
-    /// Returns whether the reason is the nature of the method, whatever its size:
-    /// instrumenting it would give wrong counts or harm the VM.
+    /// Returns whether the method must not be instrumented whatever its size, because its counts
+    /// would be wrong or the JVM would be harmed.
     pub fn is_by_nature(&self) -> bool {
         match self {
             Reason::IntrinsicCandidate
@@ -161,7 +160,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// A selected method that was left alone.
+/// A selected method that is not instrumented.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftAlone {
     /// Its position among the class's methods, from 0.
@@ -188,7 +187,7 @@ pub struct Report {
     pub with_code: u32,
     /// The number of methods that now have probes.
     pub instrumented: u32,
-    /// The selected methods that were left alone, in the order of the class.
+    /// The selected methods that are not instrumented, in the order of the class.
     /// `Object.<init>`, an intrinsic candidate, is among them even if it has an
     /// object probe.
     pub left_alone: Vec<LeftAlone>,

@@ -1,4 +1,4 @@
-//! A cursor over borrowed bytes that knows its offset in the class file.
+//! A cursor over borrowed bytes, with its offset in the class file.
 
 use byteorder::{BigEndian, ByteOrder};
 
@@ -7,9 +7,8 @@ use crate::error::{Error, ErrorKind, Result, Structure};
 
 /// Reads big-endian values front to back from a slice and checks each access.
 ///
-/// Every method that reads gives [`ErrorKind::UnexpectedEof`] if too few bytes
-/// are left. Offsets in errors count from the beginning of the class file, also
-/// in a reader confined to a part of it.
+/// Every method that reads returns [`ErrorKind::UnexpectedEof`] if too few bytes are left. Offsets
+/// in errors count from the beginning of the class file, also in a reader confined to a part of it.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -19,8 +18,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `bytes`, which lie at offset `base` of the class file and
-    /// belong to the structure `structure`, which errors name.
+    /// A reader of `bytes`, which are at offset `base` of the class file. Errors name `structure`.
     pub fn new(bytes: &'a [u8], base: usize, structure: Structure) -> Self {
         Reader {
             bytes,
@@ -105,13 +103,13 @@ impl<'a> Reader<'a> {
         self.u2().map(CpIndex)
     }
 
-    /// Passes over `len` bytes.
+    /// Skips `len` bytes.
     #[inline]
     pub fn skip(&mut self, len: usize) -> Result<()> {
         self.take(len).map(|_| ())
     }
 
-    /// A reader confined to the next `len` bytes, which this one passes over.
+    /// Returns a reader that is confined to the next `len` bytes, and skips them in this one.
     #[inline]
     pub fn sub(&mut self, len: usize, structure: Structure) -> Result<Reader<'a>> {
         let base = self.offset();

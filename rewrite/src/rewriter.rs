@@ -23,11 +23,10 @@ struct Piece {
 /// Instruments classes. Keep one for each thread and use it for many classes,
 /// since its buffers are reused.
 ///
-/// [`Rewriter::rewrite`] has two phases. *Plan* reads the class in place, asks
-/// the [`Selector`], and writes the code of instrumented methods, and nothing
-/// else, into a buffer of the rewriter; after that the length of the output is
-/// known. *Emit* fills a buffer of exactly that length, which the caller's
-/// allocator returns, from front to back.
+/// [`Rewriter::rewrite`] has two phases. *Plan* reads the class in place, calls the [`Selector`],
+/// and writes only the code of instrumented methods into a buffer of the rewriter. After that, the
+/// length of the output is known. *Emit* fills a buffer of exactly that length from front to back;
+/// the caller's allocator returns the buffer.
 #[derive(Debug, Default)]
 pub struct Rewriter {
     options: Options,
@@ -87,9 +86,8 @@ impl Rewriter {
     ///
     /// # Errors
     /// When `class` is not a readable class file, when a name in the options is
-    /// not a name that can be called, or when there is no buffer. A method that
-    /// cannot be instrumented is no error: it stays as it was, and
-    /// [`Rewriter::report`] has the reason.
+    /// not a name that can be called, or when there is no buffer. A method that cannot be
+    /// instrumented is not an error: it stays unchanged, and [`Rewriter::report`] has the reason.
     pub fn rewrite<B: AsMut<[u8]>>(
         &mut self,
         class: &[u8],
@@ -141,8 +139,8 @@ impl Rewriter {
         outcome
     }
 
-    /// Fills `pieces` and `planned`. If there is no piece but that of the constant
-    /// pool, the class needs no change.
+    /// Fills `pieces` and `planned`. If the piece of the constant pool is the only one, the class
+    /// needs no change.
     fn plan(&mut self, class: &ClassFile<'_>, selector: &mut dyn Selector, mode: Mode) {
         self.pieces.clear();
         self.planned.clear();
@@ -177,7 +175,7 @@ impl Rewriter {
         }
     }
 
-    /// Asks `selector` for the probes of `method`; `None` if it gets none.
+    /// Gets the probes of `method` from `selector`; `None` if there are none.
     fn choose(
         &mut self,
         method: &Member<'_, '_>,
@@ -239,8 +237,7 @@ impl Rewriter {
             Err(reason) => return self.leave_alone(method.index(), reason),
         };
         if !planned.inserts && mode == Mode::Instrument {
-            // Only allocation probes were asked for, and the method allocates
-            // nothing.
+            // Only allocation probes were selected, and the method allocates nothing.
             self.planned.truncate(start);
             return;
         }
@@ -297,8 +294,8 @@ impl Rewriter {
             (original, planned) = (piece.original_next, piece.planned_end);
         }
         out.put(bytes_between(class, original, class.len()));
-        // Bytes are left only if planner and emitter disagree. No class is better
-        // than a wrong one.
+        // Bytes are left only if planner and emitter disagree. An error is then better than a wrong
+        // class.
         if !out.rest.is_empty() {
             return Err(no_buffer());
         }

@@ -103,7 +103,7 @@ pub struct Site<'a> {
     pub allocation: Allocation<'a>,
 }
 
-/// Chooses probes and gives out ids.
+/// Chooses probes and assigns ids.
 pub trait Selector {
     /// Returns whether any method of the class may be selected. If not, the
     /// class stays as it is.
@@ -113,7 +113,7 @@ pub trait Selector {
 
     /// Returns whether this method, which has code, is selected. A selected method
     /// that must never have a probe (see [`crate::Reason::is_by_nature`]) is
-    /// reported as left alone, and [`Selector::method`] is not called for it.
+    /// reported as not instrumented, and [`Selector::method`] is not called for it.
     fn wants(&mut self, _method: &Member<'_, '_>) -> bool {
         true
     }
@@ -122,8 +122,7 @@ pub trait Selector {
     fn method(&mut self, method: &Member<'_, '_>) -> Probes;
 
     /// Returns the id of an allocation site in a method whose probes include
-    /// [`Probes::allocations`]. If the method is left alone in the end, the id
-    /// stays unused.
+    /// [`Probes::allocations`]. If the method is not instrumented in the end, the id stays unused.
     fn site(&mut self, _method: &Member<'_, '_>, _site: &Site<'_>) -> u32 {
         0
     }

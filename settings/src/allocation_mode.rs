@@ -1,4 +1,4 @@
-//! Which allocations a profile records.
+//! The kinds of allocations that a profile records.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,35 +7,34 @@ use thiserror::Error;
 
 use crate::units::{format_bytes, parse_bytes};
 
-/// Mean bytes between two samples if the user names none.
+/// Mean number of bytes between two samples by default.
 const DEFAULT_INTERVAL: i32 = 512 << 10;
 
-/// Units of the interval: it has to fit 31 bits, so gigabytes are of no use.
+/// Units of the interval. It must fit into 31 bits, so gigabytes are of little use.
 const UNITS: &str = "km";
 
-/// Which allocations a profile records.
+/// The kinds of allocations that a profile records.
 ///
 /// As text: `exact`, `sampled`, `sampled=64k`, `live`, `live=64k`, `live=exact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AllocationMode {
-    /// `exact`: all that instrumented methods make.
+    /// `exact`: all allocations in instrumented methods.
     Exact,
     /// `sampled`: a sample of the allocations of all classes.
     Sampled {
         /// Mean bytes between two samples, at least 1.
         interval: i32,
     },
-    /// `live`: the same sample, and which of its objects are still alive.
+    /// `live`: the same sample, with the objects that are still alive.
     Live {
         /// Mean bytes between two samples, at least 1.
         interval: i32,
     },
-    /// `live=exact`: all allocations of all classes, and which objects are still
-    /// alive.
+    /// `live=exact`: all allocations of all classes, with the objects that are still alive.
     LiveExact,
 }
 
-/// A text that is no [`AllocationMode`].
+/// The error for a text that is not an [`AllocationMode`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "expected exact, sampled, sampled=BYTES, live, live=BYTES or live=exact \
@@ -44,8 +43,8 @@ pub enum AllocationMode {
 pub struct AllocationModeError;
 
 impl AllocationMode {
-    /// Returns whether classes get probes for it. The JVM itself reports the
-    /// allocations of the other modes.
+    /// Returns whether this mode needs probes. In the other modes the JVM itself reports
+    /// allocations.
     pub fn needs_probes(self) -> bool {
         match self {
             AllocationMode::Exact => true,

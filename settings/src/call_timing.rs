@@ -15,7 +15,7 @@ pub enum CallTiming {
     None,
 }
 
-/// A text that is no [`CallTiming`].
+/// The error for a text that is not a [`CallTiming`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected adaptive, exact, count or none")]
 pub struct CallTimingError;

@@ -1,5 +1,4 @@
-//! Which classes and methods are instrumented: patterns to include and to
-//! exclude.
+//! The choice of the classes and methods to instrument, by patterns to include and to exclude.
 
 use loadhook_rewrite::ClassFile;
 use loadhook_rewrite::class::Member;
@@ -13,7 +12,7 @@ pub struct Filter {
     exclude: Vec<Tracked>,
 }
 
-/// A pattern, and whether it ever matched.
+/// A pattern, and true if it has ever matched.
 #[derive(Clone, Debug)]
 struct Tracked {
     pattern: Pattern,
@@ -30,13 +29,13 @@ impl From<Pattern> for Tracked {
 }
 
 impl Filter {
-    /// A filter that lets everything pass.
+    /// A filter that selects everything.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A filter that lets pass what a pattern of `include` names, or everything
-    /// if there is none, and no pattern of `exclude` names.
+    /// A filter that selects what a pattern of `include` matches, or everything if there is none,
+    /// except what a pattern of `exclude` matches.
     pub fn of(include: Vec<Pattern>, exclude: Vec<Pattern>) -> Self {
         let tracked = |patterns: Vec<Pattern>| patterns.into_iter().map(Tracked::from).collect();
         Filter {
@@ -76,8 +75,8 @@ impl Filter {
         self.exclude.iter().map(|it| &it.pattern)
     }
 
-    /// Returns whether a class of this internal name may pass, as far as the
-    /// name tells. Quick, and possible before the class is parsed.
+    /// Returns whether a class of this internal name may be selected, judged by its name. This is
+    /// fast, and possible before the class is parsed.
     pub fn class_name(&self, name: &[u8]) -> bool {
         let mut include = self.include.iter();
         self.include.is_empty() || include.any(|it| it.pattern.may_name(name))
@@ -90,11 +89,11 @@ impl Filter {
         self.include.iter().any(|it| has(&it.pattern))
     }
 
-    /// Returns whether any method of `class` may pass.
+    /// Returns whether any method of `class` may be selected.
     pub fn class(&mut self, class: &ClassFile<'_>) -> bool {
         let mut is_included = self.include.is_empty();
-        // All patterns are tried, so that each that names the class is known to
-        // have matched.
+        // All patterns are tried, so that each pattern that matches the class is recorded as
+        // matched.
         for it in &mut self.include {
             it.has_matched |= it.pattern.names_class(class, false);
             is_included |= it.pattern.names_class(class, true);
@@ -112,7 +111,7 @@ impl Filter {
         !is_excluded
     }
 
-    /// Returns whether `method` passes.
+    /// Returns whether `method` is selected.
     pub fn method(&mut self, method: &Member<'_, '_>) -> bool {
         let mut is_included = self.include.is_empty();
         // All patterns are tried here, too.
@@ -134,7 +133,7 @@ impl Filter {
         true
     }
 
-    /// The patterns that have named nothing so far: misspelt, most likely.
+    /// The patterns that have matched nothing so far, which are probably misspelt.
     pub fn unmatched(&self) -> impl Iterator<Item = &Pattern> {
         let all = self.include.iter().chain(&self.exclude);
         all.filter(|it| !it.has_matched).map(|it| &it.pattern)

@@ -60,8 +60,8 @@ impl Glob {
 
     /// Returns whether the whole of `text` matches.
     ///
-    /// Backtracks only to the last wildcard, which is enough for `Any`. A
-    /// `Segment` that ran into a `/` falls back to the last `Any`.
+    /// Backtracking to the last wildcard suffices for `Any`. If a `Segment` reaches a `/`, matching
+    /// falls back to the last `Any`.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         let (mut part, mut at) = (0, 0);
         let mut any: Option<(usize, usize)> = None;

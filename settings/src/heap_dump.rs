@@ -29,16 +29,16 @@ pub struct HeapDumpRequest {
     pub max_memory: u64,
 }
 
-/// A text that is no [`HeapDumpRequest`].
+/// The error for a text that is not a [`HeapDumpRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeapDumpRequestError {
-    /// Options of another kind, as for an agent that is loaded at start.
+    /// The text has options of an agent that is loaded at the JVM's start.
     #[error(
         "the agent can be attached to a running JVM for heap dumps only; \
          to profile, start the program with loadhook run"
     )]
     OtherOptions,
-    /// `max-memory=` is no number.
+    /// The value of `max-memory=` is not a number.
     #[error("{0}: expected a number")]
     NoNumber(String),
     /// An option is missing.
@@ -91,14 +91,14 @@ pub struct TagMemory {
 /// Last line of the answer: how the dump ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DumpOutcome {
-    /// The dump is complete but for arrays that were cut off, so many.
+    /// The dump is complete, except for this number of arrays that were cut off.
     Done {
         /// Number of arrays that did not fit into a record.
         cut: u64,
     },
     /// Tags would take more memory than the limit allows.
     Refused,
-    /// There is no dump, for this reason.
+    /// The dump failed for this reason.
     Fault(String),
 }
 

@@ -1,25 +1,22 @@
 //! The settings of Loadhook and their text forms, below both front ends.
 //!
-//! The command line builds typed settings and prints them with `Display`; the
-//! agent reads the text with `FromStr`. Both directions stand side by side
-//! here, so that they cannot drift apart:
+//! The command line builds typed settings and prints them with `Display`; the agent reads the text
+//! with `FromStr`. Both directions are in this crate, so that they stay consistent:
 //!
 //! - [`AgentOptions`]: the text behind `-agentpath:…=`, also for
 //!   `loadhook run`, which prints it.
-//! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: what
-//!   `loadhook heap PID -o FILE --via jvmti` asks an attached agent for, and what the agent answers.
+//! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: the request of `loadhook heap PID -o FILE --via jvmti` to an attached agent, and the answer.
 //! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.
-//! - [`Pattern`] and [`Filter`]: which classes and methods are instrumented.
+//! - [`Pattern`] and [`Filter`]: the choice of classes and methods to instrument.
 //! - [`AllocationMode`], [`CallTiming`], [`SnapshotInterval`], [`units`],
 //!   [`mod@list`]: the words, numbers and lists that options are made of.
 //!
-//! Patterns live here and not in the rewriter, because they are a language for
-//! users: the rewriter only asks a [`Selector`](loadhook_rewrite::Selector),
-//! whoever implements it. How calls are timed and by which clock is recorded in
-//! each profile, so [`Timing`] and [`Clock`] belong to `loadhook-profile` and
-//! this crate uses them. The offline tracker reads settings of the same names
-//! in Java (`tracker-java/offline/loadhook/Settings.java`); a test compares its
-//! words and defaults with those here.
+//! Patterns are here and not in the rewriter, because they are a language for users; the rewriter
+//! only calls a [`Selector`](loadhook_rewrite::Selector). Each profile records the timing of calls
+//! and the clock, so [`Timing`] and [`Clock`] belong to `loadhook-profile`, which this crate uses.
+//! The offline tracker reads settings of the same names in Java
+//! (`tracker-java/offline/loadhook/Settings.java`); a test compares its words and defaults with
+//! those here.
 //!
 //! The crate does no I/O and starts no thread.
 #![forbid(unsafe_code)]

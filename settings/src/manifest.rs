@@ -27,7 +27,7 @@ pub enum Writer {
 pub fn entry(writer: Writer, profile: &Path) -> Vec<u8> {
     let name = profile.as_os_str().as_bytes();
     let prefix: &[u8] = match writer {
-        // Without a folder, the name would read as that of an archive's profile.
+        // Without a folder, the name would be read as that of an archive's profile.
         Writer::Agent if name.starts_with(ARCHIVE_MARK) => b"./",
         Writer::Agent => b"",
         Writer::RewrittenArchive => ARCHIVE_MARK,
@@ -35,8 +35,8 @@ pub fn entry(writer: Writer, profile: &Path) -> Vec<u8> {
     [prefix, name, &[0]].concat()
 }
 
-/// Returns whether a manifest lists a profile under exactly this name, whoever
-/// wrote it.
+/// Returns whether a manifest lists a profile under exactly this name, written by the agent or by
+/// an archive.
 pub fn is_listed(manifest: &[u8], profile: &Path) -> bool {
     let entries = [Writer::Agent, Writer::RewrittenArchive].map(|writer| entry(writer, profile));
     let mut listed = manifest.split(|byte| *byte == 0);

@@ -46,7 +46,7 @@ enum Subject {
     },
 }
 
-/// A text that is not a pattern: the position of the fault, and the reason.
+/// The error for a text that is not a pattern: the position of the fault, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
     /// The pattern as written; the whole list if an item is empty.
@@ -242,7 +242,7 @@ mod tests {
 
     fn class(pattern: &str, name: &str) -> bool {
         let Subject::Member { class, simple, .. } = Pattern::parse(pattern).unwrap().subject else {
-            panic!("{pattern} is no class pattern");
+            panic!("{pattern} is not a class pattern");
         };
         class.matches(shown_name(name.as_bytes(), simple))
     }

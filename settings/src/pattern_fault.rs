@@ -16,7 +16,7 @@ pub(crate) fn class_fault(class: &str) -> Option<(usize, &'static str)> {
         return Some((at, "packages are separated by dots here"));
     }
     if let Some(at) = class.find("***") {
-        return Some((at + 2, "at most two stars can stand together"));
+        return Some((at + 2, "at most two stars can be adjacent"));
     }
     if let Some(at) = class.find("..") {
         return Some((at + 1, "a package name is missing"));

@@ -1,4 +1,4 @@
-//! Files of patterns (`--include-file`): a list of patterns a line.
+//! Files of patterns (`--include-file`), with a list of patterns on each line.
 
 use thiserror::Error;
 
@@ -18,7 +18,7 @@ pub enum PatternFileError {
         error: PatternError,
     },
     /// No line has a pattern. Without a pattern every class would be included.
-    #[error("{file}: the file holds no pattern")]
+    #[error("{file}: the file contains no pattern; add one, or leave out the option")]
     Empty {
         /// The file's name.
         file: String,
@@ -69,6 +69,9 @@ mod tests {
         let fault = fault.to_string();
         assert!(fault.starts_with("f:3: bad pattern: "), "{fault}");
         let fault = patterns_in_file("f", "# none\n").expect_err("no pattern");
-        assert_eq!(fault.to_string(), "f: the file holds no pattern");
+        assert_eq!(
+            fault.to_string(),
+            "f: the file contains no pattern; add one, or leave out the option"
+        );
     }
 }

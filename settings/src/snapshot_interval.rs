@@ -18,13 +18,13 @@ const UNITS: &[(&str, u64)] = &[("m", 60_000), ("s", 1000), ("ms", 1)];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotInterval(Duration);
 
-/// A text that is no [`SnapshotInterval`].
+/// The error for a text that is not a [`SnapshotInterval`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("expected a time of at least 100ms, for example 500ms, 10s or 5m")]
 pub struct SnapshotIntervalError;
 
 impl SnapshotInterval {
-    /// The interval of so many milliseconds; `None` if it is too short.
+    /// The interval of this many milliseconds; `None` if it is too short.
     pub fn from_millis(millis: u64) -> Option<SnapshotInterval> {
         let interval = Duration::from_millis(millis);
         (interval >= SHORTEST).then_some(SnapshotInterval(interval))

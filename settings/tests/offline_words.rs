@@ -1,5 +1,5 @@
-//! The tracker of rewritten archives reads its settings in Java. Where they mean the
-//! same as the agent's options, words, defaults and limits are the same.
+//! Tests that the tracker of rewritten archives, which reads its settings in Java, uses the words,
+//! defaults and limits of the agent's options.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn the_offline_tracker_has_the_same_words() {
         "/../tracker-java/offline/loadhook/Settings.java"
     );
     let java = fs::read_to_string(path).expect("the tracker's settings");
-    // The position of a word among those of a setting is the tracker's number.
+    // The tracker identifies a word by its position in the list of the setting's words.
     let timings = [Timing::Adaptive, Timing::Exact, Timing::Count];
     let clocks = [Clock::Wall, Clock::Cpu];
     for (at, timing) in timings.into_iter().enumerate() {

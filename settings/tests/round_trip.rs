@@ -1,4 +1,4 @@
-//! Settings survive being written and read again.
+//! Tests that settings are equal after they were written and read again.
 
 use loadhook_settings::{
     AgentOptions, AllocationMode, CallTiming, Clock, HeapDumpRequest, MAX_NODES, Pattern,
@@ -6,7 +6,7 @@ use loadhook_settings::{
 };
 use proptest::prelude::*;
 
-/// Paths with the characters that lists give a meaning.
+/// Paths with the characters that have a meaning in lists.
 fn path() -> impl Strategy<Value = String> {
     r"[a-zé%=,\\/ .#]{1,12}"
 }
@@ -68,7 +68,7 @@ proptest! {
         }
     }
 
-    /// A pattern can be appended to a list by hand, behind what was written.
+    /// A pattern can be appended by hand to a written list.
     #[test]
     fn text_behind_options(options in options(), pattern in pattern()) {
         prop_assume!(options.check().is_ok());

@@ -89,7 +89,7 @@ fn faults_in_patterns_are_pointed_at() {
         ),
         (
             "a.***",
-            "at most two stars can stand together\n    a.***\n        ^",
+            "at most two stars can be adjacent\n    a.***\n        ^",
         ),
         (
             "Foo::",
@@ -250,7 +250,7 @@ fn what_matched_nothing_is_named() {
         &["--include-file", "empty"],
         &["serve"],
     ))
-    .expect(1, "", &["empty: the file holds no pattern"]);
+    .expect(1, "", &["empty: the file contains no pattern"]);
 }
 
 #[test]

@@ -20,17 +20,19 @@ import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
 /**
- * The rewriter's peer: entry, exit and catch-any probes put in by ASM, one thread, classes in memory.
+ * The comparison for the rewriter: ASM inserts entry, exit and catch-any probes, in one thread,
+ * with classes in memory.
  *
- * {@code AsmBench DIR PASSES [--out FOLDER] [--leave FILE]}. ASM is used the fastest way its API allows: the
- * writer takes over the reader's constant pool, so methods without code are copied, frames stay compressed,
- * and nothing is computed that the class file already says ({@code ClassWriter} flags 0).
+ * {@code AsmBench DIR PASSES [--out FOLDER] [--leave FILE]}. ASM is used in the fastest way of its API: the writer copies the
+ *  * reader's constant pool, so methods without code are copied, frames stay compressed, and nothing is computed that
+ *  * the class file already has ({@code ClassWriter} flags 0).
  *
- * Differences from our rewriter, in its own favour: one handler range from the end of the entry
- * probe to the handler, the exit probes inside; a constructor's range begins after its first call of another
- * constructor on {@code this}, found by counting {@code new} against {@code <init>} in the order of the code,
- * and nothing covers what lies before. The methods are the same: every one with code, except those in the
- * {@code --leave} file, one {@code class method descriptor} a line.
+ * Differences from Loadhook's rewriter, which make ASM faster: one handler range from the end of
+ * the entry probe to the handler, the exit probes inside; a constructor's range begins after its
+ * first call of another constructor on {@code this}, found by counting {@code new} against {@code
+ * <init>} in the order of the code, and nothing covers what lies before. The methods are the same:
+ * every one with code, except those in the {@code --leave} file, one {@code class method
+ * descriptor} a line.
  *
  * {@code --out} writes the last pass's classes, so that a verifier can judge them.
  *
@@ -44,7 +46,7 @@ import org.objectweb.asm.Opcodes;
 public final class AsmBench {
     private static final String TRACKER = "loadhook/Tracker";
 
-    /** A class in memory, and the methods of it to leave alone; null when there are none, as nearly always. */
+    /** A class in memory, and its methods that get no probes; null if there are none, as in nearly all classes. */
     private record Input(Path relative, byte[] bytes, Set<String> leave) {}
 
     private static int nextId;
@@ -123,7 +125,7 @@ public final class AsmBench {
             rates[pass] = megabytes / seconds;
             System.out.printf(Locale.ROOT, "asm pass %d: %.1f MB/s%n", pass + 1, rates[pass]);
         }
-        // The first half warms the JIT up; counting it would only make ASM look slow.
+        // The first half of the passes warms up the JIT and is not counted.
         double[] warm = Arrays.copyOfRange(rates, passes / 2, passes);
         Arrays.sort(warm);
         System.out.printf(Locale.ROOT,
@@ -144,7 +146,7 @@ public final class AsmBench {
         return rewrite(input.bytes, input.leave);
     }
 
-    /** All methods but those to leave alone; null leaves none. */
+    /** Rewrites all methods except those in {@code leave}, which may be null. */
     static byte[] rewrite(byte[] bytes, Set<String> leave) {
         ClassReader reader = new ClassReader(bytes);
         ClassWriter writer = new ClassWriter(reader, 0);
@@ -182,11 +184,11 @@ public final class AsmBench {
         }
     }
 
-    /** Puts the probes into one method. */
+    /** Inserts the probes into one method. */
     private static final class MethodProbes extends MethodVisitor {
         private final int id;
         private final boolean frames;
-        /** Before the call of another constructor on {@code this}: no handler may cover that. */
+        /** True before the call of another constructor on {@code this}, which no handler may cover. */
         private boolean uninitializedThis;
         /** Objects made by {@code new} and not yet initialised. */
         private int pendingNew;
@@ -255,7 +257,8 @@ public final class AsmBench {
         public void visitMaxs(int maxStack, int maxLocals) {
             if (start != null) {
                 Label handler = new Label();
-                // Last in the table: MethodWriter keeps the order of the calls.
+                // The entry is the last of the table, since MethodWriter keeps the order of the
+                // calls.
                 mv.visitTryCatchBlock(start, handler, handler, null);
                 mv.visitLabel(handler);
                 if (frames) {

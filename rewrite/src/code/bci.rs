@@ -9,8 +9,8 @@ use crate::error::ErrorKind;
 /// ranges end there.
 ///
 /// Offsets in rewritten code have a type of their own inside this crate, and
-/// only the relocation map makes one from a `Bci`. An offset that was not
-/// relocated therefore does not compile where a relocated one is written.
+/// only the relocation map makes one from a `Bci`. So code that writes an offset without relocating
+/// it does not compile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Bci(pub u16);
@@ -36,16 +36,16 @@ impl Bci {
     /// The target of a jump by `offset` bytes from the instruction here.
     ///
     /// # Errors
-    /// When no method's code reaches as far as the target.
+    /// When the target exceeds the maximum length of code.
     #[inline]
     pub(crate) fn jump(self, offset: i32) -> Result<Bci, ErrorKind> {
         Self::try_from_target(i64::from(self.0) + i64::from(offset))
     }
 
-    /// The offset that a jump instruction's target, computed in 64 bits, is.
+    /// Converts a jump instruction's target, which is computed in 64 bits.
     ///
     /// # Errors
-    /// When no method's code reaches as far.
+    /// When the target exceeds the maximum length of code.
     #[inline]
     pub(crate) fn try_from_target(target: i64) -> Result<Bci, ErrorKind> {
         match u16::try_from(target) {

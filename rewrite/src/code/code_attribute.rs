@@ -6,7 +6,7 @@ use crate::code::{handlers, instructions};
 use crate::error::{Error, ErrorKind, Result, Structure};
 use crate::reader::Reader;
 
-/// The highest `code_length` (JVMS §4.7.3: less than 65,536).
+/// Maximum `code_length` (JVMS §4.7.3: less than 65,536).
 pub(crate) const MAX_CODE_LENGTH: u32 = 65_535;
 
 /// A method's `Code` attribute.
@@ -77,7 +77,7 @@ impl<'a> Code<'a> {
         self.bytecode.is_empty()
     }
 
-    /// The exception table, in the order in which the VM searches it.
+    /// The exception table, in the order in which the JVM searches it.
     #[inline]
     pub fn exception_table(&self) -> handlers::ExceptionTable<'a> {
         handlers::ExceptionTable::new(self.exception_table)

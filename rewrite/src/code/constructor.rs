@@ -1,18 +1,16 @@
-//! Labels of a constructor's instructions: each says which handler may cover
-//! the instruction.
+//! Labels of a constructor's instructions. A label determines which handler may cover the
+//! instruction.
 //!
-//! No handler may cover the `invokespecial` that initialises `this`: every JVM
-//! answers with a VerifyError, whatever the handler's frame. Before that call a
-//! handler's frame must say which local holds the uninitialised `this`, or it
-//! loses `flagThisUninit` ("Bad flags", JVMS §4.10.1.4). After the call, a frame
-//! without locals suffices. So each instruction gets a label, and each run of
-//! equal labels is a range of the exception table.
+//! No handler may cover the `invokespecial` that initialises `this`: with any frame of the handler,
+//! JVMs throw a VerifyError. Before that call, a handler's frame must have the uninitialised `this`
+//! in its local. Otherwise it lacks `flagThisUninit` ("Bad flags", JVMS §4.10.1.4). After the call,
+//! a frame without locals suffices. So each instruction gets a label, and each run of equal labels
+//! is a range of the exception table.
 //!
-//! From version 50 on, the labels come from one walk through the code that takes
-//! over each frame it meets: where paths join, the frames decide what the
-//! verifier believes. For older versions, and for version 50 where the frames do
-//! not lead through the code (the VM then falls back to the old verifier), they
-//! come from data flow, see `constructor_flow.rs`.
+//! From version 50 on, the labels come from one walk through the code. At each frame the walk
+//! continues with the types of the frame, as the verifier does. For older versions the labels come
+//! from data flow, see `constructor_flow.rs`. The same holds for version 50 if the frames are
+//! wrong, since the JVM then falls back to the old verifier.
 
 use crate::code::bci::Bci;
 use crate::code::frame_states::ExpandedFrame;
@@ -39,8 +37,8 @@ pub(crate) enum Label {
 pub(crate) struct Run {
     pub(crate) start: Bci,
     pub(crate) label: Label,
-    /// Set when an instruction of the run can throw. A run that cannot needs no
-    /// handler, such as the `aload_0` before most calls of `super`.
+    /// Set when an instruction of the run can throw. A run that cannot throw needs no handler, for
+    /// example the `aload_0` before most calls of `super`.
     pub(crate) can_throw: bool,
 }
 
@@ -77,8 +75,8 @@ pub(crate) enum This {
     Mixed,
 }
 
-/// The labels of a constructor whose types cannot be followed: no handler covers
-/// anything, which is always valid.
+/// The labels of a constructor whose types cannot be followed. No handler covers any instruction,
+/// which is always valid.
 pub(crate) fn unknown(method: &MethodBody<'_, '_>) -> Runs {
     let mut runs = Runs::default();
     runs.push(Bci::START, Label::Uncovered, true);
@@ -86,7 +84,7 @@ pub(crate) fn unknown(method: &MethodBody<'_, '_>) -> Runs {
     runs
 }
 
-/// The label of an instruction before which `this` and the types are so.
+/// The label of an instruction, from the state of `this` and the types before it.
 pub(crate) fn label(this: This, state: &TypeState<'_>) -> Label {
     let local = match this {
         This::Uninitialised => state.locals.iter().position(|v| *v == V::UninitializedThis),

@@ -1,6 +1,6 @@
-//! Labels of a constructor's instructions by data flow, for class files whose
-//! frames the VM does not use: versions below 50, and version 50 where it falls
-//! back to the old verifier. `jsr` and `ret` are followed too.
+//! Labels of a constructor's instructions by data flow, for class files whose frames the JVM does
+//! not use. These are versions below 50, and version 50 if the JVM falls back to the old verifier.
+//! `jsr` and `ret` are also followed.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ struct Fact<'a> {
 struct Flow<'m, 'c, 'a> {
     method: &'m MethodBody<'c, 'a>,
     table: ExceptionTable<'a>,
-    /// For each index of the code: set when a handler's range range_starts there.
+    /// For each index of the code, true if the range of a handler starts there.
     range_starts: Vec<bool>,
     /// The facts at the beginning of each block.
     facts: BTreeMap<Bci, Fact<'a>>,
@@ -227,8 +227,8 @@ impl<'a> Flow<'_, '_, 'a> {
         Ok(())
     }
 
-    /// Follows a `jsr`: into the subroutine and, with the facts at its `ret`s,
-    /// to the instruction behind the `jsr`.
+    /// Follows a `jsr` into the subroutine, and from the `ret`s of the subroutine to the
+    /// instruction behind the `jsr`.
     fn subroutine(&mut self, jsr: &Instruction<'a>, fact: &Fact<'a>) -> Result<(), ErrorKind> {
         let next = jsr.end();
         let entry = self.jump(jsr.jump_target().unwrap_or(-1), fact)?;

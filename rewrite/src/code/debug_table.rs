@@ -7,7 +7,7 @@ use crate::reader::Reader;
 /// Reads a table of `N` bytes an entry.
 ///
 /// # Errors
-/// When the attribute is shorter or longer than its count says.
+/// When the length of the attribute does not match its count.
 pub(crate) fn entries<'a, const N: usize>(mut reader: Reader<'a>) -> Result<&'a [[u8; N]]> {
     let count = usize::from(reader.u2()?);
     let bytes = reader.take(N * count)?;
@@ -17,8 +17,8 @@ pub(crate) fn entries<'a, const N: usize>(mut reader: Reader<'a>) -> Result<&'a 
 
 /// Appends the table `info` to `out` and patches each entry with `relocate`.
 ///
-/// The table is copied as a whole first: that costs less than entry by entry,
-/// and most of a class's offsets lie in such tables.
+/// The table is first copied as a whole, which is faster than entry by entry. Most of a class's
+/// offsets are in such tables.
 #[inline]
 pub(crate) fn copy_and_patch<const N: usize>(
     info: &[u8],

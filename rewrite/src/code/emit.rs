@@ -57,8 +57,8 @@ pub(crate) fn write_code(
     Ok(())
 }
 
-/// Writes a jump that keeps its 16-bit offset. This function and its like for
-/// other instructions return the length of the old instruction.
+/// Writes a jump that keeps its 16-bit offset. Returns the length of the old instruction, as do the
+/// functions for other instructions.
 #[inline]
 fn write_branch2(
     code: &[u8],
@@ -125,8 +125,8 @@ fn write_switch(
     let bci = event.bci.index();
     let switch = Switch::at(code, bci)?;
     out.push(opcode_at(code, event.bci));
-    // Padding is zero, as JVMS §6.5.tableswitch asks. Old padding of another
-    // value is kept where its length stays.
+    // Padding is zero, as JVMS §6.5.tableswitch requires. Old padding of another value is kept if
+    // its length does not change.
     let old_padding = code.get(bci + 1..switch.operands_at).unwrap_or_default();
     let padding_len = usize::from(event.snippet.len);
     if old_padding.len() == padding_len {

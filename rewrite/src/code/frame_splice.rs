@@ -93,10 +93,9 @@ fn copy_types(
 /// Appends the relocated attribute content with `inserted` spliced in to
 /// `out`.
 ///
-/// An inserted frame has a list of locals of its own, so the old frame behind
-/// one is written in full, from `states`: the expanded old frames, needed only
-/// if a frame is inserted before an old one. `class` gives the constant of a
-/// class.
+/// An inserted frame has its own list of locals, so the old frame behind it is written in full.
+/// `states` are the expanded old frames, which are needed only if a frame is inserted before an old
+/// one. `class` gives the constant of a class.
 pub(crate) fn relocate<'a>(
     reader: &mut Reader<'a>,
     format: FrameFormat,
@@ -197,7 +196,7 @@ impl Splice<'_> {
             FrameFormat::StackMap => position,
         };
         self.previous = position;
-        // Negative for a second frame at one offset, or one out of order.
+        // The delta is negative for a second frame at one offset, and for a frame out of order.
         let delta = u16::try_from(delta).map_err(|_| ErrorKind::BadFrame("out of order"))?;
         self.last_delta = delta;
         let [high, low] = delta.to_be_bytes();

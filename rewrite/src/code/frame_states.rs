@@ -1,4 +1,4 @@
-//! The type states that frames stand for, and full frames for type states.
+//! Computes the type states of frames, and writes full frames for type states.
 
 use crate::code::bci::Bci;
 use crate::code::frames::{Frames, form};
@@ -9,7 +9,7 @@ use crate::code::work::{STORED_TYPE, WorkBudget};
 use crate::cp_index::CpIndex;
 use crate::error::ErrorKind;
 
-/// A frame with the whole type state that it stands for.
+/// A frame with its complete type state.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpandedFrame<'a> {
     pub(crate) bci: Bci,
@@ -19,7 +19,7 @@ pub(crate) struct ExpandedFrame<'a> {
     pub(super) values: usize,
 }
 
-/// The whole type states that `frames` stand for, in order. `initial` is the
+/// Returns the complete type states of `frames`, in order. `initial` is the
 /// state at the method's first instruction.
 pub(crate) fn expand<'a>(
     frames: Frames<'_, 'a>,

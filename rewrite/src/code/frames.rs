@@ -61,7 +61,7 @@ pub struct Frames<'p, 'a> {
 }
 
 impl<'p, 'a> Frames<'p, 'a> {
-    /// Reads the attribute content that `reader` stands at.
+    /// Reads the attribute content at the position of `reader`.
     ///
     /// # Errors
     /// When the count is cut off.

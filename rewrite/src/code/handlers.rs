@@ -20,8 +20,7 @@ pub struct ExceptionHandler {
     pub catch_type: CpIndex,
 }
 
-/// The entries of an exception table, in the order in which the VM searches
-/// them.
+/// The entries of an exception table, in the order in which the JVM searches them.
 #[derive(Clone, Debug)]
 pub struct ExceptionTable<'a> {
     entries: std::slice::Iter<'a, [u8; 8]>,
@@ -64,8 +63,8 @@ pub(crate) struct AddedHandler {
     pub(crate) handler: NewBci,
 }
 
-/// The most instructions of a handler that [`only_rethrows`] looks at. The
-/// handler of a `synchronized` block has five.
+/// Maximum number of instructions of a handler that [`only_rethrows`] examines. The handler of a
+/// `synchronized` block has five.
 const LONGEST_CLEANUP: usize = 8;
 
 /// Returns whether a handler does nothing but leave monitors and rethrow, in
@@ -107,13 +106,13 @@ struct Gap {
 
 /// The way in which old entries are split around probes.
 ///
-/// An entry does not cover a probe that lies at its handler or behind it.
-/// Compilers make handlers that cover their own first instruction, where nothing
-/// can throw. But a probe there can throw, when the stack overflows, and the
-/// handler would begin again, for ever. The same holds for handlers that cover
-/// one another's probes in a circle: one entry of the circle leads back, and it
-/// is split. Entries that lead forward stay whole: compilers place an enclosing
-/// handler behind the code it encloses, and it may have monitors to leave.
+/// An entry does not cover a probe at or behind its handler. Compilers make handlers that cover
+/// their own first instruction, which cannot throw. But a probe at that instruction can throw when
+/// the stack overflows, and the handler would then start again in an endless loop. Handlers that
+/// cover one another's probes in a circle would do the same. At least one entry of such a circle
+/// has its handler before the probe, so that entry is split. Entries whose handler is behind the
+/// probe stay whole: compilers place an enclosing handler behind the code that it encloses, and the
+/// handler may have to leave monitors.
 #[derive(Debug, Default)]
 pub(crate) struct Splits {
     gaps: Vec<Gap>,
@@ -155,8 +154,8 @@ impl Splits {
     }
 }
 
-/// Appends the relocated table to `out`, and the added handlers behind it, so
-/// that the VM searches them last. Returns `None` if there are too many.
+/// Appends the relocated table to `out`, and the added handlers behind it, so that the JVM searches
+/// them last. Returns `None` if there are too many.
 pub(crate) fn relocate(
     table: ExceptionTable<'_>,
     added: &[AddedHandler],
@@ -176,8 +175,8 @@ pub(crate) fn relocate(
     };
     let rows = table.len() + added.len();
     for (index, entry) in table.enumerate() {
-        // A range that began at 0 leaves out the entry probe: an exception of
-        // the probe is thrown before the method's own code begins.
+        // A range that began at 0 does not cover the entry probe: an exception of the probe is
+        // thrown before the method's own code begins.
         let mut start = relocation.target(entry.start_pc)?;
         let end = relocation.end(entry.end_pc)?;
         let handler = relocation.target(entry.handler_pc)?;
@@ -194,7 +193,7 @@ pub(crate) fn relocate(
             }
             start = gap.end;
         }
-        // Not empty: behind a gap lies the instruction that the probe is for.
+        // The piece is not empty, since the instruction with the probe follows the gap.
         push(start, end, handler, entry.catch_type);
     }
     for entry in added {

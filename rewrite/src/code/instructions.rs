@@ -28,7 +28,7 @@ pub(crate) fn switch_padding(position: u32) -> u32 {
 /// The length in bytes of the instruction at `bci`.
 ///
 /// # Errors
-/// When no instruction begins there, or when it reaches past the code.
+/// When no instruction begins there, or when it exceeds the end of the code.
 #[inline]
 pub(crate) fn length_at(code: &[u8], bci: usize) -> Result<usize, ErrorKind> {
     let opcode = *code
@@ -101,7 +101,7 @@ impl<'a> Switch<'a> {
             (None, 2 * i64::from(word(1)?), 8)
         };
         let words = usize::try_from(words).map_err(|_| ErrorKind::BadSwitch)?;
-        // Bounded by the code, so that absurd counts cost nothing.
+        // The count is compared with the length of the code, so that a huge count takes no time.
         if words > code.len() / 4 || (table && words == 0) {
             return Err(ErrorKind::BadSwitch);
         }
@@ -169,8 +169,7 @@ impl<'a> Instruction<'a> {
         })
     }
 
-    /// The offset behind its last byte: of the next instruction, or
-    /// `code_length`.
+    /// The offset behind its last byte, which is that of the next instruction or `code_length`.
     #[inline]
     pub fn end(&self) -> Bci {
         Bci::from_index(self.bci.index() + self.bytes.len())
@@ -187,8 +186,7 @@ impl<'a> Instruction<'a> {
         u2_at(self.bytes, at).unwrap_or(0)
     }
 
-    /// The opcode that says what the instruction does: for `wide`, the opcode
-    /// that it modifies.
+    /// The opcode of the operation: for `wide`, the opcode that it modifies.
     pub fn acting_opcode(&self) -> Opcode {
         match self.opcode {
             Opcode::Wide => Opcode::from_byte(self.u1(1)).unwrap_or(Opcode::Wide),
@@ -212,8 +210,8 @@ impl<'a> Instruction<'a> {
         })
     }
 
-    /// The offset that a jump instruction jumps to. In code that is not valid
-    /// it may be negative, or lie past the end.
+    /// The offset that a jump instruction jumps to. In invalid code it may be negative or behind
+    /// the end.
     pub fn jump_target(&self) -> Option<i64> {
         let offset = match self.opcode.operands() {
             Operands::Branch2 => i64::from(self.u2(1) as i16),

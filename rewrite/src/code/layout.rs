@@ -1,7 +1,7 @@
 //! Layout: the position of every instruction and probe in the rewritten code.
 //!
-//! One pass over the old code places everything. If the result is so long that
-//! a 16-bit jump may no longer reach, rounds of widening follow.
+//! One pass over the old code computes all positions. If the result is so long that a 16-bit jump
+//! may not reach its target, rounds of widening follow.
 
 use crate::code::MAX_CODE_LENGTH;
 use crate::code::bci::Bci;
@@ -11,7 +11,7 @@ use crate::error::ErrorKind;
 use crate::opcode::{Kind, Opcode, SHAPES, Shape};
 use crate::outcome::{Fault, Reason, Refusal};
 
-/// The probes of a method that are the same at every instruction they go to.
+/// The probes of a method that are equal at all instructions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MethodProbes {
     /// At the beginning of the method; runs once in an invocation.
@@ -37,8 +37,8 @@ pub(crate) trait Sites {
     fn new_array(&mut self, bci: Bci) -> Result<(Snippet, Snippet), Refusal>;
 }
 
-/// The longest jump forward, in bytes, of a 16-bit offset. In code that is no
-/// longer than this every jump reaches.
+/// Maximum distance of a forward jump with a 16-bit offset. In code that is no longer than this,
+/// every jump reaches its target.
 const REACH: u32 = i16::MAX as u32;
 
 /// Bytes that widening adds to a `goto` or `jsr`, which becomes `goto_w` or
@@ -127,10 +127,9 @@ struct Placing<'a> {
 }
 
 impl Placing<'_> {
-    /// Places the probe before the instruction, if its kind has one, and notes
-    /// the instruction if its bytes depend on the layout. Sets `behind` to the
-    /// probe behind an allocation. Returns the old length and the new one, in
-    /// bytes.
+    /// Places the probe before the instruction, if its kind has one, and records the instruction if
+    /// its bytes depend on the layout. Sets `behind` to the probe behind an allocation. Returns the
+    /// old length and the new one, in bytes.
     #[inline(always)]
     fn place(
         &self,
@@ -220,7 +219,7 @@ fn insert(
     }
 }
 
-/// Notes an old instruction at `position` whose bytes depend on the layout.
+/// Records an old instruction at `position` whose bytes depend on the layout.
 #[inline]
 fn note(events: &mut Vec<Event>, bci: usize, kind: EventKind, len: u16, position: NewBci) {
     events.push(Event {
@@ -249,10 +248,9 @@ fn widened_by(opcode: u8) -> i32 {
 
 /// Widens the jumps that do not reach, in rounds, until all jumps reach.
 ///
-/// Widening moves other jumps further from their targets, never nearer except
-/// by switch padding, and a widened jump stays wide; so the rounds end. Each
-/// round may push only one more jump over the limit, so after
-/// [`EXACT_ROUNDS`] the jumps near the limit are widened too.
+/// Widening only increases the distances of other jumps, apart from switch padding, and a widened
+/// jump stays wide. So the rounds end. A round may make only one more jump too long, so after
+/// [`EXACT_ROUNDS`] the jumps near the limit are also widened.
 fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
     for round in 0u32.. {
         let margin = match round.checked_sub(EXACT_ROUNDS) {
@@ -274,7 +272,7 @@ fn widen(code: &[u8], relocation: &mut Relocation) -> Result<(), Refusal> {
             if event.kind == EventKind::Branch2 {
                 let offset = new_offset(code, &event, relocation)?;
                 if !(-0x8000 + margin..=0x7fff - margin).contains(&offset) {
-                    // `snippet.len` 0 tells `move_apart` that it is new.
+                    // `snippet.len` 0 marks the jump as newly widened, for `move_apart`.
                     relocation.events[i].kind = EventKind::Widened;
                 }
             }
@@ -300,7 +298,7 @@ fn new_offset(code: &[u8], event: &Event, relocation: &Relocation) -> Result<i64
 /// Real code needs two.
 const EXACT_ROUNDS: u32 = 16;
 
-/// Stops the layout of code that has outgrown the limit at `position`.
+/// Stops the layout if the code exceeds the limit at `position`.
 fn too_large(position: NewBci) -> Result<(), Refusal> {
     match position.offset() {
         ..=MAX_CODE_LENGTH => Ok(()),

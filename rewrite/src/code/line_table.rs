@@ -12,7 +12,7 @@ const ENTRY: usize = 4;
 /// Reads the table: `start_pc` and `line_number` of each entry, in file order.
 ///
 /// # Errors
-/// When the attribute is shorter or longer than its count says.
+/// When the length of the attribute does not match its count.
 pub fn entries<'a>(reader: Reader<'a>) -> Result<impl Iterator<Item = (Bci, u16)> + 'a> {
     let entries = debug_table::entries::<ENTRY>(reader)?.iter();
     Ok(entries.map(|&[a, b, c, d]| {
@@ -21,8 +21,8 @@ pub fn entries<'a>(reader: Reader<'a>) -> Result<impl Iterator<Item = (Bci, u16)
     }))
 }
 
-/// Appends the relocated table to `out`. A table that began at 0 begins at 0
-/// again; otherwise a stack trace through the entry probe would have no line.
+/// Appends the relocated table to `out`. A table that began at 0 begins at 0 again. Otherwise a
+/// stack trace through the entry probe would have no line.
 #[inline]
 pub(crate) fn relocate(
     info: &[u8],

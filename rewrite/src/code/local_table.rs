@@ -30,7 +30,7 @@ pub struct LocalVariable {
 /// Reads the table, in file order.
 ///
 /// # Errors
-/// When the attribute is shorter or longer than its count says.
+/// When the length of the attribute does not match its count.
 pub fn entries<'a>(reader: Reader<'a>) -> Result<impl Iterator<Item = LocalVariable> + 'a> {
     let entries = debug_table::entries::<ENTRY>(reader)?.iter();
     Ok(

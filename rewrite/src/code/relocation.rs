@@ -1,12 +1,11 @@
 //! The relocation map: the new offset of every instruction, and the events
 //! that moved them.
 //!
-//! One old offset has several new ones, because a probe lies between them. A
-//! jump to an instruction reaches the probe before it, a frame that names a
-//! `new` means the instruction behind the probe, a debugger's table begins at
-//! the method's first byte. [`Relocation`] has one method for each of these
-//! questions. It is also the only place that makes a [`NewBci`] from a [`Bci`],
-//! so that an offset which was not relocated cannot be written by mistake.
+//! An old offset has several new ones if a probe was inserted there. A jump to the instruction
+//! leads to the probe before it; a frame that names a `new` needs the instruction behind the probe;
+//! a debug table begins at the method's first byte. [`Relocation`] has one method for each of these
+//! cases. It is also the only place that makes a [`NewBci`] from a [`Bci`], so that an offset which
+//! was not relocated cannot be written by mistake.
 
 use std::cell::OnceCell;
 use std::ops::{Add, AddAssign, Range};
@@ -16,8 +15,8 @@ use crate::error::ErrorKind;
 
 /// Offset in bytes from a method's first instruction, in the rewritten code.
 ///
-/// 32 bits wide: while a method is laid out, its code may pass the limit of
-/// 65,535 bytes, and is then refused.
+/// It has 32 bits, because during the layout the code may exceed the limit of 65,535 bytes. The
+/// method is then refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(transparent)]
 pub(crate) struct NewBci(u32);
@@ -29,8 +28,8 @@ impl NewBci {
     /// Marks the old offsets at which no instruction begins.
     const NOWHERE: NewBci = NewBci(u32::MAX);
 
-    /// The distance in bytes from the first byte of the rewritten code. Of the
-    /// end of the code it is the length.
+    /// The distance in bytes from the first byte of the rewritten code. For the end of the code
+    /// this is the code's length.
     #[inline]
     pub(crate) fn offset(self) -> u32 {
         self.0
@@ -100,7 +99,7 @@ pub(crate) enum EventKind {
     Switch,
 }
 
-/// A point at which the rewritten code differs from the original, or may.
+/// A point at which the rewritten code differs, or may differ, from the original.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     /// The instruction.
@@ -122,8 +121,8 @@ pub(crate) struct Relocation {
     pub(crate) events: Vec<Event>,
     /// The end of the entry probe: the position of the first old instruction.
     pub(crate) entry_end: NewBci,
-    /// The old offsets at which instructions begin, in order. Filled when an
-    /// offset inside an instruction is asked for, which is rare.
+    /// The old offsets at which instructions begin, in order. Computed when an offset inside an
+    /// instruction is relocated, which is rare.
     starts: OnceCell<Vec<Bci>>,
 }
 
@@ -237,9 +236,9 @@ impl Relocation {
         Ok(position)
     }
 
-    /// The new offset in a table for debuggers. 0 stays 0, so that the table
-    /// covers the entry probe. The VM accepts an offset inside an instruction
-    /// in such a table; it stays inside that instruction.
+    /// The new offset in a debug table. 0 stays 0, so that the table covers the entry probe. The
+    /// JVM accepts an offset inside an instruction in such a table; the new offset is inside the
+    /// same instruction.
     #[inline]
     pub(crate) fn debug(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         if bci == Bci::START {
@@ -251,8 +250,8 @@ impl Relocation {
         }
     }
 
-    /// Same as [`Relocation::debug`] for a table in which two offsets must not
-    /// become one: the VM refuses a local variable that is listed twice.
+    /// Does the same as [`Relocation::debug`] for a table in which two offsets must not become
+    /// equal: the JVM refuses a local variable that is listed twice.
     #[inline]
     pub(crate) fn debug_distinct(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         if bci == Bci::START || self.lookup(bci).is_some() {
@@ -265,8 +264,8 @@ impl Relocation {
     }
 
     /// For an offset inside an instruction: its new offset if the instruction
-    /// kept its length, and the instruction's last byte. The first may lie
-    /// behind the second, since a switch may have lost padding.
+    /// kept its length, and the instruction's last byte. The first may be behind the second, since
+    /// the padding of a switch may have shrunk.
     #[cold]
     fn inside(&self, bci: Bci) -> Result<(NewBci, NewBci), ErrorKind> {
         let starts = self.starts.get_or_init(|| {
@@ -288,9 +287,9 @@ impl Relocation {
     }
 
     /// The new beginning of a second line, or a later one, that began at `bci`.
-    /// The VM gives the first such line to the instruction there and the last
-    /// to those behind it. A probe before the instruction moves the first line
-    /// away from the instruction, so the later ones begin behind it.
+    /// The JVM uses the first such line for the instruction there, and the last for the
+    /// instructions behind it. A probe before the instruction moves the first line away from the
+    /// instruction, so the later lines begin behind it.
     #[cold]
     pub(crate) fn debug_again(&self, bci: Bci) -> Result<NewBci, ErrorKind> {
         let start = self.debug(bci)?;

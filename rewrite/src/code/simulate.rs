@@ -1,8 +1,8 @@
 //! Type simulation: the effect of instructions on the types of local variables
 //! and operand stack.
 //!
-//! The simulation follows one path of straight-line code. Where paths meet, the
-//! types come from the method's frames, so no class hierarchy is needed.
+//! The simulation follows one path of straight-line code. Where paths join, the types come from the
+//! method's frames, so no class hierarchy is needed.
 
 use crate::class::{ClassFile, access};
 use crate::code::bci::Bci;
@@ -26,8 +26,7 @@ pub(crate) struct MethodBody<'c, 'a> {
     pub(crate) max_locals: u16,
 }
 
-/// The most slots that a method's parameters take, `this` included (JVMS
-/// §4.3.3).
+/// Maximum number of slots of a method's parameters, including `this` (JVMS §4.3.3).
 const MAX_PARAMETER_SLOTS: usize = 255;
 
 /// The types of local variables and operand stack, one element for each slot.
@@ -169,7 +168,7 @@ impl<'a> TypeState<'a> {
         if local + width > self.locals.len() {
             self.locals.resize(local + width, V::Top);
         }
-        // A pair is gone when its second half is overwritten.
+        // A long or double becomes unusable when its second half is overwritten.
         if let Some(before) = local.checked_sub(1)
             && self.locals[before].is_wide()
         {
@@ -361,7 +360,7 @@ fn member<'a>(
     member.map_err(|e| e.kind().clone())
 }
 
-/// The type of the value that `ldc` and its like push.
+/// The type of the value that `ldc`, `ldc_w` or `ldc2_w` pushes.
 fn constant_type<'a>(instruction: &Instruction<'_>, method: &MethodBody<'_, 'a>) -> Result<V<'a>> {
     let constant = method.class.pool().get(instruction.constant());
     Ok(match constant.map_err(|e| e.kind().clone())? {

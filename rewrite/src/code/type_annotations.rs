@@ -30,7 +30,7 @@ pub enum Target {
 pub struct TypeAnnotation<'a> {
     /// `target_type` (JVMS table 4.7.20-B).
     pub target_type: u8,
-    /// The part of the code that the type stands in.
+    /// The part of the code that contains the type.
     pub target: Target,
     /// `type_path`: kind and argument index of each step.
     pub path: &'a [u8],
@@ -38,7 +38,7 @@ pub struct TypeAnnotation<'a> {
     pub type_index: CpIndex,
 }
 
-/// Reads the attribute content that `reader` stands at.
+/// Reads the attribute content at the position of `reader`.
 ///
 /// # Errors
 /// When the attribute does not have the layout of JVMS §4.7.20.

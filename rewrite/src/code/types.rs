@@ -131,8 +131,7 @@ impl<'a> VerificationType<'a> {
     }
 }
 
-/// The `CONSTANT_Class` entries that were appended for added frames, one for
-/// each class.
+/// The `CONSTANT_Class` entries that were appended for added frames, at most one per class.
 #[derive(Debug, Default)]
 pub(crate) struct ClassConstants {
     added: HashMap<Vec<u8>, CpIndex>,

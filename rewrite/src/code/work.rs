@@ -2,17 +2,17 @@
 
 use crate::error::ErrorKind;
 
-/// The work that may still be spent on following types in one class. The unit
-/// is one look at a verification type.
+/// The work that may still be spent on following types in one class. The unit is reading one
+/// verification type.
 ///
-/// The whole budget is about a tenth of a second and 30 megabytes, which only
-/// a class made to be slow can use up: real classes take a thousandth of it.
+/// The budget corresponds to about a tenth of a second and 30 megabytes. Only a class that was made
+/// to be slow uses it up; real classes take a thousandth of it.
 #[derive(Debug)]
 pub(crate) struct WorkBudget {
     left: usize,
 }
 
-/// The cost of storing one verification type, in looks at one.
+/// The cost of storing one verification type, compared to reading one.
 pub(crate) const STORED_TYPE: usize = 32;
 
 impl Default for WorkBudget {
@@ -22,7 +22,7 @@ impl Default for WorkBudget {
 }
 
 impl WorkBudget {
-    /// Takes the cost of looking at `types` verification types.
+    /// Subtracts the cost of reading `types` verification types.
     ///
     /// # Errors
     /// When the budget is used up.

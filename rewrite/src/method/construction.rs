@@ -1,8 +1,8 @@
 //! The probes around a constructor's call of another constructor.
 //!
-//! No handler may cover that call, so if it throws, the constructor ends without
-//! a probe. But the constructor that was called can report that it throws, and
-//! keys tell the tracker whether it was called for the same object.
+//! No handler may cover that call, so if it throws, the constructor ends without a probe. But the
+//! called constructor can report that it throws. By the keys, the tracker recognises that it was
+//! called for the same object.
 
 use crate::code::Code;
 use crate::code::bci::Bci;
@@ -17,7 +17,7 @@ use crate::options::CallShape;
 use crate::outcome::Refusal;
 use crate::probe::timing::EndProbes;
 
-/// Classes whose constructors do not throw, and which very many classes extend.
+/// Classes whose constructors never throw, and that very many classes extend.
 const NEVER_THROWING: [&[u8]; 3] = [b"java/lang/Object", b"java/lang/Record", b"java/lang/Enum"];
 
 /// A constructor, followed to the calls that initialise `this`.
@@ -60,8 +60,8 @@ impl MethodPlanner {
         })
     }
 
-    /// Writes the probe before each of the calls, and the one that goes behind
-    /// each. The latter is empty if there is no such call.
+    /// Writes the probe before each of the calls, and the probe that follows each call. The latter
+    /// is empty if there is no such call.
     pub(super) fn write_construction(
         &mut self,
         construction: &Construction,

@@ -21,8 +21,7 @@ use crate::probe::ProbeWriter;
 use crate::reader::Reader;
 
 impl MethodPlanner {
-    /// The type states that the frames of `table` stand for; none without a
-    /// table.
+    /// The type states of the frames of `table`; none without a table.
     pub(super) fn expand_frames<'a>(
         &mut self,
         method: &MethodBody<'_, 'a>,
@@ -113,9 +112,9 @@ impl MethodPlanner {
             .any(|event| event.kind == EventKind::Widened && falls_through(method.code, event.bci))
     }
 
-    /// Inserts a frame behind each widened `if` that has none there: the `goto_w`
-    /// ends a block, so the verifier needs a frame behind it. The types are those
-    /// of the straight-line code before the jump.
+    /// Inserts a frame behind each widened `if` that is not followed by a frame: the `goto_w` ends
+    /// a block, so the verifier needs a frame behind it. The types are those of the straight-line
+    /// code before the jump.
     fn frames_after_jumps<'a>(
         &mut self,
         method: &MethodBody<'_, 'a>,
@@ -228,8 +227,8 @@ fn class_index(
     Ok(shared.classes.index(class, &mut writer.pool)?)
 }
 
-/// Returns whether control may go on behind the 16-bit jump at `bci`: it is a
-/// conditional one.
+/// Returns whether execution may continue behind the 16-bit jump at `bci`, which is so for a
+/// conditional jump.
 fn falls_through(code: &[u8], bci: Bci) -> bool {
     let opcode = code.get(bci.index()).copied();
     opcode

@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 use crate::options::{Options, UnknownCodeAttributes};
 use crate::outcome::{Reason, Refusal};
 
-/// First `major_version` whose `StackMapTable` the VM reads (JVMS §4.10).
+/// First `major_version` whose `StackMapTable` the JVM reads (JVMS §4.10).
 pub(super) const FIRST_WITH_FRAMES: u16 = 50;
 
 /// The kinds of attributes of `Code`, all of which hold bytecode offsets.
@@ -58,8 +58,8 @@ impl LocatedTable {
 /// Fills `tables` with the attributes of `code` that the rewritten code keeps.
 ///
 /// # Errors
-/// When an attribute is unknown and the options say to leave such methods
-/// alone, or when the code has two `StackMapTable`s that the VM would read.
+/// When an attribute is unknown and the options refuse such methods, or when the code has two
+/// `StackMapTable`s and the JVM would read them.
 pub(super) fn locate(
     class: &ClassFile<'_>,
     code: &Code<'_>,
@@ -81,7 +81,7 @@ pub(super) fn locate(
                 }
             }
         }
-        // A VM that does not read the attribute does not count it either.
+        // If the JVM does not read the attribute, it accepts several.
         let is_read = kind == TableKind::Frames(FrameFormat::StackMapTable)
             && class.major_version() >= FIRST_WITH_FRAMES;
         if is_read && tables.iter().any(|table| table.kind == kind) {

@@ -180,8 +180,8 @@ impl MethodPlanner {
         Ok(method_probes)
     }
 
-    /// The length in bytes of the rewritten code, added handlers included, each
-    /// of which ends with the probe `thrown` and `athrow`.
+    /// The length in bytes of the rewritten code. It includes the added handlers, each of which
+    /// consists of the probe `thrown` and `athrow`.
     fn code_length(&self, thrown: Snippet) -> u32 {
         let block_len = u32::from(thrown.len) + 1;
         self.relocation.code_end().offset() + block_len * self.blocks.len() as u32
@@ -242,8 +242,8 @@ impl MethodPlanner {
     }
 }
 
-/// Refuses code that would pass the limit of the class file, or, unless the
-/// options allow that, the limit of HotSpot's compilers.
+/// Refuses code that would exceed the limit of class files or, unless the options allow that, the
+/// limit of HotSpot's compilers.
 fn check_length(code: &Code<'_>, code_length: u32, options: &Options) -> Result<(), Reason> {
     if code_length > MAX_CODE_LENGTH {
         return Err(Reason::CodeTooLarge { len: code_length });

@@ -72,7 +72,7 @@ pub(super) struct SharedIndexes {
     pub(super) throwable: Option<CpIndex>,
 }
 
-/// The rewriter's side of planning: options, probes, and the caller's choice.
+/// The inputs of planning from the rewriter: options, probes, and the caller's selector.
 pub(crate) struct Context<'x> {
     pub(crate) options: &'x Options,
     pub(crate) writer: &'x mut ProbeWriter,

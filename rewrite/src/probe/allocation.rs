@@ -1,7 +1,7 @@
-//! Probes that count allocations at their site. They do not touch the object, so
-//! that escape analysis can still remove it.
+//! Probes that count allocations at their site. They do not use the object, so that escape analysis
+//! can still remove it.
 //!
-//! They run behind the instruction, so an allocation that throws is not counted.
+//! The probes follow the instruction, so an allocation that throws is not counted.
 //! The lengths of an array are copied before the instruction, which consumes
 //! them.
 
@@ -65,7 +65,7 @@ impl ProbeWriter {
         options: &Options,
     ) -> Result<(), PoolFull> {
         self.needs_stack(3);
-        // Written once and copied, so that all share one constant.
+        // The bytes are written once and copied, so that all copies share one constant.
         let start = self.snippets.len();
         self.push_int(site as i32)?;
         let push_site: Vec<u8> = self.snippets.drain(start..).collect();

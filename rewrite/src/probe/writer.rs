@@ -82,7 +82,7 @@ struct Constants {
     class_number: Option<CpIndex>,
 }
 
-/// A state of [`ProbeWriter`] to return to when a method is left alone.
+/// A state of [`ProbeWriter`] to which it returns if a method is not instrumented.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProbeMark {
     pool: PoolMark,
@@ -95,8 +95,8 @@ pub(crate) struct ProbeWriter {
     pub(crate) snippets: Vec<u8>,
     pub(crate) pool: PoolAdditions,
     constants: Constants,
-    /// The most operand-stack slots that a probe of the method needs in addition
-    /// to those of the code around it.
+    /// Maximum number of operand stack slots that a probe of the method needs in addition to those
+    /// of the surrounding code.
     pub(crate) extra_stack: u16,
 }
 
@@ -165,8 +165,8 @@ impl ProbeWriter {
         self.snippets.push(opcode.byte());
     }
 
-    /// Pushes an `int` with the shortest instruction that can; only a value that
-    /// does not fit 16 bits needs a constant.
+    /// Pushes an `int` with the shortest instruction. Only a value that does not fit into 16 bits
+    /// needs a constant.
     pub(super) fn push_int(&mut self, value: i32) -> Result<(), PoolFull> {
         match value {
             -1..=5 => {

@@ -12,8 +12,8 @@ use crate::reader::Reader;
 use crate::text::constants::resolved;
 use crate::text::printer::{Printer, Stop};
 
-/// The deepest nesting of values that is printed. No compiler reaches it; the
-/// bound protects the stack from hostile input.
+/// Maximum nesting of values that is printed. Compilers do not reach it; the limit protects the
+/// stack from hostile input.
 const MAX_DEPTH: u32 = 64;
 
 /// The name of a `target_type` (JVMS tables 4.7.20-A and 4.7.20-B).

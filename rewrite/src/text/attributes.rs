@@ -10,9 +10,8 @@ use crate::reader::Reader;
 use crate::text::flags::Flags;
 use crate::text::printer::{Printer, Stop};
 
-/// Prints the content of the attribute of this name, after the name itself.
-/// Returns false for an attribute that it does not know: a name means nothing
-/// in a structure other than its own.
+/// A function that prints the content of the attribute of this name, after the name itself. It
+/// returns false for an unknown attribute, and for one that belongs to another structure.
 pub(super) type PrintContent<'x, 'a> =
     fn(&mut Printer<'x, 'a>, &[u8], Reader<'a>) -> Result<bool, Stop>;
 
@@ -127,7 +126,7 @@ impl<'x, 'a> Printer<'x, 'a> {
         Ok(true)
     }
 
-    /// A count and that many values, one a line.
+    /// Prints a count, and as many values, one per line.
     fn list(
         &mut self,
         reader: &mut Reader<'a>,

@@ -55,7 +55,7 @@ impl<'a> Printer<'_, 'a> {
             printer.line(format_args!(
                 "max_stack {max_stack}, max_locals {max_locals}"
             ))?;
-            // On a line of its own, since it is an offset, which probes move.
+            // `code_length` has its own line, since it is an offset, which probes change.
             printer.write_str("code_length ")?;
             printer.offset(i64::from(code.len()))?;
             printer.end()?;
@@ -127,7 +127,7 @@ impl<'a> Printer<'_, 'a> {
                 }
             }
         }
-        // Zeros that the specification asks for (JVMS §6.5).
+        // The specification requires these bytes to be zero (JVMS §6.5).
         let reserved = match operands {
             Operands::InvokeInterface => u16::from(instruction.u1(4)),
             Operands::InvokeDynamic => instruction.u2(3),

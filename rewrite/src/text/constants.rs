@@ -1,5 +1,5 @@
-//! Constants as text: their tags, their own content, and the values that
-//! their indexes lead to (JVMS §4.4).
+//! Constants as text: their tags, their own content, and the values of the constants that they
+//! refer to (JVMS §4.4).
 
 use std::fmt::{self, Display, Write};
 
@@ -50,14 +50,13 @@ impl fmt::Display for ReferenceKind {
     }
 }
 
-/// A constant, printed as its value: all its indexes are followed.
+/// A constant that is printed as its value, with all its indexes resolved.
 pub(super) struct Resolved<'x, 'a> {
     pool: &'x ConstantPool<'a>,
     index: CpIndex,
 }
 
-/// The value of the constant at `index`; where an index leads nowhere, the fault
-/// in angle brackets.
+/// The value of the constant at `index`. For an invalid index, the fault in angle brackets.
 pub(super) fn resolved<'x, 'a>(pool: &'x ConstantPool<'a>, index: CpIndex) -> Resolved<'x, 'a> {
     Resolved { pool, index }
 }
@@ -114,8 +113,8 @@ impl fmt::Display for Resolved<'_, '_> {
             Indexes::MethodHandle(kind, reference) => {
                 write!(f, "{} ", ReferenceKind(kind))?;
                 match self.pool.get(reference) {
-                    // Other constants are not followed: a method handle could
-                    // lead to itself.
+                    // Other constants are not resolved, since a method handle could refer to
+                    // itself.
                     Ok(other) => match indexes(&other) {
                         Indexes::Member(class, name_and_type) => {
                             self.member(class, name_and_type, f)
@@ -151,9 +150,9 @@ fn own_value(constant: &Constant<'_>, f: &mut fmt::Formatter<'_>) -> fmt::Result
     }
 }
 
-/// The indexes that a constant holds, into the pool except where stated.
+/// The indexes in a constant. They are indexes into the pool unless stated otherwise.
 enum Indexes {
-    /// The constant holds its value itself.
+    /// The constant has its value itself.
     None,
     /// A `CONSTANT_Utf8`.
     Text(CpIndex),

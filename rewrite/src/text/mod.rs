@@ -59,7 +59,7 @@ pub fn comparable(class: &ClassFile<'_>, method: Option<&str>) -> Vec<Line> {
         lines.push(line.clone());
         Ok(())
     };
-    // `output` never fails.
+    // Writing to this output never fails.
     let _ = Printer::new(class, Indexes::Hidden, &mut output).class(method);
     lines
 }

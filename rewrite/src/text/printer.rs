@@ -40,7 +40,7 @@ pub(super) enum Indexes {
 pub(super) enum Stop {
     /// The structure cannot be read any further.
     Unreadable(Error),
-    /// The output takes no more text.
+    /// Writing to the output failed.
     Output,
 }
 
@@ -56,8 +56,8 @@ impl From<fmt::Error> for Stop {
     }
 }
 
-/// Writes a class line by line. As a [`fmt::Write`] it appends to the line that
-/// [`Printer::end`] will hand to the output.
+/// Writes a class line by line. As a [`fmt::Write`] it appends to the current line, which
+/// [`Printer::end`] passes to the output.
 pub(super) struct Printer<'x, 'a> {
     pub(super) class: &'x ClassFile<'a>,
     pub(super) indexes: Indexes,
@@ -132,9 +132,8 @@ impl<'x, 'a> Printer<'x, 'a> {
         result
     }
 
-    /// Runs `write` with its lines indented by two more columns. If it meets an
-    /// unreadable structure, a line shows the error, and printing goes on behind
-    /// the structure.
+    /// Runs `write` with its lines indented by two more columns. If a structure is unreadable, a
+    /// line shows the error, and printing continues behind the structure.
     pub(super) fn readable(
         &mut self,
         write: impl FnOnce(&mut Self) -> Result<(), Stop>,
@@ -168,9 +167,9 @@ impl<'x, 'a> Printer<'x, 'a> {
         self.offset(i64::from(bci))
     }
 
-    /// Writes a bytecode offset, and notes its range in the line.
+    /// Writes a bytecode offset, and records its range in the line.
     pub(super) fn offset(&mut self, offset: i64) -> fmt::Result {
-        // The first text of a line brings its indentation.
+        // The first text of a line is preceded by the indentation.
         self.write_str("")?;
         let start = self.line.text.len();
         write!(self, "{offset}")?;
@@ -208,8 +207,8 @@ impl<'x, 'a> Printer<'x, 'a> {
         write!(self, "{}", constants::resolved(self.pool(), index))
     }
 
-    /// Writes the first 64 bytes in hexadecimal and, if there are more, their number
-    /// and a hash of all bytes, by which two such values can be told apart.
+    /// Writes the first 64 bytes in hexadecimal. If there are more, their number follows, and a
+    /// hash of all bytes, which distinguishes such values.
     pub(super) fn hex(&mut self, bytes: &[u8]) -> fmt::Result {
         const SHOWN: usize = 64;
         let (shown, rest) = bytes.split_at_checked(SHOWN).unwrap_or((bytes, &[]));

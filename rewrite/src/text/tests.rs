@@ -1,4 +1,4 @@
-//! The text of a class with one of everything, and of broken ones.
+//! Tests the text of a class with one of each construct, and of broken classes.
 
 use super::*;
 use crate::Bci;
@@ -37,7 +37,7 @@ const NAMES: [&str; 18] = [
     "Signature",
 ];
 
-/// The index of a name: they are the first constants.
+/// The index of a name. Names are the first constants.
 fn n(name: &str) -> u16 {
     NAMES
         .iter()
@@ -107,7 +107,7 @@ fn class_of(code: &[u8], code_attributes: &[Vec<u8>]) -> Vec<u8> {
     )
 }
 
-/// A class with one of everything.
+/// A class with one of each construct.
 fn class() -> Vec<u8> {
     let code = bytes!(
         raw: [0xa7, 0, 3], // 0: goto 3
@@ -121,7 +121,7 @@ fn class() -> Vec<u8> {
         u1: 0xba, u2: CALL_SITE, u2: 0, // 42: invokedynamic
         raw: [0xb1], // 47: return
     );
-    // Frames need not fit the code to be shown.
+    // Frames are also shown if they do not fit the code.
     let frames = bytes!(
         u2: 7, u1: 3, u1: 64, u1: 1, u1: 247, u2: 5, u1: 8, u2: 0, u1: 249, u2: 0,
         u1: 251, u2: 0, u1: 253, u2: 0, u1: 4, u1: 0,

@@ -50,23 +50,23 @@ pub const MAX_NODES: u32 = 100_000_000;
 /// Paths are strings because the text is UTF-8.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentOptions {
-    /// Classes and methods to instrument. If there are neither these nor
-    /// [`include_files`](Self::include_files), all classes but the JDK's are.
+    /// Classes and methods to instrument. If there are no patterns here and no
+    /// [`include_files`](Self::include_files), all classes except the JDK's are instrumented.
     pub include: Vec<Pattern>,
     /// Files of patterns to include; see
     /// [`patterns_in_file`](crate::patterns_in_file). The agent reads them.
     pub include_files: Vec<String>,
     /// Classes and methods not to instrument.
     pub exclude: Vec<Pattern>,
-    /// True if trivial methods are instrumented too.
+    /// True if trivial methods are also instrumented.
     pub all: bool,
     /// The recording of calls, if the user chose one; see [`AgentOptions::timing`].
     pub call_timing: Option<CallTiming>,
     /// Clock used to time calls.
     pub clock: Clock,
-    /// Which allocations are recorded, if any.
+    /// The allocations to record; `None` if none are recorded.
     pub alloc: Option<AllocationMode>,
-    /// True if the calls that led to each allocation are recorded too.
+    /// True if the calls that led to each allocation are also recorded.
     pub alloc_context: bool,
     /// Maximum number of call-tree nodes, from 1 to [`MAX_NODES`].
     pub max_nodes: u32,
@@ -110,8 +110,7 @@ pub enum Conflict {
     /// Neither calls nor allocations are recorded.
     #[error("timing=none measures nothing unless alloc= is given")]
     NothingRecorded,
-    /// The calls that lead to allocations are known only where probes count
-    /// allocations.
+    /// The calls that lead to allocations are known only if probes count allocations.
     #[error("alloc-context=true needs alloc=exact")]
     ContextWithoutExact,
 }
@@ -119,9 +118,8 @@ pub enum Conflict {
 impl AgentOptions {
     /// The timing of calls; `None` if they are not recorded.
     ///
-    /// Calls are recorded by default, but not if allocations are asked for: then
-    /// they have to be asked for, too. Calls that lead to allocations are at
-    /// least counted.
+    /// Calls are recorded by default. If allocations are recorded, calls are recorded only if the
+    /// user chose their timing. Calls that lead to allocations are at least counted.
     pub fn timing(&self) -> Option<Timing> {
         let timing = match (self.call_timing, self.alloc) {
             (Some(CallTiming::Record(timing)), _) => Some(timing),
@@ -132,8 +130,8 @@ impl AgentOptions {
         timing.or(least)
     }
 
-    /// Returns whether calls are not timed only because allocations were asked
-    /// for: users may not expect that.
+    /// Returns whether calls are not timed only because allocations are recorded, which users may
+    /// not expect.
     pub fn alloc_drops_timing(&self) -> bool {
         self.call_timing.is_none() && self.alloc.is_some()
     }
@@ -148,7 +146,7 @@ impl AgentOptions {
         self.timing().is_some() || self.counts_allocations()
     }
 
-    /// Checks that the options go together.
+    /// Checks that the options do not exclude each other.
     ///
     /// # Errors
     /// The first conflict.

@@ -14,8 +14,8 @@ use crate::pattern::{Pattern, PatternError};
 /// A fault in the text of the agent's options.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OptionsError {
-    /// The text asks for [`HELP`](super::HELP). An error, since there are no
-    /// options then.
+    /// The text is a request for [`HELP`](super::HELP). This is an error, since the text then has
+    /// no options.
     #[error("help")]
     Help,
     /// There is no option of this name.
@@ -37,7 +37,7 @@ pub enum OptionsError {
     /// A pattern cannot be read.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// The options do not go together.
+    /// The options exclude each other.
     #[error(transparent)]
     Conflict(#[from] Conflict),
 }

@@ -23,7 +23,7 @@ fn lists_go_on_over_commas() {
     assert_eq!(parsed.timing(), Some(Timing::Exact));
     assert_eq!(parsed.file, "x-%p");
     assert_eq!(options(""), AgentOptions::default());
-    // Behind another option, an item without a value is none of the list.
+    // An item without a value behind another option does not belong to the list.
     assert!(fault("include=a.*,all=true,b.*").contains("option b.* has no value"));
 }
 

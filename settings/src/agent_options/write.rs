@@ -36,8 +36,8 @@ impl fmt::Display for AgentOptions {
             out: f,
             is_first: true,
         };
-        // Each pattern has its own key: one with an equals sign would else be
-        // read as another option.
+        // Each pattern has its own key. Otherwise a pattern with an equals sign would be read as
+        // another option.
         for pattern in &self.include {
             items.add_escaped("include", pattern.text())?;
         }
