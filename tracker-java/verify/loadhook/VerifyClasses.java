@@ -1,7 +1,9 @@
 package loadhook;
 
 import java.io.BufferedInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
+import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.util.ArrayList;
@@ -45,6 +47,44 @@ public final class VerifyClasses implements Runnable {
             superclasses.put(name, superclass.isEmpty() ? null : superclass);
         }
         verifier = new ClassFileVerifier(superclasses);
+        // The JDK fills its names of types at the first fault, without a lock. Make a fault before threads share them:
+        // otherwise a message may have a number instead of a name, and differ from that of the original.
+        if (verifier.verify(faultyClass()).isEmpty()) {
+            throw new IllegalStateException("the verifier accepts a class with a fault");
+        }
+    }
+
+    /** {@code class A { static int f() }} with the code {@code fconst_0, ireturn}, which returns a float as an int. */
+    private static byte[] faultyClass() throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        DataOutputStream file = new DataOutputStream(bytes);
+        file.writeInt(0xcafebabe);
+        file.writeInt(52);
+        String[] names = {"A", "java/lang/Object", "f", "()I", "Code"};
+        file.writeShort(names.length + 3);
+        for (String name : names) {
+            file.writeByte(1);
+            file.writeUTF(name);
+        }
+        // The classes A and Object are the constants 6 and 7.
+        for (int name = 1; name <= 2; name++) {
+            file.writeByte(7);
+            file.writeShort(name);
+        }
+        // Flags, class, superclass; no interfaces, no fields, one method: flags, name, descriptor, one attribute.
+        for (int value : new int[] {0x21, 6, 7, 0, 0, 1, 0x9, 3, 4, 1}) {
+            file.writeShort(value);
+        }
+        // The attribute Code: max_stack and max_locals, the instructions, no handlers, no attributes.
+        file.writeShort(5);
+        file.writeInt(14);
+        file.writeInt(0x10000);
+        file.writeInt(2);
+        file.writeShort(0x0bac);
+        file.writeInt(0);
+        // The class has no attributes.
+        file.writeShort(0);
+        return bytes.toByteArray();
     }
 
     public static void main(String[] args) throws Exception {
