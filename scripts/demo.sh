@@ -5,7 +5,7 @@ set -eu
 . "$(dirname -- "$0")/prerequisites.sh"
 need_jdk_17
 cd "$root"
-echo "loadhook: building, which takes minutes the first time" >&2
+echo "loadhook: building; the first time this takes minutes" >&2
 cargo build --release --locked -q -p loadhook -p loadhook-agent
 mkdir -p "$target/demo"
 "$JAVA_HOME_17/bin/javac" -d "$target/demo" scripts/Sample.java

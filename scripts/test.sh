@@ -33,7 +33,7 @@ fast() {
     for test in $fast_tests; do
         set -- "$@" --test "$test"
     done
-    # These two have tests of the same names, which start JVMs.
+    # These two crates have integration tests of the same names, which start JVMs.
     cargo test --workspace --exclude loadhook-agent --exclude loadhook-tracker "$@" --locked -q
 }
 

@@ -278,7 +278,7 @@ fn golden_method(
     out
 }
 
-/// These probes in methods of this name.
+/// A selector of these probes in the methods with this name.
 struct Only {
     method: &'static str,
     probes: Probes,

@@ -64,7 +64,7 @@ impl<const N: usize> Sorter<N> {
             heads: BinaryHeap::new(),
         };
         if self.columns.is_empty() {
-            // Taken from the end.
+            // The order is reversed, since records are taken from the end.
             self.run.sort_unstable_by_key(|record| Reverse(*record));
             sorted.run = self.run;
             return Ok(sorted);

@@ -20,8 +20,8 @@ pub(crate) fn java_value(value_type: Type, bits: u64) -> String {
     }
 }
 
-/// A number as `Double.toString` of JDK 19 and later prints it: the fewest digits that tell it
-/// from other numbers, but two at least; with an exponent if it is very small or large.
+/// A number as `Double.toString` of JDK 19 and later prints it: with the fewest digits that
+/// identify it, but at least two, and with an exponent if it is very small or large.
 fn floating<T: Copy + Debug + LowerExp + Into<f64>>(value: T) -> String {
     let wide: f64 = value.into();
     if wide.is_infinite() {

@@ -132,7 +132,7 @@ impl Layout {
 
     /// Adds a class's fields.
     pub(crate) fn add(&mut self, types: impl Iterator<Item = Type>, reference: u32) {
-        // By size: 1, 2, 4, 8; then the references.
+        // Numbers of fields of 1, 2, 4 and 8 bytes, then of references.
         let mut counts = [0_u32; 5];
         for of in types {
             match of {

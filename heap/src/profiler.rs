@@ -19,7 +19,7 @@ use crate::store::{Column, Store};
 use crate::survey::Survey;
 use crate::tracker_classes::LeftOut;
 
-/// How a view treats the profiler's own objects.
+/// The treatment of the profiler's own objects in a view.
 #[derive(Clone, Copy)]
 pub enum ProfilerObjects<'g> {
     /// The view shows the profiler's objects like the program's.

@@ -1,4 +1,4 @@
-//! Input that knows the size of identifiers and the end of the heap segment.
+//! Input with the size of identifiers and the rest of the heap segment.
 
 use std::io::Read;
 

@@ -204,13 +204,13 @@ impl<W: Write> Writer<W> {
             write_head(&mut self.out, top::HEAP_DUMP_SEGMENT, length)?;
             self.has_own_segment = true;
         }
-        // The segment has room for it, or is empty.
+        // The segment has room for the record, or is empty.
         self.segment.extend_from_slice(self.record.bytes());
         self.is_in_record = true;
         Ok(())
     }
 
-    /// Checks that no array is open, in the middle of which another record would land.
+    /// Checks that no array is open, since another record would be written into the middle of it.
     fn check_no_array(&self) -> io::Result<()> {
         if self.is_in_record {
             let text = "a record cannot be written between the beginning and the end of an array";

@@ -1,4 +1,4 @@
-//! Which methods of a class get which probes.
+//! The choice of methods and probes.
 
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Probes, Selector, Site};
@@ -8,17 +8,17 @@ use loadhook_settings::Filter;
 /// method takes less time than its probes. See [`Member::is_trivial`].
 pub const MAX_TRIVIAL_INSTRUCTIONS: usize = 24;
 
-/// The probes that tell of a method's calls.
+/// The probes that report a method's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallProbes {
     /// Entry, exit and handler probes: see [`Probes::timing`].
     Timing,
-    /// One probe at the entry: see [`Probes::count`]. It costs so little that trivial
-    /// methods get it, too.
+    /// One probe at the entry: see [`Probes::count`]. It is so cheap that trivial methods also get
+    /// it.
     Count,
 }
 
-/// Which methods get which probes.
+/// The choice of methods and their probes.
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// Chooses methods by the user's patterns.

@@ -7,7 +7,7 @@ use loadhook_settings::{Filter, Pattern};
 /// get equal parts; different plans give different parts.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Which methods get which probes.
+    /// The choice of methods and their probes.
     pub selection: Selection,
     /// Location of the tracker.
     pub tracker: Tracker,

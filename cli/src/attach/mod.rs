@@ -138,7 +138,7 @@ impl Jvm {
     }
 
     fn has_ended(&self) -> bool {
-        // Also true for a zombie process.
+        // The link is also unreadable if the process is a zombie.
         fs::read_link(self.path("exe")).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
@@ -306,7 +306,7 @@ impl Jvm {
         let caught = caught.and_then(|mask| u64::from_str_radix(mask, 16).ok());
         if caught.unwrap_or(0) & (1 << (Signal::QUIT.as_raw() - 1)) == 0 {
             bail!(
-                "process {} does not handle SIGQUIT, which asks it to open its attach socket: it is still starting, or its socket in /tmp was removed",
+                "process {} does not handle SIGQUIT, by which a JVM is requested to open its attach socket; if it is still starting, try again; if its socket in /tmp was removed, restart it",
                 self.pid
             );
         }

@@ -39,7 +39,8 @@ fn available_in(root: &Path, process: &str) -> Option<u64> {
     let limits = read(&format!("{process}/limits"));
     let status = read(&format!("{process}/status"));
     let own = LIMITS.iter().filter_map(|(limit, used)| {
-        // All mapped bytes count, in memory or not: files and stacks of threads.
+        // These limits count all mapped bytes, also those that are not in memory, for example of
+        // mapped files and of stacks.
         let used = kilobytes(&status, used).unwrap_or(0);
         Some(soft_limit(&limits, limit)?.saturating_sub(used))
     });
@@ -70,7 +71,7 @@ fn number(text: &str, name: &str) -> Option<u64> {
     words.next()?.parse().ok()
 }
 
-/// Names of files of a version of control groups.
+/// The file names in one version of control groups.
 struct Names {
     limits: &'static [&'static str],
     used: &'static str,

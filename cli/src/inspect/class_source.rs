@@ -67,7 +67,7 @@ fn classes_of(jar: &str, archive: &Archive<FileReader>) -> String {
     let is_class = |name: &&str| name.ends_with(".class") && !name.starts_with("META-INF/");
     match names(archive).find(is_class) {
         Some(class) => format!("name one of its classes, for example {jar}!{class}"),
-        None => "it contains no classes; if it contains archives, unpack them first".to_owned(),
+        None => "it contains no classes; if there are archives in it, unpack them first".to_owned(),
     }
 }
 

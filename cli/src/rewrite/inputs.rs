@@ -82,7 +82,7 @@ fn input(from: &Path, output: &Path, several: bool, quiet: bool) -> Result<Input
         let (real_from, real_to) = (real(from)?, real(&to)?);
         if real_to != real_from && real_to.starts_with(&real_from) {
             return usage_error(format!(
-                "-o {} lies inside the input {}; give a folder outside it",
+                "-o {} is inside the input {}; give a folder outside of it",
                 to.display(),
                 name()
             ));

@@ -279,7 +279,7 @@ mod tests {
     fn judged(pairs: &[Changed<'_>]) -> Verdict {
         let mut judge = Judge::start(&java(), &BTreeMap::new(), 2).expect("the JVM starts");
         for changed in pairs {
-            judge.class(changed).expect("the JVM takes the class");
+            judge.class(changed).expect("the JVM reads the class");
         }
         judge.finish().expect("it answers")
     }

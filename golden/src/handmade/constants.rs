@@ -49,7 +49,7 @@ pub(super) fn add(list: &mut List) {
     for free in 0..=20 {
         list.large(
             &format!("pool_free_{free:02}"),
-            "constant pool with so many entries free",
+            "constant pool with this many free entries",
             52,
             |class, driver| {
                 class.pool_entries(MAX_ENTRIES - free);

@@ -156,7 +156,7 @@ fn chop_and_append(list: &mut List) {
     for count in 1..=3 {
         list.test(
             &format!("frame_chop_{count}"),
-            "chop_frame of so many locals, wide ones among them",
+            "chop_frame of this many locals, some of them wide",
             52,
             &[0, 3],
             |code| {
@@ -169,7 +169,7 @@ fn chop_and_append(list: &mut List) {
         );
         list.test(
             &format!("frame_append_{count}"),
-            "append_frame of so many locals, wide ones among them",
+            "append_frame of this many locals, some of them wide",
             52,
             &[0, 3],
             |code| {
@@ -211,7 +211,7 @@ fn chop_and_append(list: &mut List) {
 fn full(list: &mut List) {
     list.test(
         "frame_full_where_same_would_do",
-        "full_frame that says no more than same_frame",
+        "full_frame that same_frame could express",
         52,
         &[0, 3],
         |code| {
@@ -301,7 +301,7 @@ fn at_zero(list: &mut List) {
     );
     list.test(
         "frame_at_zero_less_known",
-        "explicit frame at 0 that knows less than the descriptor",
+        "explicit frame at 0 with less exact types than the descriptor",
         52,
         &[0, 3],
         |code| {

@@ -64,7 +64,7 @@ pub(super) fn add(list: &mut List) {
         );
         one(
             "covers_two",
-            "range with two handlers inside, of which the second is another's",
+            "range with two handlers inside, the second of another range",
             covers_two,
         );
         one(

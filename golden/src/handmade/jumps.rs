@@ -35,7 +35,7 @@ pub(super) fn add(list: &mut List) {
         );
         list.test(
             &format!("dead_code_v{version}"),
-            "code after a return that nothing reaches",
+            "unreachable code after a return",
             version,
             &[1],
             dead_code,
@@ -75,7 +75,7 @@ pub(super) fn add(list: &mut List) {
     );
     list.test(
         "return_with_stack",
-        "return with more on the stack than it takes",
+        "return with more values on the stack than it pops",
         52,
         &[2],
         |code| {

@@ -37,7 +37,7 @@ fn unreadable(bytes: &[u8]) -> Result<Vec<(u16, String)>, String> {
     let copy = rewriter.copy(bytes, |len| Some(vec![0; len]));
     match copy.map_err(|error| error.to_string())? {
         Outcome::Rewritten(copy) if copy != bytes => {
-            return Err("its code cannot be read back".to_owned());
+            return Err("its code cannot be read again".to_owned());
         }
         _ => {}
     }

@@ -84,9 +84,7 @@ fn located<R: ReaderAt>(
     let start = end64.start.checked_sub(len);
     let base = start.and_then(|start| start.checked_sub(offset));
     let (Some(start), Some(base)) = (start, base) else {
-        return Err(no_archive(
-            "its directory does not lie before its end record",
-        ));
+        return Err(no_archive("its directory is not before its end record"));
     };
     Ok(Located {
         directory: start..end64.start,

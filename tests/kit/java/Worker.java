@@ -15,13 +15,13 @@ final class Worker {
     private Runnable task;
     private Throwable escaped;
 
-    /** How a task ended. */
+    /** The end of a task. */
     enum End {
-        /** It ended by itself, in time. */
+        /** The task ended by itself, in time. */
         DONE,
-        /** Its thread was stopped. */
+        /** The task exceeded its time, and its thread was stopped. */
         STOPPED,
-        /** Its thread still runs, so this process must not be used any more. */
+        /** The thread cannot be stopped and still runs, so this process must not be used any more. */
         HUNG
     }
 

@@ -90,5 +90,5 @@ fn parse(output: &str) -> Result<Vec<Linked>> {
             _ => bail!("unknown line: {line}"),
         }
     }
-    bail!("the last line is missing");
+    bail!("the last line of the output is missing");
 }

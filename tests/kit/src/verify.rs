@@ -158,6 +158,6 @@ fn parse(output: &str) -> Result<VerifyReport> {
             _ => bail!("unknown line: {line}"),
         }
     }
-    anyhow::ensure!(done, "the last line is missing");
+    anyhow::ensure!(done, "the last line of the output is missing");
     Ok(report)
 }

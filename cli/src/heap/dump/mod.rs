@@ -19,12 +19,12 @@ use crate::attach::Jvm;
 use crate::output::say;
 use crate::signals;
 
-/// How a dump is made.
+/// The component that makes a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Via {
-    /// By the JVM's own heap dumper
+    /// The JVM's own heap dumper
     Dumper,
-    /// By the loadhook agent: loaded into the process, it walks the heap by JVM TI
+    /// The loadhook agent, which is loaded into the process and walks the heap by JVM TI
     Jvmti,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct DumpArgs {
     #[arg(short, long, value_name = "FILE", help_heading = "Options")]
     pub(super) output: Option<PathBuf>,
 
-    /// How the dump is made (default: dumper)
+    /// Component that makes the dump (default: dumper)
     #[arg(long, value_enum, value_name = "HOW")]
     via: Option<Via>,
 

@@ -15,7 +15,7 @@ const FLAGS: u16 = access::PUBLIC | access::STATIC;
 /// The locals of the argument, which decides the branch, and of the result.
 const RESULT: u16 = 1;
 
-/// Fills the method of a special case.
+/// Adds the method of a special case to a class.
 type Special = fn(&mut ClassBuilder);
 
 const SPECIALS: [(&str, Special); 10] = [

@@ -18,7 +18,7 @@ pub(super) enum Form {
     SameLocals1(Vec<u8>),
     Chop(u8),
     Append(u8, Vec<u8>),
-    /// Everything behind the delta.
+    /// A full frame, with all bytes behind the delta.
     Full(Vec<u8>),
 }
 

@@ -150,7 +150,7 @@ impl Verdict {
         Some(format!("{tracker:?} after {}", ran.log))
     }
 
-    /// Returns whether the two classes differ, for whatever reason.
+    /// Returns whether the outcomes of the two classes differ.
     pub(crate) fn differs(&self) -> bool {
         self.rewritten
             .as_ref()
