@@ -46,8 +46,8 @@ keep() {
     done
 }
 
-# Sources that the compilers of both JDKs compile: a part of java.xml that needs
-# little of the rest, which the package may have newer than the JDK here.
+# Sources that the compilers of both JDKs compile: a part of java.xml that depends on
+# little else, since the package's version may be newer than the JDK of this machine.
 bcel() {
     need_jdk_17
     debian openjdk-17-source

@@ -205,7 +205,7 @@ fn an_existing_output_folder_is_kept() -> Result<()> {
     ensure!(things(&at("there/shop"))? == before);
     ensure!(at("around/app/shop/Shop.class").is_file() && at("around/shop/Shop.class").is_file());
     let args = ["rewrite", "around/app", "-o", "around/app/out"];
-    done(&mut loadhook(folder.path(), &args)).expect(2, "", &["lies inside"]);
+    done(&mut loadhook(folder.path(), &args)).expect(2, "", &["is inside the input"]);
     Ok(())
 }
 

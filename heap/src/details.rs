@@ -45,7 +45,8 @@ pub struct Fields {
 pub struct Field {
     /// Name of the field; for an element `[3]`.
     pub name: Arc<str>,
-    /// Type of the field. A dump does not have the class of a reference.
+    /// Type of the field. A reference has the type [`Type::Object`], since a dump does not have the
+    /// declared classes of fields.
     pub value_type: Type,
     /// Value of the field.
     pub value: FieldValue,

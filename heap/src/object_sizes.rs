@@ -97,7 +97,7 @@ impl<'s> ObjectSizes<'s> {
         stack_bytes(words, self.model.reference)
     }
 
-    /// Bytes of a class object. The static fields of the class that it represents lie in it.
+    /// Bytes of a class object, including the static fields of the class that it represents.
     pub(crate) fn class_object(&self, class: u32) -> u64 {
         let survey = self.survey;
         let mut layout = Layout::after(self.class_object);

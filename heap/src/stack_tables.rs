@@ -17,7 +17,7 @@ const VARIABLE_BYTES: u64 = 4 * ENTRY;
 
 type Result = std::result::Result<(), ErrorKind>;
 
-/// A first pass that collects stacks beside its survey.
+/// A first pass that collects stacks in addition to the survey.
 pub(crate) struct StackSurvey {
     pub(crate) survey: Survey,
     pub(crate) stacks: StackTables,

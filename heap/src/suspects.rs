@@ -13,7 +13,7 @@ const MOST: usize = 10;
 /// A suspect retains at least this percentage of all bytes.
 pub const THRESHOLD: u64 = 10;
 
-/// The path to the accumulation point goes on to a dominated object that retains at least this
+/// The path to the accumulation point continues as long as a dominated object retains at least this
 /// percentage of the bytes.
 const NEARLY_ALL: u64 = 80;
 

@@ -192,7 +192,7 @@ fn what_objects_retain_is_the_programs() {
 }
 
 #[test]
-fn duplicates_and_threads_are_the_programs() {
+fn duplicates_and_threads_leave_out_the_profiler() {
     let dump = dump();
     let graph = without(&dump);
     for profiler in [

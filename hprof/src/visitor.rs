@@ -50,19 +50,20 @@ pub trait Visitor {
         Ok(())
     }
     /// An object that is no array. `fields` are the values of the fields that its class
-    /// declares, then those of the superclass, and so on; empty if they are not wanted.
+    /// declares, then those of the superclass, and so on. It is empty if the visitor does not use
+    /// them.
     fn instance(&mut self, id: u64, class: u64, fields: &[u8]) -> Result {
         Ok(())
     }
-    /// An array of references; `class` is the class of the array. Its elements follow if they
-    /// are wanted. If they are not, the array is reported only when it is complete.
+    /// An array of references; `class` is the class of the array. Its elements follow if the
+    /// visitor uses them. If not, the array is reported only when it is complete.
     fn object_array(&mut self, id: u64, class: u64, length: u32) -> Result {
         Ok(())
     }
     /// The next elements of the last array of references: whole identifiers.
     fn elements(&mut self, ids: &[u8]) {}
-    /// An array of a primitive type. Its elements follow if they are wanted. If they are not,
-    /// the array is reported only when it is complete.
+    /// An array of a primitive type. Its elements follow if the visitor uses them. If not, the
+    /// array is reported only when it is complete.
     fn primitive_array(&mut self, id: u64, element: Type, length: u32) -> Result {
         Ok(())
     }

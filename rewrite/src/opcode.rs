@@ -363,7 +363,7 @@ impl Opcode {
         }
     }
 
-    /// Returns whether control never goes on to the next instruction.
+    /// Returns whether execution never continues with the next instruction.
     pub const fn ends_block(self) -> bool {
         matches!(
             self.effect(),

@@ -43,7 +43,7 @@ impl<'i> Staged<'i> {
             bail!("{}: not a file", name());
         }
         let folder = match input.kind {
-            // The target may be a pipe, beside which no folder can be made.
+            // The target may be a pipe such as /dev/stdout, and no folder can be made beside it.
             Kind::Class => tempfile::tempdir(),
             _ => beside(&behind_links(&input.to)),
         };

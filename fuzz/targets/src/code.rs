@@ -60,7 +60,7 @@ impl<'c, 'a> Side<'c, 'a> {
         self.is_start(bci) || bci.index() == self.len()
     }
 
-    /// The instruction that an offset lies in.
+    /// The instruction that contains the offset.
     fn around(&self, bci: Bci) -> &Instruction<'a> {
         let behind = self.instructions.partition_point(|it| it.bci <= bci);
         &self.instructions[behind - 1]

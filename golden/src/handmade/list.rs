@@ -71,9 +71,8 @@ impl List {
         self.push(name, construct, true, bytes);
     }
 
-    /// Adds a class whose one method of interest is `static int test(int)`,
-    /// called with each of `arguments`. Its max_stack and max_locals are 4 and 8 unless `body` sets
-    /// them.
+    /// Adds a class with the method `static int test(int)`, which is called with each of
+    /// `arguments`. Its max_stack and max_locals are 4 and 8 unless `body` sets them.
     pub(super) fn test(
         &mut self,
         name: &str,

@@ -9,7 +9,7 @@ use super::record::{self, Facts};
 use super::spool::{Data, Spool};
 use super::{DEFLATED, STORED, deflate};
 
-/// An entry's content as it goes into the archive.
+/// An entry's content in the form in which it is written to the archive.
 #[derive(Debug)]
 pub struct Packed {
     facts: Facts,

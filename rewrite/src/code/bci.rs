@@ -4,9 +4,8 @@ use std::fmt;
 
 use crate::error::ErrorKind;
 
-/// Offset in bytes of an instruction from the first one of its method, in the
-/// code as it was read. The end of the code, `code_length`, is an offset too:
-/// ranges end there.
+/// Offset in bytes of an instruction from the first one of its method, in the original code. The
+/// end of the code, `code_length`, is an offset too: ranges end there.
 ///
 /// Offsets in rewritten code have a type of their own inside this crate, and
 /// only the relocation map makes one from a `Bci`. So code that writes an offset without relocating

@@ -95,7 +95,7 @@ pub(crate) fn by_data_flow<'a>(
                 runs.calls.push(bci);
                 runs.push(bci, Label::Uncovered, true);
             }
-            // No path reaches it.
+            // No path reaches the instruction.
             None => runs.push(bci, Label::Uncovered, true),
         }
         bci = instruction.end();

@@ -92,7 +92,7 @@ fn write_widened(
         Opcode::JsrW
     } else {
         if let Some(inverted) = Opcode::from_byte(opcode).and_then(Opcode::inverted) {
-            // Its own 3 bytes and the 5 of the goto_w.
+            // The inverted jump skips its own 3 bytes and the 5 bytes of the goto_w.
             out.extend_from_slice(&[inverted.byte(), 0, 8]);
             position += 3;
         }

@@ -36,7 +36,7 @@ pub enum FrameFormat {
     StackMap,
 }
 
-/// One frame as the attribute holds it.
+/// One frame in the form of the attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawFrame<'a> {
     /// The instruction that the frame describes.

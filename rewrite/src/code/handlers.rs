@@ -116,8 +116,8 @@ struct Gap {
 #[derive(Debug, Default)]
 pub(crate) struct Splits {
     gaps: Vec<Gap>,
-    /// For each piece that another piece of the same entry follows: the index
-    /// of the old entry.
+    /// For each piece that is followed by another piece of the same entry, the index of the old
+    /// entry.
     followed: Vec<u16>,
 }
 

@@ -14,17 +14,17 @@ use crate::outcome::{Fault, Reason, Refusal};
 /// The probes of a method that are equal at all instructions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MethodProbes {
-    /// At the beginning of the method; runs once in an invocation.
+    /// The probe at the beginning of the method, which runs once in an invocation.
     pub(crate) entry: Snippet,
-    /// Before every return.
+    /// The probe before every return.
     pub(crate) exit: Option<Snippet>,
-    /// At the beginning of every handler.
+    /// The probe at the beginning of every handler.
     pub(crate) caught: Option<Snippet>,
-    /// In the added handlers, before they rethrow.
+    /// The probe in the added handlers, before they rethrow.
     pub(crate) thrown: Snippet,
-    /// Behind the calls that initialise `this`, in a constructor.
+    /// The probe behind the calls that initialise `this`, in a constructor.
     pub(crate) constructed: Snippet,
-    /// Set when allocating instructions get probes, which [`Sites`] makes.
+    /// True if allocating instructions get probes, which [`Sites`] makes.
     pub(crate) sites: bool,
 }
 

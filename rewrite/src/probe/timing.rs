@@ -19,9 +19,9 @@ pub(crate) fn argument_slots(options: &Options, end: EndProbes) -> u16 {
 pub(crate) enum EndProbes {
     /// `exit`, whether the method returns or throws.
     Exit,
-    /// In a constructor with this key: `ended` where an exception leaves it. A
-    /// constructor that `constructs`, which is to call another constructor that
-    /// may throw, also has `ended` where it returns; any other has `exit`.
+    /// In a constructor with this key, `ended` reports that an exception leaves it. If the
+    /// constructor calls another one that may throw (`constructs`), `ended` also replaces `exit`
+    /// before returns.
     Constructor { key: i16, constructs: bool },
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum EndProbes {
 pub(crate) struct TimingProbes {
     pub(crate) entry: Snippet,
     pub(crate) exit: Snippet,
-    /// In the added handlers, where an exception leaves the method.
+    /// The probe in the added handlers, which an exception reaches when it leaves the method.
     pub(crate) thrown: Snippet,
     /// `None` if the method has no handlers: the probe would cost constants.
     pub(crate) caught: Option<Snippet>,

@@ -364,7 +364,7 @@ mod tests {
     use super::*;
     use crate::circles::circles;
 
-    /// The circles of a crate with these files, described.
+    /// Describes the circles of a crate with these files.
     fn circles_of(files: &[(&str, &str)]) -> String {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, text) in files {

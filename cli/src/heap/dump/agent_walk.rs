@@ -44,7 +44,7 @@ impl AgentWalk {
         // The JVM never unloads a library. Loading the same file again costs nothing.
         let library = match is_seen {
             true => library,
-            false => target.add(&library).context("a copy of the agent")?,
+            false => target.add(&library).context("cannot copy the agent")?,
         };
         Ok(AgentWalk {
             library,

@@ -110,7 +110,7 @@ fn handler(code: &mut CodeBuilder<'_>, length: usize) {
     code.local_variable(LocalTable::Variables, (start, end), "n", "I", 0);
 }
 
-/// A loop over all of the code, closed by `goto_w`; entry at pc 0.
+/// A loop of all of the code, from pc 0 to a `goto_w` at the end.
 fn looping(code: &mut CodeBuilder<'_>, length: usize) {
     code.limits(1 + SITE_STACK, 1);
     let start = code.here();

@@ -42,7 +42,7 @@ function objectDetails(at) {
   if (contents(at)) all.push(element("p", { class: "contents", text: `${contents(at).trim()} · length ${grouped.format(objects.texts[at][1])}` }));
   const details = objects.details[at];
   if (!details) {
-    all.push(element("p", { class: "quiet", text: `The fields of this object are not on this page. Its way to a root: loadhook heap ${data.file} --path ${objects.id[at]}` }));
+    all.push(element("p", { class: "quiet", text: `The fields of this object are not on this page. For its path to a root, run: loadhook heap ${data.file} --path ${objects.id[at]}` }));
     return all;
   }
   if (details.fields.length) {
@@ -71,7 +71,7 @@ function showDetails(what) {
   $("details").scrollTop = 0;
 }
 
-/** A link names the view, and what is shown beside it: `#threads`, `#objects/0x7f00`. */
+/** Follows a link, which names the view and the object in the details panel: `#threads`, `#objects/0x7f00`. */
 function route() {
   const [name, what = ""] = location.hash.slice(1).split("/");
   const wanted = views.includes(name) ? name : "classes";
