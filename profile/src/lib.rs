@@ -50,7 +50,8 @@ pub mod snapshot;
 
 pub use analysis::{Measure, MergeError, merge};
 pub use model::{
-    Allocations, Amount, Clock, Frame, Header, Method, NOT_ENDED, Node, ProbeCosts, Profile, Seen,
-    Site, ThreadKind, ThreadTree, Timing,
+    Allocations, Amount, Clock, Engine, Frame, Header, Method, MethodCalls, NOT_ENDED, Node,
+    ProbeCosts, Profile, SampledNode, Sampling, Seen, Site, ThreadKind, ThreadTree, Timing,
+    Waiting, sampled_tree,
 };
 pub use snapshot::{AllocationSite, SiteBytes, Symbols};

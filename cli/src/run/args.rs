@@ -25,6 +25,9 @@ fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
             }
             CallTiming::Record(Timing::Exact) => "Count and time every call",
             CallTiming::Record(Timing::Count) => "Count every call, time none",
+            CallTiming::Record(Timing::Sampled) => {
+                "Count every call; take times from samples of running threads"
+            }
             CallTiming::None => "Do not count calls (only with --alloc)",
         };
         PossibleValue::new(timing.as_str()).help(help)

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::sampling::Waiting;
+
 /// The calls of one thread, or of several merged, with their times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadTree {
@@ -39,7 +41,8 @@ pub enum ThreadKind {
 /// no method has itself as an ancestor, and a node's calls can come from below.
 ///
 /// Times are raw nanoseconds, probe costs included; of sampled calls each
-/// counts with the inverse of its probability. [`figures`](mod@crate::analysis::figures) corrects them.
+/// counts with the inverse of its probability. With [`Timing::Sampled`](super::Timing::Sampled) they are
+/// running times, see [`sampled_tree`](super::sampled_tree). [`figures`](mod@crate::analysis::figures) corrects them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Node {
     /// Index of the caller's node in the same tree, lower than this node's.
@@ -63,6 +66,9 @@ pub struct Node {
     pub ticked_ns: u64,
     /// Variance of `ticked_ns` as an estimate, in ns².
     pub ticked_variance: f64,
+    /// Time for which the thread waited with this method innermost, if samples told it. It is in no
+    /// other time.
+    pub waiting: Waiting,
 }
 
 impl ThreadKind {

@@ -15,6 +15,8 @@ pub enum Timing {
     Exact = 1,
     /// Never: calls are counted, all times are zero.
     Count = 2,
+    /// By samples of running threads. Calls are counted without their callers.
+    Sampled = 3,
 }
 
 /// Clock that times calls. The numbers are the tracker's.
@@ -103,12 +105,13 @@ impl Header {
 }
 
 impl Timing {
-    /// The word in options and files: `adaptive`, `exact`, `count`.
+    /// The word in options and files: `adaptive`, `exact`, `count`, `sampled`.
     pub fn as_str(self) -> &'static str {
         match self {
             Timing::Adaptive => "adaptive",
             Timing::Exact => "exact",
             Timing::Count => "count",
+            Timing::Sampled => "sampled",
         }
     }
 }

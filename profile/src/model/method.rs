@@ -51,6 +51,36 @@ impl Method {
         Method::new("(unknown)", &format!("method{id}"), "")
     }
 
+    /// Stands for a function of a native library.
+    pub fn native(library: &str, symbol: &str) -> Method {
+        Method::new(library, symbol, "")
+    }
+
+    /// Stands for the code of the JVM itself.
+    pub fn virtual_machine() -> Method {
+        Method::new("[VM]", "", "")
+    }
+
+    /// Stands for the threads of the garbage collector.
+    pub fn garbage_collector() -> Method {
+        Method::new("[GC]", "", "")
+    }
+
+    /// Stands for the threads of the JIT compilers.
+    pub fn jit_compiler() -> Method {
+        Method::new("[compiler]", "", "")
+    }
+
+    /// Stands for the interpreter, where it runs no method.
+    pub fn interpreter() -> Method {
+        Method::new("[interpreter]", "", "")
+    }
+
+    /// Stands for the frames of a stack that could not be walked.
+    pub fn unwalked() -> Method {
+        Method::new("[unwalked]", "", "")
+    }
+
     /// The fields that identify the method across JVMs: loader, class, name, descriptor.
     pub fn key(&self) -> (&str, &str, &str, &str) {
         (&self.loader, &self.class, &self.name, &self.descriptor)

@@ -1,4 +1,4 @@
-//! The profile as measured: methods, threads with their calling-context trees, allocations.
+//! The profile as measured: methods, threads with their calling-context trees, counts, allocations.
 //!
 //! Times are raw here: the probes' own cost is still in them, and times of sampled calls are
 //! estimates. [`crate::analysis`] corrects them.
@@ -8,6 +8,8 @@ mod call_tree;
 mod header;
 mod method;
 mod profile;
+mod sampled_tree;
+mod sampling;
 
 pub(crate) use allocations::Recording;
 pub use allocations::{Allocations, Amount, Frame, Seen, Site};
@@ -15,3 +17,5 @@ pub use call_tree::{Node, ThreadKind, ThreadTree};
 pub use header::{Clock, Header, NOT_ENDED, ProbeCosts, Timing};
 pub use method::Method;
 pub use profile::Profile;
+pub use sampled_tree::{SampledNode, sampled_tree};
+pub use sampling::{Engine, MethodCalls, Sampling, Waiting};

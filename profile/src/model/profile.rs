@@ -4,6 +4,7 @@ use super::allocations::Allocations;
 use super::call_tree::ThreadTree;
 use super::header::Header;
 use super::method::Method;
+use super::sampling::{MethodCalls, Sampling};
 
 /// A run of a program, with the time of its calls and what it allocated.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,19 +15,28 @@ pub struct Profile {
     pub methods: Vec<Method>,
     /// The threads, in no particular order.
     pub threads: Vec<ThreadTree>,
+    /// Calls that were counted without their callers, each method at most once. They are in no tree,
+    /// so a method's calls are these and those of its nodes.
+    pub method_calls: Vec<MethodCalls>,
+    /// The circumstances of samples, if threads were sampled.
+    pub sampling: Option<Sampling>,
     /// The allocations, if they were recorded.
     pub allocations: Option<Allocations>,
 }
 
 impl Profile {
-    /// Returns whether any call was counted.
+    /// Returns whether there are calls or samples.
     pub fn has_calls(&self) -> bool {
-        self.threads.iter().any(|thread| !thread.nodes.is_empty())
+        !self.method_calls.is_empty() || self.threads.iter().any(|thread| !thread.nodes.is_empty())
     }
 
     /// All calls in all threads.
     pub fn calls(&self) -> u64 {
         let nodes = self.threads.iter().flat_map(|thread| &thread.nodes);
-        nodes.fold(0, |sum, node| sum.saturating_add(node.calls))
+        let of_nodes = nodes.map(|node| node.calls);
+        let of_methods = self.method_calls.iter().map(|counted| counted.calls);
+        of_nodes
+            .chain(of_methods)
+            .fold(0, |sum, calls| sum.saturating_add(calls))
     }
 }

@@ -14,7 +14,7 @@
 
 use thiserror::Error;
 
-use crate::model::{Clock, Header, Node, ProbeCosts, ThreadKind, ThreadTree, Timing};
+use crate::model::{Clock, Header, Node, ProbeCosts, ThreadKind, ThreadTree, Timing, Waiting};
 
 /// The [`Node::method`] of an overflow node in a [`Snapshot`].
 pub const OVERFLOW: u32 = u32::MAX;
@@ -208,6 +208,7 @@ fn header(record: &mut Record<'_>) -> Result<Header, Stop> {
             0 => Timing::Adaptive,
             1 => Timing::Exact,
             2 => Timing::Count,
+            3 => Timing::Sampled,
             _ => return Err(Stop::Bad("an unknown timing mode")),
         },
         clock: match record.word()? {
@@ -280,6 +281,7 @@ fn node(record: &mut Record<'_>, index: usize) -> Result<Node, Stop> {
         variance: variance(record)?,
         ticked_ns: record.natural("a negative time")?,
         ticked_variance: variance(record)?,
+        waiting: Waiting::default(),
     })
 }
 

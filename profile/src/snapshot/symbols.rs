@@ -81,6 +81,8 @@ impl Symbols {
             header: snapshot.header,
             methods,
             threads,
+            method_calls: Vec::new(),
+            sampling: None,
             allocations,
         }
     }

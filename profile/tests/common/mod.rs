@@ -147,7 +147,7 @@ pub(crate) fn small() -> Profile {
             thread("main", Some(1), ThreadKind::Platform, main),
             thread("pool-1 \"</script>\"; 木", None, ThreadKind::Ended, worker),
         ],
-        allocations: None,
+        ..Profile::default()
     }
 }
 
@@ -364,7 +364,7 @@ pub(crate) fn large(size: u32) -> Profile {
             cpu_ns: None,
             nodes,
         }],
-        allocations: None,
+        ..Profile::default()
     }
 }
 

@@ -37,9 +37,12 @@
 //! callees' time is taken from its caller's. By the CPU clock a node can have timed
 //! calls and one that is not left: what its callees took was then measured apart
 //! from its own time, and is not limited by it.
+//!
+//! **Samples** need none of this: see `figures/samples.rs`.
 
 mod corrections;
 mod figure;
+mod samples;
 mod ticks;
 
 pub use figure::Figure;
@@ -60,6 +63,9 @@ pub fn figures(nodes: &[Node], header: &Header) -> Vec<Figure> {
             figure.timed_calls = node.calls;
         }
         return figures;
+    }
+    if header.timing == Timing::Sampled {
+        return samples::figures(nodes);
     }
     let back = back_ns(nodes);
     for (at, node) in nodes.iter().enumerate() {

@@ -66,6 +66,8 @@ fn read_within(bytes: &[u8], most: u64) -> Result<Profile, ReadError> {
     let allocations = parts.frames.as_ref().zip(parts.sites.as_ref());
     Ok(Profile {
         header,
+        method_calls: Vec::new(),
+        sampling: None,
         allocations: allocations.map(read).transpose()?,
         threads,
         methods,
@@ -237,6 +239,7 @@ fn thread(strings: &Strings, bytes: &[u8], methods: usize) -> Result<ThreadTree,
             variance,
             ticked_ns,
             ticked_variance,
+            ..Node::default()
         })
     };
     Ok(ThreadTree {

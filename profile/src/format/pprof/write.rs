@@ -36,7 +36,7 @@ fn call_values(profile: &Profile) -> usize {
     match profile.header.timing {
         _ if profile.allocations.is_some() && !profile.has_calls() => 0,
         Timing::Count => 1,
-        Timing::Adaptive | Timing::Exact => 2,
+        Timing::Adaptive | Timing::Exact | Timing::Sampled => 2,
     }
 }
 
@@ -202,6 +202,7 @@ fn comments(profile: &Profile) -> impl Iterator<Item = String> {
     let measured = match header.timing {
         _ if !profile.has_calls() && profile.allocations.is_some() => String::new(),
         Timing::Count => "calls counted, not timed".to_owned(),
+        Timing::Sampled => "calls counted; running times from samples".to_owned(),
         Timing::Exact => format!("{} clock, every call timed", header.clock.as_str()),
         Timing::Adaptive => format!(
             "{} clock; counts are exact, times of short calls estimated from a sample",
