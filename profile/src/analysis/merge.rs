@@ -407,7 +407,7 @@ mod tests {
                     ..Node::default()
                 }],
             }],
-            allocations: None,
+            ..Profile::default()
         }
     }
 
