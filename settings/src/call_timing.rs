@@ -9,7 +9,7 @@ use thiserror::Error;
 /// The recording of calls: value of `timing=` and `--timing`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallTiming {
-    /// `adaptive`, `exact` or `count`: calls are counted, and timed in this way.
+    /// `adaptive`, `exact`, `count` or `sampled`: calls are counted, and timed in this way.
     Record(Timing),
     /// `none`: calls are not recorded.
     None,
@@ -17,15 +17,16 @@ pub enum CallTiming {
 
 /// The error for a text that is not a [`CallTiming`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("expected adaptive, exact, count or none")]
+#[error("expected adaptive, exact, count, sampled or none")]
 pub struct CallTimingError;
 
 impl CallTiming {
     /// All values.
-    pub const ALL: [CallTiming; 4] = [
+    pub const ALL: [CallTiming; 5] = [
         CallTiming::Record(Timing::Adaptive),
         CallTiming::Record(Timing::Exact),
         CallTiming::Record(Timing::Count),
+        CallTiming::Record(Timing::Sampled),
         CallTiming::None,
     ];
 

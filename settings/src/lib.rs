@@ -8,8 +8,9 @@
 //! - [`HeapDumpRequest`] and [`heap_dump`]'s answers: the request of `loadhook heap PID -o FILE --via jvmti` to an attached agent, and the answer.
 //! - [`manifest`]: the list of profiles that agents leave for `loadhook run`.
 //! - [`Pattern`] and [`Filter`]: the choice of classes and methods to instrument.
-//! - [`AllocationMode`], [`CallTiming`], [`SnapshotInterval`], [`units`],
-//!   [`mod@list`]: the words, numbers and lists that options are made of.
+//! - [`AllocationMode`], [`CallTiming`], [`Sampler`], [`SamplingInterval`],
+//!   [`ClockSource`], [`SnapshotInterval`], [`units`], [`mod@list`]: the words, numbers and
+//!   lists that options are made of.
 //!
 //! Patterns are here and not in the rewriter, because they are a language for users; the rewriter
 //! only calls a [`Selector`](loadhook_rewrite::Selector). Each profile records the timing of calls
@@ -32,11 +33,12 @@ pub mod manifest;
 mod pattern;
 mod pattern_fault;
 mod pattern_file;
+mod sampling;
 mod snapshot_interval;
 pub mod units;
 
 pub use agent_options::{
-    AgentOptions, Conflict, DEFAULT_FILE, DEFAULT_NODES, HELP, MAX_NODES, OptionsError,
+    AgentOptions, Conflict, DEFAULT_FILE, DEFAULT_NODES, HELP, MAX_NODES, NONE, OptionsError,
 };
 pub use allocation_mode::{AllocationMode, AllocationModeError};
 pub use call_timing::{CallTiming, CallTimingError, parse_clock};
@@ -45,4 +47,7 @@ pub use heap_dump::HeapDumpRequest;
 pub use loadhook_profile::{Clock, Timing};
 pub use pattern::{Pattern, PatternError};
 pub use pattern_file::{PatternFileError, patterns_in_file};
+pub use sampling::{
+    ClockSource, ClockSourceError, Sampler, SamplerError, SamplingInterval, SamplingIntervalError,
+};
 pub use snapshot_interval::{SnapshotInterval, SnapshotIntervalError};

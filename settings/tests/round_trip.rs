@@ -1,8 +1,8 @@
 //! Tests that settings are equal after they were written and read again.
 
 use loadhook_settings::{
-    AgentOptions, AllocationMode, CallTiming, Clock, HeapDumpRequest, MAX_NODES, Pattern,
-    SnapshotInterval, Timing, list, units,
+    AgentOptions, AllocationMode, CallTiming, Clock, ClockSource, HeapDumpRequest, MAX_NODES, NONE,
+    Pattern, Sampler, SamplingInterval, SnapshotInterval, Timing, list, units,
 };
 use proptest::prelude::*;
 
@@ -17,7 +17,9 @@ fn pattern() -> impl Strategy<Value = Pattern> {
         r"(\*\*|[a-z]{1,3}\.\*)::[a-z,=\\*]{1,6}",
         r"@[a-z]{1,3}\.[A-Z,\\]{1,6}",
     ];
-    text.prop_filter_map("no pattern", |text| Pattern::parse(&text).ok())
+    text.prop_filter_map("no pattern", |text| {
+        Pattern::parse(&text).ok().filter(|_| text != NONE)
+    })
 }
 
 fn alloc() -> impl Strategy<Value = AllocationMode> {
@@ -37,14 +39,34 @@ fn interval() -> impl Strategy<Value = SnapshotInterval> {
     millis.prop_filter_map("too short", SnapshotInterval::from_millis)
 }
 
+fn sampling_interval() -> impl Strategy<Value = SamplingInterval> {
+    let micros = prop_oneof![50..=1_000_000u64, (1..=1000u64).prop_map(|ms| ms * 1000)];
+    micros.prop_filter_map("out of bounds", SamplingInterval::from_micros)
+}
+
+prop_compose! {
+    fn sampling()(
+        sampler in prop::sample::select(&Sampler::ALL[..]),
+        interval in sampling_interval(),
+        clock_source in prop::sample::select(&ClockSource::ALL[..]),
+    ) -> (Sampler, SamplingInterval, ClockSource) {
+        (sampler, interval, clock_source)
+    }
+}
+
 prop_compose! {
     fn options()(
         include in prop::collection::vec(pattern(), 0..3),
         include_files in prop::collection::vec(path(), 0..3),
         exclude in prop::collection::vec(pattern(), 0..3),
         [all, alloc_context, explain, quiet] in any::<[bool; 4]>(),
+        include_none in prop::bool::weighted(0.1),
         call_timing in prop::option::of(prop::sample::select(&CallTiming::ALL[..])),
         clock in prop::sample::select(&[Clock::Wall, Clock::Cpu][..]),
+        (sampler, interval, clock_source) in prop_oneof![
+            4 => Just((Sampler::Auto, SamplingInterval::default(), ClockSource::Timer)),
+            1 => sampling(),
+        ],
         alloc in prop::option::of(alloc()),
         max_nodes in 1..=MAX_NODES,
         file in path(),
@@ -52,8 +74,8 @@ prop_compose! {
         manifest in prop::option::of(path()),
     ) -> AgentOptions {
         AgentOptions {
-            include, include_files, exclude, all, call_timing, clock, alloc, alloc_context,
-            max_nodes, file, snapshot_every, explain, quiet, manifest,
+            include, include_none, include_files, exclude, all, call_timing, clock, sampler, interval,
+            clock_source, alloc, alloc_context, max_nodes, file, snapshot_every, explain, quiet, manifest,
         }
     }
 }
@@ -71,7 +93,7 @@ proptest! {
     /// A pattern can be appended by hand to a written list.
     #[test]
     fn text_behind_options(options in options(), pattern in pattern()) {
-        prop_assume!(options.check().is_ok());
+        prop_assume!(options.check().is_ok() && !options.include_none);
         let text = format!("{options},exclude={}", list::escaped(pattern.text()));
         let read = text.parse::<AgentOptions>().expect("options");
         prop_assert_eq!(read.exclude.last(), Some(&pattern));
@@ -109,7 +131,12 @@ proptest! {
 
 #[test]
 fn timing_words_are_those_of_profiles() {
-    for timing in [Timing::Adaptive, Timing::Exact, Timing::Count] {
+    for timing in [
+        Timing::Adaptive,
+        Timing::Exact,
+        Timing::Count,
+        Timing::Sampled,
+    ] {
         let read = timing.as_str().parse();
         assert_eq!(read, Ok(CallTiming::Record(timing)));
     }

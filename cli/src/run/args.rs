@@ -9,8 +9,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use loadhook_settings::{
-    AgentOptions, AllocationMode, CallTiming, Clock, Conflict, DEFAULT_NODES, MAX_NODES, Pattern,
-    PatternError, SnapshotInterval, Timing, parse_clock, patterns_in_file,
+    AgentOptions, AllocationMode, CallTiming, Clock, ClockSource, Conflict, DEFAULT_NODES,
+    MAX_NODES, NONE, Pattern, PatternError, Sampler, SamplingInterval, SnapshotInterval, Timing,
+    parse_clock, patterns_in_file,
 };
 
 use crate::agent_path::utf8;
@@ -26,7 +27,7 @@ fn call_timings() -> impl TypedValueParser<Value = CallTiming> {
             CallTiming::Record(Timing::Exact) => "Count and time every call",
             CallTiming::Record(Timing::Count) => "Count every call, time none",
             CallTiming::Record(Timing::Sampled) => {
-                "Count every call; take times from samples of running threads"
+                "Count every call, but not from where; take times from samples of stacks"
             }
             CallTiming::None => "Do not count calls (only with --alloc)",
         };
@@ -47,13 +48,42 @@ fn clocks() -> impl TypedValueParser<Value = Clock> {
     PossibleValuesParser::new(values).map(|word| parse_clock(&word).unwrap_or_default())
 }
 
+/// Values of `--sampler` with their help.
+fn samplers() -> impl TypedValueParser<Value = Sampler> {
+    let values = Sampler::ALL.map(|sampler| {
+        let help = match sampler {
+            Sampler::Auto => "async if the JVM allows it, else safepoint",
+            Sampler::Async => "Interrupt a thread by a signal and sample it where it is",
+            Sampler::Safepoint => {
+                "Sample a thread at its next safepoint, which can be in another method"
+            }
+        };
+        PossibleValue::new(sampler.as_str()).help(help)
+    });
+    PossibleValuesParser::new(values).try_map(|word| word.parse::<Sampler>())
+}
+
+/// Values of `--clock-source` with their help.
+fn clock_sources() -> impl TypedValueParser<Value = ClockSource> {
+    let values = ClockSource::ALL.map(|source| {
+        let help = match source {
+            ClockSource::Timer => "A timer, which the kernel looks at every 1 to 10 ms",
+            ClockSource::Perf => {
+                "A performance event of the kernel: precise, costs more, may be forbidden"
+            }
+        };
+        PossibleValue::new(source.as_str()).help(help)
+    });
+    PossibleValuesParser::new(values).try_map(|word| word.parse::<ClockSource>())
+}
+
 /// Arguments of `loadhook run`.
 #[derive(Debug, Args)]
 #[command(override_usage = "loadhook run [OPTIONS] [--] <COMMAND>...")]
 pub(crate) struct RunArgs {
     /// Instrument only the classes and methods that match, for example
     /// com.example.** or com.example.Service::handle* (default: every class
-    /// that is not the JDK's)
+    /// that is not the JDK's); none with --timing sampled instruments no class
     #[arg(long, value_name = "PATTERNS")]
     pub(crate) include: Vec<String>,
 
@@ -77,6 +107,19 @@ pub(crate) struct RunArgs {
     /// Clock used to time calls
     #[arg(long, value_parser = clocks(), default_value = "wall")]
     clock: Clock,
+
+    /// Engine that samples stacks (only with --timing sampled)
+    #[arg(long, value_parser = samplers(), default_value = "auto")]
+    sampler: Sampler,
+
+    /// Processor time between two samples of a thread, from 50us to 1s (only
+    /// with --timing sampled)
+    #[arg(long, value_name = "TIME", default_value = "1ms")]
+    interval: SamplingInterval,
+
+    /// Clock that measures the interval (only with --timing sampled)
+    #[arg(long, value_parser = clock_sources(), default_value = "timer")]
+    clock_source: ClockSource,
 
     /// Record allocations, by place and type: exact, sampled[=BYTES],
     /// live[=BYTES] or live=exact
@@ -135,13 +178,19 @@ impl RunArgs {
     ///
     /// Patterns are left out if no class is instrumented: none would match.
     pub(super) fn agent_options(&self) -> Result<AgentOptions> {
+        let (none, include): (Vec<&String>, Vec<&String>) =
+            self.include.iter().partition(|list| *list == NONE);
         let mut options = AgentOptions {
+            include_none: !none.is_empty(),
             all: self.all,
             // Adaptive timing is the default unless allocations are recorded.
             call_timing: self.timing.filter(|timing| {
                 self.alloc.is_some() || *timing != CallTiming::Record(Timing::Adaptive)
             }),
             clock: self.clock,
+            sampler: self.sampler,
+            interval: self.interval,
+            clock_source: self.clock_source,
             alloc: self.alloc,
             alloc_context: self.alloc_context,
             max_nodes: self.max_nodes.unwrap_or(DEFAULT_NODES),
@@ -153,8 +202,23 @@ impl RunArgs {
         options.check().map_err(|conflict| match conflict {
             Conflict::NothingRecorded => anyhow!("--timing none measures nothing without --alloc"),
             Conflict::ContextWithoutExact => anyhow!("--alloc-context needs --alloc exact"),
+            Conflict::ContextWithSamples => {
+                anyhow!("--alloc-context needs --timing count, adaptive or exact")
+            }
+            Conflict::NoneWithoutSamples => anyhow!("--include none needs --timing sampled"),
+            Conflict::NoneAndPatterns => none_and_patterns(),
+            Conflict::NoneAndExactAllocations => anyhow!(
+                "--include none cannot be combined with --alloc exact, which instruments classes; use --alloc sampled or live"
+            ),
+            Conflict::SamplerWithoutSamples => {
+                anyhow!("--sampler, --interval and --clock-source need --timing sampled")
+            }
         })?;
-        let include = patterns(&self.include).context("--include")?;
+        let others = include.len() + self.exclude.len() + self.include_file.len();
+        if options.include_none && others > 0 {
+            return Err(none_and_patterns());
+        }
+        let include = patterns(&include).context("--include")?;
         let exclude = patterns(&self.exclude).context("--exclude")?;
         let files = self.include_file.iter().map(|file| IncludeFile::read(file));
         let files = files.collect::<Result<Vec<IncludeFile>>>()?;
@@ -191,20 +255,27 @@ impl RunArgs {
                 );
             }
         }
-        let is_timed = matches!(options.timing(), Some(Timing::Adaptive | Timing::Exact));
+        let is_timed = matches!(
+            options.timing(),
+            Some(Timing::Adaptive | Timing::Exact | Timing::Sampled)
+        );
         if self.clock == Clock::Cpu && !is_timed {
             say!(
-                "loadhook: --clock has no effect: calls are not timed; add --timing adaptive or exact"
+                "loadhook: --clock has no effect: calls are not timed; add --timing sampled, adaptive or exact"
             );
         }
     }
 }
 
+fn none_and_patterns() -> anyhow::Error {
+    anyhow!("--include none cannot be combined with other --include, --include-file or --exclude")
+}
+
 /// The patterns of several lists.
-fn patterns(lists: &[String]) -> Result<Vec<Pattern>, PatternError> {
+fn patterns(lists: &[impl AsRef<str>]) -> Result<Vec<Pattern>, PatternError> {
     let mut patterns = Vec::new();
     for list in lists {
-        patterns.extend(Pattern::parse_list(list)?);
+        patterns.extend(Pattern::parse_list(list.as_ref())?);
     }
     Ok(patterns)
 }

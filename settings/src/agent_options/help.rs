@@ -8,6 +8,7 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             com.example.*, com.example.**,
                             com.example.Service::handle*, @com.example.Timed
                             (default: every class that is not the JDK's)
+  include=none              instrument no class; only with timing=sampled
   exclude=PATTERN,PATTERN   do not instrument what these patterns name
   include-file=FILE         read patterns to include from FILE, one a line;
                             # begins a comment
@@ -17,9 +18,20 @@ loadhook agent: -agentpath:PATH/libloadhook_agent.so=OPTION,OPTION...
                             sample, all others exactly (default without alloc=)
   timing=exact              count and time every call
   timing=count              count every call, time none
+  timing=sampled            count every call without its callers; take times
+                            from samples of stacks
   timing=none               do not count calls (default with alloc=)
   clock=wall|cpu            time calls by elapsed time (wall, default) or by
                             processor time of the thread (cpu)
+  sampler=auto|async|safepoint
+                            with timing=sampled: sample threads where they are
+                            (async), at the next safepoint (safepoint), or by
+                            async if the JVM allows it (auto, default)
+  interval=TIME             with timing=sampled: processor time between two
+                            samples of a thread, 50us to 1s (default 1ms)
+  clock-source=timer|perf   with timing=sampled: measure this time by a timer
+                            (default), at the kernel's own tick, or by a
+                            performance event, which is precise and costs more
   alloc=exact               count every allocation of the instrumented classes
   alloc=sampled[=BYTES]     sample the allocations of all classes, one in BYTES
                             bytes on average (default 512k)

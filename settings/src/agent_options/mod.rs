@@ -10,6 +10,7 @@ use thiserror::Error;
 use crate::allocation_mode::AllocationMode;
 use crate::call_timing::CallTiming;
 use crate::pattern::Pattern;
+use crate::sampling::{ClockSource, Sampler, SamplingInterval};
 use crate::snapshot_interval::SnapshotInterval;
 
 pub use help::HELP;
@@ -20,6 +21,9 @@ pub const DEFAULT_FILE: &str = "loadhook-%p.pb.gz";
 
 /// Maximum number of call-tree nodes if the user gives none.
 pub const DEFAULT_NODES: u32 = 1_000_000;
+
+/// The word instead of patterns that stands for no class.
+pub const NONE: &str = "none";
 
 /// Largest maximum number of call-tree nodes that can be given.
 pub const MAX_NODES: u32 = 100_000_000;
@@ -53,6 +57,9 @@ pub struct AgentOptions {
     /// Classes and methods to instrument. If there are no patterns here and no
     /// [`include_files`](Self::include_files), all classes except the JDK's are instrumented.
     pub include: Vec<Pattern>,
+    /// True if no class is instrumented, so that samples are all that is
+    /// recorded: `include=none`.
+    pub include_none: bool,
     /// Files of patterns to include; see
     /// [`patterns_in_file`](crate::patterns_in_file). The agent reads them.
     pub include_files: Vec<String>,
@@ -64,6 +71,12 @@ pub struct AgentOptions {
     pub call_timing: Option<CallTiming>,
     /// Clock used to time calls.
     pub clock: Clock,
+    /// The engine that samples stacks, with [`Timing::Sampled`].
+    pub sampler: Sampler,
+    /// Processor time between two samples of a thread.
+    pub interval: SamplingInterval,
+    /// The clock that measures this time.
+    pub clock_source: ClockSource,
     /// The allocations to record; `None` if none are recorded.
     pub alloc: Option<AllocationMode>,
     /// True if the calls that led to each allocation are also recorded.
@@ -87,11 +100,15 @@ impl Default for AgentOptions {
     fn default() -> Self {
         AgentOptions {
             include: Vec::new(),
+            include_none: false,
             include_files: Vec::new(),
             exclude: Vec::new(),
             all: false,
             call_timing: None,
             clock: Clock::Wall,
+            sampler: Sampler::default(),
+            interval: SamplingInterval::default(),
+            clock_source: ClockSource::default(),
             alloc: None,
             alloc_context: false,
             max_nodes: DEFAULT_NODES,
@@ -113,6 +130,23 @@ pub enum Conflict {
     /// The calls that lead to allocations are known only if probes count allocations.
     #[error("alloc-context=true needs alloc=exact")]
     ContextWithoutExact,
+    /// Samples know no calls that lead to an allocation.
+    #[error("alloc-context=true needs timing=count, adaptive or exact")]
+    ContextWithSamples,
+    /// Without classes to instrument, only samples can be recorded.
+    #[error("include=none needs timing=sampled")]
+    NoneWithoutSamples,
+    /// `include=none` beside patterns.
+    #[error("include=none cannot be combined with other include, include-file or exclude options")]
+    NoneAndPatterns,
+    /// `include=none` beside probes that count allocations.
+    #[error(
+        "include=none cannot be combined with alloc=exact, which instruments classes; use alloc=sampled or alloc=live"
+    )]
+    NoneAndExactAllocations,
+    /// An option of the sampler without samples.
+    #[error("sampler=, interval= and clock-source= need timing=sampled")]
+    SamplerWithoutSamples,
 }
 
 impl AgentOptions {
@@ -136,6 +170,21 @@ impl AgentOptions {
         self.call_timing.is_none() && self.alloc.is_some()
     }
 
+    /// Returns whether stacks are sampled.
+    pub fn samples(&self) -> bool {
+        self.timing() == Some(Timing::Sampled)
+    }
+
+    fn has_sampler_options(&self) -> bool {
+        let given = (self.sampler, self.interval, self.clock_source);
+        given
+            != (
+                Sampler::default(),
+                SamplingInterval::default(),
+                ClockSource::default(),
+            )
+    }
+
     /// Returns whether probes count allocations.
     pub fn counts_allocations(&self) -> bool {
         self.alloc.is_some_and(AllocationMode::needs_probes)
@@ -143,7 +192,7 @@ impl AgentOptions {
 
     /// Returns whether classes are instrumented.
     pub fn instruments(&self) -> bool {
-        self.timing().is_some() || self.counts_allocations()
+        self.timing().is_some() && !self.include_none || self.counts_allocations()
     }
 
     /// Checks that the options do not exclude each other.
@@ -156,6 +205,24 @@ impl AgentOptions {
         }
         if self.alloc_context && self.alloc != Some(AllocationMode::Exact) {
             return Err(Conflict::ContextWithoutExact);
+        }
+        if self.samples() {
+            if self.alloc_context {
+                return Err(Conflict::ContextWithSamples);
+            }
+        } else if self.include_none {
+            return Err(Conflict::NoneWithoutSamples);
+        } else if self.has_sampler_options() {
+            return Err(Conflict::SamplerWithoutSamples);
+        }
+        if self.include_none {
+            if self.counts_allocations() {
+                return Err(Conflict::NoneAndExactAllocations);
+            }
+            let patterns = self.include.len() + self.include_files.len() + self.exclude.len();
+            if patterns > 0 {
+                return Err(Conflict::NoneAndPatterns);
+            }
         }
         Ok(())
     }

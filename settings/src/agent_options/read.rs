@@ -6,7 +6,7 @@ use std::str::FromStr;
 use loadhook_profile::Clock;
 use thiserror::Error;
 
-use super::{AgentOptions, Conflict, MAX_NODES};
+use super::{AgentOptions, Conflict, MAX_NODES, NONE};
 use crate::call_timing::parse_clock;
 use crate::list;
 use crate::pattern::{Pattern, PatternError};
@@ -75,12 +75,16 @@ impl AgentOptions {
     /// Sets one option; `value` is as written in the list.
     fn set(&mut self, key: &str, value: &str) -> Result<(), OptionsError> {
         match key {
+            "include" if value == NONE => self.include_none = true,
             "include" => self.include.push(Pattern::parse(&list::unescaped(value))?),
             "exclude" => self.exclude.push(Pattern::parse(&list::unescaped(value))?),
             "include-file" => self.include_files.push(list::unescaped(value)),
             "all" => self.all = boolean(key, value)?,
             "timing" => self.call_timing = Some(parsed(key, value)?),
             "clock" => self.clock = clock(key, value)?,
+            "sampler" => self.sampler = parsed(key, value)?,
+            "interval" => self.interval = parsed(key, value)?,
+            "clock-source" => self.clock_source = parsed(key, value)?,
             "alloc" => self.alloc = Some(parsed(key, value)?),
             "alloc-context" => self.alloc_context = boolean(key, value)?,
             "max-nodes" => self.max_nodes = nodes(key, value)?,

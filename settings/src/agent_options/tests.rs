@@ -86,7 +86,7 @@ fn faults_are_named() {
     assert!(fault("tming=exact").contains("unknown option tming"));
     assert_eq!(
         fault("timing=fast"),
-        "timing=fast: expected adaptive, exact, count or none"
+        "timing=fast: expected adaptive, exact, count, sampled or none"
     );
     assert_eq!(fault("clock=x"), "clock=x: expected wall or cpu");
     assert_eq!(fault("all=1"), "all=1: expected true or false");
@@ -110,7 +110,7 @@ fn help_lists_the_options() {
     });
     let mut keys: Vec<&str> = keys.collect();
     keys.dedup();
-    assert_eq!(keys.len(), 14, "{keys:?}");
+    assert_eq!(keys.len(), 17, "{keys:?}");
     for key in keys {
         let fault = fault(&format!("{key}=,x=y"));
         assert!(fault.contains(&format!("option {key} has no value")));
@@ -119,4 +119,41 @@ fn help_lists_the_options() {
     }
     let columns = |line: &str| line.chars().count();
     assert!(HELP.lines().all(|line| columns(line) <= 80));
+}
+
+#[test]
+fn samples_have_options_of_their_own() {
+    let parsed =
+        options("timing=sampled,include=none,sampler=safepoint,interval=500us,clock-source=perf");
+    assert!(parsed.include_none && parsed.include.is_empty() && parsed.samples());
+    assert!(!parsed.instruments());
+    assert_eq!(parsed.interval.duration(), Duration::from_micros(500));
+    let sampled = options("timing=sampled,alloc=live");
+    assert!(sampled.instruments() && sampled.samples() && !sampled.alloc_drops_timing());
+    assert_eq!(sampled.interval.duration(), Duration::from_millis(1));
+    for (text, expected) in [
+        ("include=none", "include=none needs timing=sampled"),
+        (
+            "sampler=async",
+            "sampler=, interval= and clock-source= need timing=sampled",
+        ),
+        (
+            "timing=sampled,include=none,include=a",
+            "include=none cannot be combined with other include, include-file or exclude options",
+        ),
+        (
+            "timing=sampled,include=none,alloc=exact",
+            "include=none cannot be combined with alloc=exact, which instruments classes; use alloc=sampled or alloc=live",
+        ),
+        (
+            "timing=sampled,alloc=exact,alloc-context=true",
+            "alloc-context=true needs timing=count, adaptive or exact",
+        ),
+        (
+            "timing=sampled,interval=1us",
+            "interval=1us: expected a time from 50us to 1s, for example 500us or 1ms",
+        ),
+    ] {
+        assert_eq!(fault(text), expected, "{text}");
+    }
 }

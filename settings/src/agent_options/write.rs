@@ -4,8 +4,9 @@ use std::fmt;
 
 use loadhook_profile::Clock;
 
-use super::{AgentOptions, DEFAULT_FILE, DEFAULT_NODES};
+use super::{AgentOptions, DEFAULT_FILE, DEFAULT_NODES, NONE};
 use crate::list;
+use crate::sampling::{ClockSource, Sampler, SamplingInterval};
 
 /// Writes `KEY=VALUE` items with commas between them.
 struct Items<'f, 'b> {
@@ -41,6 +42,9 @@ impl fmt::Display for AgentOptions {
         for pattern in &self.include {
             items.add_escaped("include", pattern.text())?;
         }
+        if self.include_none {
+            items.add("include", NONE)?;
+        }
         for pattern in &self.exclude {
             items.add_escaped("exclude", pattern.text())?;
         }
@@ -55,6 +59,15 @@ impl fmt::Display for AgentOptions {
         }
         if self.clock != Clock::Wall {
             items.add("clock", self.clock.as_str())?;
+        }
+        if self.sampler != Sampler::default() {
+            items.add("sampler", self.sampler)?;
+        }
+        if self.interval != SamplingInterval::default() {
+            items.add("interval", self.interval)?;
+        }
+        if self.clock_source != ClockSource::default() {
+            items.add("clock-source", self.clock_source)?;
         }
         if self.max_nodes != DEFAULT_NODES {
             items.add("max-nodes", self.max_nodes)?;
