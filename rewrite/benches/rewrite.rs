@@ -5,9 +5,10 @@
 //!
 //! The directory of classes may also be named by `LOADHOOK_BENCH_CORPUS`;
 //! without either it is JDK 17's `java.base`. Every method gets entry, exit
-//! and `caught` probes and a catch-any handler. ASM (Debian's libasm-java)
-//! does the same to the same methods in the same run, on JDK 17. The output of the last pass of
-//! both is verified. Ends with one line `RESULT rewrite_entry_exit_handler_median_mb_s=… …`; a
+//! and `caught` probes and a catch-any handler; in passes of their own, a probe
+//! that only counts calls. ASM (Debian's libasm-java) does the former to the
+//! same methods in the same run, on JDK 17. The output of the last pass of both
+//! is verified. Ends with one line `RESULT rewrite_entry_exit_handler_median_mb_s=… …`; a
 //! megabyte is 1,000,000 bytes of input.
 
 use std::fmt::Write as _;
@@ -42,16 +43,20 @@ fn main() -> Result<()> {
     println!("{} classes, {bytes} bytes", classes.len());
 
     let mut bench = Bench::new(&classes);
-    let first = bench.pass(&classes)?;
-    let mut times = Vec::new();
+    let (timing, counts) = (Everything::timing(0), Everything::counts(0));
+    let first = bench.pass(&classes, &timing)?;
+    let (mut times, mut count_times) = (Vec::new(), Vec::new());
     for _ in 0..PASSES {
-        times.push(bench.pass(&classes)?);
+        count_times.push(bench.pass(&classes, &counts)?);
+        times.push(bench.pass(&classes, &timing)?);
     }
     let asm = Asm::run(&folder, &bench.left_alone(&classes)?)?;
     for _ in 0..PASSES {
-        times.push(bench.pass(&classes)?);
+        count_times.push(bench.pass(&classes, &counts)?);
+        times.push(bench.pass(&classes, &timing)?);
     }
     times.sort_by(f64::total_cmp);
+    count_times.sort_by(f64::total_cmp);
     let rate = |seconds: f64| bytes as f64 / seconds / 1e6;
     let median = rate(times[times.len() / 2]);
 
@@ -64,10 +69,11 @@ fn main() -> Result<()> {
     }
     println!(
         "RESULT rewrite_entry_exit_handler_median_mb_s={median:.0} best_mb_s={:.0} \
-         first_pass_s={first:.4} asm_median_mb_s={:.0} ratio={:.2}",
+         first_pass_s={first:.4} asm_median_mb_s={:.0} ratio={:.2} count_median_mb_s={:.0}",
         rate(times[0]),
         asm.median,
-        median / asm.median
+        median / asm.median,
+        rate(count_times[count_times.len() / 2])
     );
     Ok(())
 }
@@ -91,8 +97,8 @@ impl Bench {
         }
     }
 
-    fn pass(&mut self, classes: &[Vec<u8>]) -> Result<f64> {
-        let mut selector = Everything::timing(0);
+    fn pass(&mut self, classes: &[Vec<u8>], probes: &Everything) -> Result<f64> {
+        let mut selector = probes.clone();
         self.ends.clear();
         let mut rest = self.output.as_mut_slice();
         let mut end = 0;
