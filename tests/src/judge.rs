@@ -24,13 +24,15 @@ pub struct Count {
     pub left_alone: BTreeMap<&'static str, u32>,
 }
 
-/// Rewrites classes with every probe, and judges them on a JVM under `-Xverify:all`.
+/// Rewrites classes with the same probes in every method, and judges them on a JVM under `-Xverify:all`.
 pub struct Judge {
     runner: Runner,
     rewriter: Rewriter,
+    probes: Everything,
 }
 
 /// A class to judge.
+#[derive(Clone, Debug)]
 pub struct Case {
     /// The name of the class in messages.
     pub name: String,
@@ -45,19 +47,20 @@ pub struct Case {
 }
 
 impl Judge {
-    /// Makes a judge on the JDK of this feature release.
+    /// Makes a judge on the JDK of this feature release. The methods of each class get the same `probes`.
     ///
     /// # Errors
     /// When that JDK is missing.
-    pub fn new(feature: u32, options: Options) -> Result<Self> {
+    pub fn new(feature: u32, options: Options, probes: Everything) -> Result<Self> {
         let jdk = Jdk::find(feature)?;
         Ok(Judge {
             runner: Runner::new(&jdk, &["-Xverify:all"]).with_time_limit(Duration::from_secs(10)),
             rewriter: Rewriter::new(options),
+            probes,
         })
     }
 
-    /// Judges all `cases`, with method ids from `base` on, and returns the totals by group.
+    /// Judges all `cases`, and returns the totals by group.
     ///
     /// # Errors
     /// At the first class that is not accepted, has another result than its original, or leaves the
@@ -65,7 +68,6 @@ impl Judge {
     pub fn judge(
         &mut self,
         cases: impl Iterator<Item = Case>,
-        base: u32,
     ) -> Result<BTreeMap<&'static str, Count>> {
         let mut counts = BTreeMap::new();
         let mut cases = cases.peekable();
@@ -76,7 +78,7 @@ impl Judge {
             for case in &batch {
                 let count: &mut Count = counts.entry(case.group).or_default();
                 let rewritten = self
-                    .rewrite(&case.original, base, case.odd, count)
+                    .rewrite(&case.original, case.odd, count)
                     .with_context(|| case.name.clone())?;
                 pairs.push((&case.original, rewritten));
                 whole.push(self.rewriter.report().left_alone.is_empty());
@@ -89,14 +91,8 @@ impl Judge {
         Ok(counts)
     }
 
-    fn rewrite(
-        &mut self,
-        original: &[u8],
-        base: u32,
-        odd: bool,
-        count: &mut Count,
-    ) -> Result<Vec<u8>> {
-        let mut selector = Everything::all(base);
+    fn rewrite(&mut self, original: &[u8], odd: bool, count: &mut Count) -> Result<Vec<u8>> {
+        let mut selector = self.probes.clone();
         let outcome = self
             .rewriter
             .rewrite(original, &mut selector, |len| Some(vec![0; len]))?;

@@ -1,20 +1,21 @@
 //! Tests the golden inputs on real JVMs: they link under `-Xverify:all`, and give equal results
-//! before and after rewriting with every probe.
+//! before and after rewriting. Probes that count see as many calls as entry probes.
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use loadhook_rewrite::{Everything, Options, Outcome, Rewriter};
 use loadhook_testkit::jdk::Jdk;
+use loadhook_testkit::pairs::Runner;
 use loadhook_testkit::{java_tools, process};
 use loadhook_tests::judge::{Case, Judge};
 
 /// Hand-made inputs with nothing to run, or whose `run` never ends.
 const NOT_RUN: &[&str] = &["no_methods", "endless_loop", "constructor_endless"];
 
-/// Runs each hand-made class by itself. The tracker's path must be empty at the end.
-fn hand_made(feature: u32) -> Result<()> {
+fn hand_made_cases() -> Result<Vec<Case>> {
     let cases: Vec<Case> = loadhook_golden::handmade::all()
         .into_iter()
         .map(|input| Case {
@@ -26,20 +27,79 @@ fn hand_made(feature: u32) -> Result<()> {
         })
         .collect();
     ensure!(cases.len() > 300, "only {} inputs", cases.len());
-    let mut judge = Judge::new(feature, Options::default())?;
-    for (group, count) in judge.judge(cases.into_iter(), 0)? {
-        println!("JDK {feature}, {group}: {count:?}");
+    Ok(cases)
+}
+
+/// Runs each hand-made class by itself. The tracker's path must be empty at the end.
+fn hand_made(feature: u32) -> Result<()> {
+    let cases = hand_made_cases()?;
+    for probes in [Everything::all(0), Everything::counts(0)] {
+        let mut judge = Judge::new(feature, Options::default(), probes)?;
+        for (group, count) in judge.judge(cases.iter().cloned())? {
+            println!("JDK {feature}, {group}: {count:?}");
+        }
     }
+    Ok(())
+}
+
+/// Runs each hand-made class with entry probes and with probes that count, and compares the numbers of calls.
+fn counted(feature: u32) -> Result<()> {
+    let mut rewriter = Rewriter::new(Options::default());
+    let mut rewrite = |class: &[u8], mut probes: Everything| -> Result<(Vec<u8>, u32)> {
+        let outcome = rewriter.rewrite(class, &mut probes, |len| Some(vec![0; len]))?;
+        let bytes = match outcome {
+            Outcome::Rewritten(bytes) => bytes,
+            Outcome::Unchanged => class.to_vec(),
+        };
+        Ok((bytes, rewriter.report().instrumented))
+    };
+    let (mut names, mut pairs) = (Vec::new(), Vec::new());
+    for case in hand_made_cases()?.into_iter().filter(|case| case.runs) {
+        let (entered, with_entry) = rewrite(&case.original, Everything::timing(0))?;
+        let (counted, with_count) = rewrite(&case.original, Everything::counts(0))?;
+        ensure!(with_count >= with_entry, "{}", case.name);
+        if with_count == with_entry {
+            names.push(case.name);
+            pairs.push((entered, counted));
+        }
+    }
+    let runner = Runner::new(&Jdk::find(feature)?, &["-Xverify:all"]);
+    let mut runner = runner.with_time_limit(Duration::from_secs(60));
+    let verdicts = runner.judge_all(&pairs)?;
+    let mut calls = 0;
+    for (name, verdict) in names.iter().zip(&verdicts) {
+        let rewritten = verdict.rewritten.as_ref().and_then(|it| it.ran());
+        let (Some(entered), Some(counted)) = (verdict.original.ran(), rewritten) else {
+            bail!("{name} did not run: {verdict:?}");
+        };
+        ensure!(entered.calls == counted.calls, "{name}: {verdict:?}");
+        ensure!(
+            entered.tracker.enters == counted.tracker.counts,
+            "{name}: {} calls, {} counted",
+            entered.tracker.enters,
+            counted.tracker.counts
+        );
+        calls += counted.tracker.counts;
+    }
+    println!("JDK {feature}: {calls} calls of {} classes", names.len());
+    ensure!(names.len() > 300, "only {} classes", names.len());
     Ok(())
 }
 
 /// Runs the compiled classes all together, since some of them are nest mates.
 fn compiled(feature: u32) -> Result<()> {
+    for probes in [Everything::all(0), Everything::counts(0)] {
+        compiled_with(feature, &probes)?;
+    }
+    Ok(())
+}
+
+fn compiled_with(feature: u32, probes: &Everything) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let mut rewriter = Rewriter::new(Options::default());
     let inputs = loadhook_golden::committed()?;
     for input in &inputs {
-        let mut selector = Everything::all(0);
+        let mut selector = probes.clone();
         let outcome = rewriter.rewrite(&input.bytes, &mut selector, |len| Some(vec![0; len]))?;
         let rewritten = match outcome {
             Outcome::Rewritten(rewritten) => rewritten,
@@ -84,6 +144,16 @@ fn jdk_17_runs_the_hand_made_inputs() -> Result<()> {
 #[test]
 fn jdk_25_runs_the_hand_made_inputs() -> Result<()> {
     hand_made(25)
+}
+
+#[test]
+fn jdk_17_counts_each_call_of_the_hand_made_inputs() -> Result<()> {
+    counted(17)
+}
+
+#[test]
+fn jdk_25_counts_each_call_of_the_hand_made_inputs() -> Result<()> {
+    counted(25)
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! Tests classes at the limits of the format, rewritten with every probe. HotSpot links and runs
-//! them before and after, with equal results.
+//! Tests classes at the limits of the format, rewritten with every family of probes. HotSpot links
+//! and runs them before and after, with equal results.
 
 use anyhow::{Result, ensure};
-use loadhook_rewrite::{CallShape, Options};
+use loadhook_rewrite::{CallShape, Everything, Options};
 use loadhook_testclasses::limits;
 use loadhook_tests::judge::{Case, Judge};
 
-fn judge(feature: u32, options: Options, base: u32) -> Result<()> {
+fn judge(feature: u32, options: Options, probes: Everything) -> Result<()> {
     let cases = limits::all();
     ensure!(cases.len() > 2_500, "only {} cases", cases.len());
     let cases = cases.into_iter().map(|case| Case {
@@ -16,7 +16,7 @@ fn judge(feature: u32, options: Options, base: u32) -> Result<()> {
         runs: true,
         odd: false,
     });
-    let counts = Judge::new(feature, options)?.judge(cases, base)?;
+    let counts = Judge::new(feature, options, probes)?.judge(cases)?;
     for (group, count) in counts {
         println!("JDK {feature}, {group}: {count:?}");
     }
@@ -25,12 +25,17 @@ fn judge(feature: u32, options: Options, base: u32) -> Result<()> {
 
 #[test]
 fn jdk_17_runs_classes_at_the_limits_as_before() -> Result<()> {
-    judge(17, Options::default(), 0)
+    judge(17, Options::default(), Everything::all(0))
 }
 
 #[test]
 fn jdk_25_runs_classes_at_the_limits_as_before() -> Result<()> {
-    judge(25, Options::default(), 0)
+    judge(25, Options::default(), Everything::all(0))
+}
+
+#[test]
+fn jdk_25_runs_counted_classes_at_the_limits_as_before() -> Result<()> {
+    judge(25, Options::default(), Everything::counts(0))
 }
 
 /// Large ids make probes longer: ids are in the constant pool, and methods exceed HotSpot's limit.
@@ -41,5 +46,5 @@ fn jdk_17_runs_classes_at_the_limits_as_before_with_large_ids() -> Result<()> {
         call_shape: CallShape::ClassAndMethod { class: 70_000 },
         ..Options::default()
     };
-    judge(17, options, 100_000)
+    judge(17, options, Everything::all(100_000))
 }

@@ -3,7 +3,7 @@
 //! or lost.
 
 use anyhow::{Result, ensure};
-use loadhook_rewrite::Options;
+use loadhook_rewrite::{Everything, Options};
 use loadhook_testkit::{corpus, paths};
 use loadhook_tests::judge::{Case, Judge};
 
@@ -23,8 +23,11 @@ fn judge(feature: u32) -> Result<()> {
             })
         })
         .collect::<Result<_>>()?;
-    let counts = Judge::new(feature, Options::default())?.judge(cases.into_iter(), 10)?;
-    println!("JDK {feature}: {counts:?}");
+    for probes in [Everything::all(10), Everything::counts(10)] {
+        let mut judge = Judge::new(feature, Options::default(), probes)?;
+        let counts = judge.judge(cases.iter().cloned())?;
+        println!("JDK {feature}: {counts:?}");
+    }
     Ok(())
 }
 

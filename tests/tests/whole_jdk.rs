@@ -1,5 +1,6 @@
 //! Rewrites every class of JDK 17 and 25. Without probes the result must be equal byte for byte.
-//! With all probes it must pass the verifier, and its debug tables must be consistent.
+//! With all probes, and with probes that only count, it must pass the verifier, and its debug tables
+//! must be consistent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -171,6 +172,16 @@ fn jdk_25_with_every_probe_verifies() -> Result<()> {
     verification(25, "every-probe", &Options::default(), || {
         Everything::all(0)
     })
+}
+
+#[test]
+fn jdk_17_with_count_probes_verifies() -> Result<()> {
+    verification(17, "count", &Options::default(), || Everything::counts(0))
+}
+
+#[test]
+fn jdk_25_with_count_probes_verifies() -> Result<()> {
+    verification(25, "count", &Options::default(), || Everything::counts(0))
 }
 
 /// Ids above 32,767 are in the constant pool. Probes have two numbers as in an old demo of the JDK,

@@ -105,6 +105,7 @@ fn is_return(opcode: Opcode) -> bool {
 pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) {
     let options = set.options();
     let is_constructor = old.name() == b"<init>";
+    let has_others = old.index() % 2 == 1;
     let (old, new) = (Side::new(old), Side::new(new));
     assert!(new.len() <= 65_535, "code of {} bytes", new.len());
     assert!(
@@ -121,12 +122,15 @@ pub(crate) fn check(old: &Member<'_, '_>, new: &Member<'_, '_>, set: OptionSet) 
     // added one.
     let known = (table.len() - added.count()).max(old.code.exception_table().len());
     handlers(&old, &new, &table, known);
-    if set != OptionSet::Allocations {
-        let entered = targets.iter().chain(table.iter().map(|it| &it.handler_pc));
-        timing(&new, entered, &table[known..], is_constructor);
-    } else {
+    let entered = targets.iter().chain(table.iter().map(|it| &it.handler_pc));
+    if matches!(set, OptionSet::Allocations | OptionSet::Counts) {
         let own = old.code.exception_table().len();
         assert_eq!(table.len(), own, "handlers without timing probes");
+    } else {
+        timing(&new, entered.clone(), &table[known..], is_constructor);
+    }
+    if set == OptionSet::Counts {
+        count(&old, &new, entered, has_others);
     }
     let drop_unknown = options.unknown_code_attributes == UnknownCodeAttributes::Drop;
     tables(&old, &new, drop_unknown);
@@ -154,10 +158,9 @@ fn is_block(new: &Side<'_, '_>, entry: &ExceptionHandler) -> bool {
     let from = new
         .instructions
         .partition_point(|it| it.bci < entry.handler_pc);
-    let is_constant = |it: &&Instruction<'_>| {
-        (Opcode::IconstM1.byte()..=Opcode::LdcW.byte()).contains(&it.opcode.byte())
-    };
-    let mut rest = new.instructions[from..].iter().skip_while(is_constant);
+    let mut rest = new.instructions[from..]
+        .iter()
+        .skip_while(|it| is_constant(it));
     entry.catch_type.is_none()
         && rest.next().is_some_and(is_call)
         && rest.next().is_some_and(|it| it.opcode == Opcode::Athrow)
@@ -267,6 +270,37 @@ fn timing<'t>(
         let missing = wanted.iter().zip(&covered).position(|(a, b)| a != b);
         assert_eq!(missing, None, "the code from this offset on is not covered");
     }
+}
+
+/// The count probe is the first call, nothing runs it twice, and without another
+/// probe that is all that the method needs.
+fn count<'t>(
+    old: &Side<'_, '_>,
+    new: &Side<'_, '_>,
+    entered: impl Iterator<Item = &'t Bci>,
+    has_others: bool,
+) {
+    let [push, call, ..] = &new.instructions[..] else {
+        panic!("no count probe");
+    };
+    assert!(is_constant(push) && is_call(call), "no count probe");
+    let (name, descriptor) = unwrap(new.class.pool().member(call.constant()));
+    assert_eq!((name, descriptor), (&b"count"[..], &b"(I)V"[..]));
+    let entry_len = end_of(call);
+    for &target in entered {
+        assert!(usize::from(target) >= entry_len, "into the count probe");
+    }
+    if !has_others {
+        assert!(new.code.max_stack <= old.code.max_stack + 1, "max_stack");
+        assert_eq!(new.code.max_locals, old.code.max_locals, "max_locals");
+        let calls = |side: &Side<'_, '_>| side.instructions.iter().filter(|it| is_call(it)).count();
+        assert_eq!(calls(new), calls(old) + 1, "calls");
+    }
+}
+
+fn is_constant(instruction: &Instruction<'_>) -> bool {
+    let opcode = instruction.opcode.byte();
+    (Opcode::IconstM1.byte()..=Opcode::LdcW.byte()).contains(&opcode)
 }
 
 /// The position at which the probe before an instruction begins. Its arguments are constants.

@@ -17,22 +17,26 @@ pub enum OptionSet {
     Lenient,
     /// Allocation and object probes in every other method, but no timing probes.
     Allocations,
+    /// Probes that only count calls, and in every other method also allocation probes. Some ids
+    /// need `bipush`, others `sipush`.
+    Counts,
 }
 
 impl OptionSet {
     /// All option sets.
-    pub const EACH: [OptionSet; 4] = [
+    pub const EACH: [OptionSet; 5] = [
         OptionSet::All,
         OptionSet::TwoIds,
         OptionSet::Lenient,
         OptionSet::Allocations,
+        OptionSet::Counts,
     ];
 
     /// The rewriter's options.
     pub fn options(self) -> Options {
         let mut options = Options::default();
         match self {
-            OptionSet::All | OptionSet::Allocations => {}
+            OptionSet::All | OptionSet::Allocations | OptionSet::Counts => {}
             OptionSet::TwoIds => options.call_shape = CallShape::ClassAndMethod { class: 70_000 },
             OptionSet::Lenient => {
                 options.allow_huge_methods = true;
@@ -51,18 +55,19 @@ impl OptionSet {
                 timing: false,
                 ..Everything::all(126)
             },
+            OptionSet::Counts => Everything::counts(126),
         };
         Chosen {
+            set: self,
             everything,
-            every_other: self == OptionSet::Allocations,
         }
     }
 }
 
 /// A selector for every probe, or for a part of the probes and methods.
 pub(crate) struct Chosen {
+    set: OptionSet,
     everything: Everything,
-    every_other: bool,
 }
 
 impl Selector for Chosen {
@@ -75,10 +80,13 @@ impl Selector for Chosen {
             method.has_code(),
             "the selector was called for a method without code"
         );
-        if self.every_other && method.index() % 2 == 1 {
+        let is_other = method.index() % 2 == 1;
+        if self.set == OptionSet::Allocations && is_other {
             return Probes::default();
         }
-        self.everything.method(method)
+        let mut probes = self.everything.method(method);
+        probes.allocations |= self.set == OptionSet::Counts && is_other;
+        probes
     }
 
     fn site(&mut self, method: &Member<'_, '_>, site: &Site<'_>) -> u32 {

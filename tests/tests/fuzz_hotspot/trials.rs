@@ -40,15 +40,17 @@ pub(crate) enum Probing {
     AllDropping,
     Timing,
     TimingByClass,
+    Count,
 }
 
 impl Probing {
     fn of(number: u64) -> Probing {
-        match number % 4 {
+        match number % 5 {
             0 => Probing::All,
             1 => Probing::AllDropping,
             2 => Probing::Timing,
-            _ => Probing::TimingByClass,
+            3 => Probing::TimingByClass,
+            _ => Probing::Count,
         }
     }
 
@@ -69,17 +71,20 @@ impl Probing {
 
 /// A selector whose method ids are positions, so that the tracker's log identifies methods.
 struct ByPosition {
-    all: bool,
+    probing: Probing,
     sites: u32,
 }
 
 impl Selector for ByPosition {
     fn method(&mut self, method: &Member<'_, '_>) -> Probes {
+        let id = Some(u32::from(method.index()));
+        let has_all = matches!(self.probing, Probing::All | Probing::AllDropping);
+        let only_counts = self.probing == Probing::Count;
         Probes {
-            timing: Some(u32::from(method.index())),
-            allocations: self.all,
-            objects: self.all,
-            ..Probes::default()
+            timing: id.filter(|_| !only_counts),
+            count: id.filter(|_| only_counts),
+            allocations: has_all,
+            objects: has_all,
         }
     }
 
@@ -96,10 +101,7 @@ pub(crate) fn rewrite(
     class: &[u8],
     probing: Probing,
 ) -> Result<(Option<Vec<u8>>, Report)> {
-    let mut selector = ByPosition {
-        all: matches!(probing, Probing::All | Probing::AllDropping),
-        sites: 0,
-    };
+    let mut selector = ByPosition { probing, sites: 0 };
     let outcome = rewriter.rewrite(class, &mut selector, |len| Some(vec![0; len]))?;
     let bytes = match outcome {
         Outcome::Rewritten(bytes) => Some(bytes),
@@ -273,6 +275,7 @@ impl<'t> Worker<'t> {
             Probing::AllDropping,
             Probing::Timing,
             Probing::TimingByClass,
+            Probing::Count,
         ];
         Ok(Worker {
             trial,

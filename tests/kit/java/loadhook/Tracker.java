@@ -19,7 +19,7 @@ public final class Tracker {
     private Tracker() {}
 
     /** The kinds of event, in the order in which {@link #counts} gives them. */
-    public enum Event { ENTER, EXIT, CAUGHT, CONSTRUCT, CONSTRUCTED, ENDED, ALLOC, ALLOC_ARRAY, ALLOC_DIMENSION, INIT, NEW_ARRAY }
+    public enum Event { ENTER, COUNT, EXIT, CAUGHT, CONSTRUCT, CONSTRUCTED, ENDED, ALLOC, ALLOC_ARRAY, ALLOC_DIMENSION, INIT, NEW_ARRAY }
 
     private static final Event[] EVENTS = Event.values();
 
@@ -146,6 +146,10 @@ public final class Tracker {
         enterPath(method, method);
     }
 
+    public static void count(int method) {
+        note(Event.COUNT, method);
+    }
+
     public static void exit(int method) {
         leavePath(Event.EXIT, method, method);
     }
@@ -186,6 +190,10 @@ public final class Tracker {
 
     public static void enter(int classNumber, int methodNumber) {
         enterPath(id(classNumber, methodNumber), classNumber, methodNumber);
+    }
+
+    public static void count(int classNumber, int methodNumber) {
+        note(Event.COUNT, classNumber, methodNumber);
     }
 
     public static void exit(int classNumber, int methodNumber) {

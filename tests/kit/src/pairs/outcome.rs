@@ -52,6 +52,8 @@ pub struct TrackerCounts {
     pub lost: u64,
     /// Calls of `enter`.
     pub enters: u64,
+    /// Calls of `count`.
+    pub counts: u64,
     /// Calls of `exit`.
     pub exits: u64,
     /// Calls of `caught`.
