@@ -17,7 +17,12 @@ const STAND_INS: [(&str, &str); 2] = [
 ];
 
 /// Annotations and constants, whose classes nothing needs at run time.
-const LEFT_OUT: [&str; 3] = ["loadhook/Guarded", "loadhook/OutOfLine", "loadhook/Version"];
+const LEFT_OUT: [&str; 4] = [
+    "loadhook/Guarded",
+    "loadhook/Inlined",
+    "loadhook/OutOfLine",
+    "loadhook/Version",
+];
 
 /// The sources of the tracker, of the classes that run it without an agent, and of the program that verifies rewritten
 /// classes.

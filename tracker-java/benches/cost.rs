@@ -3,7 +3,7 @@
 //!     cargo bench -p loadhook-tracker
 //!
 //! Plain and instrumented JVMs take turns, so that a machine that slows down slows all; the best of each counts.
-//! `same` calls one tiny method again and again, `alternating` two by turns, `fib` recurs. `two threads` is the time of
+//! `sampled` has probes that only count. `same` calls one tiny method again and again, `alternating` two by turns, `fib` recurs. `two threads` is the time of
 //! a call while another thread does the same, divided by its time alone, relative to the plain program.
 
 #[path = "../tests/support/mod.rs"]
@@ -12,7 +12,7 @@ mod support;
 use anyhow::{Context, Result};
 use loadhook_testkit::jdk::Jdk;
 use loadhook_testkit::process;
-use support::{ADAPTIVE, COUNT, EXACT, Program};
+use support::{ADAPTIVE, COUNT, EXACT, Program, SAMPLED};
 
 const TURNS: usize = 3;
 const COLUMNS: usize = 4;
@@ -25,6 +25,7 @@ fn main() -> Result<()> {
     let jvm: Vec<&str> = jvm.iter().map(String::as_str).collect();
     let plain = Program::compiled("../benches/java/Cost.java")?;
     let program = Program::new("../../benches/java/Cost")?;
+    let counted = Program::counted("../../benches/java/Cost")?;
     println!(
         "{:<18}{:>12}{:>14}{:>10}{:>14}",
         "added ns a call", "same", "alternating", "fib", "two threads"
@@ -32,11 +33,12 @@ fn main() -> Result<()> {
     for jdk in [17, 25] {
         let modes = [
             ("plain", ""),
+            ("sampled", SAMPLED),
             ("count", COUNT),
             ("adaptive", ADAPTIVE),
             ("exact", EXACT),
         ];
-        let mut best = [[f64::MAX; COLUMNS]; 4];
+        let mut best = [[f64::MAX; COLUMNS]; 5];
         for _ in 0..TURNS {
             for (row, (_, mode)) in best.iter_mut().zip(modes) {
                 let output = match mode {
@@ -48,6 +50,7 @@ fn main() -> Result<()> {
                             .arg(plain.path())
                             .arg("Cost"),
                     )?,
+                    SAMPLED => counted.output(jdk, &jvm, mode, 1_000_000)?,
                     _ => program.output(jdk, &jvm, mode, 1_000_000)?,
                 };
                 for (best, found) in row.iter_mut().zip(result(&output)?) {

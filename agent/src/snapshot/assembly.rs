@@ -91,6 +91,7 @@ impl<'a> Sources<'a> {
             Snapshot {
                 header: self.header(),
                 threads: Vec::new(),
+                method_calls: Vec::new(),
             }
         };
         let registry = &self.instrumentation.hook.registry;

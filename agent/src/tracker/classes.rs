@@ -25,6 +25,9 @@ fn boot_name(name: &str) -> Option<String> {
         "loadhook/OutOfLine" => {
             return Some("jdk/internal/vm/annotation/DontInline".to_owned());
         }
+        "loadhook/Inlined" => {
+            return Some("jdk/internal/vm/annotation/ForceInline".to_owned());
+        }
         _ => {}
     }
     let rest = name.strip_prefix("loadhook/")?;

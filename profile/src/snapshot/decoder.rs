@@ -2,19 +2,23 @@
 //!
 //! | record | words |
 //! |---|---|
-//! | header | 1, version 2, timing (0 adaptive, 1 exact, 2 count), clock (0 wall, 1 cpu), start in epoch ms, wall ns since, tracker bytes, overflowed calls, inside ps, outside ps, clock read ps |
+//! | header | 1, version 2, timing (0 adaptive, 1 exact, 2 count, 3 sampled), clock (0 wall, 1 cpu), start in epoch ms, wall ns since, tracker bytes, overflowed calls, inside ps, outside ps, clock read ps |
 //! | thread | 2, thread id or -1, kind (0 live platform thread, 1 live virtual threads merged, 2 ended group), bytes of name, name in UTF-8, eight bytes a word, first byte highest, padded with zeros |
 //! | processor time | 5, what the thread before it took, in ns; absent where it is unknown |
 //! | node | 3, parent's index in the thread or -1, method id or -1 for the overflow node, calls, timed calls, all ns, outermost ns, child ns, variance in ns² as the bits of a `double`, own ns by ticks, their variance as the former |
+//! | calls | 6, method id, its calls in all threads together, counted by probes that keep no tree |
 //! | end | 4 |
 //!
-//! The header comes first and once, the end last and once; nodes belong to the
+//! The header comes first and once, the end last and once, and a method has one
+//! calls record at most; nodes belong to the
 //! thread before them and are numbered from 0 there, parents first. The stream
 //! may be cut anywhere into pieces.
 
 use thiserror::Error;
 
-use crate::model::{Clock, Header, Node, ProbeCosts, ThreadKind, ThreadTree, Timing, Waiting};
+use crate::model::{
+    Clock, Header, MethodCalls, Node, ProbeCosts, ThreadKind, ThreadTree, Timing, Waiting,
+};
 
 /// The [`Node::method`] of an overflow node in a [`Snapshot`].
 pub const OVERFLOW: u32 = u32::MAX;
@@ -28,8 +32,9 @@ const THREAD: i64 = 2;
 const NODE: i64 = 3;
 const END: i64 = 4;
 const CPU: i64 = 5;
+const CALLS: i64 = 6;
 
-/// A decoded snapshot: a profile whose [`Node::method`] still holds the
+/// A decoded snapshot: a profile whose [`Node::method`] and [`MethodCalls::method`] still hold the
 /// tracker's ids. [`crate::Symbols::profile`] gives them names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
@@ -37,6 +42,8 @@ pub struct Snapshot {
     pub header: Header,
     /// In the order of the stream.
     pub threads: Vec<ThreadTree>,
+    /// Calls that were counted without their callers.
+    pub method_calls: Vec<MethodCalls>,
 }
 
 /// A word that cannot stand where it does.
@@ -169,6 +176,10 @@ impl Decoder {
                 };
                 thread.cpu_ns = Some(record.natural("a negative processor time")?);
             }
+            CALLS => self.snapshot.method_calls.push(MethodCalls {
+                method: u32::try_from(record.word()?).map_err(|_| Stop::Bad("a bad method id"))?,
+                calls: record.natural("a negative count")?,
+            }),
             END => self.ended = true,
             _ => return Err(Stop::Bad("an unknown record tag")),
         }

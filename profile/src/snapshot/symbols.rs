@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::model::{Method, Profile, ThreadTree};
+use crate::model::{Method, MethodCalls, Profile, ThreadTree};
 use crate::snapshot::allocation_sites::{AllocationSite, SiteTaker};
 use crate::snapshot::decoder::{OVERFLOW, Snapshot};
 
@@ -76,12 +76,18 @@ impl Symbols {
             thread
         });
         let threads = threads.collect();
+        let method_calls = snapshot.method_calls.into_iter();
+        let method_calls = method_calls.map(|counted| MethodCalls {
+            method: index(counted.method),
+            ..counted
+        });
+        let method_calls = method_calls.collect();
         let allocations = (!self.sites.is_empty()).then_some(taker.allocations);
         Profile {
             header: snapshot.header,
             methods,
             threads,
-            method_calls: Vec::new(),
+            method_calls,
             sampling: None,
             allocations,
         }
@@ -164,6 +170,7 @@ mod tests {
         let profile = symbols.profile(Snapshot {
             header: Header::default(),
             threads: vec![tree(nodes), tree(vec![node(None, 5, 4, 0)])],
+            method_calls: Vec::new(),
         });
         let [first, second] = &profile.threads[..] else {
             panic!("two threads");
@@ -215,6 +222,9 @@ mod tests {
                 cpu_ns: None,
                 nodes: [9, 7, 9, OVERFLOW].map(call).to_vec(),
             }],
+            method_calls: [(7, 5), (8, 1)]
+                .map(|(method, calls)| MethodCalls { method, calls })
+                .to_vec(),
         };
         let profile = symbols.profile(snapshot);
         let indexes: Vec<u32> = profile.threads[0].nodes.iter().map(|n| n.method).collect();
@@ -222,5 +232,8 @@ mod tests {
         assert_eq!(profile.methods[0], Method::unknown(9));
         assert_eq!(&*profile.methods[1].name, "run");
         assert_eq!(profile.methods[2], Method::overflow());
+        let counted = profile.method_calls.iter().map(|c| (c.method, c.calls));
+        assert_eq!(counted.collect::<Vec<_>>(), [(1, 5), (3, 1)]);
+        assert_eq!(profile.methods[3], Method::unknown(8));
     }
 }

@@ -187,7 +187,7 @@ final class Calibration {
         Interpreted.isUsed();
         EndedThreads.withoutNumbers("thread-1");
         Lock.backOff(0);
-        Snapshot snapshot = new Snapshot(Threads.beginSnapshot());
+        Snapshot snapshot = new Snapshot(Threads.beginSnapshot(), Counters.all());
         snapshot.fill(new long[4096]);
         snapshot.end();
     }

@@ -17,7 +17,7 @@ final class CpuTime {
 
     /** Finds out whether the agent can read it. The native method is linked here, where no class has probes yet. */
     static void find() {
-        if (Timing.mode == Timing.COUNT || Clock.kind != Clock.WALL) {
+        if (Timing.mode == Timing.COUNT || Timing.mode == Timing.SAMPLED || Clock.kind != Clock.WALL) {
             // There is no wall time to compare with.
             return;
         }

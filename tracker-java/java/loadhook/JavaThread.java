@@ -10,4 +10,9 @@ abstract class JavaThread {
 
     /** JDK 19 on. */
     abstract boolean isVirtual();
+
+    /** JDK 19 on: the platform thread on which the current thread runs. Only {@code java.lang} may call it. */
+    static Thread currentCarrierThread() {
+        return null;
+    }
 }

@@ -7,11 +7,14 @@ final class Snapshot {
     static final int NODE = 3;
     private static final int END = 4;
     static final int CPU = 5;
+    private static final int CALLS = 6;
     private static final int VERSION = 2;
     private static final int HEADER_WORDS = 11;
     private static final int NODE_WORDS = 11;
+    private static final int CALLS_WORDS = 3;
 
     private final Section[] sections;
+    private final MethodCalls calls;
     private final long bytes;
     private final long overflowed;
     /** Number of allocations without a leaf. */
@@ -20,13 +23,20 @@ final class Snapshot {
 
     private boolean headed;
     private boolean ended;
+    /** The next method whose calls are to be written. */
+    private int method;
     private int section;
     /** The tree of the section that is being written; null before the THREAD record. */
     private TreeReader reader;
     private int node;
 
-    /** Takes the paths from {@link Threads#beginSnapshot}. From then on, ended threads wait for {@link #end}. */
-    Snapshot(Path[] paths) {
+    /**
+     * Takes the paths from {@link Threads#beginSnapshot}. From then on, ended threads wait for {@link #end}.
+     *
+     * @param calls the calls that were counted by method alone
+     */
+    Snapshot(Path[] paths, MethodCalls calls) {
+        this.calls = calls;
         int platform = 0;
         for (int at = 0; at < paths.length; at++) {
             platform += paths[at].virtual ? 0 : 1;
@@ -35,7 +45,7 @@ final class Snapshot {
         MergedTree virtual = new MergedTree();
         sections = new Section[platform + (anyVirtual ? 1 : 0) + EndedThreads.count];
         int count = 0;
-        long bytes = Threads.bytes();
+        long bytes = Threads.bytes() + Counters.bytes();
         for (int at = 0; at < paths.length; at++) {
             Path path = paths[at];
             bytes += path.bytes();
@@ -77,6 +87,18 @@ final class Snapshot {
         if (!headed) {
             at = header(buffer);
             headed = true;
+        }
+        for (; method < calls.ids(); method++) {
+            long count = calls.of(method);
+            if (count != 0) {
+                if (at + CALLS_WORDS > buffer.length) {
+                    return at;
+                }
+                buffer[at] = CALLS;
+                buffer[at + 1] = method;
+                buffer[at + 2] = count;
+                at += CALLS_WORDS;
+            }
         }
         while (section < sections.length) {
             if (reader == null) {

@@ -81,6 +81,11 @@ final class Threads {
         }
     }
 
+    /** Counts a call for which there was no room. */
+    static void overflowed() {
+        UNTRACKED.getAndIncrement();
+    }
+
     /** Counts an allocation that has no path. */
     static void lost(Thread thread) {
         if (isMissed(thread)) {
@@ -93,7 +98,7 @@ final class Threads {
     }
 
     /** Returns whether the thread runs the tracker's own code, so that the probes that it meets are not the program's. */
-    private static boolean isOurs(Thread thread) {
+    static boolean isOurs(Thread thread) {
         return Lock.holder == thread || reader == thread;
     }
 
@@ -174,7 +179,7 @@ final class Threads {
     }
 
     /** Returns whether a thread has its id. A thread that attaches to the JVM runs its own constructor, with probes. */
-    private static boolean isComplete(Thread thread) {
+    static boolean isComplete(Thread thread) {
         return Ids.of(thread) != 0;
     }
 

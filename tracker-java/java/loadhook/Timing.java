@@ -22,6 +22,8 @@ final class Timing {
     static final int ADAPTIVE = 0;
     static final int EXACT = 1;
     static final int COUNT = 2;
+    /** Times come from samples that the agent takes. Paths, which only allocations then have, do not time. */
+    static final int SAMPLED = 3;
 
     /** The timing that was asked for. Set once, before the first call. */
     static int mode = ADAPTIVE;
@@ -43,7 +45,11 @@ final class Timing {
         interpreted = System.getProperty("java.vm.info", "").startsWith("interpreted");
         isAgents = Tracker.class.getName().startsWith("java.");
         mode = asked;
-        paths = interpreted && asked == ADAPTIVE && Clock.kind == Clock.WALL ? EXACT : asked;
+        if (asked == SAMPLED) {
+            paths = COUNT;
+        } else {
+            paths = interpreted && asked == ADAPTIVE && Clock.kind == Clock.WALL ? EXACT : asked;
+        }
     }
 
     /**

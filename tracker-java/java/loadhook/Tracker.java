@@ -33,6 +33,19 @@ public class Tracker {
         }
     }
 
+    /** Called at a method's entry instead of {@link #enter}: counts the call and nothing else. */
+    @Inlined
+    public static void count(int method) {
+        long id = Ids.of(Carrier.current());
+        long[] calls = Counters.CACHE[(int) id & Counters.SLOTS - 1];
+        int at = method + MethodCalls.FIRST;
+        if (calls[0] == id && at < calls.length) {
+            calls[at]++;
+        } else {
+            Counters.countSlowly(method);
+        }
+    }
+
     /** Called at a method's end, by a return or an exception. */
     @OutOfLine
     public static void exit(int method) {
@@ -121,7 +134,7 @@ public class Tracker {
     /**
      * Sets the options of the whole run; called before the first probe.
      *
-     * @param timing 0 adaptive, 1 exact, 2 count
+     * @param timing 0 adaptive, 1 exact, 2 count, 3 sampled: probes only count, and times come from samples
      * @param clock 0 wall, 1 the thread's processor time
      */
     public static void configure(int timing, int clock, int maxNodes) {
@@ -131,6 +144,7 @@ public class Tracker {
         startNanos = System.nanoTime();
         CpuTime.find();
         Calibration.rehearse();
+        Counters.rehearse();
         Budget.limit(maxNodes);
     }
 
@@ -140,9 +154,11 @@ public class Tracker {
     /** A thread's processor time, -1 if the VM does not know it. The agent implements it. */
     static native long cpuNanos(Thread thread);
 
-    /** Called when a thread is about to end, or has ended: its tree is merged with those of the threads of its name. */
+    /** Called when a thread is about to end, or has ended: its tree is merged with those of the threads of its name, and its
+     * counts are added to those of all ended threads. */
     public static void threadEnd(Thread thread) {
         Threads.end(thread);
+        Counters.end(thread);
     }
 
     /**
@@ -181,20 +197,28 @@ public class Tracker {
      */
     public static synchronized boolean beginSnapshot() {
         Path own = Threads.leave();
+        Counters.leave();
         try {
             endSnapshot();
-            long cpu = own == null ? CpuTime.UNKNOWN : CpuTime.of(Thread.currentThread());
-            // A tenth of the program's time so far, because the loop has to be compiled; nothing for a very short program.
-            Calibration.run(Math.min((System.nanoTime() - startNanos) / 10 - 20000000, 200000000));
-            if (own != null) {
-                // The calibration's time is not the program's.
-                long spent = CpuTime.between(cpu, CpuTime.of(Thread.currentThread()));
-                own.cpuBegan = CpuTime.sum(own.cpuBegan, spent);
+            if (Timing.mode != Timing.SAMPLED) {
+                calibrate(own);
             }
             snapshot = begun();
             return snapshot != null;
         } finally {
+            Counters.comeBack();
             Threads.comeBack(own);
+        }
+    }
+
+    private static void calibrate(Path own) {
+        long cpu = own == null ? CpuTime.UNKNOWN : CpuTime.of(Thread.currentThread());
+        // A tenth of the program's time so far, because the loop has to be compiled; nothing for a very short program.
+        Calibration.run(Math.min((System.nanoTime() - startNanos) / 10 - 20000000, 200000000));
+        if (own != null) {
+            // The calibration's time is not the program's.
+            long spent = CpuTime.between(cpu, CpuTime.of(Thread.currentThread()));
+            own.cpuBegan = CpuTime.sum(own.cpuBegan, spent);
         }
     }
 
@@ -209,6 +233,7 @@ public class Tracker {
             return 0;
         }
         Path own = Threads.leave();
+        Counters.leave();
         try {
             int words = snapshot.fill(buffer);
             if (words == 0) {
@@ -216,6 +241,7 @@ public class Tracker {
             }
             return words;
         } finally {
+            Counters.comeBack();
             Threads.comeBack(own);
         }
     }
@@ -227,7 +253,11 @@ public class Tracker {
         }
         Snapshot made = null;
         try {
-            made = new Snapshot(paths);
+            MethodCalls calls = Counters.all();
+            if (calls == null) {
+                return null;
+            }
+            made = new Snapshot(paths, calls);
             lostAllocations = made.lost;
             return made;
         } finally {

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 pub const ADAPTIVE: &str = "0";
 pub const EXACT: &str = "1";
 pub const COUNT: &str = "2";
+pub const SAMPLED: &str = "3";
 
 /// A compiled program in a folder with the tracker. All classes are instrumented but those named `Plain…`.
 pub struct Program {
@@ -32,6 +33,8 @@ pub struct Program {
 /// Gives the methods of a program ids and remembers their names.
 #[derive(Default)]
 struct Names {
+    /// Set for probes that only count; otherwise the methods get entry and exit probes.
+    counts: bool,
     class: String,
     methods: Vec<String>,
 }
@@ -42,7 +45,8 @@ impl Selector for Names {
         let name = String::from_utf8_lossy(method.name());
         self.methods.push(format!("{}.{name}", self.class));
         Probes {
-            timing: Some(id),
+            timing: Some(id).filter(|_| !self.counts),
+            count: Some(id).filter(|_| self.counts),
             ..Probes::default()
         }
     }
@@ -59,7 +63,17 @@ impl Program {
     /// Compiles `tests/java/<name>.java` and what is in `tests/java/loadhook`, and instruments the former.
     pub fn new(name: &str) -> Result<Program> {
         let mut program = Program::plain(name)?;
-        program.instrument()?;
+        program.instrument(Names::default())?;
+        Ok(program)
+    }
+
+    /// The same with probes that only count.
+    pub fn counted(name: &str) -> Result<Program> {
+        let mut program = Program::plain(name)?;
+        program.instrument(Names {
+            counts: true,
+            ..Names::default()
+        })?;
         Ok(program)
     }
 
@@ -94,9 +108,8 @@ impl Program {
         Ok(self)
     }
 
-    fn instrument(&mut self) -> Result<()> {
+    fn instrument(&mut self, mut names: Names) -> Result<()> {
         let mut rewriter = Rewriter::new(Options::default());
-        let mut names = Names::default();
         for file in corpus::walk(self.folder.path())? {
             let class = fs::read(&file)?;
             let stem = file

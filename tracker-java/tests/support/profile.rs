@@ -11,6 +11,8 @@ pub struct Profile {
     pub depth: usize,
     pub header: Vec<i64>,
     pub threads: Vec<Thread>,
+    /// Calls that were counted by method alone.
+    pub counted: BTreeMap<String, i64>,
     pub expected: BTreeMap<String, u64>,
 }
 
@@ -66,6 +68,10 @@ impl Profile {
                         "parents come first"
                     );
                     thread.nodes.push(node);
+                }
+                6 => {
+                    let method = &methods[usize::try_from(words[1])?];
+                    *profile.counted.entry(method.clone()).or_default() += words[2];
                 }
                 _ => ended = true,
             }

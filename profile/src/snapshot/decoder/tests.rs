@@ -14,6 +14,7 @@ fn stream() -> Vec<i64> {
     words.extend([variance, 40, ticked]);
     words.extend([3, 1, 4, 1, 1, 1, 1, 0, 0, 0, 0]);
     words.extend([5, 1_234]);
+    words.extend([6, 4, 99]);
     words.push(4);
     words
 }
@@ -67,6 +68,11 @@ fn every_field_arrives() {
     assert_eq!(worker.nodes[1].ticked_ns, 40);
     assert_eq!(worker.nodes[1].ticked_variance, 1.5);
     assert_eq!(worker.nodes[2].parent, Some(1));
+    let counted = MethodCalls {
+        method: 4,
+        calls: 99,
+    };
+    assert_eq!(snapshot.method_calls, [counted]);
 }
 
 #[test]
@@ -97,7 +103,7 @@ fn bad_words_are_placed() {
     let cases = [
         (0, 2),         // no header
         (1, 1),         // version
-        (2, 3),         // timing
+        (2, 4),         // timing
         (3, -1),        // clock
         (5, -5),        // duration
         (11, 1),        // second header
@@ -116,6 +122,8 @@ fn bad_words_are_placed() {
         (33, 1),  // a later node as parent
         (11, 5),  // processor time before a thread
         (55, -1),
+        (57, -1), // counted method
+        (58, -1), // its calls
     ];
     for (position, value) in cases {
         let mut words = stream();
@@ -132,7 +140,7 @@ fn bad_words_are_placed() {
     words.push(4);
     let error = decode(&words).expect_err("after the end");
     assert_eq!(error.position, words.len() as u64 - 1);
-    insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 57 (value 4)");
+    insta::assert_snapshot!(error, @"bad snapshot: a word after the end record at word 60 (value 4)");
 }
 
 proptest! {
@@ -156,7 +164,7 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_word_never_panics(at in 0usize..51, value: i64) {
+    fn one_changed_word_never_panics(at in 0usize..59, value: i64) {
         let mut words = stream();
         words[at] = value;
         let _ = decode(&words);

@@ -62,7 +62,7 @@ public final class Run {
     private static void print(long[] buffer, int words, PrintWriter out) {
         for (int at = 0; at < words;) {
             int kind = (int) buffer[at];
-            int length = kind == 1 ? 11 : kind == 2 ? 4 + (int) (buffer[at + 3] + 7) / 8 : kind == 3 ? 11 : 1;
+            int length = kind == 1 ? 11 : kind == 2 ? 4 + (int) (buffer[at + 3] + 7) / 8 : kind == 3 ? 11 : kind == 6 ? 3 : 1;
             out.print("record " + kind);
             for (int word = 1; word < length; word++) {
                 out.print(" " + buffer[at + word]);

@@ -1,0 +1,368 @@
+package loadhook;
+
+import java.lang.ref.WeakReference;
+
+/**
+ * Counts calls by method alone, for code that has no probe but {@link Tracker#count}.
+ *
+ * The counts are exact without atomic operations, because each platform thread has its own. A virtual thread counts on its
+ * carrier: it cannot be moved between the load and the store of an increment. Calls for which a thread has no room, and those
+ * of virtual threads whose carrier is unknown, are counted in the sum of the ended threads, with the registry's lock held.
+ *
+ * The rules of {@link Threads} hold here, too: nothing relies on what a program can override, and JDK methods that may be
+ * instrumented are called only while the thread is marked, by the lock or by its array's first element.
+ */
+final class Counters {
+    static final int SLOTS = 4096;
+
+    /** The arrays of {@link MethodCalls} by thread id, for the probe. No element is null. */
+    static final long[][] CACHE = new long[SLOTS][];
+
+    /** Ids for which a thread's array has room at first, and at most. */
+    private static final int FEW = 1 << 10;
+    private static final int MANY = 1 << 16;
+    /** The arrays of all threads together may take this part of the heap, roughly, as a power of two. */
+    private static final int SHARE_OF_HEAP = 4;
+    private static final int MOST_POOLED = 64;
+    private static final long MOST_MEMORY = Runtime.getRuntime().maxMemory();
+
+    private static final long[] NOBODYS = {MethodCalls.NOBODY};
+
+    private static MethodCalls[] chains = new MethodCalls[64];
+    private static int live;
+    /** True if any thread has counted a call. */
+    private static boolean isUsed;
+    /** The number of live threads at which to look for threads that have ended. */
+    private static int sweepAt = 64;
+    private static MethodCalls pool;
+    private static int pooled;
+    /** The calls of ended threads, and of those without room. */
+    private static final MethodCalls SUM = new MethodCalls(2 * FEW);
+
+    static {
+        for (int slot = 0; slot < SLOTS; slot++) {
+            CACHE[slot] = NOBODYS;
+        }
+    }
+
+    private Counters() {
+    }
+
+    /** Has the classes initialised, which a probe must not do: at the end of the stack that fails for good. */
+    static void rehearse() {
+        Carrier.current();
+        new MethodCalls(1).count(0);
+    }
+
+    private static int slot(long id) {
+        return (int) id & SLOTS - 1;
+    }
+
+    /** Counts a call for which the cache does not have the thread's array, or the array has no place. */
+    static void countSlowly(int method) {
+        Thread thread = Thread.currentThread();
+        if (Threads.isOurs(thread) || !Threads.isComplete(thread)) {
+            return;
+        }
+        Thread carrier = Carrier.current();
+        MethodCalls counts = chained(carrier);
+        if (counts == null) {
+            counts = register(thread, carrier);
+        }
+        if (counts == null || !counts.count(method) && !(makePlace(thread, counts, method) && counts.count(method))) {
+            countInSum(thread, method);
+        } else if ((counts.misses++ & 15) == 0) {
+            // Two threads that share a slot do not take it from each other at every probe.
+            counts.calls[0] = Ids.owner(carrier);
+            CACHE[slot(counts.id)] = counts.calls;
+        }
+    }
+
+    /** Looks for a platform thread in its chain. Without the lock one that is there may be missed. */
+    private static MethodCalls chained(Thread carrier) {
+        MethodCalls[] chains = Counters.chains;
+        long id = Ids.of(carrier);
+        MethodCalls counts = chains[(int) id & chains.length - 1];
+        while (counts != null && (counts.id != id || counts.held != null && counts.held != carrier)) {
+            counts = counts.next;
+        }
+        return counts;
+    }
+
+    /** Makes a place for a method's calls in those of the current thread. Returns whether there was room. */
+    private static boolean makePlace(Thread thread, MethodCalls counts, int method) {
+        int ids = 2 * counts.ids();
+        while (ids <= method && ids < MANY) {
+            ids <<= 1;
+        }
+        if (method >= MANY || 8L * ids * (live + 8) > MOST_MEMORY >> SHARE_OF_HEAP) {
+            return counts.makePage(method);
+        }
+        if (!counts.lengthen(ids)) {
+            return false;
+        }
+        CACHE[slot(counts.id)] = counts.calls;
+        // The sum stays ahead, so that it can count where the heap is full.
+        if (SUM.ids() < 2 * ids) {
+            lengthenSum(thread, 2 * ids);
+        }
+        return true;
+    }
+
+    private static void lengthenSum(Thread thread, int ids) {
+        long ticket = 0;
+        try {
+            ticket = Lock.take(thread);
+            if (ticket != 0 && SUM.ids() < ids) {
+                SUM.lengthen(ids);
+            }
+        } finally {
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(thread);
+            }
+        }
+    }
+
+    /** Counts a call of a thread that has no place for it. */
+    private static void countInSum(Thread thread, int method) {
+        boolean counted = false;
+        long ticket = 0;
+        try {
+            ticket = Lock.take(thread);
+            if (ticket != 0) {
+                counted = SUM.count(method) || SUM.makePage(method) && SUM.count(method);
+            }
+        } finally {
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(thread);
+            }
+        }
+        if (!counted) {
+            Threads.overflowed();
+        }
+    }
+
+    private static MethodCalls register(Thread thread, Thread carrier) {
+        if (Ids.isVirtual(carrier) || !Budget.hasRoomForPath()) {
+            return null;
+        }
+        long ticket = 0;
+        try {
+            ticket = Lock.take(thread);
+            return ticket == 0 ? null : registered(carrier);
+        } catch (OutOfMemoryError error) {
+            return null;
+        } finally {
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(thread);
+            }
+        }
+    }
+
+    @Guarded
+    private static MethodCalls registered(Thread carrier) {
+        MethodCalls known = chained(carrier);
+        if (known != null) {
+            return known;
+        }
+        if (live >= sweepAt) {
+            sweep(carrier);
+            sweepAt = Math.max(64, 2 * live);
+        }
+        if (live > chains.length && Budget.hasRoom(8L * chains.length)) {
+            spread(new MethodCalls[2 * chains.length]);
+        }
+        WeakReference<Thread> weakly = new WeakReference<Thread>(carrier);
+        long owner = Ids.owner(carrier);
+        long id = Ids.of(carrier);
+        int chain = (int) id & chains.length - 1;
+        MethodCalls counts = pool;
+        if (counts == null) {
+            counts = new MethodCalls(FEW);
+        } else {
+            pool = counts.next;
+            pooled--;
+        }
+        counts.misses = 0;
+        counts.id = id;
+        counts.thread = weakly;
+        counts.held = Ids.areKnown() ? null : carrier;
+        counts.calls[0] = owner;
+        counts.next = chains[chain];
+        chains[chain] = counts;
+        live++;
+        isUsed = true;
+        return counts;
+    }
+
+    private static void spread(MethodCalls[] wider) {
+        MethodCalls[] before = chains;
+        for (int chain = 0; chain < before.length; chain++) {
+            for (MethodCalls counts = before[chain]; counts != null;) {
+                MethodCalls next = counts.next;
+                int to = (int) counts.id & wider.length - 1;
+                counts.next = wider[to];
+                wider[to] = counts;
+                counts = next;
+            }
+        }
+        chains = wider;
+    }
+
+    /** Adds the calls of a thread that ends to the sum. Without the lock the next look finds them. */
+    static void end(Thread thread) {
+        if (Ids.isVirtual(thread)) {
+            return;
+        }
+        Thread current = Thread.currentThread();
+        long ticket = 0;
+        try {
+            ticket = Lock.take(current);
+            MethodCalls counts = ticket == 0 ? null : chained(thread);
+            if (counts != null) {
+                end(counts);
+            }
+        } finally {
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(current);
+            }
+        }
+    }
+
+    /** Ends the counting of threads that have ended. */
+    private static void sweep(Thread current) {
+        for (int chain = 0; chain < chains.length; chain++) {
+            for (MethodCalls counts = chains[chain]; counts != null;) {
+                MethodCalls next = counts.next;
+                Thread thread = counts.thread();
+                if (thread != current && (thread == null || !thread.isAlive())) {
+                    end(counts);
+                }
+                counts = next;
+            }
+        }
+    }
+
+    private static void end(MethodCalls counts) {
+        int slot = slot(counts.id);
+        if (CACHE[slot] == counts.calls) {
+            CACHE[slot] = NOBODYS;
+        }
+        // If an exception breaks this off, the thread stays in its chain with the calls that are left.
+        SUM.take(counts);
+        MethodCalls[] chains = Counters.chains;
+        int chain = (int) counts.id & chains.length - 1;
+        MethodCalls before = null;
+        for (MethodCalls at = chains[chain]; at != counts; at = at.next) {
+            before = at;
+        }
+        if (before == null) {
+            chains[chain] = counts.next;
+        } else {
+            before.next = counts.next;
+        }
+        live--;
+        counts.thread = null;
+        counts.held = null;
+        counts.next = null;
+        if (pooled < MOST_POOLED) {
+            counts.next = pool;
+            pool = counts;
+            pooled++;
+        }
+    }
+
+    // For snapshots.
+
+    /** Marks the current thread, which is the reader of a snapshot: its probes do nothing until {@link #comeBack}. */
+    static void leave() {
+        MethodCalls own = chained(Carrier.current());
+        if (own != null) {
+            own.calls[0] = MethodCalls.NOBODY;
+        }
+    }
+
+    static void comeBack() {
+        Thread carrier = Carrier.current();
+        MethodCalls own = chained(carrier);
+        if (own != null) {
+            own.calls[0] = Ids.owner(carrier);
+        }
+    }
+
+    /** The calls of all threads so far; null without the lock. */
+    static MethodCalls all() {
+        Thread current = Thread.currentThread();
+        long ticket = 0;
+        try {
+            ticket = Lock.take(current);
+            return ticket == 0 ? null : added();
+        } finally {
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(current);
+            }
+        }
+    }
+
+    private static MethodCalls added() {
+        sweep(Carrier.current());
+        int end = SUM.end();
+        for (int chain = 0; chain < chains.length; chain++) {
+            for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
+                end = Math.max(end, counts.end());
+            }
+        }
+        MethodCalls all = new MethodCalls(end);
+        all.add(SUM);
+        for (int chain = 0; chain < chains.length; chain++) {
+            for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
+                all.add(counts);
+            }
+        }
+        return all;
+    }
+
+    /** The memory that all calls take, if any thread has counted some. Without the lock it is that of the sum. */
+    static long bytes() {
+        if (!isUsed) {
+            return 0;
+        }
+        long bytes = 4L * (SLOTS + chains.length) + SUM.bytes();
+        Thread current = Thread.currentThread();
+        long ticket = 0;
+        try {
+            ticket = Lock.take(current);
+            for (int chain = 0; ticket != 0 && chain < chains.length; chain++) {
+                for (MethodCalls counts = chains[chain]; counts != null; counts = counts.next) {
+                    bytes += counts.bytes();
+                }
+            }
+            for (MethodCalls counts = ticket == 0 ? null : pool; counts != null; counts = counts.next) {
+                bytes += counts.bytes();
+            }
+            return bytes;
+        } finally {
+            if (ticket != 0) {
+                Lock.holder = null;
+                Lock.given = ticket;
+            } else {
+                Lock.giveBack(current);
+            }
+        }
+    }
+}

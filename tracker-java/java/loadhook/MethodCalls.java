@@ -1,0 +1,201 @@
+package loadhook;
+
+import java.lang.ref.WeakReference;
+
+/**
+ * Calls of methods by their ids: those that one platform thread counted, or a sum over threads.
+ *
+ * Most ids have a place in one array, so that a probe needs no more than an index. Ids for which that array would become too
+ * large are counted in pages, which are made where they are needed. An id can have calls in both, since the array grows.
+ */
+final class MethodCalls {
+    /** Value of an array's first element that is no thread's id. */
+    static final long NOBODY = -1;
+
+    /** Elements before the calls of the method 0. */
+    static final int FIRST = 1;
+
+    private static final int PAGE_BITS = 9;
+    private static final int PAGE = 1 << PAGE_BITS;
+
+    /** The {@link Ids#owner} of the thread that counts here, or {@link #NOBODY}; behind it the calls by id. */
+    long[] calls;
+    /** The calls of other ids, 512 to a page; null if there are none. */
+    private long[][] pages;
+
+    /** The thread, weakly, because nobody may report its end. */
+    WeakReference<Thread> thread;
+    /** The thread itself, if threads can share an id; else null. */
+    Thread held;
+    long id;
+    /** The next element of the registry's chain, or of the pool. */
+    MethodCalls next;
+    /** How often the cache of {@link Counters} did not have these calls. */
+    int misses;
+
+    /** Makes room for the ids below {@code ids}. */
+    MethodCalls(int ids) {
+        calls = new long[FIRST + ids];
+        calls[0] = NOBODY;
+    }
+
+    /** Number of ids with a place in the array. */
+    int ids() {
+        return calls.length - FIRST;
+    }
+
+    /** An id above all that have calls. */
+    int end() {
+        return pages == null ? ids() : Math.max(ids(), pages.length << PAGE_BITS);
+    }
+
+    /** Counts a call if its method has a place. */
+    boolean count(int method) {
+        long[] in = calls;
+        int at = FIRST + method;
+        if (method >= in.length - FIRST) {
+            in = page(method);
+            at = method & PAGE - 1;
+            if (in == null) {
+                return false;
+            }
+        }
+        // No call from here on.
+        in[at]++;
+        return true;
+    }
+
+    /** The calls of a method. */
+    long of(int method) {
+        long[] calls = this.calls;
+        long[] page = page(method);
+        long paged = page == null ? 0 : page[method & PAGE - 1];
+        return method < calls.length - FIRST ? paged + calls[FIRST + method] : paged;
+    }
+
+    private long[] page(int method) {
+        long[][] pages = this.pages;
+        int page = method >> PAGE_BITS;
+        return pages == null || page >= pages.length ? null : pages[page];
+    }
+
+    /** Makes a method's place in a page. Returns whether there was room. */
+    boolean makePage(int method) {
+        int page = method >> PAGE_BITS;
+        long[][] pages = this.pages;
+        try {
+            if (pages == null || page >= pages.length) {
+                int length = 8;
+                while (length <= page) {
+                    length <<= 1;
+                }
+                if (!Budget.hasRoom(8L * length)) {
+                    return false;
+                }
+                long[][] longer = new long[length][];
+                if (pages != null) {
+                    System.arraycopy(pages, 0, longer, 0, pages.length);
+                }
+                pages = longer;
+                this.pages = longer;
+            }
+            if (!Budget.hasRoom(8L * PAGE)) {
+                return false;
+            }
+            pages[page] = new long[PAGE];
+            return true;
+        } catch (OutOfMemoryError error) {
+            return false;
+        }
+    }
+
+    /** Makes the array long enough for the ids below {@code ids}. Returns whether there was room. */
+    boolean lengthen(int ids) {
+        if (!Budget.hasRoom(8L * ids)) {
+            return false;
+        }
+        try {
+            long[] longer = new long[FIRST + ids];
+            System.arraycopy(calls, 0, longer, 0, calls.length);
+            calls = longer;
+            return true;
+        } catch (OutOfMemoryError error) {
+            return false;
+        }
+    }
+
+    /**
+     * Takes all calls of another thread's, which then has none. Nothing is allocated: the longer arrays become those of the sum.
+     * If an exception breaks this off, it can be called again.
+     */
+    void take(MethodCalls other) {
+        other.calls[0] = NOBODY;
+        long[] mine = calls;
+        long[] theirs = other.calls;
+        if (theirs.length > mine.length) {
+            // No call and no jump until both are exchanged.
+            calls = theirs;
+            other.calls = mine;
+        }
+        move(other.calls, calls, FIRST);
+        if (other.pages == null) {
+            return;
+        }
+        if (pages == null || pages.length < other.pages.length) {
+            long[][] few = pages;
+            pages = other.pages;
+            other.pages = few;
+        }
+        takePages(other);
+    }
+
+    private void takePages(MethodCalls other) {
+        long[][] from = other.pages;
+        if (from == null) {
+            return;
+        }
+        for (int page = 0; page < from.length; page++) {
+            if (pages[page] == null) {
+                pages[page] = from[page];
+            } else if (from[page] != null) {
+                move(from[page], pages[page], 0);
+            }
+            from[page] = null;
+        }
+        other.pages = null;
+    }
+
+    /** Moves calls to an array that is not shorter. */
+    private static void move(long[] from, long[] to, int first) {
+        for (int at = first; at < from.length; at++) {
+            to[at] += from[at];
+            from[at] = 0;
+        }
+    }
+
+    /** Adds the calls of another thread's, which keeps them and may count meanwhile, to those of ids below {@link #end}. */
+    void add(MethodCalls other) {
+        int end = Math.min(ids(), other.end());
+        for (int method = 0; method < end; method++) {
+            calls[FIRST + method] += other.of(method);
+        }
+    }
+
+    /** The platform thread that counts here, or null if it has ended and was collected. */
+    Thread thread() {
+        WeakReference<Thread> thread = this.thread;
+        return thread == null ? null : thread.get();
+    }
+
+    long bytes() {
+        long bytes = 80 + 8L * calls.length;
+        long[][] pages = this.pages;
+        if (pages != null) {
+            bytes += 8L * pages.length;
+            for (int page = 0; page < pages.length; page++) {
+                bytes += pages[page] == null ? 0 : 16 + 8 * PAGE;
+            }
+        }
+        return bytes;
+    }
+}
