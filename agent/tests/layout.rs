@@ -42,6 +42,8 @@ const JVMTI: &[(&str, usize)] = &[
     ("GetStackTrace", jvmti::GET_STACK_TRACE),
     ("SetTag", jvmti::SET_TAG),
     ("GetTag", jvmti::GET_TAG),
+    ("GetClassMethods", jvmti::GET_CLASS_METHODS),
+    ("GenerateEvents", jvmti::GENERATE_EVENTS),
     ("GetClassFields", jvmti::GET_CLASS_FIELDS),
     (
         "GetImplementedInterfaces",
@@ -80,6 +82,7 @@ const JNI: &[(&str, usize)] = &[
     ("PopLocalFrame", jni::POP_LOCAL_FRAME),
     ("NewGlobalRef", jni::NEW_GLOBAL_REF),
     ("IsSameObject", jni::IS_SAME_OBJECT),
+    ("NewLocalRef", jni::NEW_LOCAL_REF),
     ("EnsureLocalCapacity", jni::ENSURE_LOCAL_CAPACITY),
     ("AllocObject", jni::ALLOC_OBJECT),
     ("NewObjectA", jni::NEW_OBJECT_A),
@@ -113,7 +116,32 @@ const JNI: &[(&str, usize)] = &[
 const EVENTS: &[(&str, i32, &str)] = &[
     ("JVMTI_EVENT_VM_INIT", event::VM_INIT, "VMInit"),
     ("JVMTI_EVENT_VM_DEATH", event::VM_DEATH, "VMDeath"),
+    (
+        "JVMTI_EVENT_THREAD_START",
+        event::THREAD_START,
+        "ThreadStart",
+    ),
     ("JVMTI_EVENT_THREAD_END", event::THREAD_END, "ThreadEnd"),
+    (
+        "JVMTI_EVENT_CLASS_PREPARE",
+        event::CLASS_PREPARE,
+        "ClassPrepare",
+    ),
+    (
+        "JVMTI_EVENT_COMPILED_METHOD_LOAD",
+        event::COMPILED_METHOD_LOAD,
+        "CompiledMethodLoad",
+    ),
+    (
+        "JVMTI_EVENT_COMPILED_METHOD_UNLOAD",
+        event::COMPILED_METHOD_UNLOAD,
+        "CompiledMethodUnload",
+    ),
+    (
+        "JVMTI_EVENT_DYNAMIC_CODE_GENERATED",
+        event::DYNAMIC_CODE_GENERATED,
+        "DynamicCodeGenerated",
+    ),
     (
         "JVMTI_EVENT_CLASS_FILE_LOAD_HOOK",
         event::CLASS_FILE_LOAD_HOOK,
@@ -152,6 +180,10 @@ const CAPABILITIES: &[(&str, usize)] = &[
     (
         "can_generate_garbage_collection_events",
         capability::CAN_GENERATE_GARBAGE_COLLECTION_EVENTS,
+    ),
+    (
+        "can_generate_compiled_method_load_events",
+        capability::CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS,
     ),
     (
         "can_generate_vm_object_alloc_events",

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::null_mut;
 use std::sync::atomic::Ordering;
 
 use loadhook_settings::HeapDumpRequest;
@@ -12,12 +11,12 @@ use loadhook_settings::HeapDumpRequest;
 use super::class_definers::{self, Function};
 use super::entry::{AGENT, on_event, on_event_without_jni};
 use super::jni::Jni;
-use super::jvmti::{Jvmti, MethodKey, NO_CALLBACK};
+use super::jvmti::{MethodKey, NO_CALLBACK};
 use super::reference::Local;
 use super::sys::{
-    self, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, JVMTI_VERSION_11, Long, MethodId,
-    Object, event, invoke,
+    self, Callbacks, Int, JNI_ERR, JNI_OK, JNI_VERSION_10, Long, MethodId, Object, event,
 };
+use super::vm::{environment, interface, set_vm};
 use crate::allocations::AllocationEvent;
 use crate::load::{self, LoadError};
 use crate::{diagnostics, events, heap_dump};
@@ -42,6 +41,8 @@ pub unsafe extern "system" fn Agent_OnLoad(
             diagnostics::line("the agent is loaded twice; the options of the first one apply");
             return Ok(());
         }
+        // SAFETY: as above.
+        unsafe { set_vm(vm) };
         let agent = AGENT.get_or_init({
             let agent = load::load(jvmti, &options)?;
             || agent
@@ -137,29 +138,6 @@ unsafe fn text<'o>(options: *const c_char) -> Cow<'o, str> {
 unsafe fn thread_environment<'e>(vm: *mut sys::Table) -> Option<Jni<'e>> {
     // SAFETY: the caller's promise.
     unsafe { interface(vm, JNI_VERSION_10).map(|env| Jni::new(env)) }
-}
-
-/// Makes a JVM TI environment.
-///
-/// # Safety
-/// `vm` must be the running JVM's.
-unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
-    // SAFETY: the caller's promise.
-    unsafe { interface(vm, JVMTI_VERSION_11).map(|env| Jvmti::new(env)) }
-}
-
-/// An interface of the JVM, by its version.
-///
-/// # Safety
-/// `vm` must be the running JVM's.
-unsafe fn interface(vm: *mut sys::Table, version: Int) -> Option<*mut c_void> {
-    type GetEnv = unsafe extern "system" fn(*mut sys::Table, *mut *mut c_void, Int) -> Int;
-    let mut env = null_mut();
-    // SAFETY: the place is GetEnv's in every invocation table.
-    unsafe {
-        let get_env: GetEnv = std::mem::transmute_copy(&*(*vm).functions.add(invoke::GET_ENV));
-        (get_env(vm, &mut env, version) == JNI_OK && !env.is_null()).then_some(env)
-    }
 }
 
 fn callbacks() -> Callbacks {

@@ -13,3 +13,4 @@ pub(crate) mod reference;
 pub(crate) mod sampling;
 pub mod sys;
 pub mod tracker_natives;
+mod vm;

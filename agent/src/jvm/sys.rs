@@ -61,6 +61,7 @@ pub mod jni {
     pub const POP_LOCAL_FRAME: usize = 20;
     pub const NEW_GLOBAL_REF: usize = 21;
     pub const IS_SAME_OBJECT: usize = 24;
+    pub const NEW_LOCAL_REF: usize = 25;
     pub const ENSURE_LOCAL_CAPACITY: usize = 26;
     pub const ALLOC_OBJECT: usize = 27;
     pub const NEW_OBJECT_A: usize = 30;
@@ -104,6 +105,7 @@ pub mod jvmti {
     pub const GET_CLASS_SIGNATURE: usize = 47;
     pub const GET_CLASS_STATUS: usize = 48;
     pub const GET_SOURCE_FILE_NAME: usize = 49;
+    pub const GET_CLASS_METHODS: usize = 51;
     pub const GET_CLASS_FIELDS: usize = 52;
     pub const GET_IMPLEMENTED_INTERFACES: usize = 53;
     pub const GET_CLASS_LOADER: usize = 56;
@@ -123,6 +125,7 @@ pub mod jvmti {
     pub const FOLLOW_REFERENCES: usize = 114;
     pub const ITERATE_THROUGH_HEAP: usize = 115;
     pub const SET_EVENT_CALLBACKS: usize = 121;
+    pub const GENERATE_EVENTS: usize = 122;
     pub const DISPOSE_ENVIRONMENT: usize = 126;
     pub const GET_SYSTEM_PROPERTY: usize = 130;
     pub const GET_CURRENT_THREAD_CPU_TIME: usize = 134;
@@ -144,6 +147,7 @@ pub mod capability {
     pub const CAN_GET_CURRENT_THREAD_CPU_TIME: usize = 22;
     pub const CAN_GET_THREAD_CPU_TIME: usize = 23;
     pub const CAN_GENERATE_ALL_CLASS_HOOK_EVENTS: usize = 26;
+    pub const CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS: usize = 27;
     pub const CAN_GENERATE_VM_OBJECT_ALLOC_EVENTS: usize = 29;
     pub const CAN_GENERATE_NATIVE_METHOD_BIND_EVENTS: usize = 30;
     pub const CAN_GENERATE_GARBAGE_COLLECTION_EVENTS: usize = 31;
@@ -183,10 +187,15 @@ pub mod event {
     pub const MIN: c_int = 50;
     pub const VM_INIT: c_int = 50;
     pub const VM_DEATH: c_int = 51;
+    pub const THREAD_START: c_int = 52;
     pub const THREAD_END: c_int = 53;
     pub const CLASS_FILE_LOAD_HOOK: c_int = 54;
+    pub const CLASS_PREPARE: c_int = 56;
     pub const VM_START: c_int = 57;
     pub const NATIVE_METHOD_BIND: c_int = 67;
+    pub const COMPILED_METHOD_LOAD: c_int = 68;
+    pub const COMPILED_METHOD_UNLOAD: c_int = 69;
+    pub const DYNAMIC_CODE_GENERATED: c_int = 70;
     pub const GARBAGE_COLLECTION_FINISH: c_int = 82;
     pub const VM_OBJECT_ALLOC: c_int = 84;
     pub const SAMPLED_OBJECT_ALLOC: c_int = 86;
@@ -211,6 +220,13 @@ pub struct FrameInfo {
     pub method: MethodId,
     /// Offset in the code of the method; −1 in a native method.
     pub location: Long,
+}
+
+/// `jvmtiAddrLocationMap`, which the agent does not read.
+#[repr(C)]
+#[derive(Debug)]
+pub struct AddrLocationMap {
+    opaque: [u8; 0],
 }
 
 /// `jvmtiLineNumberEntry`.

@@ -209,6 +209,7 @@ fn primitive(name: &str) -> Option<&'static [&'static str]> {
             "jvmtiHeapReferenceKind",
             "jvmtiPrimitiveType",
         ],
+        "AddrLocationMap" => &["jvmtiAddrLocationMap"],
         "Capabilities" => &["jvmtiCapabilities"],
         "Callbacks" => &["jvmtiEventCallbacks"],
         "FrameInfo" => &["jvmtiFrameInfo"],
@@ -218,6 +219,7 @@ fn primitive(name: &str) -> Option<&'static [&'static str]> {
         "ReferenceInfo" => &["jvmtiHeapReferenceInfo"],
         "NativeMethod" => &["JNINativeMethod"],
         "Value" => &["jvalue"],
+        "siginfo_t" => &["siginfo_t"],
         _ => return None,
     })
 }

@@ -37,6 +37,10 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
         "garbage_collection_finish",
         "jvmtiEventGarbageCollectionFinish",
     ),
+    ("class_prepare", "jvmtiEventClassPrepare"),
+    ("compiled_method_load", "jvmtiEventCompiledMethodLoad"),
+    ("compiled_method_unload", "jvmtiEventCompiledMethodUnload"),
+    ("dynamic_code_generated", "jvmtiEventDynamicCodeGenerated"),
     ("agent_thread", "jvmtiStartFunction"),
     ("note_tag", "jvmtiHeapIterationCallback"),
     ("count_object", "jvmtiHeapIterationCallback"),
@@ -48,10 +52,11 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
 /// The function that the JVM calls from JDK 21 on, and its type in the headers.
 const CALLED_SINCE_21: (&str, &str) = ("virtual_thread_end", "jvmtiEventVirtualThreadEnd");
 
-/// The functions with C linkage that no header declares: they implement native methods of Java classes.
+/// The functions with C linkage that no header declares: they implement native methods of Java classes, or handle a
+/// signal.
 fn is_undeclared(function: &str) -> bool {
     function.starts_with("Java_")
-        || ["define_class_0", "define_anonymous_class_0"].contains(&function)
+        || ["define_class_0", "define_anonymous_class_0", "on_signal"].contains(&function)
 }
 
 /// The functions that the JVM calls and that the headers of a JDK of this feature release declare.

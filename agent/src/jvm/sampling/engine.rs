@@ -1,58 +1,345 @@
-//! The engine that samples stacks by signals.
+//! The engine behind [`AsyncEngine`](super::AsyncEngine): its parts, and what they do at each event.
 
-use super::sample::{NotAsync, SampleSink, SamplingCounts, SamplingSettings, ThreadNumber, Trust};
-use crate::jvm::jni::Jni;
-use crate::jvm::reference::Local;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// Samples stacks by signals. One exists in a process.
-#[derive(Clone, Copy)]
-pub(crate) struct AsyncEngine(());
+use super::class_methods::class_methods;
+use super::code_cache::CodeCache;
+use super::code_map::{Code, CodeId, CodeKind};
+use super::codes::{Codes, Compiled};
+use super::handler::OwnThread;
+use super::method_table::OldTable;
+use super::noted::NotedMethods;
+use super::raw_frame::RawFrame;
+use super::reclaim::{Epoch, zeroed};
+use super::sample::{MethodNumber, NotAsync, SamplingSettings, ThreadNumber};
+use super::self_check::{MAX_CHECKED, SelfCheck};
+use super::shared::Shared;
+use super::signals::Signal;
+use super::threads::{ThreadWords, Threads};
+use super::walker::{Tables, walk_from_anchor};
+use crate::jvm::jni::{Field, Jni};
+use crate::jvm::jvmti::{Jvmti, MethodKey};
+use crate::jvm::reference::{Local, Weak};
+use crate::locks::lock;
 
-impl AsyncEngine {
-    /// Prepares the engine, in `Agent_OnLoad`.
-    pub(crate) fn load(_settings: SamplingSettings) -> Result<AsyncEngine, NotAsync> {
-        Err(NotAsync::Platform)
+/// A thing that handlers or samples may still name.
+enum Thing {
+    Table(OldTable),
+    Code(CodeId),
+    Methods(Vec<u32>),
+}
+
+/// A thing that was taken out of its table.
+struct Retired {
+    thing: Thing,
+    epoch: Epoch,
+    /// The ring's head after the epoch was over. Samples before it may name the thing.
+    until: Option<u64>,
+}
+
+/// What events change and the reader of samples reads.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) codes: Codes,
+    pub(super) methods: NotedMethods,
+    retired: Vec<Retired>,
+    /// `Continuation.enterSpecial`.
+    continuation_entry: Option<MethodKey>,
+}
+
+/// The parts of the engine.
+pub(super) struct Engine {
+    /// An environment of the engine's own.
+    pub(super) jvmti: Jvmti,
+    pub(super) settings: SamplingSettings,
+    pub(super) shared: &'static Shared,
+    cache: CodeCache,
+    known: Mutex<Known>,
+    threads: Mutex<Threads>,
+    pub(super) signal: Signal,
+    /// `Thread.eetop`, which holds the address of the `JavaThread`.
+    eetop: OnceLock<Field>,
+    pub(super) check: SelfCheck,
+}
+
+impl Engine {
+    pub(super) fn new(
+        jvmti: Jvmti,
+        settings: SamplingSettings,
+        shared: &'static Shared,
+        cache: CodeCache,
+    ) -> Self {
+        Engine {
+            jvmti,
+            settings,
+            shared,
+            cache,
+            known: Mutex::default(),
+            threads: Mutex::default(),
+            signal: Signal::new(),
+            eetop: OnceLock::new(),
+            check: SelfCheck::default(),
+        }
     }
 
-    /// Notes classes and code that exist at `VMInit`. Threads are sampled from here on, once they are told of by
-    /// [`thread_started`](Self::thread_started).
-    pub(crate) fn begin(self, _jni: Jni<'_>) -> Result<(), NotAsync> {
-        Err(NotAsync::Platform)
+    pub(super) fn known(&self) -> MutexGuard<'_, Known> {
+        lock(&self.known)
     }
 
-    /// Notes the methods of classes that were retransformed. The JVM posts no event that tells of their new code.
-    pub(crate) fn retransformed(self, _jni: Jni<'_>, _classes: &[Local<'_>]) {}
-
-    /// Samples a platform thread from here on: the calling one at `ThreadStart`, or another one at `VMInit`. `None` if
-    /// it cannot be sampled.
-    pub(crate) fn thread_started(self, _jni: Jni<'_>, _thread: Local<'_>) -> Option<ThreadNumber> {
-        None
+    pub(super) fn threads(&self) -> MutexGuard<'_, Threads> {
+        lock(&self.threads)
     }
 
-    /// Stops sampling the calling thread, at `ThreadEnd`. Its last samples may still come from
-    /// [`drain`](Self::drain), once.
-    pub(crate) fn thread_ended(self) -> Option<ThreadNumber> {
-        None
+    /// Finds the field that leads from a thread to its `JavaThread`.
+    pub(super) fn find_thread_field(&self, jni: Jni<'_>) -> Result<(), NotAsync> {
+        let missing = NotAsync::NoStructure("Thread.eetop");
+        let class = jni
+            .find_class(c"java/lang/Thread")
+            .map_err(|_| missing.clone())?;
+        let field = jni.field(class, c"eetop", c"J").map_err(|_| missing)?;
+        let _ = self.eetop.set(field);
+        Ok(())
     }
 
-    /// Stops all timers, at `VMDeath`.
-    pub(crate) fn stop(self) {}
-
-    /// Passes on the samples that were taken since the last call. One thread at a time calls it, and regularly.
-    pub(crate) fn drain(self, _jni: Jni<'_>, _sink: &mut dyn SampleSink) {}
-
-    /// The outcome of the self-check so far.
-    pub(crate) fn trust(self) -> Trust {
-        Trust::Checking
+    /// Handles `CompiledMethodLoad`.
+    pub(super) fn compiled(&self, mut code: Code, compiled: Compiled) {
+        let mut known = self.known();
+        if known.continuation_entry == Some(compiled.method) {
+            code.kind = CodeKind::ContinuationEntry;
+        }
+        self.add_code(&mut known, &code, Some(compiled));
     }
 
-    /// Counts since the start.
-    pub(crate) fn counts(self) -> SamplingCounts {
-        SamplingCounts::default()
+    /// Handles `CompiledMethodUnload`.
+    pub(super) fn unloaded(&self, low: usize, method: MethodKey) {
+        let mut known = self.known();
+        if let Some(id) = known.codes.remove(self.shared, low, method) {
+            self.retire(&mut known, Thing::Code(id));
+        }
     }
 
-    /// A note for the user about the signal, if it is not the usual one.
-    pub(crate) fn signal_note(self) -> Option<String> {
-        None
+    /// Handles `DynamicCodeGenerated`.
+    pub(super) fn generated(&self, code: &Code) {
+        self.add_code(&mut self.known(), code, None);
     }
+
+    fn add_code(&self, known: &mut Known, code: &Code, compiled: Option<Compiled>) {
+        let replaced = known.codes.add(self.shared, &self.cache, code, compiled);
+        for id in replaced {
+            self.retire(known, Thing::Code(id));
+        }
+    }
+
+    /// The code cache, for descriptions of code.
+    pub(super) fn cache(&self) -> &CodeCache {
+        &self.cache
+    }
+
+    fn retire(&self, known: &mut Known, thing: Thing) {
+        known.retired.push(Retired {
+            thing,
+            epoch: self.shared.desks.retire(),
+            until: None,
+        });
+    }
+
+    /// Frees what neither a handler nor an unread sample can name any more.
+    pub(super) fn free_retired(&self) {
+        let mut known = self.known();
+        let (head, tail) = (self.shared.ring.head(), self.shared.ring.tail());
+        let retired = std::mem::take(&mut known.retired);
+        for mut retired in retired {
+            if retired.until.is_some_and(|until| until <= tail) {
+                match retired.thing {
+                    Thing::Table(table) => drop(table),
+                    Thing::Code(id) => known.codes.free(id),
+                    Thing::Methods(methods) => known.methods.free(methods),
+                }
+                continue;
+            }
+            if retired.until.is_none() && self.shared.desks.is_over(retired.epoch) {
+                retired.until = Some(head);
+            }
+            known.retired.push(retired);
+        }
+    }
+
+    /// Notes a class and its methods.
+    pub(super) fn note_class(&self, jni: Jni<'_>, class: Local<'_>) {
+        let Some(methods) = class_methods(self.jvmti, self.cache.memory(), class) else {
+            return;
+        };
+        if methods.methods.is_empty() {
+            return;
+        }
+        let weak = if methods.stays {
+            None
+        } else {
+            match jni.weak(class) {
+                Ok(weak) => Some(weak),
+                Err(_) => return,
+            }
+        };
+        let mut known = self.known();
+        if let Some(entry) = methods.continuation_entry {
+            known.continuation_entry = Some(entry);
+        }
+        let (old, is_new) = known
+            .methods
+            .note(&self.shared.methods, weak, &methods.methods);
+        for table in old {
+            self.retire(&mut known, Thing::Table(table));
+        }
+        drop(known);
+        if !is_new && let Some(weak) = weak {
+            jni.delete_weak(weak);
+        }
+    }
+
+    /// Forgets classes that are gone, some at each call. Returns what samples knew of them.
+    pub(super) fn forget_gone(&self, jni: Jni<'_>) -> Vec<MethodNumber> {
+        let to_check: Vec<(u32, Weak)> = self.known().methods.classes_to_check();
+        let mut numbers = Vec::new();
+        for (class, weak) in to_check {
+            if !jni.is_gone(weak) {
+                continue;
+            }
+            let mut known = self.known();
+            let gone = known.methods.forget(&self.shared.methods, class);
+            if let Some(gone) = gone {
+                numbers.extend(gone.numbers);
+                self.retire(&mut known, Thing::Methods(gone.methods));
+                drop(known);
+                jni.delete_weak(gone.weak);
+            }
+        }
+        numbers
+    }
+
+    /// Samples a platform thread from here on.
+    pub(super) fn arm(&self, jni: Jni<'_>, thread: Local<'_>) -> Option<ThreadNumber> {
+        let java_thread = jni.long_field(thread, *self.eetop.get()?).ok()? as usize;
+        let words = self.thread_words(java_thread)?;
+        let is_own = words.tid == own_tid();
+        let signal = self.signal.number();
+        if signal == 0 {
+            return None;
+        }
+        self.threads()
+            .arm(self.shared, &self.settings, signal, words, is_own)
+    }
+
+    /// Ends the time in which threads of `VMInit` are armed, and changes the signal if the program has taken it.
+    pub(super) fn keep_signal(&self) {
+        let mut threads = self.threads();
+        threads.all_are_armed();
+        if self.signal.number() != 0 && !self.signal.is_ours() {
+            if self.signal.install() {
+                threads.change_signal(self.shared, &self.settings, self.signal.number());
+            } else {
+                threads.stop(self.shared);
+            }
+        }
+    }
+
+    /// What the JVM knows of a thread. Another thread may end meanwhile, so nothing is read directly.
+    fn thread_words(&self, java_thread: usize) -> Option<ThreadWords> {
+        if java_thread == 0 {
+            return None;
+        }
+        let structs = &self.shared.structs;
+        let memory = self.cache.memory();
+        let words = memory.words(&[
+            java_thread + structs.stack_base,
+            java_thread + structs.stack_size,
+            java_thread + structs.os_thread,
+        ])?;
+        let [stack_high, stack_size, os_thread] = words[..] else {
+            return None;
+        };
+        let tid = memory.int(os_thread.checked_add(structs.thread_id)?)?;
+        let stack_low = stack_high.checked_sub(stack_size)?;
+        let is_sound = tid > 0 && stack_size > 0 && stack_high.is_multiple_of(8);
+        is_sound.then_some(ThreadWords {
+            tid,
+            java_thread,
+            stack_low,
+            stack_high,
+        })
+    }
+
+    /// Compares the calling thread's stack with JVM TI's, if that is due. The thread is in an event, so it has left
+    /// Java.
+    pub(super) fn check_own_stack(&self) {
+        let here = 0_usize;
+        let sp = std::ptr::from_ref(&here).expose_provenance() & !7;
+        let record = self.threads().record(self.shared, own_tid());
+        let (Some(record), Some(code)) = (record, self.shared.code.get()) else {
+            return;
+        };
+        let stack_high = record.stack_high.load(Ordering::Relaxed);
+        if sp < record.stack_low.load(Ordering::Relaxed) || sp >= stack_high || !self.check.is_due()
+        {
+            return;
+        }
+        let java_thread = record.java_thread.load(Ordering::Relaxed);
+        // SAFETY: the record is the calling thread's, which is alive.
+        let memory = unsafe { OwnThread::new(self.shared, java_thread, stack_high) };
+        let tables = Tables {
+            code,
+            methods: &self.shared.methods,
+            structs: &self.shared.structs,
+        };
+        let Some(desk) = self.shared.desks.claim() else {
+            return;
+        };
+        let frames = zeroed::<AtomicU64>(2 * MAX_CHECKED);
+        let (count, end) = walk_from_anchor(tables, &memory, sp, &frames);
+        let walked = self.keys(
+            frames
+                .iter()
+                .take(count)
+                .map(|frame| RawFrame::of(frame.load(Ordering::Relaxed))),
+        );
+        drop(desk);
+        let expected: Vec<MethodKey> = self
+            .jvmti
+            .stack_trace(MAX_CHECKED)
+            .iter()
+            .map(|frame| frame.method)
+            .collect();
+        if !expected.is_empty() {
+            self.check.compare(&walked, end, &expected);
+        }
+    }
+
+    /// The methods of frames, with inlined ones.
+    fn keys(&self, frames: impl Iterator<Item = RawFrame>) -> Vec<MethodKey> {
+        let known = self.known();
+        let mut keys = Vec::new();
+        for frame in frames {
+            match frame {
+                RawFrame::Interpreted { method } => keys.extend(known.methods.key(method)),
+                RawFrame::Compiled { code, offset } => {
+                    let Some(compiled) = known.codes.compiled(code) else {
+                        continue;
+                    };
+                    let before = keys.len();
+                    keys.extend(compiled.inlining.at(offset).map(|frame| frame.method));
+                    if keys.len() == before {
+                        keys.push(compiled.method);
+                    }
+                }
+                RawFrame::Address(_) | RawFrame::Stub(_) => {}
+            }
+        }
+        keys
+    }
+}
+
+/// The system's id of the calling thread.
+pub(super) fn own_tid() -> i32 {
+    // SAFETY: the call has no arguments.
+    unsafe { libc::gettid() }
 }

@@ -6,12 +6,35 @@
 // The sampler that uses it follows.
 #![allow(dead_code, unused_imports)]
 
+mod async_engine;
+mod class_methods;
+mod code_cache;
+mod code_map;
+mod codes;
+mod drain;
 mod engine;
+mod events;
+mod handler;
+mod inlining;
+mod memory;
+mod method_table;
+mod noted;
+mod raw_frame;
+mod reclaim;
+mod ring;
 mod sample;
+mod self_check;
+mod shared;
+mod signals;
+mod threads;
+mod timers;
+mod vm_structs;
+mod walker;
+#[cfg(test)]
+mod walker_tests;
 
-pub(crate) use engine::AsyncEngine;
-pub(crate) use sample::MethodNumber;
+pub(crate) use async_engine::AsyncEngine;
 pub(crate) use sample::{
-    ClockSource, NotAsync, RawSample, SampleFrame, SampleSink, SamplingCounts, SamplingSettings,
-    StackEnd, StubKind, ThreadMode, ThreadNumber, Trust, Unwalked,
+    ClockSource, MethodNumber, NotAsync, RawSample, SampleFrame, SampleSink, SamplingCounts,
+    SamplingSettings, StackEnd, StubKind, ThreadMode, ThreadNumber, Trust, Unwalked,
 };

@@ -1,0 +1,142 @@
+//! The engine as the rest of the agent uses it.
+
+use super::class_methods;
+use super::code_cache::CodeCache;
+use super::drain;
+use super::engine::{Engine, own_tid};
+use super::events;
+use super::handler;
+use super::memory::SafeMemory;
+use super::sample::{
+    ClockSource, NotAsync, SampleSink, SamplingCounts, SamplingSettings, ThreadNumber, Trust,
+};
+use super::shared::Shared;
+use super::timers::Timer;
+use super::vm_structs::VmStructs;
+use crate::jvm::jni::Jni;
+use crate::jvm::reference::Local;
+use crate::jvm::sys::{Capabilities, capability, event};
+use crate::jvm::vm::new_environment;
+
+/// Samples stacks by signals. One exists in a process.
+#[derive(Clone, Copy)]
+pub(crate) struct AsyncEngine(&'static Engine);
+
+impl AsyncEngine {
+    /// Prepares the engine, in `Agent_OnLoad`.
+    pub(crate) fn load(settings: SamplingSettings) -> Result<AsyncEngine, NotAsync> {
+        if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+            return Err(NotAsync::Platform);
+        }
+        let structs = VmStructs::read()?;
+        let memory = SafeMemory::open().ok_or(NotAsync::NoSafeReads)?;
+        let probe = Timer::new(
+            settings.clock_source,
+            own_tid(),
+            0,
+            libc::SIGPROF,
+            settings.interval,
+        );
+        probe.map_err(|error| match settings.clock_source {
+            ClockSource::Timer => NotAsync::NoTimer(error),
+            ClockSource::Perf => NotAsync::NoPerf(error),
+        })?;
+        let jvmti = new_environment().ok_or(NotAsync::NoEnvironment)?;
+        jvmti
+            .add_capabilities(Capabilities::of(&[
+                capability::CAN_GENERATE_COMPILED_METHOD_LOAD_EVENTS,
+            ]))
+            .map_err(NotAsync::NoEvents)?;
+        let interval_ns = u64::try_from(settings.interval.as_nanos()).unwrap_or(u64::MAX);
+        // The signal handler and the callbacks may run until the process ends.
+        let shared: &'static Shared = Box::leak(Box::new(Shared::new(structs, interval_ns)));
+        let cache = CodeCache::new(memory, structs.code);
+        let engine = Box::leak(Box::new(Engine::new(jvmti, settings, shared, cache)));
+        if !events::set_engine(engine) {
+            return Err(NotAsync::NoEnvironment);
+        }
+        handler::set_tables(shared);
+        jvmti
+            .set_callbacks(&events::callbacks())
+            .map_err(NotAsync::NoEvents)?;
+        // Enabled before any code is compiled, HotSpot keeps the inlined methods of all instructions, not only of
+        // safepoints.
+        for event in events::EVENTS {
+            jvmti.notify(event, true).map_err(NotAsync::NoEvents)?;
+        }
+        Ok(AsyncEngine(engine))
+    }
+
+    /// Notes classes and code that exist at `VMInit`, and installs the signal handler. After that, threads are sampled
+    /// of which [`thread_started`](Self::thread_started) tells.
+    pub(crate) fn begin(self, jni: Jni<'_>) -> Result<(), NotAsync> {
+        let AsyncEngine(engine) = self;
+        engine.find_thread_field(jni)?;
+        let noted = jni.framed(|jni| {
+            for class in engine.jvmti.loaded_classes(jni).unwrap_or_default() {
+                engine.note_class(jni, class);
+            }
+        });
+        noted.ok_or(NotAsync::NoStructure("list of classes"))?;
+        // Code of which the JVM told before the classes were noted.
+        class_methods::generate_events(engine.jvmti, event::COMPILED_METHOD_LOAD);
+        if engine.shared.code.get().is_none() {
+            return Err(NotAsync::NoStructure("code cache"));
+        }
+        if !engine.signal.install() {
+            return Err(NotAsync::NoSignal);
+        }
+        Ok(())
+    }
+
+    /// Notes the methods of classes that were retransformed. The JVM posts no event that tells of their new code.
+    pub(crate) fn retransformed(self, jni: Jni<'_>, classes: &[Local<'_>]) {
+        for class in classes {
+            self.0.note_class(jni, *class);
+        }
+    }
+
+    /// Samples a platform thread from here on: the calling one at `ThreadStart`, or another one at `VMInit`. `None` if
+    /// it cannot be sampled.
+    pub(crate) fn thread_started(self, jni: Jni<'_>, thread: Local<'_>) -> Option<ThreadNumber> {
+        self.0.arm(jni, thread)
+    }
+
+    /// Stops sampling the calling thread, at `ThreadEnd`. Its last samples may still come from
+    /// [`drain`](Self::drain), once.
+    pub(crate) fn thread_ended(self) -> Option<ThreadNumber> {
+        self.0.threads().end(self.0.shared, own_tid())
+    }
+
+    /// Stops all timers, at `VMDeath`.
+    pub(crate) fn stop(self) {
+        self.0.threads().stop(self.0.shared);
+    }
+
+    /// Passes on the samples that were taken since the last call. One thread at a time calls it, and regularly.
+    pub(crate) fn drain(self, jni: Jni<'_>, sink: &mut dyn SampleSink) {
+        self.0.keep_signal();
+        drain::drain(self.0, jni, sink);
+    }
+
+    /// The outcome of the self-check so far.
+    pub(crate) fn trust(self) -> Trust {
+        self.0.check.trust()
+    }
+
+    /// Counts since the start.
+    pub(crate) fn counts(self) -> SamplingCounts {
+        SamplingCounts {
+            lost: self.0.shared.ring.lost(),
+            untimed_threads: self.0.threads().untimed(),
+        }
+    }
+
+    /// A note for the user about the signal, if it is not the usual one.
+    pub(crate) fn signal_note(self) -> Option<String> {
+        let number = self.0.signal.number();
+        (number != 0 && number != libc::SIGPROF).then(|| {
+            format!("SIGPROF has another handler: the sampler uses signal {number} instead")
+        })
+    }
+}

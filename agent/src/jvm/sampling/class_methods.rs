@@ -1,0 +1,119 @@
+//! The methods of a class: their ids, and the addresses by which the interpreter knows them.
+
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+use super::memory::SafeMemory;
+use crate::jvm::jvmti::{Jvmti, MethodKey};
+use crate::jvm::reference::{Local, Reference};
+use crate::jvm::sys::{self, Int, JvmtiError, MethodId, Object, Table};
+
+/// The methods of a class.
+pub(super) struct ClassMethods {
+    /// Ids, and addresses of HotSpot's `Method`.
+    pub(super) methods: Vec<(MethodKey, usize)>,
+    /// True if the class is never unloaded.
+    pub(super) stays: bool,
+    /// `Continuation.enterSpecial`, if this is its class.
+    pub(super) continuation_entry: Option<MethodKey>,
+}
+
+/// The methods of a class; `None` if the class is not prepared or cannot be asked.
+pub(super) fn class_methods(
+    jvmti: Jvmti,
+    memory: &SafeMemory,
+    class: Local<'_>,
+) -> Option<ClassMethods> {
+    let keys = jvmti.class_methods(class)?;
+    // A method id points to the address of the method, up to JDK 25. If it does not, this fails, or the self-check does.
+    let ids: Vec<usize> = keys.iter().map(|key| key.0.expose_provenance()).collect();
+    let addresses = memory.words(&ids)?;
+    let signature = jvmti.class_signature(class).ok()?;
+    let is_boot = jvmti.is_of_boot_loader(class);
+    let continuation_entry = if signature == b"Ljdk/internal/vm/Continuation;" {
+        keys.iter().copied().find(|key| {
+            let names = jvmti.method_name(*key);
+            names.is_ok_and(|(name, _)| name == b"enterSpecial")
+        })
+    } else {
+        None
+    };
+    Some(ClassMethods {
+        methods: keys.into_iter().zip(addresses).collect(),
+        stays: is_boot && !is_hidden(&signature),
+        continuation_entry,
+    })
+}
+
+/// Returns whether a descriptor is that of a hidden class, which may be unloaded before its loader. The JVM appends an
+/// address to its name, after a `.`, or up to JDK 14 a `/`.
+fn is_hidden(signature: &[u8]) -> bool {
+    let last = signature.rsplit(|byte| *byte == b'/').next();
+    signature.contains(&b'.')
+        || last.is_some_and(|last| last.first().is_some_and(u8::is_ascii_digit))
+}
+
+impl Jvmti {
+    /// The ids of a class's methods; `None` if the class is not prepared.
+    fn class_methods(self, class: Local<'_>) -> Option<Vec<MethodKey>> {
+        type F = unsafe extern "system" fn(
+            *mut Table,
+            Object,
+            *mut Int,
+            *mut *mut MethodId,
+        ) -> JvmtiError;
+        let (mut count, mut methods): (Int, *mut MethodId) = (0, null_mut());
+        // SAFETY: both are written before success is reported.
+        let error = unsafe {
+            self.function::<F>(sys::jvmti::GET_CLASS_METHODS)(
+                self.env,
+                class.object(),
+                &mut count,
+                &mut methods,
+            )
+        };
+        if error != 0 {
+            return None;
+        }
+        // SAFETY: the JVM wrote `count` ids.
+        let methods = unsafe { self.take_array(count, methods) };
+        Some(methods.into_iter().map(MethodKey).collect())
+    }
+
+    /// Returns whether the boot loader has defined a class.
+    fn is_of_boot_loader(self, class: Local<'_>) -> bool {
+        type F = unsafe extern "system" fn(*mut Table, Object, *mut Object) -> JvmtiError;
+        let mut loader: Object = null_mut();
+        // SAFETY: `loader` is written before success is reported. The local reference lives as long as the caller's
+        // frame.
+        let error = unsafe {
+            self.function::<F>(sys::jvmti::GET_CLASS_LOADER)(self.env, class.object(), &mut loader)
+        };
+        error == 0 && loader.is_null()
+    }
+}
+
+/// Has the JVM post the events of code that exists already.
+pub(super) fn generate_events(jvmti: Jvmti, event: c_int) -> bool {
+    type F = unsafe extern "system" fn(*mut Table, c_int) -> JvmtiError;
+    // SAFETY: no pointer but the environment.
+    unsafe { jvmti.function::<F>(sys::jvmti::GENERATE_EVENTS)(jvmti.env, event) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_classes_are_known_by_their_names() {
+        assert!(is_hidden(
+            b"Ljava/lang/invoke/LambdaForm$MH.0x00007f0001000000;"
+        ));
+        assert!(is_hidden(
+            b"Ljava/lang/invoke/LambdaForm$DMH/0x0000000800060840;"
+        ));
+        assert!(is_hidden(b"LMain$$Lambda$1/803040000;"));
+        assert!(!is_hidden(b"Ljava/lang/String;"));
+        assert!(!is_hidden(b"LMain$1;"));
+    }
+}

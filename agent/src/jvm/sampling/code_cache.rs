@@ -1,0 +1,217 @@
+//! Frame sizes of compiled code: from the header that HotSpot keeps before the code, and from its first instructions.
+
+use std::sync::OnceLock;
+
+use super::memory::SafeMemory;
+use super::vm_structs::CodeOffsets;
+
+/// The most heaps of a code cache.
+const MAX_HEAPS: usize = 8;
+
+/// The most steps from a segment of the code cache to the first one of its block.
+const MAX_STEPS: usize = 4096;
+
+/// The largest frame, in words.
+const MAX_FRAME: i32 = 1 << 17;
+
+/// HotSpot's code cache.
+pub(super) struct CodeCache {
+    memory: SafeMemory,
+    offsets: CodeOffsets,
+    heaps: OnceLock<Vec<Heap>>,
+}
+
+/// A heap of the code cache: reserved memory, which does not move.
+#[derive(Clone, Copy)]
+struct Heap {
+    low: usize,
+    high: usize,
+    segments: usize,
+    log2_segment_size: u32,
+}
+
+/// What the header of a piece of code tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Header {
+    /// Bytes of the frame, with the return address.
+    pub(super) frame_size: u32,
+    /// The place of the original return address in a frame that is deoptimised, in bytes from the stack pointer.
+    pub(super) orig_pc: u32,
+}
+
+impl CodeCache {
+    pub(super) fn new(memory: SafeMemory, offsets: CodeOffsets) -> Self {
+        CodeCache {
+            memory,
+            offsets,
+            heaps: OnceLock::new(),
+        }
+    }
+
+    /// Reads of memory that may vanish.
+    pub(super) fn memory(&self) -> &SafeMemory {
+        &self.memory
+    }
+
+    /// The bounds of the code cache, once it exists.
+    pub(super) fn bounds(&self) -> Option<(usize, usize)> {
+        let low = self.memory.word(self.offsets.low_bound)?;
+        let high = self.memory.word(self.offsets.high_bound)?;
+        (low != 0 && low < high).then_some((low, high))
+    }
+
+    fn heaps(&self) -> &[Heap] {
+        if let Some(heaps) = self.heaps.get() {
+            return heaps;
+        }
+        // The list is complete before the first code is made.
+        let heaps = self.read_heaps().unwrap_or_default();
+        self.heaps.get_or_init(|| heaps)
+    }
+
+    fn read_heaps(&self) -> Option<Vec<Heap>> {
+        let (memory, offsets) = (&self.memory, &self.offsets);
+        let list = memory.word(offsets.heaps)?;
+        let len = usize::try_from(memory.int(list + offsets.array_len)?).ok()?;
+        let data = memory.word(list + offsets.array_data)?;
+        let heap = |index: usize| {
+            let descriptor = memory.word(data + index * size_of::<usize>())?;
+            Some(Heap {
+                low: memory.word(descriptor + offsets.heap_low)?,
+                high: memory.word(descriptor + offsets.heap_high)?,
+                segments: memory.word(descriptor + offsets.segment_map)?,
+                log2_segment_size: u32::try_from(
+                    memory.int(descriptor + offsets.log2_segment_size)?,
+                )
+                .ok()
+                .filter(|log2| *log2 < 16)?,
+            })
+        };
+        (0..len.min(MAX_HEAPS)).map(heap).collect()
+    }
+
+    /// The header of the code at `pc`. Only a compiled method has a place for the original return address.
+    pub(super) fn header(&self, pc: usize, is_compiled: bool) -> Option<Header> {
+        let blob = self.heaps().iter().find_map(|heap| self.blob(heap, pc))?;
+        let size = self.memory.int(blob + self.offsets.frame_size)?;
+        if !(0..MAX_FRAME).contains(&size) {
+            return None;
+        }
+        let orig_pc = if is_compiled {
+            self.memory.int(blob + self.offsets.orig_pc)?
+        } else {
+            0
+        };
+        let frame_size = size as u32 * size_of::<usize>() as u32;
+        let is_in_frame = orig_pc > 0 && (orig_pc as u32) < frame_size && orig_pc % 8 == 0;
+        Some(Header {
+            frame_size,
+            orig_pc: if is_in_frame { orig_pc as u32 } else { 0 },
+        })
+    }
+
+    /// The start of the code blob that has `pc`. A byte for each segment of a heap leads back to its block's first.
+    fn blob(&self, heap: &Heap, pc: usize) -> Option<usize> {
+        const FREE: u8 = 0xff;
+        if pc < heap.low || pc >= heap.high {
+            return None;
+        }
+        let mut segment = (pc - heap.low) >> heap.log2_segment_size;
+        for _ in 0..MAX_STEPS {
+            match self.memory.byte(heap.segments + segment)? {
+                FREE => return None,
+                0 => {
+                    let block = heap.low + (segment << heap.log2_segment_size);
+                    return Some((block + self.offsets.block_used + 8) & !7);
+                }
+                back => segment = segment.checked_sub(usize::from(back))?,
+            }
+        }
+        None
+    }
+}
+
+/// The begin of a compiled method, as its first instructions show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Prologue {
+    /// Offset of the instruction that saves the frame pointer.
+    pub(super) push: u32,
+    /// Offset behind the instruction that makes the frame; 0 if it was not found.
+    pub(super) body: u32,
+    /// Bytes of the frame, with the return address.
+    pub(super) frame_size: u32,
+}
+
+/// Bytes in which the begin of a method lies.
+pub(super) const PROLOGUE: usize = 160;
+
+/// Reads the begin of a method: `push rbp`, perhaps `mov rbp, rsp`, and `sub rsp, size`.
+pub(super) fn prologue(code: &[u8]) -> Prologue {
+    const PUSH_RBP: u8 = 0x55;
+    let code = code.get(..PROLOGUE).unwrap_or(code);
+    let mut found = Prologue::default();
+    for (push, byte) in code.iter().enumerate() {
+        if *byte != PUSH_RBP {
+            continue;
+        }
+        let mut body = push + 1;
+        let after = |at: usize| code.get(at..).unwrap_or_default();
+        if let [0x48, 0x8b, 0xec, ..] = after(body) {
+            body += 3;
+        }
+        let (size, len) = match after(body) {
+            [0x48, 0x81, 0xec, a, b, c, d, ..] => (u32::from_le_bytes([*a, *b, *c, *d]), 7),
+            [0x48, 0x83, 0xec, size, ..] => (u32::from(*size), 4),
+            _ => {
+                let is_first = found.frame_size == 0 && push >= 3;
+                if is_first && code.get(push - 3) != Some(&0x48) {
+                    // A method without locals, unless a better begin follows.
+                    found = Prologue {
+                        push: push as u32,
+                        body: push as u32 + 1,
+                        frame_size: 16,
+                    };
+                }
+                continue;
+            }
+        };
+        return Prologue {
+            push: push as u32,
+            body: (body + len) as u32,
+            frame_size: size.saturating_add(16),
+        };
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_begin_of_a_method_gives_its_frame() {
+        // C2: mov [rsp - 0x14000], eax; push rbp; sub rsp, 0x20
+        let c2 = [
+            0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x20, 0x90,
+        ];
+        let expected = Prologue {
+            push: 7,
+            body: 12,
+            frame_size: 48,
+        };
+        assert_eq!(prologue(&c2), expected);
+        // C1: the same with a larger frame, and with mov rbp, rsp.
+        let c1 = [
+            0x90, 0x55, 0x48, 0x8b, 0xec, 0x48, 0x81, 0xec, 0x10, 0x01, 0, 0,
+        ];
+        let expected = Prologue {
+            push: 1,
+            body: 12,
+            frame_size: 288,
+        };
+        assert_eq!(prologue(&c1), expected);
+        assert_eq!(prologue(&[0x90; 300]), Prologue::default());
+        assert_eq!(prologue(&[]), Prologue::default());
+        assert_eq!(prologue(&[0x55]), Prologue::default());
+    }
+}

@@ -1,0 +1,220 @@
+//! The code that the JVM has generated: the map for the handler, and the inlined methods for the reader of samples.
+
+use std::ffi::c_int;
+
+use super::code_cache::{CodeCache, PROLOGUE, prologue};
+use super::code_map::{Code, CodeId, CodeKind, CodeMap};
+use super::inlining::{InlineTable, InlinedFrame};
+use super::shared::Shared;
+use crate::jvm::jvmti::MethodKey;
+
+/// A compiled method.
+pub(super) struct Compiled {
+    pub(super) method: MethodKey,
+    pub(super) inlining: InlineTable,
+}
+
+/// Descriptions of code by number. The map in [`Shared`] has the same numbers.
+#[derive(Default)]
+pub(super) struct Codes {
+    /// Compiled methods by number; `None` for other code.
+    compiled: Vec<Option<Compiled>>,
+    free: Vec<CodeId>,
+}
+
+/// `jvmtiCompiledMethodLoadRecordHeader`.
+#[repr(C)]
+pub(super) struct RecordHeader {
+    kind: c_int,
+    major_version: i32,
+    minor_version: i32,
+    next: *const RecordHeader,
+}
+
+/// `jvmtiCompiledMethodLoadInlineRecord`.
+#[repr(C)]
+struct InlineRecord {
+    header: RecordHeader,
+    count: i32,
+    places: *const PlaceInfo,
+}
+
+/// `PCStackInfo`.
+#[repr(C)]
+struct PlaceInfo {
+    pc: usize,
+    count: i32,
+    methods: *const crate::jvm::sys::MethodId,
+    bcis: *const i32,
+}
+
+/// Reads the inlined methods of compiled code that begins at `low`.
+///
+/// # Safety
+/// `record` must be null or the `compile_info` of a `CompiledMethodLoad` that is being handled.
+pub(super) unsafe fn inlining(low: usize, record: *const RecordHeader) -> InlineTable {
+    /// `JVMTI_CMLR_INLINE_INFO`.
+    const INLINE_INFO: c_int = 2;
+    /// `JVMTI_CMLR_MAJOR_VERSION_1`.
+    const MAJOR_VERSION: i32 = 1;
+    let mut record = record;
+    // SAFETY: the caller's promise; records are linked, and the last has a null pointer.
+    while let Some(header) = unsafe { record.as_ref() } {
+        if header.kind == INLINE_INFO && header.major_version == MAJOR_VERSION {
+            // SAFETY: a record of this kind has this type, and its arrays the lengths that it says.
+            return unsafe {
+                let inlined = &*record.cast::<InlineRecord>();
+                let places = slice(inlined.places, inlined.count);
+                let frames: Vec<(u32, Vec<InlinedFrame>)> = places
+                    .iter()
+                    .filter_map(|place| {
+                        let offset = u32::try_from(place.pc.checked_sub(low)?).ok()?;
+                        let methods = slice(place.methods, place.count).iter();
+                        let bcis = slice(place.bcis, place.count).iter();
+                        let frames = methods.zip(bcis).map(|(method, bci)| InlinedFrame {
+                            method: MethodKey(*method),
+                            bci: u16::try_from(*bci).ok(),
+                        });
+                        Some((offset, frames.collect()))
+                    })
+                    .collect();
+                InlineTable::new(frames.iter().map(|(offset, frames)| (*offset, &frames[..])))
+            };
+        }
+        record = header.next;
+    }
+    InlineTable::default()
+}
+
+/// # Safety
+/// `start` must be null or point to `count` elements.
+unsafe fn slice<'s, T>(start: *const T, count: i32) -> &'s [T] {
+    match usize::try_from(count) {
+        // SAFETY: the caller's promise.
+        Ok(count) if !start.is_null() => unsafe { std::slice::from_raw_parts(start, count) },
+        _ => &[],
+    }
+}
+
+/// The first bytes of code.
+///
+/// # Safety
+/// `len` bytes from `low` on must be code that the JVM tells of in an event that is being handled.
+pub(super) unsafe fn first_bytes(low: usize, len: usize) -> Vec<u8> {
+    let start = std::ptr::with_exposed_provenance::<u8>(low);
+    // SAFETY: the caller's promise. The JVM may change the code meanwhile, hence the volatile reads.
+    (0..len.min(PROLOGUE))
+        .map(|offset| unsafe { start.add(offset).read_volatile() })
+        .collect()
+}
+
+/// Describes a compiled method.
+pub(super) fn describe_compiled(
+    cache: &CodeCache,
+    low: usize,
+    len: usize,
+    first_bytes: &[u8],
+    inlining: &InlineTable,
+) -> Code {
+    let header = cache.header(low, true);
+    let begin = prologue(first_bytes);
+    let frame_size = header.map_or(begin.frame_size, |header| header.frame_size);
+    // A begin with another frame size is no begin.
+    let is_begin = begin.frame_size == frame_size;
+    Code {
+        low,
+        high: low.saturating_add(len),
+        kind: CodeKind::Compiled,
+        frame_size,
+        push: begin.push,
+        body: if is_begin { begin.body } else { 0 },
+        last_site: inlining.last_site(),
+        orig_pc: header.map_or(0, |header| header.orig_pc),
+    }
+}
+
+/// Describes code that belongs to no method.
+pub(super) fn describe_stub(cache: &CodeCache, low: usize, len: usize, name: &[u8]) -> Code {
+    let kind = match name {
+        b"Interpreter" => CodeKind::Interpreter,
+        b"call_stub" => CodeKind::CallStub,
+        b"vtable stub" | b"itable stub" => CodeKind::Dispatch,
+        name if name.starts_with(b"cont_returnBarrier") => CodeKind::ReturnBarrier,
+        _ => CodeKind::Runtime,
+    };
+    Code {
+        low,
+        high: low.saturating_add(len),
+        kind,
+        frame_size: cache
+            .header(low, false)
+            .map_or(0, |header| header.frame_size),
+        ..Code::default()
+    }
+}
+
+impl Codes {
+    /// Enters code into the map, and returns the numbers of what it replaces. These may be used again after
+    /// [`free`](Self::free).
+    pub(super) fn add(
+        &mut self,
+        shared: &Shared,
+        cache: &CodeCache,
+        code: &Code,
+        compiled: Option<Compiled>,
+    ) -> Vec<CodeId> {
+        let Some(map) = map(shared, cache) else {
+            return Vec::new();
+        };
+        let id = match self.free.pop() {
+            Some(id) => id,
+            None => {
+                self.compiled.push(None);
+                CodeId(self.compiled.len() as u32)
+            }
+        };
+        let Some(replaced) = map.add(id, code) else {
+            self.free.push(id);
+            return Vec::new();
+        };
+        self.compiled[id.0 as usize - 1] = compiled;
+        replaced
+    }
+
+    /// Takes a compiled method out of the map.
+    pub(super) fn remove(&self, shared: &Shared, low: usize, method: MethodKey) -> Option<CodeId> {
+        let map = shared.code.get()?;
+        let (id, code) = map.find(low)?;
+        let is_same = code.low == low && self.compiled(id).is_some_and(|of| of.method == method);
+        is_same.then(|| {
+            map.remove(id);
+            id
+        })
+    }
+
+    /// The compiled method with a number.
+    pub(super) fn compiled(&self, id: CodeId) -> Option<&Compiled> {
+        let index = (id.0 as usize).checked_sub(1)?;
+        self.compiled.get(index)?.as_ref()
+    }
+
+    /// Frees a number that nothing can name any more.
+    pub(super) fn free(&mut self, id: CodeId) {
+        if let Some(index) = (id.0 as usize).checked_sub(1)
+            && let Some(compiled) = self.compiled.get_mut(index)
+        {
+            *compiled = None;
+            self.free.push(id);
+        }
+    }
+}
+
+/// The map of the code cache. The first event that tells of code makes it.
+fn map<'s>(shared: &'s Shared, cache: &CodeCache) -> Option<&'s CodeMap> {
+    if let Some(map) = shared.code.get() {
+        return Some(map);
+    }
+    let (low, high) = cache.bounds()?;
+    let _ = shared.code.set(CodeMap::new(low, high)?);
+    shared.code.get()
+}

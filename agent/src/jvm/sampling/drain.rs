@@ -1,0 +1,173 @@
+//! Reads the samples that handlers have written, and finds their methods.
+
+use super::code_map::{CodeId, CodeKind};
+use super::engine::{Engine, Known};
+use super::handler::end_of;
+use super::noted::ClassOf;
+use super::raw_frame::RawFrame;
+use super::sample::{
+    MethodNumber, RawSample, SampleFrame, SampleSink, StubKind, ThreadMode, ThreadNumber,
+};
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::MethodKey;
+use crate::jvm::reference::{Local, Reference, Weak};
+use crate::jvm::sys::{self, Object, jni};
+
+/// A frame of which the method may have no number yet.
+#[derive(Clone, Copy)]
+enum Frame {
+    Known(SampleFrame),
+    /// A noted method, and the offset in its code.
+    Noted {
+        method: u32,
+        bci: Option<u16>,
+    },
+}
+
+/// Passes on all samples that were taken so far.
+pub(super) fn drain(engine: &Engine, jni: Jni<'_>, sink: &mut dyn SampleSink) {
+    let mut words = Vec::new();
+    let mut found = Vec::new();
+    let mut frames = Vec::new();
+    // Samples that come meanwhile are for the next call, which bounds this one.
+    let until = engine.shared.ring.head();
+    while engine.shared.ring.tail() < until {
+        let Some(record) = engine.shared.ring.take(&mut words) else {
+            break;
+        };
+        found.clear();
+        expand(engine, &words, &mut found);
+        frames.clear();
+        for frame in &found {
+            frames.push(match *frame {
+                Frame::Known(frame) => frame,
+                Frame::Noted { method, bci } => match tell(engine, jni, sink, method) {
+                    Some(method) => SampleFrame::Java { method, bci },
+                    None => SampleFrame::UnloadedJava,
+                },
+            });
+        }
+        sink.sample(RawSample {
+            thread: ThreadNumber(record.thread),
+            weight_ns: record.weight_ns,
+            frames: &frames,
+            end: end_of(record.end),
+            mode: mode(record.state),
+        });
+    }
+    for number in engine.forget_gone(jni) {
+        sink.method_gone(number);
+    }
+    engine.free_retired();
+}
+
+/// Finds the methods of a sample's frames, with inlined ones.
+fn expand(engine: &Engine, words: &[u64], found: &mut Vec<Frame>) {
+    let known = engine.known();
+    let last = words.len().saturating_sub(1);
+    for (index, word) in words.iter().enumerate() {
+        match RawFrame::of(*word) {
+            RawFrame::Interpreted { method } => found.push(Frame::Noted { method, bci: None }),
+            RawFrame::Compiled { code, offset } => {
+                expand_compiled(&known, code, offset, found);
+            }
+            RawFrame::Address(pc) => {
+                // Code of which the JVM has told after the sample was taken.
+                let code = engine.shared.code.get().and_then(|map| map.find(pc));
+                match code {
+                    Some((id, code)) if code.kind == CodeKind::Compiled => {
+                        let top = u32::from(index == 0);
+                        let offset = (pc - code.low) as u32 + top;
+                        expand_compiled(&known, id, offset, found);
+                    }
+                    // An unknown frame between two known ones is left out.
+                    _ if index == 0 || index == last => {
+                        found.push(Frame::Known(SampleFrame::Native { pc }));
+                    }
+                    _ => {}
+                }
+            }
+            RawFrame::Stub(kind) => found.push(Frame::Known(SampleFrame::Stub(match kind {
+                CodeKind::Interpreter => StubKind::Interpreter,
+                CodeKind::Dispatch => StubKind::Dispatch,
+                _ => StubKind::Runtime,
+            }))),
+        }
+    }
+}
+
+fn expand_compiled(known: &Known, code: CodeId, offset: u32, found: &mut Vec<Frame>) {
+    let Some(compiled) = known.codes.compiled(code) else {
+        found.push(Frame::Known(SampleFrame::UnloadedJava));
+        return;
+    };
+    let noted = |key: MethodKey, bci| match known.methods.of_key(key) {
+        Some(method) => Frame::Noted { method, bci },
+        None => Frame::Known(SampleFrame::UnloadedJava),
+    };
+    let before = found.len();
+    found.extend(
+        compiled
+            .inlining
+            .at(offset)
+            .map(|frame| noted(frame.method, frame.bci)),
+    );
+    if found.len() == before {
+        found.push(noted(compiled.method, None));
+    }
+}
+
+/// The number of a noted method. The sink hears of a new number while the class is loaded; `None` if it is not.
+fn tell(
+    engine: &Engine,
+    jni: Jni<'_>,
+    sink: &mut dyn SampleSink,
+    method: u32,
+) -> Option<MethodNumber> {
+    let (key, class) = {
+        let known = engine.known();
+        if let Some(number) = known.methods.number(method) {
+            return Some(number);
+        }
+        (known.methods.key(method)?, known.methods.class(method)?)
+    };
+    let give = || engine.known().methods.give_number(method);
+    match class {
+        ClassOf::Stays => {
+            let number = give()?;
+            sink.method(jni, number, key);
+            Some(number)
+        }
+        ClassOf::Weak(weak) => jni
+            .framed(|jni| {
+                let class = jni.strong(weak);
+                if class.is_null() {
+                    return None;
+                }
+                let number = give()?;
+                sink.method(jni, number, key);
+                Some(number)
+            })
+            .flatten(),
+    }
+}
+
+/// The mode of a `JavaThreadState` (HotSpot, `globalDefinitions.hpp`). Odd numbers are transitions.
+fn mode(state: u8) -> ThreadMode {
+    match state {
+        4 | 5 => ThreadMode::Native,
+        6 | 7 => ThreadMode::Vm,
+        8 | 9 => ThreadMode::Java,
+        10 | 11 => ThreadMode::Blocked,
+        _ => ThreadMode::Other,
+    }
+}
+
+impl<'e> Jni<'e> {
+    /// A local reference to the object of a weak one; null if the object is gone.
+    fn strong(self, weak: Weak) -> Local<'e> {
+        type F = unsafe extern "system" fn(*mut sys::Table, Object) -> Object;
+        // SAFETY: the weak reference was not deleted.
+        Local::new(unsafe { self.function::<F>(jni::NEW_LOCAL_REF)(self.env, weak.object()) })
+    }
+}

@@ -1,0 +1,283 @@
+//! The signal handler: takes a sample of the thread that it interrupts.
+//!
+//! It runs between any two instructions of the program, also inside the allocator or the JVM. So it takes no lock,
+//! allocates nothing, calls nothing that could, does not panic, and has nothing thread-local but `errno`.
+
+use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use super::reclaim::Desk;
+use super::ring::Record;
+use super::sample::StackEnd;
+use super::sample::Unwalked;
+use super::shared::{Shared, ThreadRecord};
+use super::timers;
+use super::walker::{self, Anchor, Registers, Tables, ThreadMemory};
+
+/// The tables of the engine of this process.
+static SHARED: OnceLock<&'static Shared> = OnceLock::new();
+
+/// Gives the handler its tables. The first ones stay.
+pub(super) fn set_tables(shared: &'static Shared) {
+    let _ = SHARED.set(shared);
+}
+
+/// `JavaThreadState::_thread_in_Java` (HotSpot, `globalDefinitions.hpp`).
+const IN_JAVA: u8 = 8;
+
+/// `siginfo_t` of a timer.
+#[repr(C)]
+struct TimerInfo {
+    signal: c_int,
+    errno: c_int,
+    code: c_int,
+    padding: c_int,
+    timer: c_int,
+    overrun: c_int,
+    value: usize,
+}
+
+/// `siginfo_t` of a file.
+#[repr(C)]
+struct FileInfo {
+    signal: c_int,
+    errno: c_int,
+    code: c_int,
+    padding: c_int,
+    band: i64,
+    file: c_int,
+}
+
+/// The handler.
+pub(super) extern "C" fn on_signal(
+    _signal: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+) {
+    // SAFETY: the location is this thread's, and valid as long as it runs.
+    let errno = unsafe { *libc::__errno_location() };
+    if let Some(shared) = SHARED.get()
+        && !info.is_null()
+        && !context.is_null()
+    {
+        // SAFETY: the kernel passes both, for a handler with `SA_SIGINFO`.
+        unsafe { handle(shared, info, context) };
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Takes the sample that a signal asks for, if the signal is of a timer of ours.
+///
+/// # Safety
+/// `info` and `context` must be those of the signal.
+unsafe fn handle(shared: &Shared, info: *const libc::siginfo_t, context: *const c_void) {
+    // SAFETY: every `siginfo_t` begins with three numbers, and is as long as either of the structures.
+    let timer = unsafe { &*info.cast::<TimerInfo>() };
+    // SAFETY: as above.
+    let file = unsafe { &*info.cast::<FileInfo>() };
+    let is_timer = timer.code == libc::SI_TIMER;
+    // POLL_IN to POLL_HUP.
+    let is_file = (1..=6).contains(&timer.code);
+    let (record, ticks) = if is_timer {
+        let record = timers::record_index(timer.value).and_then(|index| shared.record(index));
+        (
+            record,
+            u64::try_from(timer.overrun).unwrap_or(0).saturating_add(1),
+        )
+    } else if is_file {
+        (shared.record_of_file(file.file), 1)
+    } else {
+        (None, 0)
+    };
+    let Some(record) = record else {
+        return;
+    };
+    if !record.is_armed.load(Ordering::Acquire) {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let registers = unsafe { registers(context) };
+    match shared.desks.claim() {
+        Some(desk) => sample(shared, record, &registers, &desk, ticks),
+        None => shared.ring.count_lost(),
+    }
+    if is_file {
+        timers::refresh(file.file);
+    }
+}
+
+fn sample(
+    shared: &Shared,
+    record: &ThreadRecord,
+    registers: &Registers,
+    desk: &Desk<'_>,
+    ticks: u64,
+) {
+    let stack_low = record.stack_low.load(Ordering::Relaxed);
+    let stack_high = record.stack_high.load(Ordering::Relaxed);
+    let weight_ns = shared.interval_ns.saturating_mul(ticks);
+    let number = record.number.load(Ordering::Relaxed);
+    if registers.sp < stack_low || registers.sp >= stack_high {
+        let sample = Record {
+            thread: number,
+            weight_ns,
+            end: end_code(StackEnd::Unwalked(Unwalked::ForeignStack)),
+            state: 0,
+        };
+        shared.ring.write(sample, &[], 0);
+        return;
+    }
+    // The interrupted thread is the record's from here on, since only that one has this stack.
+    let java_thread = record.java_thread.load(Ordering::Relaxed);
+    // SAFETY: a thread that is sampled is disarmed before its `JavaThread` is freed.
+    let memory = unsafe { OwnThread::new(shared, java_thread, stack_high) };
+    let Some(code) = shared.code.get() else {
+        return;
+    };
+    let tables = Tables {
+        code,
+        methods: &shared.methods,
+        structs: &shared.structs,
+    };
+    let frames = desk.frames();
+    let (count, end) = walker::walk(tables, &memory, registers, frames);
+    let sample = Record {
+        thread: number,
+        weight_ns,
+        end: end_code(end),
+        state: memory.state,
+    };
+    shared.ring.write(sample, frames, count);
+}
+
+/// The memory of the thread that runs this code.
+pub(super) struct OwnThread<'s> {
+    shared: &'s Shared,
+    java_thread: usize,
+    stack_high: usize,
+    state: u8,
+}
+
+impl<'s> OwnThread<'s> {
+    /// The memory of the calling thread.
+    ///
+    /// # Safety
+    /// `java_thread` must be the address of the calling thread's `JavaThread`, and `stack_high` the end of its stack.
+    pub(super) unsafe fn new(shared: &'s Shared, java_thread: usize, stack_high: usize) -> Self {
+        let mut thread = OwnThread {
+            shared,
+            java_thread,
+            stack_high,
+            state: 0,
+        };
+        thread.state = thread.int(shared.structs.thread_state) as u8;
+        thread
+    }
+
+    /// The word of the `JavaThread` at an offset.
+    fn field(&self, offset: usize) -> usize {
+        let address = self.java_thread.wrapping_add(offset);
+        // SAFETY: the offset is of a field of `JavaThread`, and `new` was promised that this thread's is there.
+        unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_volatile() }
+    }
+
+    fn int(&self, offset: usize) -> u32 {
+        let address = self.java_thread.wrapping_add(offset);
+        // SAFETY: as above.
+        unsafe { std::ptr::with_exposed_provenance::<u32>(address).read_volatile() }
+    }
+}
+
+impl ThreadMemory for OwnThread<'_> {
+    fn stack_end(&self) -> usize {
+        self.stack_high
+    }
+
+    fn stack_word(&self, address: usize) -> usize {
+        // SAFETY: the walker asks for aligned words between the stack pointer and the end of this thread's stack, all of
+        // which are mapped.
+        unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_volatile() }
+    }
+
+    fn code_byte(&self, address: usize) -> u8 {
+        let is_code = self
+            .shared
+            .code
+            .get()
+            .is_some_and(|map| map.find(address).is_some());
+        if !is_code {
+            return 0;
+        }
+        // SAFETY: the JVM never unmaps a part of its code cache in which code was.
+        unsafe { std::ptr::with_exposed_provenance::<u8>(address).read_volatile() }
+    }
+
+    fn anchor(&self) -> Anchor {
+        let offsets = self.shared.structs.anchor;
+        Anchor {
+            sp: self.field(offsets.sp),
+            pc: self.field(offsets.pc),
+            fp: self.field(offsets.fp),
+        }
+    }
+
+    fn is_in_java(&self) -> bool {
+        self.state == IN_JAVA
+    }
+}
+
+/// The registers in the context of a signal.
+///
+/// # Safety
+/// `context` must be the `ucontext_t` of a signal.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+unsafe fn registers(context: *const c_void) -> Registers {
+    // SAFETY: the caller's promise.
+    let context = unsafe { &*context.cast::<libc::ucontext_t>() };
+    let register = |number: c_int| {
+        let value = context.uc_mcontext.gregs.get(number as usize);
+        value.map_or(0, |value| *value as usize)
+    };
+    Registers {
+        pc: register(libc::REG_RIP),
+        sp: register(libc::REG_RSP),
+        fp: register(libc::REG_RBP),
+        rbx: register(libc::REG_RBX),
+        r13: register(libc::REG_R13),
+    }
+}
+
+/// The engine is not loaded on other processors.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+unsafe fn registers(_context: *const c_void) -> Registers {
+    Registers::default()
+}
+
+/// Codes of the ends of stacks.
+const ENDS: [StackEnd; 6] = [
+    StackEnd::Complete,
+    StackEnd::Cut,
+    StackEnd::Unwalked(Unwalked::ForeignStack),
+    StackEnd::Unwalked(Unwalked::BadPointer),
+    StackEnd::Unwalked(Unwalked::UnknownCode),
+    StackEnd::Unwalked(Unwalked::UnknownMethod),
+];
+
+fn end_code(end: StackEnd) -> u8 {
+    let mut code = 0;
+    for other in ENDS {
+        if other == end {
+            return code;
+        }
+        code = code.wrapping_add(1);
+    }
+    0
+}
+
+/// The end of a stack by its code.
+pub(super) fn end_of(code: u8) -> StackEnd {
+    let end = ENDS.get(usize::from(code));
+    end.copied().unwrap_or(StackEnd::Complete)
+}

@@ -1,0 +1,134 @@
+//! The methods inlined at each place of a compiled method, as `CompiledMethodLoad` tells them.
+
+use std::collections::HashMap;
+
+use crate::jvm::jvmti::MethodKey;
+
+/// A method at a place of compiled code, and the offset in its own code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct InlinedFrame {
+    pub(super) method: MethodKey,
+    pub(super) bci: Option<u16>,
+}
+
+/// The end of a chain.
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Link {
+    frame: InlinedFrame,
+    /// The frame that called this one.
+    caller: u32,
+}
+
+/// Inlined methods by place. Chains share their outer frames: javac's 930,000 frames take a quarter of the memory.
+#[derive(Default)]
+pub(super) struct InlineTable {
+    /// Offsets in rising order, each with the innermost link of its chain. A chain is that of all places behind the
+    /// offset before it.
+    sites: Box<[(u32, u32)]>,
+    links: Box<[Link]>,
+}
+
+impl InlineTable {
+    /// Makes a table from offsets with their frames, innermost first.
+    pub(super) fn new<'s>(sites: impl Iterator<Item = (u32, &'s [InlinedFrame])>) -> Self {
+        let mut links: Vec<Link> = Vec::new();
+        let mut known: HashMap<Link, u32> = HashMap::new();
+        let mut places: Vec<(u32, u32)> = Vec::new();
+        for (offset, frames) in sites {
+            let mut caller = NONE;
+            for frame in frames.iter().rev() {
+                let link = Link {
+                    frame: *frame,
+                    caller,
+                };
+                caller = *known.entry(link).or_insert_with(|| {
+                    links.push(link);
+                    links.len() as u32 - 1
+                });
+            }
+            places.push((offset, caller));
+        }
+        places.sort_by_key(|(offset, _)| *offset);
+        // Of neighbouring places with one chain the last is enough.
+        let mut kept: Vec<(u32, u32)> = Vec::with_capacity(places.len());
+        for place in places {
+            match kept.last_mut() {
+                Some(last) if last.1 == place.1 || last.0 == place.0 => *last = place,
+                _ => kept.push(place),
+            }
+        }
+        InlineTable {
+            sites: kept.into(),
+            links: links.into(),
+        }
+    }
+
+    /// The frames at `offset`, innermost first. HotSpot names the end of an instruction, so the frames are those of the
+    /// first offset that is not below. None, if nothing is known of the place.
+    pub(super) fn at(&self, offset: u32) -> impl Iterator<Item = InlinedFrame> + '_ {
+        let index = self.sites.partition_point(|(site, _)| *site < offset);
+        let mut next = self.sites.get(index).map_or(NONE, |(_, link)| *link);
+        std::iter::from_fn(move || {
+            let link = self.links.get(next as usize)?;
+            next = link.caller;
+            Some(link.frame)
+        })
+    }
+
+    /// The last offset of which frames are known.
+    pub(super) fn last_site(&self) -> u32 {
+        self.sites.last().map_or(0, |(offset, _)| *offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(method: usize, bci: u16) -> InlinedFrame {
+        InlinedFrame {
+            method: MethodKey::unknown(method),
+            bci: Some(bci),
+        }
+    }
+
+    fn at(table: &InlineTable, offset: u32) -> Vec<InlinedFrame> {
+        table.at(offset).collect()
+    }
+
+    #[test]
+    fn a_place_takes_the_first_site_that_is_not_below() {
+        let outer = [frame(1, 4)];
+        let inner = [frame(2, 0), frame(1, 9)];
+        let sites = [(30, &inner[..]), (10, &outer[..]), (20, &outer[..])];
+        let table = InlineTable::new(sites.into_iter());
+        assert_eq!(at(&table, 0), outer);
+        assert_eq!(at(&table, 20), outer);
+        assert_eq!(at(&table, 21), inner);
+        assert_eq!(at(&table, 30), inner);
+        assert_eq!(at(&table, 31), []);
+        assert_eq!(table.last_site(), 30);
+        assert_eq!(table.sites.len(), 2);
+        assert_eq!(table.links.len(), 3);
+    }
+
+    #[test]
+    fn chains_share_their_outer_frames() {
+        let chains: Vec<_> = (0..100)
+            .map(|n| vec![frame(3, n), frame(2, 5), frame(1, 7)])
+            .collect();
+        let sites = chains.iter().enumerate();
+        let table = InlineTable::new(sites.map(|(n, chain)| (n as u32 * 4, &chain[..])));
+        assert_eq!(table.links.len(), 102);
+        assert_eq!(at(&table, 197), chains[50]);
+    }
+
+    #[test]
+    fn an_empty_table_knows_nothing() {
+        let table = InlineTable::default();
+        assert_eq!(at(&table, 0), []);
+        assert_eq!(table.last_site(), 0);
+    }
+}

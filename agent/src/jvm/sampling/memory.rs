@@ -1,0 +1,138 @@
+//! Reads of memory that may vanish: by system call, so that an address that is not mapped gives `None`.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+
+/// Reads memory of this process without faults. It is for events, not for the signal handler.
+#[derive(Debug)]
+pub(super) struct SafeMemory {
+    /// `/proc/self/mem`, for systems that forbid `process_vm_readv`.
+    file: Option<File>,
+}
+
+impl SafeMemory {
+    /// Finds a way to read; `None` if the system forbids all of them.
+    pub(super) fn open() -> Option<SafeMemory> {
+        static PROBE: OnceLock<u64> = OnceLock::new();
+        const PATTERN: u64 = 0x4c6f_6164_686f_6f6b;
+        let probe = std::ptr::from_ref(PROBE.get_or_init(|| PATTERN)).expose_provenance();
+        let by_call = SafeMemory { file: None };
+        if by_call.word(probe) == Some(PATTERN as usize) {
+            return Some(by_call);
+        }
+        let by_file = SafeMemory {
+            file: Some(File::open("/proc/self/mem").ok()?),
+        };
+        (by_file.word(probe) == Some(PATTERN as usize)).then_some(by_file)
+    }
+
+    /// Fills `into` from `address`; false if not all of it can be read.
+    fn read(&self, address: usize, into: &mut [u8]) -> bool {
+        if let Some(file) = &self.file {
+            return file.read_exact_at(into, address as u64).is_ok();
+        }
+        let local = libc::iovec {
+            iov_base: into.as_mut_ptr().cast(),
+            iov_len: into.len(),
+        };
+        let remote = libc::iovec {
+            iov_base: std::ptr::without_provenance_mut(address),
+            iov_len: into.len(),
+        };
+        // SAFETY: the kernel writes at most `iov_len` bytes to `into`, and checks the other address.
+        let read = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+        usize::try_from(read) == Ok(into.len())
+    }
+
+    /// The word at `address`.
+    pub(super) fn word(&self, address: usize) -> Option<usize> {
+        let mut bytes = [0; size_of::<usize>()];
+        self.read(address, &mut bytes)
+            .then(|| usize::from_ne_bytes(bytes))
+    }
+
+    /// The words at addresses, all or none.
+    pub(super) fn words(&self, addresses: &[usize]) -> Option<Vec<usize>> {
+        /// Addresses that one call takes: `UIO_MAXIOV`.
+        const MOST: usize = 1024;
+        if self.file.is_some() {
+            return addresses
+                .iter()
+                .map(|address| self.word(*address))
+                .collect();
+        }
+        let mut words = vec![0_usize; addresses.len()];
+        for (part, into) in addresses.chunks(MOST).zip(words.chunks_mut(MOST)) {
+            let remote: Vec<libc::iovec> = part
+                .iter()
+                .map(|address| libc::iovec {
+                    iov_base: std::ptr::without_provenance_mut(*address),
+                    iov_len: size_of::<usize>(),
+                })
+                .collect();
+            let local = libc::iovec {
+                iov_base: into.as_mut_ptr().cast(),
+                iov_len: size_of_val(into),
+            };
+            let count = remote.len() as libc::c_ulong;
+            // SAFETY: the kernel writes at most the words of `into`, and checks the other addresses.
+            let read = unsafe {
+                libc::process_vm_readv(libc::getpid(), &local, 1, remote.as_ptr(), count, 0)
+            };
+            if usize::try_from(read) != Ok(size_of_val(into)) {
+                return None;
+            }
+        }
+        Some(words)
+    }
+
+    /// The `int` at `address`.
+    pub(super) fn int(&self, address: usize) -> Option<i32> {
+        let mut bytes = [0; 4];
+        self.read(address, &mut bytes)
+            .then(|| i32::from_ne_bytes(bytes))
+    }
+
+    /// The byte at `address`.
+    pub(super) fn byte(&self, address: usize) -> Option<u8> {
+        let mut bytes = [0];
+        self.read(address, &mut bytes).then_some(bytes[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_is_there() {
+        let memory = SafeMemory::open().unwrap();
+        let word = 0x0123_4567_89ab_cdef_usize;
+        let address = std::ptr::from_ref(&word).expose_provenance();
+        assert_eq!(memory.word(address), Some(word));
+        assert_eq!(memory.int(address), Some(0x89ab_cdef_u32 as i32));
+        assert_eq!(memory.byte(address + 7), Some(0x01));
+        let many: Vec<usize> = (0..3000).collect();
+        let addresses: Vec<usize> = many
+            .iter()
+            .map(|word| std::ptr::from_ref(word).expose_provenance())
+            .collect();
+        assert_eq!(memory.words(&addresses), Some(many));
+        assert_eq!(memory.words(&[]), Some(vec![]));
+    }
+
+    #[test]
+    fn an_address_that_is_not_mapped_gives_none() {
+        let memory = SafeMemory::open().unwrap();
+        assert_eq!(memory.word(0), None);
+        assert_eq!(memory.word(8), None);
+        assert_eq!(memory.words(&[8]), None);
+        assert_eq!(memory.byte(usize::MAX), None);
+        let file = SafeMemory {
+            file: Some(File::open("/proc/self/mem").unwrap()),
+        };
+        assert_eq!(file.word(0), None);
+        assert_eq!(file.int(4096 - 2), None);
+    }
+}

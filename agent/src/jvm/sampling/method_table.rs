@@ -1,0 +1,208 @@
+//! The table by which a signal handler finds the method of an interpreted frame: from the address of HotSpot's `Method`
+//! to the number of a noted method.
+
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+
+use super::reclaim::zeroed;
+
+/// Places that a search looks at.
+const PROBES: usize = 64;
+
+/// Places of the first table.
+const FIRST_LEN: usize = 1 << 14;
+
+struct Slots {
+    /// Addresses; 0 for a free place. An address stays in its place.
+    keys: Box<[AtomicU64]>,
+    /// Numbers plus 1; 0 for a method that is gone.
+    values: Box<[AtomicU32]>,
+}
+
+impl Slots {
+    fn new(len: usize) -> Box<Slots> {
+        Box::new(Slots {
+            keys: zeroed(len),
+            values: zeroed(len),
+        })
+    }
+
+    /// The places in the order in which a search looks at them.
+    fn probe(&self, address: usize) -> impl Iterator<Item = (&AtomicU64, &AtomicU32)> {
+        let mask = self.keys.len().wrapping_sub(1);
+        let hash = (address as u64 >> 3).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let start = (hash >> 20) as usize;
+        (0..PROBES).filter_map(move |step| {
+            let index = start.wrapping_add(step) & mask;
+            Some((self.keys.get(index)?, self.values.get(index)?))
+        })
+    }
+
+    fn find(&self, address: usize) -> Option<u32> {
+        for (key, value) in self.probe(address) {
+            match key.load(Ordering::Acquire) {
+                0 => return None,
+                key if key == address as u64 => {
+                    return value.load(Ordering::Acquire).checked_sub(1);
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Enters a method; false if there is no place for it within reach. Only one thread changes a table.
+    fn insert(&self, address: usize, number: u32) -> bool {
+        for (key, value) in self.probe(address) {
+            let old = key.load(Ordering::Relaxed);
+            if old == 0 || old == address as u64 {
+                value.store(number + 1, Ordering::Release);
+                key.store(address as u64, Ordering::Release);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn all(&self) -> impl Iterator<Item = (usize, u32)> {
+        self.keys
+            .iter()
+            .zip(&self.values)
+            .filter_map(|(key, value)| {
+                let number = value.load(Ordering::Relaxed).checked_sub(1)?;
+                Some((key.load(Ordering::Relaxed) as usize, number))
+            })
+    }
+}
+
+/// The table. Any thread reads it at any time, in a claimed desk; one thread at a time changes it, which its owner sees
+/// to.
+pub(super) struct MethodTable {
+    slots: AtomicPtr<Slots>,
+    /// Places in use, with those of methods that are gone.
+    used: AtomicU32,
+}
+
+/// A table that was replaced, and that handlers may still read.
+pub(super) struct OldTable(#[expect(dead_code)] Box<Slots>);
+
+impl MethodTable {
+    pub(super) fn new() -> Self {
+        MethodTable {
+            slots: AtomicPtr::new(Box::into_raw(Slots::new(FIRST_LEN))),
+            used: AtomicU32::new(0),
+        }
+    }
+
+    fn slots(&self) -> &Slots {
+        // SAFETY: the pointer comes from a box. A box that is replaced lives until no reader can have it: `OldTable`.
+        unsafe { &*self.slots.load(Ordering::Acquire) }
+    }
+
+    /// The number of the method at `address`. Signal handlers call it: it takes no lock and a bounded time.
+    pub(super) fn find(&self, address: usize) -> Option<u32> {
+        if address == 0 || !address.is_multiple_of(8) {
+            return None;
+        }
+        self.slots().find(address)
+    }
+
+    /// Enters a method, in place of any that had this address. A table that is too small is replaced; the old one must
+    /// be kept until the epoch is over.
+    #[must_use]
+    pub(super) fn insert(&self, address: usize, number: u32) -> Option<OldTable> {
+        if address == 0 || number == u32::MAX {
+            return None;
+        }
+        let used = self.used.load(Ordering::Relaxed) as usize;
+        let slots = self.slots();
+        if used * 2 < slots.keys.len() && slots.insert(address, number) {
+            self.used.store(used as u32 + 1, Ordering::Relaxed);
+            return None;
+        }
+        let live = slots.all().count() + 1;
+        let mut len = (live * 4).next_power_of_two().max(FIRST_LEN);
+        loop {
+            let larger = Slots::new(len);
+            let entries = slots.all().chain([(address, number)]);
+            if entries.fold(true, |fits, (key, value)| fits && larger.insert(key, value)) {
+                self.used.store(live as u32, Ordering::Relaxed);
+                let old = self.slots.swap(Box::into_raw(larger), Ordering::AcqRel);
+                // SAFETY: the pointer comes from a box, and nobody else replaces it.
+                return Some(OldTable(unsafe { Box::from_raw(old) }));
+            }
+            len *= 2;
+        }
+    }
+
+    /// Removes a method, unless another one has its address by now.
+    pub(super) fn remove(&self, address: usize, number: u32) {
+        for (key, value) in self.slots().probe(address) {
+            match key.load(Ordering::Relaxed) {
+                0 => return,
+                key if key == address as u64 => {
+                    if value.load(Ordering::Relaxed) == number.wrapping_add(1) {
+                        value.store(0, Ordering::Release);
+                    }
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Drop for MethodTable {
+    fn drop(&mut self) {
+        // SAFETY: the pointer comes from a box, and there is no reader any more.
+        drop(unsafe { Box::from_raw(*self.slots.get_mut()) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(n: usize) -> usize {
+        0x7f00_0000_0000 + n * 104
+    }
+
+    #[test]
+    fn methods_are_found_while_the_table_grows() {
+        let table = MethodTable::new();
+        let mut old = Vec::new();
+        for n in 0..50_000 {
+            old.extend(table.insert(address(n), n as u32));
+        }
+        assert!(!old.is_empty());
+        assert!((0..50_000).all(|n| table.find(address(n)) == Some(n as u32)));
+        assert_eq!(table.find(address(50_000)), None);
+        assert_eq!(table.find(0), None);
+        assert_eq!(table.find(address(1) + 1), None);
+    }
+
+    #[test]
+    fn an_address_is_used_again() {
+        let table = MethodTable::new();
+        assert!(table.insert(address(1), 10).is_none());
+        assert!(table.insert(address(1), 20).is_none());
+        table.remove(address(1), 10);
+        assert_eq!(table.find(address(1)), Some(20), "10 had lost its address");
+        table.remove(address(1), 20);
+        assert_eq!(table.find(address(1)), None);
+        assert!(table.insert(address(1), 30).is_none());
+        assert_eq!(table.find(address(1)), Some(30));
+    }
+
+    #[test]
+    fn methods_that_come_and_go_take_no_more_room() {
+        let table = MethodTable::new();
+        for n in 0..400_000 {
+            drop(table.insert(address(n), n as u32));
+            if let Some(gone) = n.checked_sub(1_000) {
+                table.remove(address(gone), gone as u32);
+            }
+        }
+        assert_eq!(table.slots().keys.len(), FIRST_LEN);
+        assert!((399_000..400_000).all(|n| table.find(address(n)) == Some(n as u32)));
+    }
+}

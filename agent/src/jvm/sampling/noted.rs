@@ -1,0 +1,280 @@
+//! Methods of prepared classes, by the ids and the addresses by which stacks name them.
+//!
+//! A method id is asked about only while its class is loaded. A class of the boot loader stays. Every other one has a
+//! weak reference, and is forgotten with its methods when it is gone.
+
+use std::collections::HashMap;
+
+use super::method_table::{MethodTable, OldTable};
+use super::sample::MethodNumber;
+use crate::jvm::jvmti::MethodKey;
+use crate::jvm::reference::Weak;
+
+/// A noted method.
+#[derive(Clone, Copy)]
+struct Method {
+    key: MethodKey,
+    class: u32,
+    /// The address of its `Method`, by which the interpreter knows it.
+    address: usize,
+    number: Option<MethodNumber>,
+}
+
+/// A noted class.
+struct Class {
+    /// The class, unless it stays for ever.
+    weak: Option<Weak>,
+    methods: Vec<u32>,
+    /// Addresses that methods had before the class was retransformed.
+    old: Vec<(usize, u32)>,
+}
+
+/// Old addresses that are kept for a class.
+const MAX_OLD: usize = 4096;
+
+/// The class of a method.
+#[derive(Clone, Copy)]
+pub(super) enum ClassOf {
+    /// It is never unloaded.
+    Stays,
+    /// It is loaded as long as the reference is not gone.
+    Weak(Weak),
+}
+
+/// What was noted.
+#[derive(Default)]
+pub(super) struct NotedMethods {
+    methods: Vec<Option<Method>>,
+    by_key: HashMap<MethodKey, u32>,
+    classes: Vec<Option<Class>>,
+    /// Places in `methods` and `classes` that are free.
+    free_methods: Vec<u32>,
+    free_classes: Vec<u32>,
+    /// The next class to look at for whether it is gone.
+    next_class: usize,
+    next_number: u32,
+}
+
+/// A class that is gone.
+pub(super) struct GoneClass {
+    pub(super) weak: Weak,
+    /// Numbers that samples have shown.
+    pub(super) numbers: Vec<MethodNumber>,
+    /// Methods whose places are free when no handler and no sample can name them.
+    pub(super) methods: Vec<u32>,
+}
+
+impl NotedMethods {
+    /// Notes a class with its methods: their ids and addresses. Methods that are known get new addresses. Returns tables
+    /// that were replaced, and whether the class was new.
+    pub(super) fn note(
+        &mut self,
+        table: &MethodTable,
+        weak: Option<Weak>,
+        methods: &[(MethodKey, usize)],
+    ) -> (Vec<OldTable>, bool) {
+        let mut old = Vec::new();
+        let is_new = methods
+            .iter()
+            .all(|(key, _)| !self.by_key.contains_key(key));
+        if !is_new {
+            for (key, address) in methods {
+                if let Some(number) = self.by_key.get(key).copied() {
+                    old.extend(self.move_method(table, number, *address));
+                }
+            }
+            return (old, false);
+        }
+        if methods.is_empty() {
+            return (old, false);
+        }
+        let class = match self.free_classes.pop() {
+            Some(class) => class,
+            None => {
+                self.classes.push(None);
+                self.classes.len() as u32 - 1
+            }
+        };
+        let mut numbers = Vec::with_capacity(methods.len());
+        for (key, address) in methods {
+            let method = Method {
+                key: *key,
+                class,
+                address: *address,
+                number: None,
+            };
+            let number = match self.free_methods.pop() {
+                Some(number) => {
+                    self.methods[number as usize] = Some(method);
+                    number
+                }
+                None => {
+                    self.methods.push(Some(method));
+                    self.methods.len() as u32 - 1
+                }
+            };
+            self.by_key.insert(*key, number);
+            old.extend(table.insert(*address, number));
+            numbers.push(number);
+        }
+        self.classes[class as usize] = Some(Class {
+            weak,
+            methods: numbers,
+            old: Vec::new(),
+        });
+        (old, true)
+    }
+
+    fn move_method(
+        &mut self,
+        table: &MethodTable,
+        number: u32,
+        address: usize,
+    ) -> Option<OldTable> {
+        let method = self.methods.get_mut(number as usize)?.as_mut()?;
+        if method.address == address {
+            return None;
+        }
+        let old = std::mem::replace(&mut method.address, address);
+        // Frames of the old code may be on stacks.
+        if let Some(Some(class)) = self.classes.get_mut(method.class as usize) {
+            class.old.push((old, number));
+            if class.old.len() > MAX_OLD {
+                let (oldest, number) = class.old.remove(0);
+                table.remove(oldest, number);
+            }
+        }
+        table.insert(address, number)
+    }
+
+    /// The noted method of an id.
+    pub(super) fn of_key(&self, key: MethodKey) -> Option<u32> {
+        self.by_key.get(&key).copied()
+    }
+
+    /// The id of a noted method.
+    pub(super) fn key(&self, method: u32) -> Option<MethodKey> {
+        Some(self.methods.get(method as usize)?.as_ref()?.key)
+    }
+
+    /// The number by which samples know a noted method, if one has shown it.
+    pub(super) fn number(&self, method: u32) -> Option<MethodNumber> {
+        self.methods.get(method as usize)?.as_ref()?.number
+    }
+
+    /// The class of a noted method.
+    pub(super) fn class(&self, method: u32) -> Option<ClassOf> {
+        let method = self.methods.get(method as usize)?.as_ref()?;
+        let class = self.classes.get(method.class as usize)?.as_ref()?;
+        Some(class.weak.map_or(ClassOf::Stays, ClassOf::Weak))
+    }
+
+    /// Gives a noted method a number.
+    pub(super) fn give_number(&mut self, method: u32) -> Option<MethodNumber> {
+        let number = MethodNumber(self.next_number);
+        self.methods.get_mut(method as usize)?.as_mut()?.number = Some(number);
+        self.next_number += 1;
+        Some(number)
+    }
+
+    /// The next classes to look at: some of all, so that a few calls come around.
+    pub(super) fn classes_to_check(&mut self) -> Vec<(u32, Weak)> {
+        let count = (self.classes.len() / 8).max(1000).min(self.classes.len());
+        let mut found = Vec::new();
+        for _ in 0..count {
+            self.next_class = (self.next_class + 1) % self.classes.len();
+            if let Some(Some(class)) = self.classes.get(self.next_class)
+                && let Some(weak) = class.weak
+            {
+                found.push((self.next_class as u32, weak));
+            }
+        }
+        found
+    }
+
+    /// Forgets a class that is gone.
+    pub(super) fn forget(&mut self, table: &MethodTable, class: u32) -> Option<GoneClass> {
+        let gone = self.classes.get_mut(class as usize)?.take()?;
+        let weak = gone.weak?;
+        self.free_classes.push(class);
+        for (address, method) in &gone.old {
+            table.remove(*address, *method);
+        }
+        let mut numbers = Vec::new();
+        for method in &gone.methods {
+            if let Some(method_of) = self
+                .methods
+                .get_mut(*method as usize)
+                .and_then(Option::take)
+            {
+                self.by_key.remove(&method_of.key);
+                table.remove(method_of.address, *method);
+                numbers.extend(method_of.number);
+            }
+        }
+        Some(GoneClass {
+            weak,
+            numbers,
+            methods: gone.methods,
+        })
+    }
+
+    /// Frees the places of methods that nothing can name any more.
+    pub(super) fn free(&mut self, methods: Vec<u32>) {
+        self.free_methods.extend(methods);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: usize) -> MethodKey {
+        MethodKey::unknown(n)
+    }
+
+    #[test]
+    fn a_class_is_noted_moved_and_forgotten() {
+        let table = MethodTable::new();
+        let mut noted = NotedMethods::default();
+        let weak = Weak::unknown(1);
+        let methods = [(key(1), 0x1000), (key(2), 0x2000)];
+        assert!(noted.note(&table, Some(weak), &methods).1);
+        let second = noted.of_key(key(2)).unwrap();
+        assert_eq!(table.find(0x2000), Some(second));
+        assert_eq!(noted.number(second), None);
+        let number = noted.give_number(second).unwrap();
+        assert_eq!(noted.number(second), Some(number));
+        assert!(!noted.note(&table, Some(weak), &[(key(2), 0x3000)]).1);
+        assert_eq!(table.find(0x3000), Some(second));
+        assert_eq!(
+            table.find(0x2000),
+            Some(second),
+            "old code may be on stacks"
+        );
+        let to_check = noted.classes_to_check();
+        assert_eq!(to_check.len(), 1);
+        let gone = noted.forget(&table, to_check[0].0).unwrap();
+        assert_eq!(gone.numbers, [number]);
+        assert_eq!(gone.methods.len(), 2);
+        assert_eq!(table.find(0x3000), None);
+        assert_eq!(table.find(0x2000), None);
+        assert_eq!(noted.of_key(key(1)), None);
+        noted.free(gone.methods);
+        noted.note(&table, Some(weak), &methods);
+        assert_eq!(noted.methods.len(), 2, "places are used again");
+        assert_eq!(noted.classes.len(), 1);
+        let again = noted.of_key(key(1)).unwrap();
+        assert_ne!(noted.give_number(again), Some(number), "numbers are not");
+    }
+
+    #[test]
+    fn classes_of_the_boot_loader_stay() {
+        let table = MethodTable::new();
+        let mut noted = NotedMethods::default();
+        noted.note(&table, None, &[(key(1), 0x1000)]);
+        assert!(noted.classes_to_check().is_empty());
+        let method = noted.of_key(key(1)).unwrap();
+        assert!(matches!(noted.class(method), Some(ClassOf::Stays)));
+    }
+}

@@ -1,0 +1,67 @@
+//! Frames as the signal handler writes them: a word each. Methods are found later, outside the handler.
+
+use super::code_map::{CodeId, CodeKind};
+
+/// A frame that was found on a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RawFrame {
+    /// A place in compiled code. The methods are those of the first site at the offset or behind it.
+    Compiled { code: CodeId, offset: u32 },
+    /// An interpreted method, by the number of a noted method.
+    Interpreted { method: u32 },
+    /// An address outside known code.
+    Address(usize),
+    /// Generated code that belongs to no method.
+    Stub(CodeKind),
+}
+
+/// Bits of a word below the kind of the frame.
+const KIND: u32 = 62;
+
+impl RawFrame {
+    /// The frame as a word.
+    pub(super) fn word(self) -> u64 {
+        match self {
+            RawFrame::Compiled { code, offset } => u64::from(code.0) << 32 | u64::from(offset),
+            RawFrame::Interpreted { method } => 1 << KIND | u64::from(method),
+            RawFrame::Address(pc) => 2 << KIND | (pc as u64 & ((1 << KIND) - 1)),
+            RawFrame::Stub(kind) => 3 << KIND | kind as u64,
+        }
+    }
+
+    /// The frame of a word.
+    pub(super) fn of(word: u64) -> RawFrame {
+        match word >> KIND {
+            0 => RawFrame::Compiled {
+                code: CodeId((word >> 32) as u32),
+                offset: word as u32,
+            },
+            1 => RawFrame::Interpreted {
+                method: word as u32,
+            },
+            2 => RawFrame::Address((word & ((1 << KIND) - 1)) as usize),
+            _ => RawFrame::Stub(CodeKind::of(word as u32)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_read_as_it_was_written() {
+        for frame in [
+            RawFrame::Compiled {
+                code: CodeId(4_000_000),
+                offset: u32::MAX,
+            },
+            RawFrame::Interpreted { method: u32::MAX },
+            RawFrame::Address(0x7fff_ffff_ffff),
+            RawFrame::Stub(CodeKind::Interpreter),
+            RawFrame::Stub(CodeKind::Dispatch),
+        ] {
+            assert_eq!(RawFrame::of(frame.word()), frame);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Memory that signal handlers read is freed only when no handler can read it any more.
+//!
+//! A handler claims one of a fixed number of desks and writes the epoch there. Whoever takes something out of a table
+//! begins a new epoch. The thing is free when every desk is empty or was claimed in a later epoch.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Number of handlers that can run at a time. More threads than that on processors at once lose samples.
+const DESKS: usize = 64;
+
+/// Frames of the deepest stack that is followed.
+pub(super) const MAX_FRAMES: usize = 2048;
+
+/// A time in which a thing was taken out of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Epoch(u64);
+
+/// The desks of all handlers.
+pub(super) struct Desks {
+    epoch: AtomicU64,
+    desks: Box<[Place]>,
+}
+
+/// A place for one handler: its epoch, and room for the frames that it finds.
+struct Place {
+    /// The epoch in which the desk was claimed; 0 if it is empty.
+    claimed: AtomicU64,
+    frames: Box<[AtomicU64]>,
+}
+
+impl Desks {
+    pub(super) fn new() -> Self {
+        let desks = (0..DESKS).map(|_| Place {
+            claimed: AtomicU64::new(0),
+            frames: zeroed(MAX_FRAMES),
+        });
+        Desks {
+            epoch: AtomicU64::new(1),
+            desks: desks.collect(),
+        }
+    }
+
+    /// Claims a desk; `None` if all are taken. It is called in the signal handler.
+    pub(super) fn claim(&self) -> Option<Desk<'_>> {
+        let now = self.epoch.load(Ordering::SeqCst);
+        for place in &self.desks {
+            let claim = place
+                .claimed
+                .compare_exchange(0, now, Ordering::SeqCst, Ordering::Relaxed);
+            if claim.is_ok() {
+                // What the handler reads from tables comes after the claim.
+                fence(Ordering::SeqCst);
+                return Some(Desk { place });
+            }
+        }
+        None
+    }
+
+    /// Begins a new epoch after something was taken out of a table, and returns the old one.
+    pub(super) fn retire(&self) -> Epoch {
+        fence(Ordering::SeqCst);
+        Epoch(self.epoch.fetch_add(1, Ordering::SeqCst))
+    }
+
+    /// Returns whether no handler is left that began in `epoch` or before.
+    pub(super) fn is_over(&self, epoch: Epoch) -> bool {
+        fence(Ordering::SeqCst);
+        self.desks.iter().all(|place| {
+            let claimed = place.claimed.load(Ordering::SeqCst);
+            claimed == 0 || claimed > epoch.0
+        })
+    }
+}
+
+/// A claimed desk.
+pub(super) struct Desk<'d> {
+    place: &'d Place,
+}
+
+impl Desk<'_> {
+    /// Room for frames.
+    pub(super) fn frames(&self) -> &[AtomicU64] {
+        &self.place.frames
+    }
+}
+
+impl Drop for Desk<'_> {
+    fn drop(&mut self) {
+        self.place.claimed.store(0, Ordering::Release);
+    }
+}
+
+/// A word of which all bytes zero are a value.
+///
+/// # Safety
+/// All bytes zero must be a value of the type.
+pub(super) unsafe trait Word {}
+
+// SAFETY: it is the number 0.
+unsafe impl Word for AtomicU32 {}
+// SAFETY: as above.
+unsafe impl Word for AtomicU64 {}
+
+/// Zeroed words. The kernel gives large ones page by page, when they are written.
+pub(super) fn zeroed<T: Word>(len: usize) -> Box<[T]> {
+    // SAFETY: `Word` promises that zeros are a value.
+    unsafe { Box::<[T]>::new_zeroed_slice(len).assume_init() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thing_is_kept_while_a_handler_of_its_time_runs() {
+        let desks = Desks::new();
+        let before = desks.claim().unwrap();
+        let epoch = desks.retire();
+        let after = desks.claim().unwrap();
+        assert!(!desks.is_over(epoch));
+        drop(before);
+        assert!(desks.is_over(epoch), "the later handler does not count");
+        let next = desks.retire();
+        assert!(!desks.is_over(next));
+        drop(after);
+        assert!(desks.is_over(next));
+    }
+
+    #[test]
+    fn desks_are_bounded_and_used_again() {
+        let desks = Desks::new();
+        let all: Vec<_> = (0..DESKS).map(|_| desks.claim().unwrap()).collect();
+        assert!(desks.claim().is_none());
+        drop(all);
+        assert!(desks.claim().is_some());
+    }
+}

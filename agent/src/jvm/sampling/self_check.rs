@@ -1,0 +1,138 @@
+//! The self-check: stacks that the walker finds are compared with those of JVM TI, before samples are believed and on.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::sample::{StackEnd, Trust};
+use crate::jvm::jvmti::MethodKey;
+
+/// Stacks that are compared before the samples are believed.
+const ENOUGH: u32 = 20;
+
+/// After so many stacks, half of them must have been followed to their ends.
+const MANY: u32 = 100;
+
+/// Of so many stacks that could be compared, one is, once the samples are believed.
+const LATER: u32 = 16;
+
+/// The share of equal stacks below which samples are not believed, in percent. Some differ on a sound JVM: of a frame
+/// that is being deoptimised the walker knows the method, and not always the inlined ones.
+const LEAST: u32 = 90;
+
+/// Frames that are compared.
+pub(super) const MAX_CHECKED: usize = 256;
+
+/// The outcomes of the self-check.
+#[derive(Default)]
+pub(super) struct SelfCheck {
+    seen: AtomicU32,
+    compared: AtomicU32,
+    equal: AtomicU32,
+    /// Stacks that could not be followed, and are equal as far as they go.
+    unwalked: AtomicU32,
+}
+
+impl SelfCheck {
+    /// Returns whether the stack at hand is to be compared.
+    pub(super) fn is_due(&self) -> bool {
+        let seen = self.seen.fetch_add(1, Ordering::Relaxed);
+        self.compared.load(Ordering::Relaxed) < 2 * ENOUGH || seen.is_multiple_of(LATER)
+    }
+
+    /// Compares a stack with that of JVM TI. A stack that was cut is compared as far as it goes. So is one that could
+    /// not be followed, but then it is no proof: under `-Xcomp` the JVM tells of most methods only after they ran.
+    pub(super) fn compare(&self, walked: &[MethodKey], end: StackEnd, expected: &[MethodKey]) {
+        let has_end = end == StackEnd::Complete && expected.len() < MAX_CHECKED;
+        let is_equal = if has_end {
+            walked == expected
+        } else {
+            expected.starts_with(walked.get(..MAX_CHECKED).unwrap_or(walked))
+        };
+        if is_equal && matches!(end, StackEnd::Unwalked(_)) {
+            self.unwalked.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.compared.fetch_add(1, Ordering::Relaxed);
+        if is_equal {
+            self.equal.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The outcome so far.
+    pub(super) fn trust(&self) -> Trust {
+        let equal = self.equal.load(Ordering::Relaxed);
+        let compared = self.compared.load(Ordering::Relaxed).max(equal);
+        let unwalked = self.unwalked.load(Ordering::Relaxed);
+        let all = compared.saturating_add(unwalked);
+        if all >= MANY && unwalked > all / 2 {
+            Trust::No {
+                compared: all,
+                equal,
+            }
+        } else if compared < ENOUGH {
+            Trust::Checking
+        } else if u64::from(equal) * 100 >= u64::from(compared) * u64::from(LEAST) {
+            Trust::Yes
+        } else {
+            Trust::No { compared, equal }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::Unwalked;
+    use super::*;
+
+    fn keys(of: &[usize]) -> Vec<MethodKey> {
+        of.iter().map(|n| MethodKey::unknown(*n)).collect()
+    }
+
+    #[test]
+    fn samples_are_believed_when_enough_stacks_are_equal() {
+        let check = SelfCheck::default();
+        let stack = keys(&[3, 2, 1]);
+        for _ in 0..ENOUGH - 1 {
+            check.compare(&stack, StackEnd::Complete, &stack);
+            assert_eq!(check.trust(), Trust::Checking);
+        }
+        check.compare(&stack, StackEnd::Complete, &keys(&[3, 2]));
+        assert_eq!(check.trust(), Trust::Yes);
+        check.compare(&keys(&[3, 2]), StackEnd::Complete, &stack);
+        check.compare(&keys(&[]), StackEnd::Complete, &stack);
+        let no = Trust::No {
+            compared: 22,
+            equal: 19,
+        };
+        assert_eq!(check.trust(), no);
+    }
+
+    #[test]
+    fn a_cut_stack_is_compared_as_far_as_it_goes() {
+        let check = SelfCheck::default();
+        for _ in 0..ENOUGH {
+            check.compare(&keys(&[3, 2]), StackEnd::Cut, &keys(&[3, 2, 1]));
+        }
+        assert_eq!(check.trust(), Trust::Yes);
+        for _ in 0..ENOUGH {
+            check.compare(&keys(&[3, 1]), StackEnd::Cut, &keys(&[3, 2, 1]));
+        }
+        assert!(matches!(check.trust(), Trust::No { .. }));
+    }
+
+    #[test]
+    fn stacks_that_cannot_be_followed_prove_nothing() {
+        let check = SelfCheck::default();
+        let end = StackEnd::Unwalked(Unwalked::UnknownCode);
+        for _ in 0..MANY - 1 {
+            check.compare(&keys(&[3]), end, &keys(&[3, 2, 1]));
+            assert_eq!(check.trust(), Trust::Checking);
+        }
+        check.compare(&keys(&[3]), end, &keys(&[3, 2, 1]));
+        assert!(matches!(check.trust(), Trust::No { .. }), "too many");
+        let check = SelfCheck::default();
+        for _ in 0..ENOUGH {
+            check.compare(&keys(&[4]), end, &keys(&[3, 2, 1]));
+        }
+        assert!(matches!(check.trust(), Trust::No { .. }), "wrong");
+    }
+}

@@ -1,0 +1,97 @@
+//! What the signal handler shares with the rest of the engine.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use super::code_map::CodeMap;
+use super::method_table::MethodTable;
+use super::reclaim::{Desks, zeroed};
+use super::ring::Ring;
+use super::vm_structs::VmStructs;
+
+/// Words of the ring: 4 MB, some 8,000 samples.
+const RING: usize = 1 << 19;
+
+/// Records in one block, and the most blocks.
+const BLOCK: usize = 64;
+const BLOCKS: usize = 1024;
+
+/// File descriptors above this number cannot be used for performance events.
+const FILES: usize = 1 << 16;
+
+/// The tables of the engine. They live as long as the process.
+pub(super) struct Shared {
+    pub(super) structs: VmStructs,
+    /// The map of the code cache, from the first event on that tells of code.
+    pub(super) code: OnceLock<CodeMap>,
+    pub(super) methods: MethodTable,
+    pub(super) desks: Desks,
+    pub(super) ring: Ring,
+    pub(super) interval_ns: u64,
+    records: Box<[OnceLock<Box<[ThreadRecord]>>]>,
+    /// Indexes of records plus 1, by the file descriptors of their performance events.
+    files: Box<[AtomicU32]>,
+}
+
+/// A sampled thread, as the handler knows it. The record is used again for other threads.
+#[derive(Default)]
+pub(super) struct ThreadRecord {
+    /// The thread's number.
+    pub(super) number: AtomicU32,
+    /// The lowest address of the thread's stack, and the first address behind it.
+    pub(super) stack_low: AtomicUsize,
+    pub(super) stack_high: AtomicUsize,
+    /// The address of the `JavaThread`.
+    pub(super) java_thread: AtomicUsize,
+    /// True while the thread is sampled. Signals that come later do nothing.
+    pub(super) is_armed: AtomicBool,
+}
+
+impl Shared {
+    pub(super) fn new(structs: VmStructs, interval_ns: u64) -> Self {
+        Shared {
+            structs,
+            code: OnceLock::new(),
+            methods: MethodTable::new(),
+            desks: Desks::new(),
+            ring: Ring::new(RING),
+            interval_ns,
+            records: (0..BLOCKS).map(|_| OnceLock::new()).collect(),
+            files: zeroed(FILES),
+        }
+    }
+
+    /// The record with an index, if it was ever in use.
+    pub(super) fn record(&self, index: u32) -> Option<&ThreadRecord> {
+        let index = index as usize;
+        self.records.get(index / BLOCK)?.get()?.get(index % BLOCK)
+    }
+
+    /// The record with an index, which is made; `None` if there are too many.
+    pub(super) fn make_record(&self, index: u32) -> Option<&ThreadRecord> {
+        let index = index as usize;
+        let block = self.records.get(index / BLOCK)?;
+        block
+            .get_or_init(|| (0..BLOCK).map(|_| ThreadRecord::default()).collect())
+            .get(index % BLOCK)
+    }
+
+    /// The record of the thread whose performance events have this file descriptor.
+    pub(super) fn record_of_file(&self, file: i32) -> Option<&ThreadRecord> {
+        let file = self.files.get(usize::try_from(file).ok()?)?;
+        self.record(file.load(Ordering::Acquire).checked_sub(1)?)
+    }
+
+    /// Notes the file descriptor of a thread's performance events; with `None`, that it is one no longer. Returns
+    /// whether there is a place for it.
+    pub(super) fn set_file(&self, file: i32, index: Option<u32>) -> bool {
+        let place = usize::try_from(file)
+            .ok()
+            .and_then(|file| self.files.get(file));
+        let Some(place) = place else {
+            return false;
+        };
+        place.store(index.map_or(0, |index| index + 1), Ordering::Release);
+        true
+    }
+}

@@ -1,0 +1,225 @@
+//! The threads that are sampled, and their timers.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::sample::{SamplingSettings, ThreadNumber};
+use super::shared::{Shared, ThreadRecord};
+use super::timers::Timer;
+
+/// A thread as the JVM and the system know it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ThreadWords {
+    pub(super) tid: i32,
+    pub(super) java_thread: usize,
+    pub(super) stack_low: usize,
+    pub(super) stack_high: usize,
+}
+
+/// A sampled thread.
+struct Live {
+    index: u32,
+    number: ThreadNumber,
+    timer: Timer,
+}
+
+/// All sampled threads.
+pub(super) struct Threads {
+    live: HashMap<i32, Live>,
+    /// Records that are free.
+    free: Vec<u32>,
+    next_index: u32,
+    next_number: u32,
+    /// Threads that ended while others of `VMInit` are being armed; `None` later.
+    ended: Option<HashSet<i32>>,
+    /// Threads that have no timer.
+    untimed: u64,
+    is_stopped: bool,
+    random: u64,
+}
+
+impl Default for Threads {
+    fn default() -> Self {
+        Threads {
+            live: HashMap::new(),
+            free: Vec::new(),
+            next_index: 0,
+            next_number: 0,
+            ended: Some(HashSet::new()),
+            untimed: 0,
+            is_stopped: false,
+            random: 0x9E37_79B9_7F4A_7C15 ^ u64::from(std::process::id()),
+        }
+    }
+}
+
+impl Threads {
+    /// Samples a thread from here on. Another thread than the calling one may have ended meanwhile.
+    pub(super) fn arm(
+        &mut self,
+        shared: &Shared,
+        settings: &SamplingSettings,
+        signal: i32,
+        thread: ThreadWords,
+        is_own: bool,
+    ) -> Option<ThreadNumber> {
+        // The id of a thread that ended may be the calling one's by now.
+        let has_ended = match &mut self.ended {
+            Some(ended) => ended.remove(&thread.tid) && !is_own,
+            None => false,
+        };
+        if self.is_stopped || has_ended {
+            return None;
+        }
+        self.disarm(shared, thread.tid);
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.next_index += 1;
+            self.next_index - 1
+        });
+        let number = ThreadNumber(self.next_number);
+        self.next_number += 1;
+        let armed = shared.make_record(index).is_some_and(|record| {
+            record.number.store(number.0, Ordering::Relaxed);
+            record.stack_low.store(thread.stack_low, Ordering::Relaxed);
+            record
+                .stack_high
+                .store(thread.stack_high, Ordering::Relaxed);
+            record
+                .java_thread
+                .store(thread.java_thread, Ordering::Relaxed);
+            record.is_armed.store(true, Ordering::Release);
+            match self.timer(shared, settings, signal, thread.tid, index) {
+                Some(timer) => {
+                    let live = Live {
+                        index,
+                        number,
+                        timer,
+                    };
+                    self.live.insert(thread.tid, live);
+                    true
+                }
+                None => {
+                    record.is_armed.store(false, Ordering::Release);
+                    false
+                }
+            }
+        });
+        if !armed {
+            self.untimed += 1;
+            self.free.push(index);
+        }
+        armed.then_some(number)
+    }
+
+    /// Makes and starts a timer.
+    fn timer(
+        &mut self,
+        shared: &Shared,
+        settings: &SamplingSettings,
+        signal: i32,
+        tid: i32,
+        index: u32,
+    ) -> Option<Timer> {
+        let interval = settings.interval;
+        let timer = Timer::new(settings.clock_source, tid, index, signal, interval).ok()?;
+        if let Some(file) = timer.file()
+            && !shared.set_file(file, Some(index))
+        {
+            return None;
+        }
+        // Threads that do the same do not tick together, and a short thread has its share of samples.
+        let first = Duration::from_nanos(self.random() % interval.as_nanos().max(1) as u64);
+        if timer.start(first, interval).is_err() {
+            if let Some(file) = timer.file() {
+                shared.set_file(file, None);
+            }
+            return None;
+        }
+        Some(timer)
+    }
+
+    /// The next number of a xorshift generator.
+    fn random(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// Stops sampling a thread that ends.
+    pub(super) fn end(&mut self, shared: &Shared, tid: i32) -> Option<ThreadNumber> {
+        if let Some(ended) = &mut self.ended {
+            ended.insert(tid);
+        }
+        self.disarm(shared, tid)
+    }
+
+    fn disarm(&mut self, shared: &Shared, tid: i32) -> Option<ThreadNumber> {
+        let live = self.live.remove(&tid)?;
+        if let Some(record) = shared.record(live.index) {
+            record.is_armed.store(false, Ordering::SeqCst);
+        }
+        if let Some(file) = live.timer.file() {
+            shared.set_file(file, None);
+        }
+        drop(live.timer);
+        self.free.push(live.index);
+        Some(live.number)
+    }
+
+    /// Stops all timers for ever.
+    pub(super) fn stop(&mut self, shared: &Shared) {
+        self.is_stopped = true;
+        let all: Vec<i32> = self.live.keys().copied().collect();
+        for tid in all {
+            self.disarm(shared, tid);
+        }
+    }
+
+    /// Gives all threads timers with another signal.
+    pub(super) fn change_signal(
+        &mut self,
+        shared: &Shared,
+        settings: &SamplingSettings,
+        signal: i32,
+    ) {
+        let all: Vec<(i32, u32)> = self
+            .live
+            .iter()
+            .map(|(tid, live)| (*tid, live.index))
+            .collect();
+        for (tid, index) in all {
+            let old = self.live.get(&tid).and_then(|live| live.timer.file());
+            if let Some(file) = old {
+                shared.set_file(file, None);
+            }
+            match self.timer(shared, settings, signal, tid, index) {
+                Some(timer) => {
+                    if let Some(live) = self.live.get_mut(&tid) {
+                        live.timer = timer;
+                    }
+                }
+                None => {
+                    self.untimed += 1;
+                    self.disarm(shared, tid);
+                }
+            }
+        }
+    }
+
+    /// The record of a thread.
+    pub(super) fn record<'s>(&self, shared: &'s Shared, tid: i32) -> Option<&'s ThreadRecord> {
+        shared.record(self.live.get(&tid)?.index)
+    }
+
+    /// Ends the time in which threads of `VMInit` are armed by another thread.
+    pub(super) fn all_are_armed(&mut self) {
+        self.ended = None;
+    }
+
+    /// Number of threads that have no timer.
+    pub(super) fn untimed(&self) -> u64 {
+        self.untimed
+    }
+}

@@ -1,0 +1,222 @@
+//! Timers that send a signal to a thread while it runs, and the signal that they send.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::null_mut;
+use std::time::Duration;
+
+use super::sample::ClockSource;
+
+/// The upper half of the value that a timer's signal carries. It tells our timers from those of others.
+const MARK: usize = 0x4c48_7331;
+
+/// The index of the record in the value of a timer's signal.
+pub(super) fn record_index(value: usize) -> Option<u32> {
+    (value >> 32 == MARK).then_some(value as u32)
+}
+
+/// A timer of a thread.
+#[derive(Debug)]
+pub(super) enum Timer {
+    /// A timer on the thread's processor clock.
+    Cpu(CpuTimer),
+    /// A task clock of performance events.
+    Perf(OwnedFd),
+}
+
+/// A POSIX timer.
+#[derive(Debug)]
+pub(super) struct CpuTimer(libc::timer_t);
+
+// SAFETY: any thread of the process may set and delete a timer.
+unsafe impl Send for CpuTimer {}
+
+impl Drop for CpuTimer {
+    fn drop(&mut self) {
+        // SAFETY: the timer was created, and is deleted once.
+        unsafe { libc::timer_delete(self.0) };
+    }
+}
+
+/// The last error of the C library.
+fn errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+impl Timer {
+    /// Makes a timer of the thread `tid`, which does not run yet. The error is the kernel's.
+    pub(super) fn new(
+        source: ClockSource,
+        tid: i32,
+        record: u32,
+        signal: i32,
+        interval: Duration,
+    ) -> Result<Timer, i32> {
+        match source {
+            ClockSource::Timer => new_cpu_timer(tid, record, signal).map(Timer::Cpu),
+            ClockSource::Perf => new_perf_event(tid, signal, interval).map(Timer::Perf),
+        }
+    }
+
+    /// The file descriptor of a performance event.
+    pub(super) fn file(&self) -> Option<i32> {
+        match self {
+            Timer::Cpu(_) => None,
+            Timer::Perf(file) => Some(file.as_raw_fd()),
+        }
+    }
+
+    /// Starts the timer. The first signal comes after `first`, and later ones at each interval.
+    pub(super) fn start(&self, first: Duration, interval: Duration) -> Result<(), i32> {
+        match self {
+            Timer::Cpu(timer) => {
+                let spec = libc::itimerspec {
+                    it_interval: timespec(interval),
+                    it_value: timespec(first.max(Duration::from_nanos(1))),
+                };
+                // SAFETY: the timer exists, and the old value is not asked for.
+                match unsafe { libc::timer_settime(timer.0, 0, &spec, null_mut()) } {
+                    0 => Ok(()),
+                    _ => Err(errno()),
+                }
+            }
+            Timer::Perf(file) => {
+                refresh(file.as_raw_fd());
+                Ok(())
+            }
+        }
+    }
+}
+
+fn timespec(time: Duration) -> libc::timespec {
+    // SAFETY: zeros are a value of the structure, which has padding on some platforms.
+    let mut spec: libc::timespec = unsafe { std::mem::zeroed() };
+    spec.tv_sec = time.as_secs() as libc::time_t;
+    spec.tv_nsec = time.subsec_nanos() as _;
+    spec
+}
+
+/// The processor clock of a thread: `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` (Linux, `posix-timers_types.h`).
+fn cpu_clock(tid: i32) -> libc::clockid_t {
+    (!tid << 3) | 6
+}
+
+fn new_cpu_timer(tid: i32, record: u32, signal: i32) -> Result<CpuTimer, i32> {
+    // SAFETY: zeros are a value of the structure.
+    let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
+    event.sigev_notify = libc::SIGEV_THREAD_ID;
+    event.sigev_signo = signal;
+    event.sigev_notify_thread_id = tid;
+    event.sigev_value.sival_ptr = std::ptr::without_provenance_mut(MARK << 32 | record as usize);
+    let mut timer: libc::timer_t = null_mut();
+    // SAFETY: both structures outlive the call.
+    match unsafe { libc::timer_create(cpu_clock(tid), &mut event, &mut timer) } {
+        0 => Ok(CpuTimer(timer)),
+        _ => Err(errno()),
+    }
+}
+
+/// `perf_event_attr`, in its first version.
+#[repr(C)]
+#[derive(Default)]
+struct PerfEventAttr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    breakpoint_type: u32,
+    config1: u64,
+}
+
+fn new_perf_event(tid: i32, signal: i32, interval: Duration) -> Result<OwnedFd, i32> {
+    const TYPE_SOFTWARE: u32 = 1;
+    const TASK_CLOCK: u64 = 1;
+    const DISABLED: u64 = 1;
+    const CLOSE_ON_EXEC: u64 = 8;
+    const F_SETSIG: i32 = 10;
+    const F_SETOWN_EX: i32 = 15;
+    #[repr(C)]
+    struct Owner {
+        kind: i32,
+        id: i32,
+    }
+    let attributes = PerfEventAttr {
+        kind: TYPE_SOFTWARE,
+        size: size_of::<PerfEventAttr>() as u32,
+        config: TASK_CLOCK,
+        sample_period: interval.as_nanos() as u64,
+        flags: DISABLED,
+        wakeup_events: 1,
+        ..PerfEventAttr::default()
+    };
+    // SAFETY: the structure outlives the call; a thread of this process on any processor is asked for.
+    let file = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &attributes,
+            tid,
+            -1,
+            -1,
+            CLOSE_ON_EXEC,
+        )
+    };
+    if file < 0 {
+        return Err(errno());
+    }
+    // SAFETY: the descriptor was opened just now, and is nobody else's.
+    let file = unsafe { OwnedFd::from_raw_fd(file as i32) };
+    // F_OWNER_TID.
+    let owner = Owner { kind: 0, id: tid };
+    // SAFETY: the descriptor is open, and the structure outlives the call.
+    let refused = unsafe {
+        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_ASYNC) < 0
+            || libc::fcntl(file.as_raw_fd(), F_SETSIG, signal) < 0
+            || libc::fcntl(file.as_raw_fd(), F_SETOWN_EX, &owner) < 0
+    };
+    if refused { Err(errno()) } else { Ok(file) }
+}
+
+/// Lets a performance event send its next signal. The signal handler calls it.
+pub(super) fn refresh(file: i32) {
+    const REFRESH: libc::c_ulong = 0x2402;
+    // SAFETY: the call takes no pointer. A descriptor that is no performance event's is refused.
+    unsafe { libc::ioctl(file, REFRESH as _, 1) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_of_a_signal_names_the_record() {
+        assert_eq!(record_index(MARK << 32 | 7), Some(7));
+        assert_eq!(record_index(7), None);
+        assert_eq!(record_index(0x7fff_0000_1000), None);
+    }
+
+    #[test]
+    fn a_timer_of_this_thread_can_be_had() {
+        // SAFETY: the call has no arguments.
+        let tid = unsafe { libc::gettid() };
+        let timer = Timer::new(
+            ClockSource::Timer,
+            tid,
+            0,
+            libc::SIGPROF,
+            Duration::from_millis(1),
+        );
+        // It is not started: this process has no handler.
+        assert!(matches!(timer, Ok(Timer::Cpu(_))), "{timer:?}");
+        let gone = Timer::new(
+            ClockSource::Timer,
+            i32::MAX >> 4,
+            0,
+            libc::SIGPROF,
+            Duration::from_millis(1),
+        );
+        assert!(gone.is_err());
+    }
+}

@@ -1,0 +1,247 @@
+//! Places of the JVM's structures, which HotSpot exports for debuggers (`gHotSpotVMStructs`).
+
+use std::ffi::{CStr, c_char, c_void};
+
+use super::sample::NotAsync;
+
+/// Places of words in the JVM's structures. Offsets are bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct VmStructs {
+    /// `JavaThread::_anchor` with the words of `JavaFrameAnchor`.
+    pub(super) anchor: AnchorOffsets,
+    /// `JavaCallWrapper::_anchor` with the words of `JavaFrameAnchor`.
+    pub(super) wrapper_anchor: AnchorOffsets,
+    /// `frame::entry_frame_call_wrapper_offset`, in bytes below the frame pointer of the call stub.
+    pub(super) call_wrapper: usize,
+    /// `JavaThread::_thread_state`.
+    pub(super) thread_state: usize,
+    /// `JavaThread::_stack_base`: the end of the stack, at its highest address.
+    pub(super) stack_base: usize,
+    /// `JavaThread::_stack_size`.
+    pub(super) stack_size: usize,
+    /// `JavaThread::_osthread`.
+    pub(super) os_thread: usize,
+    /// `OSThread::_thread_id`.
+    pub(super) thread_id: usize,
+    /// The code cache.
+    pub(super) code: CodeOffsets,
+}
+
+/// Offsets of the words of a `JavaFrameAnchor`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AnchorOffsets {
+    pub(super) sp: usize,
+    pub(super) pc: usize,
+    pub(super) fp: usize,
+}
+
+/// Places of the code cache and of what it holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CodeOffsets {
+    /// The address of `CodeCache::_low_bound`.
+    pub(super) low_bound: usize,
+    /// The address of `CodeCache::_high_bound`.
+    pub(super) high_bound: usize,
+    /// The address of `CodeCache::_heaps`.
+    pub(super) heaps: usize,
+    /// `GrowableArray::_len` and `_data`.
+    pub(super) array_len: usize,
+    pub(super) array_data: usize,
+    /// `CodeHeap::_memory._low`, `_memory._high_boundary` and `_segmap._low`.
+    pub(super) heap_low: usize,
+    pub(super) heap_high: usize,
+    pub(super) segment_map: usize,
+    /// `CodeHeap::_log2_segment_size`.
+    pub(super) log2_segment_size: usize,
+    /// `HeapBlock::Header::_used`. The code blob begins behind the header, at a multiple of 8.
+    pub(super) block_used: usize,
+    /// `CodeBlob::_frame_size`, in words.
+    pub(super) frame_size: usize,
+    /// `nmethod::_orig_pc_offset`, from the stack pointer.
+    pub(super) orig_pc: usize,
+}
+
+impl VmStructs {
+    /// Reads the exported tables.
+    pub(super) fn read() -> Result<VmStructs, NotAsync> {
+        let library = Library::jvm();
+        let exported = Exported::read(&library).ok_or(NotAsync::NoStructure("structure table"))?;
+        let sp = exported.offset("JavaFrameAnchor", "_last_Java_sp")?;
+        let pc = exported.offset("JavaFrameAnchor", "_last_Java_pc")?;
+        let fp = exported.offset("JavaFrameAnchor", "_last_Java_fp")?;
+        let anchor_at = |start: usize| AnchorOffsets {
+            sp: start + sp,
+            pc: start + pc,
+            fp: start + fp,
+        };
+        let os_thread = exported
+            .offset("JavaThread", "_osthread")
+            .or_else(|_| exported.offset("Thread", "_osthread"))?;
+        let array_len = exported
+            .offset("GrowableArrayBase", "_len")
+            .or_else(|_| exported.offset("GenericGrowableArray", "_len"))?;
+        let low = exported.offset("VirtualSpace", "_low")?;
+        let memory = exported.offset("CodeHeap", "_memory")?;
+        let call_wrapper = int_constant(&library, "frame::entry_frame_call_wrapper_offset")
+            .and_then(|words| usize::try_from(-i64::from(words)).ok())
+            .ok_or(NotAsync::NoStructure("call stub"))?;
+        Ok(VmStructs {
+            anchor: anchor_at(exported.offset("JavaThread", "_anchor")?),
+            wrapper_anchor: anchor_at(exported.offset("JavaCallWrapper", "_anchor")?),
+            call_wrapper: call_wrapper * size_of::<usize>(),
+            thread_state: exported.offset("JavaThread", "_thread_state")?,
+            stack_base: exported.offset("JavaThread", "_stack_base")?,
+            stack_size: exported.offset("JavaThread", "_stack_size")?,
+            os_thread,
+            thread_id: exported.offset("OSThread", "_thread_id")?,
+            code: CodeOffsets {
+                low_bound: exported.address("CodeCache", "_low_bound")?,
+                high_bound: exported.address("CodeCache", "_high_bound")?,
+                heaps: exported.address("CodeCache", "_heaps")?,
+                array_len,
+                array_data: exported.offset("GrowableArray<int>", "_data")?,
+                heap_low: memory + low,
+                heap_high: memory + exported.offset("VirtualSpace", "_high_boundary")?,
+                segment_map: exported.offset("CodeHeap", "_segmap")? + low,
+                log2_segment_size: exported.offset("CodeHeap", "_log2_segment_size")?,
+                block_used: exported.offset("HeapBlock::Header", "_used")?,
+                frame_size: exported.offset("CodeBlob", "_frame_size")?,
+                orig_pc: exported.offset("nmethod", "_orig_pc_offset")?,
+            },
+        })
+    }
+}
+
+/// The JVM's library, for finding its symbols.
+struct Library(*mut c_void);
+
+impl Library {
+    /// Finds the JVM's library. It is loaded already, under this name in every JDK.
+    fn jvm() -> Library {
+        // SAFETY: the name ends in a zero byte, and the flags load nothing.
+        let handle =
+            unsafe { libc::dlopen(c"libjvm.so".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if handle.is_null() {
+            Library(libc::RTLD_DEFAULT)
+        } else {
+            Library(handle)
+        }
+    }
+
+    /// The word that an exported variable holds. All variables asked for are pointers or 64-bit integers.
+    fn word(&self, name: &CStr) -> Option<usize> {
+        // SAFETY: the handle is of a loaded library, and the name ends in a zero byte.
+        let variable = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        if variable.is_null() {
+            return None;
+        }
+        // SAFETY: HotSpot exports these variables as 64-bit words.
+        Some(unsafe { variable.cast::<usize>().read_unaligned() })
+    }
+}
+
+/// The table of structures: an array of `VMStructEntry`, whose own layout is exported too.
+struct Exported {
+    first: usize,
+    stride: usize,
+    type_name: usize,
+    field_name: usize,
+    offset: usize,
+    address: usize,
+}
+
+impl Exported {
+    fn read(library: &Library) -> Option<Exported> {
+        Some(Exported {
+            first: library.word(c"gHotSpotVMStructs")?,
+            stride: library.word(c"gHotSpotVMStructEntryArrayStride")?,
+            type_name: library.word(c"gHotSpotVMStructEntryTypeNameOffset")?,
+            field_name: library.word(c"gHotSpotVMStructEntryFieldNameOffset")?,
+            offset: library.word(c"gHotSpotVMStructEntryOffsetOffset")?,
+            address: library.word(c"gHotSpotVMStructEntryAddressOffset")?,
+        })
+    }
+
+    /// The entry of a field.
+    fn entry(&self, type_name: &'static str, field: &str) -> Result<usize, NotAsync> {
+        let mut entry = self.first;
+        if entry == 0 || self.stride == 0 {
+            return Err(NotAsync::NoStructure(type_name));
+        }
+        loop {
+            // SAFETY: the table ends with an entry without names; names are constants of the library.
+            let found = unsafe {
+                let name = c_string(entry + self.type_name);
+                let Some(name) = name else {
+                    return Err(NotAsync::NoStructure(type_name));
+                };
+                name.to_bytes() == type_name.as_bytes()
+                    && c_string(entry + self.field_name)
+                        .is_some_and(|name| name.to_bytes() == field.as_bytes())
+            };
+            if found {
+                return Ok(entry);
+            }
+            entry += self.stride;
+        }
+    }
+
+    /// The offset of a field in its structure.
+    fn offset(&self, type_name: &'static str, field: &str) -> Result<usize, NotAsync> {
+        let entry = self.entry(type_name, field)?;
+        // SAFETY: the entry has this word.
+        Ok(unsafe { word_at(entry + self.offset) })
+    }
+
+    /// The address of a static field.
+    fn address(&self, type_name: &'static str, field: &str) -> Result<usize, NotAsync> {
+        let entry = self.entry(type_name, field)?;
+        // SAFETY: the entry has this word.
+        match unsafe { word_at(entry + self.address) } {
+            0 => Err(NotAsync::NoStructure(type_name)),
+            address => Ok(address),
+        }
+    }
+}
+
+/// An `int` constant that HotSpot exports.
+fn int_constant(library: &Library, name: &str) -> Option<i32> {
+    let mut entry = library.word(c"gHotSpotVMIntConstants")?;
+    let stride = library.word(c"gHotSpotVMIntConstantEntryArrayStride")?;
+    let name_offset = library.word(c"gHotSpotVMIntConstantEntryNameOffset")?;
+    let value_offset = library.word(c"gHotSpotVMIntConstantEntryValueOffset")?;
+    if entry == 0 || stride == 0 {
+        return None;
+    }
+    loop {
+        // SAFETY: the table ends with an entry without a name.
+        let found = unsafe { c_string(entry + name_offset)? };
+        if found.to_bytes() == name.as_bytes() {
+            let value = std::ptr::with_exposed_provenance::<i32>(entry + value_offset);
+            // SAFETY: the entry has this value.
+            return Some(unsafe { value.read_unaligned() });
+        }
+        entry += stride;
+    }
+}
+
+/// The string to which the pointer at `address` points; `None` for null.
+///
+/// # Safety
+/// `address` must hold null or a pointer to a constant string.
+unsafe fn c_string(address: usize) -> Option<&'static CStr> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let string = word_at(address);
+        (string != 0).then(|| CStr::from_ptr(std::ptr::with_exposed_provenance::<c_char>(string)))
+    }
+}
+
+/// The word at `address`.
+///
+/// # Safety
+/// The word must be readable.
+unsafe fn word_at(address: usize) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::with_exposed_provenance::<usize>(address).read_unaligned() }
+}

@@ -1,0 +1,49 @@
+//! The JVM of this process, and its interfaces.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use super::jvmti::Jvmti;
+use super::sys::{self, Int, JNI_OK, JVMTI_VERSION_11, invoke};
+
+/// The JVM of this process; null before the agent is loaded.
+static VM: AtomicPtr<sys::Table> = AtomicPtr::new(null_mut());
+
+/// Remembers the JVM for [`new_environment`].
+///
+/// # Safety
+/// `vm` must be the running JVM's.
+pub(super) unsafe fn set_vm(vm: *mut sys::Table) {
+    VM.store(vm, Ordering::Release);
+}
+
+/// Makes a JVM TI environment beside the agent's first one, with events and capabilities of its own.
+pub(super) fn new_environment() -> Option<Jvmti> {
+    let vm = VM.load(Ordering::Acquire);
+    // SAFETY: `set_vm` was promised that the pointer is the JVM's, which lives as long as the process.
+    (!vm.is_null()).then(|| unsafe { environment(vm) })?
+}
+
+/// Makes a JVM TI environment.
+///
+/// # Safety
+/// `vm` must be the running JVM's.
+pub(super) unsafe fn environment(vm: *mut sys::Table) -> Option<Jvmti> {
+    // SAFETY: the caller's promise.
+    unsafe { interface(vm, JVMTI_VERSION_11).map(|env| Jvmti::new(env)) }
+}
+
+/// An interface of the JVM, by its version.
+///
+/// # Safety
+/// `vm` must be the running JVM's.
+pub(super) unsafe fn interface(vm: *mut sys::Table, version: Int) -> Option<*mut c_void> {
+    type GetEnv = unsafe extern "system" fn(*mut sys::Table, *mut *mut c_void, Int) -> Int;
+    let mut env = null_mut();
+    // SAFETY: the place is GetEnv's in every invocation table.
+    unsafe {
+        let get_env: GetEnv = std::mem::transmute_copy(&*(*vm).functions.add(invoke::GET_ENV));
+        (get_env(vm, &mut env, version) == JNI_OK && !env.is_null()).then_some(env)
+    }
+}
