@@ -123,8 +123,10 @@ fn begin_instrumenting(agent: &'static Agent, jni: Jni<'_>, tracker: &TrackerCli
         ));
         return;
     }
-    // A JVM without this event has no virtual threads.
-    let _ = agent.jvmti.notify(event::VIRTUAL_THREAD_END, true);
+    // Virtual threads count on their carriers if calls are only counted. A JVM without this event has none.
+    if options.timing != Some(Timing::Sampled) || options.counts_allocations() {
+        let _ = agent.jvmti.notify(event::VIRTUAL_THREAD_END, true);
+    }
     agent
         .hidden_classes
         .begin(agent.jvmti, jni, || tracker.bind_definer(jni));

@@ -12,6 +12,7 @@ use loadhook_instrument::{
 };
 use loadhook_rewrite::class::Member;
 use loadhook_rewrite::{ClassFile, Site, symbol};
+use loadhook_settings::Timing;
 
 use super::exclusions;
 use super::loaders::{Loader, Origin};
@@ -71,7 +72,7 @@ impl Hook {
     pub(crate) fn new(options: Options) -> Self {
         let selection = Selection {
             filter: options.filter.clone(),
-            calls: options.timing.map(|_| CallProbes::Timing),
+            calls: options.timing.map(call_probes),
             all: options.settings.all,
             allocations: options.counts_allocations(),
             objects: false,
@@ -175,6 +176,14 @@ impl Hook {
     /// The patterns that have matched nothing in any class.
     pub(crate) fn unmatched(&self) -> Vec<String> {
         self.instrumenter.unmatched()
+    }
+}
+
+/// The probes that a timing needs. Where times come from samples, calls are only counted.
+fn call_probes(timing: Timing) -> CallProbes {
+    match timing {
+        Timing::Sampled => CallProbes::Count,
+        Timing::Adaptive | Timing::Exact | Timing::Count => CallProbes::Timing,
     }
 }
 

@@ -104,6 +104,7 @@ fn reached(feature: u32) -> Result<BTreeSet<Method>> {
     let mut classes = Classes::of_jdk(feature)?;
     let probes = [
         ("enter", "(I)V"),
+        ("count", "(I)V"),
         ("exit", "(I)V"),
         ("caught", "(I)V"),
         ("construct", "(III)V"),
