@@ -199,6 +199,7 @@ impl Chance {
             variance: [0.0, self.below(most) as f64 * 1e4][self.below(2) as usize],
             ticked_ns: [0, self.below(most)][self.below(2) as usize],
             ticked_variance: self.below(most) as f64 * 1e6,
+            ..Node::default()
         }
     }
 }
