@@ -136,7 +136,7 @@ impl AsyncEngine {
     pub(crate) fn signal_note(self) -> Option<String> {
         let number = self.0.signal.number();
         (number != 0 && number != libc::SIGPROF).then(|| {
-            format!("SIGPROF has another handler: the sampler uses signal {number} instead")
+            format!("the program uses SIGPROF itself, so the sampler uses signal {number}")
         })
     }
 }

@@ -379,10 +379,15 @@ impl<M: ThreadMemory> Walk<'_, M> {
             return self.go(pc, caller_sp, caller_fp);
         }
         if self.is_top {
-            // The method's frame is not there yet.
+            // The method's frame is not there yet, or not any more.
             let entered = self.tables.methods.find(self.registers.rbx);
-            if let (Some(method), Some(pc)) = (entered, self.return_address(sp, 0)) {
-                self.emit(RawFrame::Interpreted { method });
+            let caller = self.return_address(sp, 0);
+            let frame = match (entered, caller) {
+                (Some(method), Some(_)) => RawFrame::Interpreted { method },
+                _ => RawFrame::Stub(CodeKind::Interpreter),
+            };
+            self.emit(frame);
+            if let Some(pc) = caller {
                 let caller_sp = self.registers.r13;
                 let is_near = caller_sp > sp && caller_sp.wrapping_sub(sp) < 4096;
                 let next = if is_near {
@@ -392,7 +397,6 @@ impl<M: ThreadMemory> Walk<'_, M> {
                 };
                 return self.go(pc, next, fp);
             }
-            self.emit(RawFrame::Stub(CodeKind::Interpreter));
         }
         unwalked(Unwalked::UnknownMethod)
     }

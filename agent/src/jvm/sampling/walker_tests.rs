@@ -227,6 +227,31 @@ fn interpreted_frames_are_left_by_their_frame_pointers() {
 }
 
 #[test]
+fn an_interpreted_method_without_its_frame_is_in_a_register() {
+    let mut world = World::new();
+    // The caller has pushed a return address and one argument.
+    world.put(&[(0, pc(OUTER, 0x60)), (6, at(40)), (7, pc(CALL_STUB, 9))]);
+    world.put(&first_call(40));
+    let mut registers = Registers {
+        pc: pc(INTERPRETER, 0x40),
+        sp: at(0),
+        rbx: METHOD,
+        r13: at(2),
+        ..Registers::default()
+    };
+    let (frames, end) = world.walk(registers);
+    let interpreted = RawFrame::Interpreted { method: 77 };
+    assert_eq!(frames, [interpreted, compiled(OUTER, 0x60)]);
+    assert_eq!(end, StackEnd::Complete);
+    // Without the method the caller is found all the same.
+    registers.rbx = METHOD + 8;
+    let (frames, end) = world.walk(registers);
+    let stub = RawFrame::Stub(CodeKind::Interpreter);
+    assert_eq!(frames, [stub, compiled(OUTER, 0x60)]);
+    assert_eq!(end, StackEnd::Complete);
+}
+
+#[test]
 fn native_code_is_left_by_the_anchor() {
     let mut world = World::new();
     world.is_in_java = false;
