@@ -14,6 +14,7 @@ use crate::options::Options;
 use crate::snapshot::assembly::{Sources, StartTime};
 use crate::snapshot::gate::SnapshotGate;
 use crate::snapshot::writer::ProfileWriter;
+use crate::threads::own::OwnThreads;
 use crate::tracker::client::TrackerClient;
 
 /// The parts of the agent. A part that needs others gets them as arguments; only events of the JVM know all parts.
@@ -23,6 +24,7 @@ pub(crate) struct Agent {
     pub(crate) hidden_classes: HiddenClasses,
     /// Samples of allocations, if they are asked for and no other agent takes them.
     pub(crate) samples: Option<Samples>,
+    pub(crate) own_threads: OwnThreads,
     /// Set at `VMStart`.
     pub(crate) tracker: OnceLock<TrackerClient>,
     pub(crate) gate: SnapshotGate,

@@ -96,7 +96,14 @@ fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {
             ));
         }
     };
-    periodic::start(agent.jvmti, jni, &agent.gate, interval, take);
+    periodic::start(
+        &agent.own_threads,
+        agent.jvmti,
+        jni,
+        &agent.gate,
+        interval,
+        take,
+    );
 }
 
 /// Enables the events of samples and classes, in an order that keeps the agent's own work out of the profile.

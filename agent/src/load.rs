@@ -19,6 +19,7 @@ use crate::snapshot::assembly::StartTime;
 use crate::snapshot::gate::SnapshotGate;
 use crate::snapshot::writer::ProfileWriter;
 use crate::snapshot::{file, manifest};
+use crate::threads::own::OwnThreads;
 
 /// The reason why the agent cannot be loaded.
 #[derive(Debug, Error)]
@@ -106,6 +107,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
         instrumentation: Instrumentation::new(jvmti, options),
         hidden_classes: HiddenClasses::default(),
         samples,
+        own_threads: OwnThreads::default(),
         tracker: OnceLock::new(),
         gate: SnapshotGate::default(),
         writer: ProfileWriter::default(),

@@ -10,7 +10,7 @@ use loadhook_profile::gc_events::{
 use super::estimate::Estimate;
 use super::owners::Site;
 use super::sampled_objects::LiveRecord;
-use super::stacks::Numbers;
+use crate::frames::numbers::Numbers;
 
 /// Limits of the tables.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,6 @@ mod owners;
 mod profile_builder;
 mod recording;
 mod report;
-mod resolve;
 mod sample_snapshot;
 mod sample_tables;
 mod sampled_objects;

@@ -6,13 +6,10 @@ use std::sync::Arc;
 use loadhook_profile::ThreadKind;
 
 use super::estimate::Estimate;
+use crate::threads::groups::{Groups, VIRTUAL_THREADS};
 
 /// The number of the owner for virtual threads.
 pub(super) const VIRTUAL: u32 = 0;
-
-/// Number of names of ended threads that have groups of their own.
-const MOST_GROUPS: usize = 256;
-const OTHERS: &str = "(other threads)";
 
 /// A place in the code and a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -54,18 +51,18 @@ impl Owner {
 pub(super) struct Owners {
     all: Vec<Owner>,
     free: Vec<u32>,
-    groups: HashMap<Arc<str>, u32>,
+    groups: Groups,
     /// Number of sites of all owners together.
     sites: usize,
 }
 
 impl Owners {
     pub(super) fn new() -> Self {
-        let virtual_threads = Owner::new("(virtual threads)".into(), None, ThreadKind::Virtual);
+        let virtual_threads = Owner::new(VIRTUAL_THREADS.into(), None, ThreadKind::Virtual);
         Owners {
             all: vec![virtual_threads],
             free: Vec::new(),
-            groups: HashMap::new(),
+            groups: Groups::default(),
             sites: 0,
         }
     }
@@ -106,7 +103,7 @@ impl Owners {
 
     /// Merges the sites of a thread that has ended under this name into its group.
     pub(super) fn end(&mut self, thread: u32, name: &str) {
-        let group = self.group(without_numbers(name));
+        let group = self.group(name);
         for (site, estimate) in std::mem::take(&mut self.all[thread as usize].sites) {
             self.sites -= 1;
             self.add(group, site, estimate, usize::MAX);
@@ -115,20 +112,12 @@ impl Owners {
         self.reuse(thread);
     }
 
-    fn group(&mut self, name: String) -> u32 {
-        if let Some(group) = self.groups.get(&*name) {
-            return *group;
-        }
-        let name: Arc<str> = if self.groups.len() < MOST_GROUPS {
-            name.into()
-        } else {
-            OTHERS.into()
-        };
-        if let Some(group) = self.groups.get(&name) {
-            return *group;
-        }
-        let group = self.put(Owner::new(name.clone(), None, ThreadKind::Ended));
-        self.groups.insert(name, group);
+    fn group(&mut self, thread_name: &str) -> u32 {
+        let mut groups = std::mem::take(&mut self.groups);
+        let group = groups.number(thread_name, |name| {
+            self.put(Owner::new(name, None, ThreadKind::Ended))
+        });
+        self.groups = groups;
         group
     }
 
@@ -160,19 +149,6 @@ impl Owners {
         let all = (0..).zip(&self.all);
         all.filter(|(_, owner)| !owner.sites.is_empty())
     }
-}
-
-/// The name with each run of digits as one `#`, which is the same for all threads of a pool.
-fn without_numbers(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for char in name.chars() {
-        if !char.is_ascii_digit() {
-            text.push(char);
-        } else if !text.ends_with('#') {
-            text.push('#');
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -223,20 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn sites_and_groups_have_limits() {
+    fn sites_have_a_limit() {
         let mut owners = Owners::new();
         let thread = owners.begin("a".into(), Some(1));
         assert!(owners.add(thread, SITE, one(), 1));
         let other = Site { node: None, ..SITE };
         assert!(!owners.add(thread, other, one(), 1));
         assert!(owners.add(thread, SITE, one(), 1), "it is there");
-        for number in 0..2 * MOST_GROUPS {
-            let name: String = std::iter::repeat_n('x', number).collect();
-            let thread = owners.begin(name.as_str().into(), None);
-            owners.add(thread, SITE, one(), usize::MAX);
-            owners.end(thread, &name);
-        }
-        assert_eq!(owners.groups.len(), MOST_GROUPS + 1);
-        assert!(owners.groups.contains_key(OTHERS));
     }
 }

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use loadhook_profile::{Frame, Method, Profile, Site as ProfileSite, ThreadKind, ThreadTree};
+use loadhook_profile::{Frame, Profile, Site as ProfileSite};
 
 use super::estimate::Estimate;
 use super::owners::{Owner, Site};
 use super::sample_snapshot::{Alive, SampleSnapshot};
-use super::stacks::{CopyLoaders, Symbol};
+use crate::frames::profile_parts::{self, ProfileMethods};
 
 /// Builds the parts of a profile that samples need.
 pub(super) struct ProfileBuilder<'p> {
     profile: &'p mut Profile,
-    methods: HashMap<Method, u32>,
+    methods: ProfileMethods,
     frames: Vec<Frame>,
     frame_numbers: HashMap<Frame, u32>,
     /// The frame of each node of the snapshot.
@@ -24,7 +24,7 @@ pub(super) struct ProfileBuilder<'p> {
 impl<'p> ProfileBuilder<'p> {
     /// Begins with what the profile has.
     pub(super) fn new(profile: &'p mut Profile) -> Self {
-        let methods = profile.methods.iter().map(identity).zip(0..).collect();
+        let methods = ProfileMethods::of(profile);
         // Allocations that probes have counted.
         let counted = profile.allocations.take().unwrap_or_default();
         ProfileBuilder {
@@ -42,30 +42,6 @@ impl<'p> ProfileBuilder<'p> {
         (self.frames, self.sites)
     }
 
-    /// The index of a method, which the profile may have already.
-    fn method(
-        &mut self,
-        symbol: &Symbol,
-        copies: CopyLoaders,
-        loaders: &HashMap<u32, String>,
-    ) -> u32 {
-        let loader = loaders.get(&copies.first).map_or("?", |name| name);
-        let method = Method {
-            loader: loader.into(),
-            class: symbol.class.clone(),
-            name: symbol.name.clone(),
-            descriptor: symbol.descriptor.clone(),
-            file: symbol.file.clone(),
-            line: symbol.line,
-            loaders: copies.loaders.max(1),
-        };
-        let methods = &mut self.profile.methods;
-        *self.methods.entry(identity(&method)).or_insert_with(|| {
-            methods.push(method);
-            methods.len() as u32 - 1
-        })
-    }
-
     /// Adds the frames of all nodes of a snapshot.
     pub(super) fn add_frames(&mut self, snapshot: &SampleSnapshot, loaders: &HashMap<u32, String>) {
         let mut methods: Vec<Option<u32>> = vec![None; snapshot.symbols.len()];
@@ -73,7 +49,11 @@ impl<'p> ProfileBuilder<'p> {
             let symbol = node.at.symbol as usize;
             let method = match methods[symbol] {
                 Some(method) => method,
-                None => self.method(&snapshot.symbols[symbol], snapshot.copies[symbol], loaders),
+                None => {
+                    let copies = snapshot.copies[symbol];
+                    let method = profile_parts::method(&snapshot.symbols[symbol], copies, loaders);
+                    self.methods.number(self.profile, method)
+                }
             };
             methods[symbol] = Some(method);
             let frame = Frame {
@@ -94,26 +74,7 @@ impl<'p> ProfileBuilder<'p> {
 
     /// The index of the thread or group of an owner, which may have a call tree already.
     pub(super) fn thread(&mut self, owner: &Owner) -> u32 {
-        let threads = &mut self.profile.threads;
-        let is_it = |thread: &ThreadTree| {
-            thread.kind == owner.kind
-                && match owner.kind {
-                    ThreadKind::Platform => thread.id.is_some() && thread.id == owner.id,
-                    ThreadKind::Virtual => true,
-                    ThreadKind::Ended => thread.name == owner.name,
-                }
-        };
-        let at = threads.iter().position(is_it).unwrap_or_else(|| {
-            threads.push(ThreadTree {
-                name: owner.name.clone(),
-                id: owner.id,
-                kind: owner.kind,
-                cpu_ns: None,
-                nodes: Vec::new(),
-            });
-            threads.len() - 1
-        });
-        at as u32
+        profile_parts::thread(self.profile, &owner.name, owner.id, owner.kind)
     }
 
     /// Adds a site of a thread: its allocated and its live objects.
@@ -139,15 +100,5 @@ impl<'p> ProfileBuilder<'p> {
                 0.0
             },
         });
-    }
-}
-
-/// The parts of a method that tell it from others.
-fn identity(method: &Method) -> Method {
-    Method {
-        file: None,
-        line: None,
-        loaders: 1,
-        ..method.clone()
     }
 }

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use super::owners::VIRTUAL;
-use super::resolve;
 use super::sample_tables::{DEPTH, EventSource};
 use super::samples::{Sample, Samples, THREAD_STATE, ThreadState};
+use crate::frames::resolve;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
@@ -107,18 +107,14 @@ impl Samples {
     /// The number of the owner of the calling thread's samples.
     fn owner(&self, jni: Jni<'_>, thread: Local<'_>) -> u32 {
         let class = self.thread_class.get();
-        let is_virtual = class
-            .and_then(|class| class.virtual_threads)
-            .is_some_and(|class| jni.is_instance(thread, class));
-        if is_virtual {
+        if class.is_some_and(|class| class.is_virtual(jni, thread)) {
             return VIRTUAL;
         }
         let state = THREAD_STATE.get();
         if let Some(owner) = state.owner {
             return owner;
         }
-        let id = class.and_then(|class| jni.long_field(thread, class.id).ok());
-        let id = id.and_then(|id| u64::try_from(id).ok());
+        let id = class.and_then(|class| class.id(jni, thread));
         let name = self.name(jni, thread);
         let owner = self.lock().owners.begin(name.into(), id);
         THREAD_STATE.set(ThreadState {
@@ -129,11 +125,8 @@ impl Samples {
     }
 
     fn name(&self, jni: Jni<'_>, thread: Local<'_>) -> String {
-        let name = jni.framed(|jni| {
-            let class = self.thread_class.get()?;
-            jni.string_field(thread, class.name).ok()?
-        });
-        name.flatten().unwrap_or_default()
+        let class = self.thread_class.get();
+        class.map_or(String::new(), |class| class.name(jni, thread))
     }
 
     /// Handles `ThreadEnd`, in the thread that ends.

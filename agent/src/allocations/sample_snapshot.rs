@@ -7,7 +7,8 @@ use super::estimate::Estimate;
 use super::owners::{Owners, Site};
 use super::sample_tables::{EventSource, SampleTables};
 use super::sampled_objects::LiveRecord;
-use super::stacks::{CopyLoaders, Node, SourceLine, Symbol};
+use super::stacks::{Node, SourceLine};
+use crate::frames::symbol::{CopyLoaders, Symbol};
 use crate::instrument::loaders::Loader;
 
 /// A site without its callers: a line of code and the number of a type.

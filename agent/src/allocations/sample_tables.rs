@@ -7,9 +7,10 @@ use loadhook_text::count;
 
 use super::followed::Followed;
 use super::owners::Owners;
-use super::resolve::type_name;
 use super::scan_schedule::ScanSchedule;
-use super::stacks::{Numbers, StackLimits, Stacks};
+use super::stacks::{StackLimits, Stacks};
+use crate::frames::numbers::Numbers;
+use crate::frames::resolve::type_name;
 use crate::instrument::hidden_names::without_address;
 
 /// Frames of a stack that are recorded.

@@ -12,15 +12,15 @@ use super::followed::Followed;
 use super::gc_sentinels::GcSentinels;
 use super::growth::Growth;
 use super::owners::Site;
-use super::resolve::UnloadableClasses;
 use super::sample_tables::{EventSource, OTHER_TYPES, SampleTables};
 use super::sampled_objects::{LiveRecord, SampledObjects};
-use crate::jvm::jni::Field;
+use crate::frames::resolve::UnloadableClasses;
 use crate::jvm::jvmti::{self, Jvmti, StackFrame};
 use crate::jvm::reference::Global;
 use crate::jvm::sys::{Capabilities, capability};
 use crate::locks::lock;
 use crate::options::Options;
+use crate::threads::fields::ThreadFields;
 
 /// The samples of this JVM.
 pub(crate) struct Samples {
@@ -29,7 +29,7 @@ pub(crate) struct Samples {
     pub(super) follows: bool,
     /// The feature release of the JDK, for example 17.
     pub(super) feature: OnceLock<u32>,
-    pub(super) thread_class: OnceLock<ThreadClass>,
+    pub(super) thread_class: OnceLock<ThreadFields>,
     /// Set when the events are enabled.
     pub(super) has_begun: AtomicBool,
     /// Number of collections that have ended.
@@ -53,14 +53,6 @@ pub(crate) struct Samples {
     tables: Mutex<SampleTables>,
     /// The live objects of the first snapshot.
     pub(super) growth: OnceLock<Growth>,
-}
-
-/// Fields of threads. They are read and no methods called, since programs can override methods.
-pub(super) struct ThreadClass {
-    pub(super) id: Field,
-    pub(super) name: Field,
-    /// The superclass of all virtual threads, from JDK 21 on.
-    pub(super) virtual_threads: Option<Global>,
 }
 
 /// State of a native thread for its samples.

@@ -1,9 +1,9 @@
 //! Stacks as nodes of a tree: each node is a call, and its parent is the caller.
 
 use std::collections::HashMap;
-use std::hash::Hash;
-use std::sync::Arc;
 
+use crate::frames::numbers::Numbers;
+use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
 use crate::jvm::jvmti::StackFrame;
 
 /// Limits of the tables. Samples beyond them lose their callers or their methods.
@@ -21,57 +21,6 @@ impl StackLimits {
         nodes: 1 << 20,
         others: 1 << 19,
     };
-}
-
-/// A method as profiles name it. Copies of a class share the symbols of their methods.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Symbol {
-    /// The number of the kind of the class's loader.
-    pub(super) kind: u32,
-    /// A number that differs between classes of the same name and kind of loader that are no copies.
-    pub(super) code: u64,
-    /// True if the class is chosen for instrumentation.
-    pub(super) is_chosen: bool,
-    pub(super) class: Arc<str>,
-    pub(super) name: Arc<str>,
-    pub(super) descriptor: Arc<str>,
-    pub(super) file: Option<Arc<str>>,
-    pub(super) line: Option<u32>,
-}
-
-impl Symbol {
-    /// A symbol that stands for several methods.
-    fn artificial(class: &str) -> Self {
-        Symbol {
-            kind: 0,
-            code: 0,
-            is_chosen: false,
-            class: class.into(),
-            name: "".into(),
-            descriptor: "".into(),
-            file: None,
-            line: None,
-        }
-    }
-}
-
-/// A stack frame whose method is known.
-pub(super) struct ResolvedFrame {
-    pub(super) symbol: Symbol,
-    pub(super) line: Option<u32>,
-    /// The number of the loader of the method's class. If copies of the class share ids, that of the first copy.
-    pub(super) loader: u32,
-    /// The number of the class; `None` if the class is never unloaded.
-    pub(super) class: Option<u32>,
-}
-
-/// The loaders of the copies of a method.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct CopyLoaders {
-    /// The number of the first loader.
-    pub(super) first: u32,
-    /// The number of loaders.
-    pub(super) loaders: u32,
 }
 
 /// A line of a method.
@@ -100,42 +49,6 @@ pub(super) struct Node {
     pub(super) parent: Option<u32>,
     /// The line that calls or allocates.
     pub(super) at: SourceLine,
-}
-
-/// Different values, numbered from 0.
-#[derive(Clone, Debug)]
-pub(super) struct Numbers<T> {
-    numbers: HashMap<T, u32>,
-    all: Vec<T>,
-}
-
-impl<T> Default for Numbers<T> {
-    fn default() -> Self {
-        Numbers {
-            numbers: HashMap::new(),
-            all: Vec::new(),
-        }
-    }
-}
-
-impl<T: Clone + Eq + Hash> Numbers<T> {
-    /// The number of a value. A new value gets a number if there are fewer than `most`.
-    pub(super) fn number(&mut self, value: T, most: usize) -> Option<u32> {
-        if let Some(number) = self.numbers.get(&value) {
-            return Some(*number);
-        }
-        if self.all.len() >= most {
-            return None;
-        }
-        let number = self.all.len() as u32;
-        self.all.push(value.clone());
-        self.numbers.insert(value, number);
-        Some(number)
-    }
-
-    pub(super) fn all(&self) -> &[T] {
-        &self.all
-    }
 }
 
 /// The loaders of a symbol that stands for several methods.

@@ -4,11 +4,12 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 use super::sample_tables::EventSource;
-use super::samples::{Samples, ThreadClass};
+use super::samples::Samples;
 use crate::jvm::jni::{Argument, Jni, JniError};
 use crate::jvm::jvmti::{self, Jvmti};
 use crate::jvm::reference::Global;
 use crate::jvm::sys::event;
+use crate::threads::fields::ThreadFields;
 
 /// Number of trials whether a collection is one stop. A collection that the program needs may come between.
 const ATTEMPTS: usize = 3;
@@ -21,16 +22,7 @@ impl Samples {
         jni: Jni<'_>,
         has_concurrent_collector: bool,
     ) -> jvmti::Result<()> {
-        let thread_class = jni.framed(|jni| {
-            let class = jni.find_class(c"java/lang/Thread").ok()?;
-            let virtual_threads = jni.find_class(c"java/lang/BaseVirtualThread").ok();
-            Some(ThreadClass {
-                id: jni.field(class, c"tid", c"J").ok()?,
-                name: jni.field(class, c"name", c"Ljava/lang/String;").ok()?,
-                virtual_threads: virtual_threads.and_then(|class| jni.global(class).ok()),
-            })
-        });
-        if let Some(Some(thread_class)) = thread_class {
+        if let Some(thread_class) = ThreadFields::find(jni) {
             let _ = self.thread_class.set(thread_class);
         }
         let version = jvmti.system_property("java.vm.specification.version");

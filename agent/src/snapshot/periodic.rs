@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use super::gate::SnapshotGate;
 use crate::diagnostics;
-use crate::jvm::jni::{Argument, Jni, JniError};
+use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
+use crate::threads::own::OwnThreads;
 
 /// Starts a thread that takes a snapshot at every interval.
-///
-/// The thread is in the JVM's own thread group, because programs count and enumerate the threads of theirs.
 pub(crate) fn start(
+    own_threads: &OwnThreads,
     jvmti: Jvmti,
     jni: Jni<'_>,
     gate: &'static SnapshotGate,
@@ -25,20 +25,7 @@ pub(crate) fn start(
             take_snapshot(jni);
         }
     };
-    let started = jni.framed(|jni| {
-        let class = jni.find_class(c"java/lang/Thread")?;
-        let group = jvmti
-            .system_thread_group(jni)
-            .map_err(|_| JniError::Refused)?;
-        let name = jni.new_string(c"loadhook snapshot")?;
-        let arguments = [group, name].map(Argument::Object);
-        let descriptor = c"(Ljava/lang/ThreadGroup;Ljava/lang/String;)V";
-        let thread = jni.new_object(class, descriptor, &arguments)?;
-        jvmti
-            .run_agent_thread(thread, Box::new(run))
-            .map_err(|_| JniError::Refused)
-    });
-    if !matches!(started, Some(Ok(()))) {
+    if !own_threads.start(jvmti, jni, c"loadhook snapshot", run) {
         diagnostics::once(
             "snapshot-every: the snapshot thread cannot be started; the profile is written only at exit",
         );

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use loadhook_rewrite::symbol::{java_name, text};
 
-use super::stacks::{ResolvedFrame, Symbol};
+use super::symbol::{ResolvedFrame, Symbol};
 use crate::instrument::hidden_names::without_address;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::instrument::weak_values::{JvmObjects, WeakValues};
@@ -14,7 +14,7 @@ use crate::jvm::jvmti::{Jvmti, StackFrame};
 use crate::jvm::reference::Local;
 
 /// Resolves a frame that is on the stack of the calling thread.
-pub(super) fn frame(
+pub(crate) fn frame(
     instrumentation: &Instrumentation,
     jni: Jni<'_>,
     frame: StackFrame,
@@ -77,7 +77,7 @@ fn hash(lines: &[(i64, i32)]) -> u64 {
 
 /// Classes that may be unloaded, and their numbers.
 #[derive(Default)]
-pub(super) struct UnloadableClasses {
+pub(crate) struct UnloadableClasses {
     all: WeakValues<u32>,
     next: AtomicU32,
 }
@@ -92,7 +92,7 @@ impl UnloadableClasses {
     }
 
     /// Forgets classes that are gone and returns their numbers. Most calls return none at once.
-    pub(super) fn take_gone(&self, jvmti: Jvmti, jni: Jni<'_>) -> Vec<u32> {
+    pub(crate) fn take_gone(&self, jvmti: Jvmti, jni: Jni<'_>) -> Vec<u32> {
         self.all.take_gone(&JvmObjects { jvmti, jni })
     }
 }
@@ -105,7 +105,7 @@ fn line_at(lines: &[(i64, i32)], location: i64) -> Option<u32> {
 }
 
 /// The name of a type as Java writes it, as `int[][]`, from its descriptor.
-pub(super) fn type_name(descriptor: &[u8]) -> String {
+pub(crate) fn type_name(descriptor: &[u8]) -> String {
     let dimensions = descriptor.iter().take_while(|byte| **byte == b'[').count();
     let element = match &descriptor[dimensions..] {
         b"B" => "byte".to_owned(),

@@ -1,0 +1,74 @@
+//! Names of the groups that ended threads are shown in. The tracker forms the same groups.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Number of names of ended threads that have groups of their own.
+const MOST_GROUPS: usize = 256;
+
+/// The group of further ended threads.
+const OTHERS: &str = "(other threads)";
+
+/// The name of all virtual threads together.
+pub(crate) const VIRTUAL_THREADS: &str = "(virtual threads)";
+
+/// Groups of ended threads by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups(HashMap<Arc<str>, u32>);
+
+impl Groups {
+    /// The number of the group of threads of this name. `make` makes a new group and returns its number.
+    pub(crate) fn number(&mut self, thread_name: &str, make: impl FnOnce(Arc<str>) -> u32) -> u32 {
+        let name = without_numbers(thread_name);
+        if let Some(group) = self.0.get(&*name) {
+            return *group;
+        }
+        let name: Arc<str> = if self.0.len() < MOST_GROUPS {
+            name.into()
+        } else {
+            OTHERS.into()
+        };
+        if let Some(group) = self.0.get(&name) {
+            return *group;
+        }
+        let group = make(name.clone());
+        self.0.insert(name, group);
+        group
+    }
+}
+
+/// The name with each run of digits as one `#`, which is the same for all threads of a pool.
+fn without_numbers(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for char in name.chars() {
+        if !char.is_ascii_digit() {
+            text.push(char);
+        } else if !text.ends_with('#') {
+            text.push('#');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_have_a_limit() {
+        let mut groups = Groups::default();
+        let mut made = 0;
+        for round in 0..2 {
+            for letters in 0..2 * MOST_GROUPS {
+                let name: String = std::iter::repeat_n('x', letters).collect();
+                let name = format!("{name}{round}{letters}");
+                groups.number(&name, |_| {
+                    made += 1;
+                    made
+                });
+            }
+        }
+        assert_eq!(made as usize, MOST_GROUPS + 1);
+        assert!(groups.0.contains_key(OTHERS) && groups.0.contains_key("xx#"));
+    }
+}
