@@ -11,6 +11,7 @@ use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::jvm::reference::Local;
 use crate::options::Options;
+use crate::sampler::Sampler;
 use crate::snapshot::assembly::{Sources, StartTime};
 use crate::snapshot::gate::SnapshotGate;
 use crate::snapshot::writer::ProfileWriter;
@@ -24,6 +25,8 @@ pub(crate) struct Agent {
     pub(crate) hidden_classes: HiddenClasses,
     /// Samples of allocations, if they are asked for and no other agent takes them.
     pub(crate) samples: Option<Samples>,
+    /// Samples of running and waiting threads, if they are asked for.
+    pub(crate) sampler: Option<Sampler>,
     pub(crate) own_threads: OwnThreads,
     /// Set at `VMStart`.
     pub(crate) tracker: OnceLock<TrackerClient>,
@@ -46,6 +49,7 @@ impl Agent {
             instrumentation: &self.instrumentation,
             hidden_classes: &self.hidden_classes,
             samples: self.samples.as_ref(),
+            sampler: self.sampler.as_ref(),
             tracker: self.tracker.get()?,
             gate: &self.gate,
             start_time: &self.start_time,

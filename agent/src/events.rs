@@ -44,11 +44,12 @@ pub(crate) fn vm_start(agent: &'static Agent, jni: Jni<'_>) {
     }
 }
 
-/// Handles `VMInit`: configures the tracker, enables the events, and instruments the classes loaded so far.
+/// Handles `VMInit`: configures the tracker, enables the events, instruments the classes loaded so far, and begins to
+/// sample. `current` is the calling thread.
 ///
 /// The class file hook is not enabled earlier, because an agent with an early hook makes the JVM give up its class data
 /// archive.
-pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
+pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
     let Some(tracker) = agent.tracker.get() else {
         return;
     };
@@ -81,6 +82,23 @@ pub(crate) fn vm_init(agent: &'static Agent, jni: Jni<'_>) {
         start_snapshots(agent, jni, interval.duration());
     }
     begin_instrumenting(agent, jni, tracker);
+    // After retransformation, which is no work of the program's.
+    begin_sampling(agent, jni, current);
+}
+
+/// Enables the events of threads and begins to sample them.
+fn begin_sampling(agent: &'static Agent, jni: Jni<'_>, current: Local<'_>) {
+    let Some(sampler) = &agent.sampler else {
+        return;
+    };
+    let notify = |event| agent.jvmti.notify(event, true);
+    if let Err(error) = notify(event::THREAD_START).and_then(|()| notify(event::THREAD_END)) {
+        diagnostics::once(&format!(
+            "threads are not sampled: the JVM does not tell of their start and end ({error})"
+        ));
+        return;
+    }
+    sampler.begin(&agent.instrumentation, &agent.own_threads, jni, current);
 }
 
 fn start_snapshots(agent: &'static Agent, jni: Jni<'_>, interval: Duration) {
@@ -174,9 +192,19 @@ pub(crate) fn thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>)
     }
 }
 
+/// Handles `ThreadStart`.
+pub(crate) fn platform_thread_start(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
+    if let Some(sampler) = &agent.sampler {
+        sampler.thread_starts(&agent.instrumentation, &agent.own_threads, jni, thread);
+    }
+}
+
 /// Handles `ThreadEnd`. Only platform threads have samples of their own.
 pub(crate) fn platform_thread_end(agent: &'static Agent, jni: Jni<'_>, thread: Local<'_>) {
     thread_end(agent, jni, thread);
+    if let Some(sampler) = &agent.sampler {
+        sampler.thread_ends(jni, thread);
+    }
     let reserve = agent.tracker.get().map(|tracker| &tracker.reserve);
     if let Some(samples) = &agent.samples {
         samples.thread_ends(agent.jvmti, jni, reserve, thread);
@@ -206,6 +234,9 @@ pub(crate) fn garbage_collection_finish(agent: &'static Agent) {
 
 /// Handles `VMDeath`: writes the profile. Threads may still run.
 pub(crate) fn vm_death(agent: &'static Agent, jni: Jni<'_>) {
+    if let Some(sampler) = &agent.sampler {
+        sampler.finish(&agent.instrumentation, jni);
+    }
     let Some(sources) = agent.sources() else {
         return;
     };

@@ -14,6 +14,7 @@ pub mod jvm;
 mod load;
 mod locks;
 mod options;
+mod sampler;
 mod snapshot;
 mod threads;
 mod tracker;

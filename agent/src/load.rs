@@ -13,8 +13,10 @@ use crate::events::JVM_OBJECTS_NOT_COUNTED;
 use crate::instrument::hidden_classes::HiddenClasses;
 use crate::instrument::instrumentation::Instrumentation;
 use crate::jvm::jvmti::{self, Jvmti};
+use crate::jvm::sampling::ClockSource;
 use crate::jvm::sys::{Capabilities, JVMTI_ERROR_NOT_AVAILABLE, capability};
 use crate::options::{IncludeFileError, Options};
+use crate::sampler::{Sampler, SamplerSettings};
 use crate::snapshot::assembly::StartTime;
 use crate::snapshot::gate::SnapshotGate;
 use crate::snapshot::writer::ProfileWriter;
@@ -93,6 +95,10 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
     }
     add_capabilities(jvmti, &options)?;
     let samples = samples(jvmti, &options)?;
+    let sampler = options
+        .settings
+        .samples()
+        .then(|| Sampler::load(sampler_settings(&options.settings)));
     if let Some(manifest) = &options.manifest {
         manifest::check(manifest, options.settings.quiet);
     }
@@ -107,6 +113,7 @@ pub(crate) fn load(jvmti: Jvmti, text: &str) -> Result<Agent, LoadError> {
         instrumentation: Instrumentation::new(jvmti, options),
         hidden_classes: HiddenClasses::default(),
         samples,
+        sampler,
         own_threads: OwnThreads::default(),
         tracker: OnceLock::new(),
         gate: SnapshotGate::default(),
@@ -131,6 +138,13 @@ fn add_capabilities(jvmti: Jvmti, options: &Options) -> Result<(), LoadError> {
     if options.settings.clock == Clock::Cpu {
         add(&[capability::CAN_GET_CURRENT_THREAD_CPU_TIME]).map_err(LoadError::NoCpuClock)?;
     }
+    if options.settings.samples() {
+        // Without these capabilities methods have no files and lines.
+        let _ = add(&[
+            capability::CAN_GET_SOURCE_FILE_NAME,
+            capability::CAN_GET_LINE_NUMBERS,
+        ]);
+    }
     // Without this capability the profile does not tell which threads only waited.
     let _ = add(&[capability::CAN_GET_THREAD_CPU_TIME]);
     // This capability exists from JDK 21 on. Older JVMs have no virtual threads.
@@ -138,7 +152,20 @@ fn add_capabilities(jvmti: Jvmti, options: &Options) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// The samples that the options ask for; `None` if they ask for none, or if the profile has something else to show.
+fn sampler_settings(settings: &AgentOptions) -> SamplerSettings {
+    SamplerSettings {
+        engine: settings.sampler,
+        interval: settings.interval.duration(),
+        clock_source: match settings.clock_source {
+            loadhook_settings::ClockSource::Timer => ClockSource::Timer,
+            loadhook_settings::ClockSource::Perf => ClockSource::Perf,
+        },
+        waiting: settings.clock == Clock::Wall,
+        max_nodes: settings.max_nodes as usize,
+    }
+}
+
+/// The samples of allocations that the options ask for; `None` if they ask for none, or if the profile has something else to show.
 fn samples(jvmti: Jvmti, options: &Options) -> Result<Option<Samples>, LoadError> {
     let Some(mode) = options.settings.alloc else {
         return Ok(None);

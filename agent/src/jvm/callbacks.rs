@@ -150,6 +150,7 @@ fn callbacks() -> Callbacks {
     set(event::VM_START, vm_start as *const c_void);
     set(event::VM_INIT, vm_init as *const c_void);
     set(event::VM_DEATH, vm_death as *const c_void);
+    set(event::THREAD_START, thread_start as *const c_void);
     set(event::THREAD_END, thread_end as *const c_void);
     set(
         event::VIRTUAL_THREAD_END,
@@ -177,14 +178,27 @@ unsafe extern "system" fn vm_start(_jvmti: *mut c_void, env: *mut c_void) {
     unsafe { on_event(env, events::vm_start) }
 }
 
-unsafe extern "system" fn vm_init(_jvmti: *mut c_void, env: *mut c_void, _thread: Object) {
+unsafe extern "system" fn vm_init(_jvmti: *mut c_void, env: *mut c_void, thread: Object) {
     // SAFETY: the JVM passes this thread's environment.
-    unsafe { on_event(env, events::vm_init) }
+    unsafe {
+        on_event(env, |agent, jni| {
+            events::vm_init(agent, jni, Local::new(thread))
+        })
+    }
 }
 
 unsafe extern "system" fn vm_death(_jvmti: *mut c_void, env: *mut c_void) {
     // SAFETY: the JVM passes this thread's environment.
     unsafe { on_event(env, events::vm_death) }
+}
+
+unsafe extern "system" fn thread_start(_jvmti: *mut c_void, env: *mut c_void, thread: Object) {
+    // SAFETY: the JVM passes this thread's environment.
+    unsafe {
+        on_event(env, |agent, jni| {
+            events::platform_thread_start(agent, jni, Local::new(thread))
+        })
+    }
 }
 
 unsafe extern "system" fn thread_end(_jvmti: *mut c_void, env: *mut c_void, thread: Object) {

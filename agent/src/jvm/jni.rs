@@ -205,6 +205,13 @@ impl<'e> Jni<'e> {
         unsafe { self.function::<F>(jni::DELETE_WEAK_GLOBAL_REF)(self.env, weak.object()) }
     }
 
+    /// Deletes a global reference, of which no copy is used any more.
+    pub(crate) fn delete_global(self, global: Global) {
+        type F = unsafe extern "system" fn(Env, Object);
+        // SAFETY: the caller gives the reference up.
+        unsafe { self.function::<F>(jni::DELETE_GLOBAL_REF)(self.env, global.object()) }
+    }
+
     /// Returns whether the object of a weak reference is gone.
     pub(crate) fn is_gone(self, weak: Weak) -> bool {
         self.is_same(weak, Local::NULL)

@@ -398,6 +398,11 @@ impl Jvmti {
 
     /// At most `most` frames of the calling thread, innermost first.
     pub(crate) fn stack_trace(self, most: usize) -> Vec<StackFrame> {
+        self.stack_trace_of(Local::NULL, most)
+    }
+
+    /// At most `most` frames of a thread, innermost first. Null is the calling thread.
+    pub(crate) fn stack_trace_of(self, thread: Local<'_>, most: usize) -> Vec<StackFrame> {
         type F = unsafe extern "system" fn(
             Env,
             Object,
@@ -408,11 +413,11 @@ impl Jvmti {
         ) -> JvmtiError;
         let mut frames: Vec<FrameInfo> = Vec::with_capacity(most);
         let mut count: Int = 0;
-        // SAFETY: a null thread is the calling one; there is room for `most` frames.
+        // SAFETY: the thread is null or a valid reference; there is room for `most` frames.
         let error = unsafe {
             self.function::<F>(jvmti::GET_STACK_TRACE)(
                 self.env,
-                null_mut(),
+                thread.object(),
                 0,
                 most as Int,
                 frames.as_mut_ptr(),
@@ -425,6 +430,17 @@ impl Jvmti {
         // SAFETY: the JVM wrote `count` frames, at most `most`.
         unsafe { frames.set_len((count.max(0) as usize).min(most)) };
         frames.iter().map(StackFrame::of).collect()
+    }
+
+    /// The state of a thread: bits of [`thread_state`](sys::thread_state), 0 if it has ended.
+    pub(crate) fn thread_state(self, thread: Local<'_>) -> Int {
+        type F = unsafe extern "system" fn(Env, Object, *mut Int) -> JvmtiError;
+        let mut state: Int = 0;
+        // SAFETY: the thread is a valid reference, and `state` is written before success is reported.
+        let error = unsafe {
+            self.function::<F>(jvmti::GET_THREAD_STATE)(self.env, thread.object(), &mut state)
+        };
+        if error == 0 { state } else { 0 }
     }
 
     /// Name and descriptor of a method, in modified UTF-8.

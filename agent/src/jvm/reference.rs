@@ -40,7 +40,8 @@ impl<'f> Local<'f> {
     }
 }
 
-/// A global reference: it keeps its object alive and is valid on every thread. The agent deletes none.
+/// A global reference: it keeps its object alive and is valid on every thread. The agent deletes those to threads that
+/// have ended, and no others.
 #[derive(Clone, Copy)]
 pub(crate) struct Global(Object);
 

@@ -60,6 +60,7 @@ pub mod jni {
     pub const PUSH_LOCAL_FRAME: usize = 19;
     pub const POP_LOCAL_FRAME: usize = 20;
     pub const NEW_GLOBAL_REF: usize = 21;
+    pub const DELETE_GLOBAL_REF: usize = 22;
     pub const IS_SAME_OBJECT: usize = 24;
     pub const NEW_LOCAL_REF: usize = 25;
     pub const ENSURE_LOCAL_CAPACITY: usize = 26;
@@ -96,6 +97,7 @@ pub mod jvmti {
     #![allow(missing_docs)]
     pub const SET_EVENT_NOTIFICATION_MODE: usize = 1;
     pub const GET_ALL_THREADS: usize = 3;
+    pub const GET_THREAD_STATE: usize = 16;
     pub const RUN_AGENT_THREAD: usize = 11;
     pub const GET_TOP_THREAD_GROUPS: usize = 12;
     pub const GET_NAMED_MODULE: usize = 39;
@@ -203,6 +205,19 @@ pub mod event {
     /// Number of callbacks up to that of `VIRTUAL_THREAD_END`, which JDK 21 added. A JVM ignores those that it does not
     /// know at the end of the structure.
     pub const COUNT: usize = 39;
+}
+
+/// Bits of a thread's state.
+pub mod thread_state {
+    #![allow(missing_docs)]
+    use super::Int;
+
+    pub const RUNNABLE: Int = 0x0004;
+    pub const SLEEPING: Int = 0x0040;
+    pub const WAITING: Int = 0x0080;
+    pub const PARKED: Int = 0x0200;
+    pub const BLOCKED_ON_MONITOR_ENTER: Int = 0x0400;
+    pub const IN_NATIVE: Int = 0x0040_0000;
 }
 
 /// `jvmtiEventCallbacks`: a function or null for each event from 50 on.

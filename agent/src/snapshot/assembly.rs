@@ -17,6 +17,7 @@ use crate::instrument::registry::ClassSymbols;
 use crate::jvm::jni::Jni;
 use crate::jvm::jvmti::Jvmti;
 use crate::options::Options;
+use crate::sampler::{Sampler, TimeSnapshot};
 use crate::tracker::client::{NoSnapshot, TrackerClient};
 
 /// The parts of the agent that a profile is assembled from.
@@ -26,6 +27,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) instrumentation: &'a Instrumentation,
     pub(crate) hidden_classes: &'a HiddenClasses,
     pub(crate) samples: Option<&'a Samples>,
+    pub(crate) sampler: Option<&'a Sampler>,
     pub(crate) tracker: &'a TrackerClient,
     pub(crate) gate: &'a SnapshotGate,
     pub(crate) start_time: &'a StartTime,
@@ -109,14 +111,23 @@ impl<'a> Sources<'a> {
             }
             None => None,
         };
+        let times = self.sampler.map(Sampler::snapshot);
         // All loaders are named together, since an ordinal tells apart only loaders that were named together.
         let sampled_loaders = sampled.iter().flat_map(|(_, snapshot)| snapshot.loaders());
         let counted_loaders = classes.iter().map(|class| class.loader);
-        let all_loaders = sampled_loaders.chain(counted_loaders).collect();
+        let timed_loaders = times.iter().flat_map(TimeSnapshot::loaders);
+        let all_loaders = sampled_loaders
+            .chain(counted_loaders)
+            .chain(timed_loaders)
+            .collect();
         let loaders = self.instrumentation.loaders.names(all_loaders);
         let symbols = symbols::symbols(classes, &loaders, &self.tracker.sizes);
         let mut profile = symbols.profile(counted);
         self.describe(jni, moment, &mut profile);
+        if let Some(times) = times {
+            profile.header.timing = Timing::Sampled;
+            times.add_to(&loaders, &mut profile);
+        }
         if options.counts_allocations() {
             profile.allocations.get_or_insert_default();
             self.note_uncounted_allocations(jni, &mut profile);
@@ -208,7 +219,7 @@ impl<'a> Sources<'a> {
         let options = self.options();
         let is_virtual = |thread: &ThreadTree| thread.kind == ThreadKind::Virtual;
         options.settings.clock == Clock::Cpu
-            && options.timing.is_some_and(|timing| timing != Timing::Count)
+            && matches!(options.timing, Some(Timing::Adaptive | Timing::Exact))
             && (self.had_virtual_threads.load(Ordering::Relaxed)
                 || profile.threads.iter().any(is_virtual))
     }

@@ -55,12 +55,12 @@ impl SnapshotGate {
     }
 
     /// Waits for `time`, or until the JVM is about to end. Returns whether it is.
-    pub(super) fn wait_for_end(&self, time: Duration) -> bool {
+    pub(crate) fn wait_for_end(&self, time: Duration) -> bool {
         self.wait_until(time, |state| state.is_ending)
     }
 
     /// Takes the right to write; `None` if another thread writes or the JVM is about to end.
-    pub(super) fn enter(&self) -> Option<Pass<'_>> {
+    pub(crate) fn enter(&self) -> Option<Pass<'_>> {
         let mut state = self.lock();
         let is_free = !state.is_ending && !state.is_writing;
         state.is_writing |= is_free;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 const MOST_GROUPS: usize = 256;
 
 /// The group of further ended threads.
-const OTHERS: &str = "(other threads)";
+pub(crate) const OTHERS: &str = "(other threads)";
 
 /// The name of all virtual threads together.
 pub(crate) const VIRTUAL_THREADS: &str = "(virtual threads)";

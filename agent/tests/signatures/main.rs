@@ -28,6 +28,7 @@ const CALLED_BY_THE_JVM: &[(&str, &str)] = &[
     ("vm_start", "jvmtiEventVMStart"),
     ("vm_init", "jvmtiEventVMInit"),
     ("vm_death", "jvmtiEventVMDeath"),
+    ("thread_start", "jvmtiEventThreadStart"),
     ("thread_end", "jvmtiEventThreadEnd"),
     ("class_file_load_hook", "jvmtiEventClassFileLoadHook"),
     ("native_method_bind", "jvmtiEventNativeMethodBind"),

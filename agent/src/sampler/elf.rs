@@ -1,0 +1,226 @@
+//! The functions of an ELF file, from its symbol tables.
+//!
+//! Only what sampled libraries on this machine have is read: 64 bits, little-endian. Every number is checked against
+//! the file, whose bytes are taken for damaged.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// The most bytes of a table. Larger ones are left out.
+const MOST: u64 = 64 << 20;
+
+const SHT_SYMTAB: u32 = 2;
+const SHT_DYNSYM: u32 = 11;
+const STT_FUNC: u8 = 2;
+const STT_GNU_IFUNC: u8 = 10;
+const PT_LOAD: u32 = 1;
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Function {
+    start: u64,
+    /// 0 if it is not known.
+    size: u64,
+    name: Box<str>,
+}
+
+/// A part of the file that is loaded.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    offset: u64,
+    address: u64,
+    size: u64,
+}
+
+/// The functions of a library.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Functions {
+    /// In the order of their addresses.
+    all: Vec<Function>,
+    segments: Vec<Segment>,
+}
+
+impl Functions {
+    /// Reads a file. A file that is no ELF file has no functions.
+    pub(super) fn read(path: &Path) -> Self {
+        let read = |file: &File| -> io::Result<Self> {
+            let read = |offset: u64, len: u64| {
+                let len = usize::try_from(len.min(MOST)).unwrap_or(0);
+                let mut bytes = vec![0; len];
+                file.read_exact_at(&mut bytes, offset).map(|()| bytes)
+            };
+            Ok(Functions::parse(&read).unwrap_or_default())
+        };
+        let functions = File::open(path).and_then(|file| {
+            let size = file.metadata()?.len();
+            if size == 0 {
+                Ok(Functions::default())
+            } else {
+                read(&file)
+            }
+        });
+        functions.unwrap_or_default()
+    }
+
+    /// Reads the tables. `read` reads bytes of the file.
+    fn parse(read: &dyn Fn(u64, u64) -> io::Result<Vec<u8>>) -> Option<Self> {
+        let header = read(0, 64).ok()?;
+        // The magic number, 64 bits, little-endian.
+        if header.get(..6)? != [0x7f, b'E', b'L', b'F', 2, 1] {
+            return None;
+        }
+        let (programs, sections) = (u64_at(&header, 32)?, u64_at(&header, 40)?);
+        let (program_size, program_count) = (u16_at(&header, 54)?, u16_at(&header, 56)?);
+        let (section_size, section_count) = (u16_at(&header, 58)?, u16_at(&header, 60)?);
+        let table = |offset: u64, size: u16, count: u16| {
+            read(offset, u64::from(size) * u64::from(count)).unwrap_or_default()
+        };
+        let mut functions = Functions::default();
+        let programs = table(programs, program_size, program_count);
+        for program in programs.chunks_exact(usize::from(program_size).max(1)) {
+            if u32_at(program, 0) == Some(PT_LOAD) {
+                functions.segments.push(Segment {
+                    offset: u64_at(program, 8)?,
+                    address: u64_at(program, 16)?,
+                    size: u64_at(program, 32)?,
+                });
+            }
+        }
+        let sections = table(sections, section_size, section_count);
+        let sections: Vec<&[u8]> = sections
+            .chunks_exact(usize::from(section_size).max(1))
+            .collect();
+        for section in &sections {
+            if matches!(u32_at(section, 4), Some(SHT_SYMTAB | SHT_DYNSYM)) {
+                let content = |section: &[u8]| {
+                    let (offset, size) = (u64_at(section, 24)?, u64_at(section, 32)?);
+                    (size <= MOST).then(|| read(offset, size).ok())?
+                };
+                let names = u32_at(section, 40).and_then(|link| sections.get(link as usize));
+                let names = names.and_then(|names| content(names));
+                if let (Some(symbols), Some(names)) = (content(section), names) {
+                    functions.add(&symbols, &names);
+                }
+            }
+        }
+        functions.all.sort_unstable();
+        functions.all.dedup_by_key(|function| function.start);
+        Some(functions)
+    }
+
+    fn add(&mut self, symbols: &[u8], names: &[u8]) {
+        for symbol in symbols.chunks_exact(24) {
+            let kind = symbol[4] & 0xf;
+            let (Some(name), Some(section), Some(start), Some(size)) = (
+                u32_at(symbol, 0),
+                u16_at(symbol, 6),
+                u64_at(symbol, 8),
+                u64_at(symbol, 16),
+            ) else {
+                continue;
+            };
+            if !matches!(kind, STT_FUNC | STT_GNU_IFUNC) || section == 0 {
+                continue;
+            }
+            let name = names.get(name as usize..).unwrap_or_default();
+            let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+            if !name.is_empty() {
+                self.all.push(Function {
+                    start,
+                    size,
+                    name: String::from_utf8_lossy(name).into(),
+                });
+            }
+        }
+    }
+
+    /// The function at an offset in the file; `None` if the tables have none there.
+    pub(super) fn at(&self, offset: u64) -> Option<&str> {
+        let is_in =
+            |segment: &&Segment| offset >= segment.offset && offset - segment.offset < segment.size;
+        let segment = self.segments.iter().find(is_in)?;
+        let address = (offset - segment.offset).checked_add(segment.address)?;
+        let behind = self
+            .all
+            .partition_point(|function| function.start <= address);
+        let function = self.all.get(behind.checked_sub(1)?)?;
+        let is_in = function.size == 0 || address - function.start < function.size;
+        is_in.then_some(&*function.name)
+    }
+}
+
+fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    bytes_at(bytes, at).map(u16::from_le_bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes_at(bytes, at).map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes_at(bytes, at).map(u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[inline(never)]
+    fn loadhook_elf_probe(x: u32) -> u32 {
+        std::hint::black_box(x) + 1
+    }
+
+    #[test]
+    fn a_function_is_found_by_its_place_in_the_file() {
+        assert_eq!(loadhook_elf_probe(1), 2);
+        let own = std::env::current_exe().expect("a file");
+        let functions = Functions::read(&own);
+        let probe = functions
+            .all
+            .iter()
+            .find(|f| f.name.contains("loadhook_elf_probe"));
+        let probe = probe.expect("its symbol");
+        let segments = functions.segments.iter();
+        let mut holding = segments.filter(|s| probe.start.wrapping_sub(s.address) < s.size);
+        let segment = holding.next().expect("a segment");
+        let offset = probe.start - segment.address + segment.offset;
+        assert_eq!(functions.at(offset), Some(&*probe.name));
+        assert_eq!(functions.at(offset + probe.size - 1), Some(&*probe.name));
+        assert_eq!(functions.at(u64::MAX), None);
+    }
+
+    /// Damaged files are read without a panic.
+    #[test]
+    fn damaged_files_have_no_functions_or_others() {
+        let own = std::fs::read(std::env::current_exe().expect("a file")).expect("it is there");
+        let head = &own[..own.len().min(1 << 16)];
+        let mut seed = 7u32;
+        for _ in 0..2000 {
+            let mut bytes = head.to_vec();
+            for _ in 0..4 {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                let at = (seed >> 8) as usize % 256;
+                bytes[at] = seed as u8;
+            }
+            let read = |offset: u64, len: u64| {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let end = start.checked_add(len as usize).unwrap_or(usize::MAX);
+                bytes
+                    .get(start..end)
+                    .map(<[u8]>::to_vec)
+                    .ok_or(io::ErrorKind::UnexpectedEof.into())
+            };
+            if let Some(functions) = Functions::parse(&read) {
+                functions.at(u64::from(seed));
+            }
+        }
+        assert!(Functions::read(Path::new("/dev/null")).all.is_empty());
+        assert!(Functions::read(Path::new("/missing")).all.is_empty());
+    }
+}

@@ -1,0 +1,475 @@
+//! The trees of sampled stacks: one tree of nodes that all threads share, and the times of each thread at its nodes.
+//!
+//! Recursion is folded as the tracker folds it: a method that is on the path already goes back to its node. So a
+//! recursive program makes no more nodes than it has paths without repetition.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loadhook_profile::{ThreadKind, Waiting};
+
+use crate::frames::numbers::Numbers;
+use crate::threads::groups::{Groups, VIRTUAL_THREADS};
+
+/// The number of a method's name in [`Names`](super::names::Names).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct NameNumber(pub(super) u32);
+
+/// The name for methods below a node, or of a whole stack, that the tree has no room for.
+pub(super) const TREE_FULL: NameNumber = NameNumber(0);
+
+/// The number of an owner of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct OwnerNumber(u32);
+
+/// The owner for all virtual threads together.
+pub(super) const VIRTUAL: OwnerNumber = OwnerNumber(0);
+
+/// The reason for which a thread waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    Monitor,
+    Parked,
+    Sleeping,
+    Io,
+    Other,
+}
+
+/// A method that was called from its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    /// Index of the caller's node, lower than this node's.
+    pub(super) parent: Option<u32>,
+    pub(super) name: NameNumber,
+}
+
+/// The time of an owner at a node. Times are running times, but for `waiting`.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cost {
+    /// Samples with the node innermost.
+    pub(super) samples: u64,
+    /// Time with the node innermost.
+    pub(super) self_ns: u64,
+    /// Sum of the squares of the weights in `self_ns`.
+    pub(super) self_squares: f64,
+    /// Time with the node on the stack, counted as often as it is there.
+    pub(super) all_ns: u64,
+    /// Time with the node on the stack, counted once.
+    pub(super) outermost_ns: u64,
+    /// Time of the calls that were made from the node, recursive ones included.
+    pub(super) child_ns: u64,
+    /// Sum of the squares of the weights in `outermost_ns`.
+    pub(super) squares: f64,
+    /// Waiting with the node innermost.
+    pub(super) waiting: Waiting,
+}
+
+impl Cost {
+    fn add(&mut self, other: &Cost) {
+        self.samples += other.samples;
+        self.self_ns += other.self_ns;
+        self.self_squares += other.self_squares;
+        self.all_ns += other.all_ns;
+        self.outermost_ns += other.outermost_ns;
+        self.child_ns += other.child_ns;
+        self.squares += other.squares;
+        self.waiting.add(&other.waiting);
+    }
+}
+
+/// The owner of times: a thread, or several threads.
+#[derive(Clone, Debug)]
+pub(super) struct Owner {
+    pub(super) name: Arc<str>,
+    pub(super) id: Option<u64>,
+    pub(super) kind: ThreadKind,
+    /// The times by node.
+    pub(super) costs: HashMap<u32, Cost>,
+    /// Processor time of threads that have ended, less the times of their samples. Threads that end before they are
+    /// interrupted have no samples.
+    unsampled_ns: i64,
+}
+
+impl Owner {
+    fn new(name: Arc<str>, id: Option<u64>, kind: ThreadKind) -> Self {
+        Owner {
+            name,
+            id,
+            kind,
+            costs: HashMap::new(),
+            unsampled_ns: 0,
+        }
+    }
+
+    /// Running time that no sample stands for; 0 if it may be the error of the samples.
+    pub(super) fn unsampled_ns(&self) -> u64 {
+        /// Samples may miss one part in so many by chance.
+        const LARGE: u64 = 10;
+        let sampled: u64 = self.costs.values().map(|cost| cost.self_ns).sum();
+        let unsampled = u64::try_from(self.unsampled_ns).unwrap_or(0);
+        if unsampled > (sampled + unsampled) / LARGE {
+            unsampled
+        } else {
+            0
+        }
+    }
+}
+
+/// A stack in the tree.
+#[derive(Clone, Debug, Default)]
+struct Path {
+    /// The frames from the outermost one on: the node of each, and whether it is the first frame of the node.
+    frames: Vec<(u32, bool)>,
+    /// The nodes on the way to the innermost frame, with their names.
+    open: Vec<(NameNumber, u32)>,
+}
+
+/// The trees.
+#[derive(Clone, Debug)]
+pub(super) struct Forest {
+    nodes: Numbers<Node>,
+    owners: Vec<Owner>,
+    free: Vec<OwnerNumber>,
+    groups: Groups,
+    /// Number of costs of all owners together.
+    costs: usize,
+    /// The most nodes, and the most costs.
+    most: usize,
+    /// Samples and visits of which a part is missing, since there was no room.
+    overflowed: u64,
+    path: Path,
+}
+
+impl Forest {
+    pub(super) fn new(most: usize) -> Self {
+        let virtual_threads = Owner::new(VIRTUAL_THREADS.into(), None, ThreadKind::Virtual);
+        Forest {
+            nodes: Numbers::default(),
+            owners: vec![virtual_threads],
+            free: Vec::new(),
+            groups: Groups::default(),
+            costs: 0,
+            most,
+            overflowed: 0,
+            path: Path::default(),
+        }
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        self.nodes.all()
+    }
+
+    /// The owners that have times.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &Owner> {
+        let has_times = |owner: &&Owner| !owner.costs.is_empty() || owner.unsampled_ns > 0;
+        self.owners.iter().filter(has_times)
+    }
+
+    pub(super) fn overflowed(&self) -> u64 {
+        self.overflowed
+    }
+
+    fn put(&mut self, owner: Owner) -> OwnerNumber {
+        match self.free.pop() {
+            Some(number) => {
+                self.owners[number.0 as usize] = owner;
+                number
+            }
+            None => {
+                self.owners.push(owner);
+                OwnerNumber(self.owners.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// Adds a thread.
+    pub(super) fn begin(&mut self, name: Arc<str>, id: Option<u64>) -> OwnerNumber {
+        self.put(Owner::new(name, id, ThreadKind::Platform))
+    }
+
+    /// Changes the name of a thread.
+    pub(super) fn rename(&mut self, owner: OwnerNumber, name: &str) {
+        let owner = &mut self.owners[owner.0 as usize];
+        if *owner.name != *name {
+            owner.name = name.into();
+        }
+    }
+
+    /// Adds the times of a thread that has ended under this name to its group. `thread` is its number, which is given
+    /// to another one; `None` if it has no times. `unsampled_ns` is its processor time less the times of its samples.
+    pub(super) fn end(&mut self, thread: Option<OwnerNumber>, name: &str, unsampled_ns: i64) {
+        let costs = match thread {
+            Some(thread) => std::mem::take(&mut self.owners[thread.0 as usize].costs),
+            None => HashMap::new(),
+        };
+        if !costs.is_empty() || unsampled_ns != 0 {
+            let group = self.group(name);
+            self.costs -= costs.len();
+            let group = &mut self.owners[group.0 as usize];
+            let before = group.costs.len();
+            for (node, cost) in costs {
+                group.costs.entry(node).or_default().add(&cost);
+            }
+            group.unsampled_ns = group.unsampled_ns.saturating_add(unsampled_ns);
+            self.costs += group.costs.len() - before;
+        }
+        self.free.extend(thread);
+    }
+
+    /// The group of ended threads of this name.
+    pub(super) fn group(&mut self, thread_name: &str) -> OwnerNumber {
+        let mut groups = std::mem::take(&mut self.groups);
+        let group = groups.number(thread_name, |name| {
+            let group = Owner::new(name, None, ThreadKind::Ended);
+            self.put(group).0
+        });
+        self.groups = groups;
+        OwnerNumber(group)
+    }
+
+    /// Adds running time at a stack, innermost frame first.
+    pub(super) fn run(&mut self, owner: OwnerNumber, stack: &[NameNumber], ns: u64, samples: u64) {
+        let mut path = std::mem::take(&mut self.path);
+        self.find(stack, &mut path);
+        let costs = &self.owners[owner.0 as usize].costs;
+        let missing = path
+            .frames
+            .iter()
+            .filter(|(node, _)| !costs.contains_key(node));
+        if self.costs + missing.count() > self.most {
+            self.overflowed += 1;
+            path.frames.clear();
+            path.frames.push((self.full_root(), true));
+        }
+        let costs = &mut self.owners[owner.0 as usize].costs;
+        let before = costs.len();
+        let square = (ns as f64) * (ns as f64);
+        let innermost = path.frames.len().saturating_sub(1);
+        for (at, (node, is_first)) in path.frames.iter().enumerate() {
+            let cost = costs.entry(*node).or_default();
+            cost.all_ns += ns;
+            if *is_first {
+                cost.outermost_ns += ns;
+                cost.squares += square;
+            }
+            if at < innermost {
+                cost.child_ns += ns;
+            } else {
+                cost.samples += samples;
+                cost.self_ns += ns;
+                cost.self_squares += square;
+            }
+        }
+        self.costs += costs.len() - before;
+        self.path = path;
+    }
+
+    /// Forgets all running times. Waiting is kept.
+    pub(super) fn forget_running(&mut self) {
+        for cost in self
+            .owners
+            .iter_mut()
+            .flat_map(|owner| owner.costs.values_mut())
+        {
+            *cost = Cost {
+                waiting: cost.waiting,
+                ..Cost::default()
+            };
+        }
+    }
+
+    /// The node of the innermost frame of a stack; `None` without frames.
+    pub(super) fn node(&mut self, stack: &[NameNumber]) -> Option<u32> {
+        let mut path = std::mem::take(&mut self.path);
+        self.find(stack, &mut path);
+        let node = path.frames.last().map(|(node, _)| *node);
+        self.path = path;
+        node
+    }
+
+    /// Adds time for which an owner waited at a node.
+    pub(super) fn wait(&mut self, owner: OwnerNumber, node: u32, reason: Reason, ns: u64) {
+        let is_known = self.owners[owner.0 as usize].costs.contains_key(&node);
+        let node = if is_known || self.costs < self.most {
+            node
+        } else {
+            self.overflowed += 1;
+            self.full_root()
+        };
+        let costs = &mut self.owners[owner.0 as usize].costs;
+        let before = costs.len();
+        let waiting = &mut costs.entry(node).or_default().waiting;
+        let sum = match reason {
+            Reason::Monitor => &mut waiting.monitor_ns,
+            Reason::Parked => &mut waiting.parked_ns,
+            Reason::Sleeping => &mut waiting.sleeping_ns,
+            Reason::Io => &mut waiting.io_ns,
+            Reason::Other => &mut waiting.other_ns,
+        };
+        *sum += ns;
+        self.costs += costs.len() - before;
+    }
+
+    /// The node for stacks that there is no room for.
+    fn full_root(&mut self) -> u32 {
+        let root = Node {
+            parent: None,
+            name: TREE_FULL,
+        };
+        // There is one, whatever the limit.
+        self.nodes.number(root, usize::MAX).unwrap_or(0)
+    }
+
+    /// Finds the nodes of a stack, innermost frame first.
+    fn find(&mut self, stack: &[NameNumber], path: &mut Path) {
+        path.frames.clear();
+        path.open.clear();
+        for name in stack.iter().rev() {
+            let known = path.open.iter().rposition(|(open, _)| open == name);
+            if let Some(at) = known {
+                path.open.truncate(at + 1);
+                path.frames.push((path.open[at].1, false));
+                continue;
+            }
+            let parent = path.open.last().map(|(_, node)| *node);
+            let node = Node {
+                parent,
+                name: *name,
+            };
+            if let Some(number) = self.nodes.number(node, self.most) {
+                path.open.push((*name, number));
+                path.frames.push((number, true));
+                continue;
+            }
+            self.overflowed += 1;
+            let full = Node {
+                parent,
+                name: TREE_FULL,
+            };
+            // There is at most one for each node.
+            if let Some(number) = self.nodes.number(full, usize::MAX) {
+                path.frames.push((number, true));
+            }
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names<const N: usize>(outermost_first: [u32; N]) -> Vec<NameNumber> {
+        outermost_first
+            .iter()
+            .rev()
+            .map(|n| NameNumber(*n))
+            .collect()
+    }
+
+    /// The path of a node, outermost first.
+    fn path(forest: &Forest, node: u32) -> Vec<u32> {
+        let mut path = Vec::new();
+        let mut at = Some(node);
+        while let Some(node) = at.map(|at| forest.nodes()[at as usize]) {
+            path.push(node.name.0);
+            at = node.parent;
+        }
+        path.reverse();
+        path
+    }
+
+    fn cost(forest: &Forest, owner: OwnerNumber, wanted: &[u32]) -> Cost {
+        let costs = &forest.owners[owner.0 as usize].costs;
+        let mut found = costs
+            .iter()
+            .filter(|(node, _)| path(forest, **node) == wanted);
+        *found.next().expect("a node").1
+    }
+
+    #[test]
+    fn times_add_up() {
+        let mut forest = Forest::new(100);
+        let thread = forest.begin("a".into(), Some(1));
+        forest.run(thread, &names([1, 2, 3]), 30, 1);
+        forest.run(thread, &names([1, 2]), 12, 3);
+        forest.run(VIRTUAL, &names([1, 2]), 5, 1);
+        let root = cost(&forest, thread, &[1]);
+        assert_eq!(
+            (root.all_ns, root.outermost_ns, root.child_ns),
+            (42, 42, 42)
+        );
+        let middle = cost(&forest, thread, &[1, 2]);
+        assert_eq!((middle.all_ns, middle.child_ns), (42, 30));
+        assert_eq!((middle.self_ns, middle.samples), (12, 3));
+        assert_eq!(cost(&forest, VIRTUAL, &[1, 2]).self_ns, 5);
+        assert_eq!(forest.nodes().len(), 3);
+        assert_eq!(forest.costs, 5);
+    }
+
+    /// `1 → 2 → 1 → 3` is at the node `1 → 3`; the time of 2 includes that of the inner call.
+    #[test]
+    fn recursion_goes_back_to_its_node() {
+        let mut forest = Forest::new(100);
+        forest.run(VIRTUAL, &names([1, 2, 1, 3]), 10, 1);
+        let outer = cost(&forest, VIRTUAL, &[1]);
+        assert_eq!(
+            (outer.all_ns, outer.outermost_ns, outer.child_ns),
+            (20, 10, 20)
+        );
+        let middle = cost(&forest, VIRTUAL, &[1, 2]);
+        assert_eq!((middle.all_ns, middle.child_ns), (10, 10));
+        let inner = cost(&forest, VIRTUAL, &[1, 3]);
+        assert_eq!((inner.all_ns, inner.self_ns), (10, 10));
+        let deep: Vec<NameNumber> = (0..5000).map(|at| NameNumber(1 + at % 3)).collect();
+        forest.run(VIRTUAL, &deep, 10, 1);
+        assert!(forest.nodes().len() < 10, "{:?}", forest.nodes());
+    }
+
+    #[test]
+    fn ended_threads_of_a_name_are_a_group() {
+        let mut forest = Forest::new(1000);
+        for number in 0..1000 {
+            let name = format!("pool-{number}-thread-1");
+            let thread = forest.begin(name.as_str().into(), Some(number));
+            forest.run(thread, &names([1, 2]), 10, 1);
+            let node = forest.node(&names([1, 4])).expect("a node");
+            forest.wait(thread, node, Reason::Parked, 7);
+            forest.end(Some(thread), &name, 5);
+        }
+        assert!(forest.owners.len() < 5, "their numbers are reused");
+        let found: Vec<_> = forest.owners().collect();
+        let [group] = found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(&*group.name, "pool-#-thread-#");
+        let sum: u64 = group.costs.values().map(|cost| cost.self_ns).sum();
+        let parked: u64 = group.costs.values().map(|c| c.waiting.parked_ns).sum();
+        assert_eq!((sum, parked, forest.costs), (10_000, 7000, 3));
+        assert_eq!(group.unsampled_ns(), 5000);
+        forest.end(None, "pool-1-thread-7", -4500);
+        let unsampled: Vec<u64> = forest.owners().map(Owner::unsampled_ns).collect();
+        assert_eq!(unsampled, [0], "it may be chance");
+    }
+
+    #[test]
+    fn without_room_times_are_kept() {
+        let mut forest = Forest::new(3);
+        forest.run(VIRTUAL, &names([1, 2, 3]), 10, 1);
+        forest.run(VIRTUAL, &names([1, 2, 4]), 20, 1);
+        let thread = forest.begin("a".into(), Some(1));
+        forest.run(thread, &names([1, 2]), 40, 1);
+        let node = forest.node(&names([1])).expect("it is there");
+        forest.wait(thread, node, Reason::Io, 3);
+        assert!(forest.overflowed() >= 2);
+        assert_eq!(cost(&forest, thread, &[0]).self_ns, 40);
+        assert_eq!(cost(&forest, thread, &[0]).waiting.io_ns, 3);
+        let all: u64 = forest
+            .owners()
+            .flat_map(|owner| owner.costs.values())
+            .map(|cost| cost.self_ns)
+            .sum();
+        assert_eq!(all, 70);
+        assert!(forest.nodes().len() <= 6);
+    }
+}

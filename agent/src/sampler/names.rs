@@ -1,0 +1,222 @@
+//! The names of sampled methods, and of what is no method.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use loadhook_profile::Method;
+
+use super::forest::{NameNumber, TREE_FULL};
+use crate::frames::numbers::Numbers;
+use crate::frames::symbol::{CopyLoaders, ResolvedFrame, Symbol};
+use crate::instrument::loaders::Loader;
+
+/// Number of names. Further methods are `(other methods)`.
+const MOST: usize = 1 << 19;
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Name {
+    /// A method of the program or the JDK, without its file and line.
+    Java(Symbol),
+    /// Something else: a native function, the JVM.
+    Other { class: Arc<str>, name: Arc<str> },
+}
+
+/// Names by number.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    names: Numbers<Name>,
+    /// The file, the line and the loaders of each method, by the number of its name.
+    details: Vec<Option<Details>>,
+    /// `java.lang.VirtualThread.run`, below which are the frames of a virtual thread.
+    virtual_run: Option<NameNumber>,
+    /// `java.lang.VirtualThread.runContinuation`, which a carrier runs while a virtual thread is mounted.
+    virtual_mounted: Option<NameNumber>,
+    pub(super) others: NameNumber,
+    pub(super) vm: NameNumber,
+    pub(super) interpreter: NameNumber,
+    pub(super) unwalked: NameNumber,
+    pub(super) unloaded: NameNumber,
+    pub(super) no_processor: NameNumber,
+}
+
+#[derive(Clone, Debug)]
+struct Details {
+    file: Option<Arc<str>>,
+    line: Option<u32>,
+    /// The number of the loader. If copies of the class share ids, that of the first copy.
+    loader: u32,
+}
+
+impl Names {
+    pub(super) fn new() -> Self {
+        let mut names = Names {
+            names: Numbers::default(),
+            details: Vec::new(),
+            virtual_run: None,
+            virtual_mounted: None,
+            others: TREE_FULL,
+            vm: TREE_FULL,
+            interpreter: TREE_FULL,
+            unwalked: TREE_FULL,
+            unloaded: TREE_FULL,
+            no_processor: TREE_FULL,
+        };
+        // The first name has the number of `TREE_FULL`.
+        names.of(Method::overflow());
+        names.others = names.of(Method::native("(other methods)", ""));
+        names.vm = names.of(Method::virtual_machine());
+        names.interpreter = names.of(Method::interpreter());
+        names.unwalked = names.of(Method::unwalked());
+        names.unloaded = names.of(Method::native("(unloaded class)", ""));
+        names.no_processor = names.of(Method::native("[no processor]", ""));
+        names
+    }
+
+    /// The number of something that is no method of a class.
+    pub(super) fn of(&mut self, method: Method) -> NameNumber {
+        self.number(
+            Name::Other {
+                class: method.class,
+                name: method.name,
+            },
+            None,
+        )
+    }
+
+    /// The number of a method.
+    pub(super) fn of_java(&mut self, resolved: ResolvedFrame) -> NameNumber {
+        let symbol = resolved.symbol;
+        let details = Details {
+            file: symbol.file.clone(),
+            line: symbol.line,
+            loader: resolved.loader,
+        };
+        let in_virtual_thread = &*symbol.class == "java.lang.VirtualThread";
+        let is_run = in_virtual_thread && &*symbol.name == "run";
+        let is_mounted = in_virtual_thread && &*symbol.name == "runContinuation";
+        let identity = Symbol {
+            // Copies of a class that is not instrumented share a row, whatever their lines.
+            code: if symbol.is_chosen { symbol.code } else { 0 },
+            file: None,
+            line: None,
+            ..symbol
+        };
+        let number = self.number(Name::Java(identity), Some(details));
+        if is_run {
+            self.virtual_run = Some(number);
+        }
+        if is_mounted {
+            self.virtual_mounted = Some(number);
+        }
+        number
+    }
+
+    fn number(&mut self, name: Name, details: Option<Details>) -> NameNumber {
+        let Some(number) = self.names.number(name, MOST) else {
+            return self.others;
+        };
+        if number as usize == self.details.len() {
+            self.details.push(details);
+        }
+        NameNumber(number)
+    }
+
+    /// The frames of a stack, innermost first, that belong to a virtual thread; `None` if it shows none.
+    pub(super) fn of_virtual_thread<'s>(
+        &self,
+        stack: &'s [NameNumber],
+    ) -> Option<&'s [NameNumber]> {
+        let run = self.virtual_run?;
+        let outermost = stack.iter().position(|name| *name == run)?;
+        Some(&stack[..=outermost])
+    }
+
+    /// Returns whether a carrier with this stack has a virtual thread mounted.
+    pub(super) fn is_mounted(&self, stack: &[NameNumber]) -> bool {
+        self.virtual_mounted
+            .is_some_and(|mounted| stack.contains(&mounted))
+    }
+
+    /// The loaders of the methods.
+    pub(super) fn loaders(&self) -> impl Iterator<Item = Loader> {
+        let named = self.names.all().iter().zip(&self.details);
+        named.filter_map(|(name, details)| match name {
+            Name::Java(symbol) => Some(Loader {
+                number: details.as_ref()?.loader,
+                kind: symbol.kind,
+            }),
+            Name::Other { .. } => None,
+        })
+    }
+
+    /// A name as profiles have it. `loaders` are the names of the loaders.
+    pub(super) fn method(&self, number: NameNumber, loaders: &HashMap<u32, String>) -> Method {
+        let at = number.0 as usize;
+        match (self.names.all().get(at), self.details.get(at)) {
+            (Some(Name::Java(symbol)), Some(Some(details))) => {
+                let symbol = Symbol {
+                    file: details.file.clone(),
+                    line: details.line,
+                    ..symbol.clone()
+                };
+                let copies = CopyLoaders {
+                    first: details.loader,
+                    loaders: 1,
+                };
+                crate::frames::profile_parts::method(&symbol, copies, loaders)
+            }
+            (Some(Name::Other { class, name }), _) => Method::native(class, name),
+            _ => Method::overflow(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn java(class: &str, name: &str, line: u32, loader: u32) -> ResolvedFrame {
+        ResolvedFrame {
+            symbol: Symbol {
+                code: u64::from(line),
+                name: name.into(),
+                line: Some(line),
+                ..Symbol::artificial(class)
+            },
+            line: Some(line),
+            loader,
+            class: None,
+        }
+    }
+
+    #[test]
+    fn copies_of_a_method_have_one_name() {
+        let mut names = Names::new();
+        let one = names.of_java(java("a.B", "run", 3, 2));
+        let other = names.of_java(java("a.B", "run", 4, 9));
+        assert_eq!(one, other);
+        let loaders = HashMap::from([(2, "app".to_owned())]);
+        let method = names.method(one, &loaders);
+        assert_eq!(method.key(), ("app", "a.B", "run", ""));
+        assert_eq!(method.line, Some(3));
+        assert_eq!(names.method(TREE_FULL, &loaders), Method::overflow());
+        assert_eq!(names.method(names.vm, &loaders), Method::virtual_machine());
+    }
+
+    #[test]
+    fn frames_of_the_carrier_are_no_part_of_a_virtual_thread() {
+        let mut names = Names::new();
+        let [task, run, mounted, carrier] = [
+            ("a.B", "task"),
+            ("java.lang.VirtualThread", "run"),
+            ("java.lang.VirtualThread", "runContinuation"),
+            ("a.Pool", "work"),
+        ]
+        .map(|(class, name)| names.of_java(java(class, name, 1, 0)));
+        let stack = [task, run, mounted, carrier];
+        assert_eq!(names.of_virtual_thread(&stack), Some(&[task, run][..]));
+        assert_eq!(names.of_virtual_thread(&[mounted, carrier]), None);
+        assert!(names.is_mounted(&[mounted, carrier]) && !names.is_mounted(&[task, carrier]));
+    }
+}

@@ -1,0 +1,206 @@
+//! Running time: samples by signals, and samples at safepoints.
+
+use std::time::Instant;
+
+use loadhook_profile::Engine;
+
+use super::forest::{NameNumber, OwnerNumber, VIRTUAL};
+use super::native_code::NativeCode;
+use super::sampler::{Shared, SharedState};
+use super::stacks::Methods;
+use super::table::{Record, Table};
+use crate::instrument::instrumentation::Instrumentation;
+use crate::jvm::jni::Jni;
+use crate::jvm::jvmti::MethodKey;
+use crate::jvm::sampling::{
+    MethodNumber, RawSample, SampleFrame, SampleSink, StackEnd, StubKind, ThreadNumber,
+};
+use crate::threads::groups::OTHERS;
+
+/// Processor time of a thread that is found waiting, from which on its stack is taken all the same.
+const MOST_UNSAMPLED_NS: u64 = 100_000_000;
+
+/// A sample that a signal has taken.
+pub(super) struct Taken {
+    thread: ThreadNumber,
+    weight_ns: u64,
+    frames: Vec<SampleFrame>,
+    end: StackEnd,
+    /// True if its thread was not known when it was read.
+    is_late: bool,
+}
+
+/// Takes the samples of the asynchronous engine, and the names of their methods.
+pub(super) struct Sink<'a> {
+    pub(super) instrumentation: &'a Instrumentation,
+    pub(super) shared: &'a Shared,
+    pub(super) methods: &'a mut Methods,
+    pub(super) taken: &'a mut Vec<Taken>,
+    /// Methods that are forgotten when the samples are in the trees.
+    pub(super) gone: Vec<MethodNumber>,
+}
+
+impl SampleSink for Sink<'_> {
+    fn method(&mut self, jni: Jni<'_>, number: MethodNumber, method: MethodKey) {
+        let Sink {
+            instrumentation,
+            shared,
+            methods,
+            ..
+        } = self;
+        methods.define(instrumentation, jni, shared, number, method);
+    }
+
+    fn method_gone(&mut self, number: MethodNumber) {
+        self.gone.push(number);
+    }
+
+    fn sample(&mut self, sample: RawSample<'_>) {
+        self.taken.push(Taken {
+            thread: sample.thread,
+            weight_ns: sample.weight_ns,
+            frames: sample.frames.to_vec(),
+            end: sample.end,
+            is_late: false,
+        });
+    }
+}
+
+/// Adds samples to the trees. Returns those of threads that are not known yet.
+pub(super) fn add(
+    taken: Vec<Taken>,
+    table: &mut Table,
+    shared: &Shared,
+    methods: &Methods,
+    native: &mut NativeCode,
+) -> Vec<Taken> {
+    let mut early = Vec::new();
+    let mut shared = shared.lock();
+    let SharedState {
+        names,
+        forest,
+        sampling,
+        ..
+    } = &mut *shared;
+    let mut stack: Vec<NameNumber> = Vec::new();
+    for mut sample in taken {
+        if !sample.is_late && table.of_number(sample.thread).is_none() {
+            // A thread is sampled a moment before it is noted.
+            sample.is_late = true;
+            early.push(sample);
+            continue;
+        }
+        stack.clear();
+        for frame in &sample.frames {
+            let name = match frame {
+                SampleFrame::Java { method, .. } => {
+                    methods.of_number(*method).unwrap_or(names.unloaded)
+                }
+                SampleFrame::UnloadedJava => names.unloaded,
+                SampleFrame::Native { pc } => native.name(*pc, names),
+                SampleFrame::Stub(StubKind::Interpreter) => names.interpreter,
+                // They work for the method that calls them, as code that is inlined.
+                SampleFrame::Stub(StubKind::Runtime | StubKind::Dispatch) => continue,
+            };
+            stack.push(name);
+        }
+        sampling.samples += 1;
+        sampling.weight_ns += sample.weight_ns;
+        if matches!(sample.end, StackEnd::Unwalked(_)) {
+            sampling.unwalked += 1;
+            sampling.unwalked_ns += sample.weight_ns;
+            stack.push(names.unwalked);
+        }
+        let is_cut = sample.end == StackEnd::Cut;
+        sampling.cut += u64::from(is_cut);
+        if stack.is_empty() {
+            stack.push(names.unwalked);
+        }
+        if let Some(record) = table.of_number(sample.thread) {
+            record.sampled_ns += sample.weight_ns;
+        }
+        let of_virtual = names.of_virtual_thread(&stack);
+        let owner = if of_virtual.is_some() || is_cut && stack.len() < super::stacks::DEPTH {
+            VIRTUAL
+        } else {
+            match table.of_number(sample.thread) {
+                Some(record) => record.owner(forest),
+                None => forest.group(OTHERS),
+            }
+        };
+        let stack = of_virtual.unwrap_or(&stack);
+        forest.run(owner, stack, sample.weight_ns, 1);
+    }
+    early
+}
+
+/// Samples a thread at a safepoint: its processor time since the last sample is at its stack.
+pub(super) fn sample_at_safepoint(
+    record: &mut Record,
+    shared: &Shared,
+    now: Instant,
+    cpu_ns: u64,
+    is_runnable: bool,
+    stack: impl FnOnce() -> Vec<NameNumber>,
+) {
+    let ns = cpu_ns.saturating_sub(record.sampled_cpu_ns);
+    // A thread that is mostly found waiting is sampled when it is found running.
+    if ns == 0 || !is_runnable && ns < MOST_UNSAMPLED_NS {
+        return;
+    }
+    record.last_stack = stack();
+    if record.last_stack.is_empty() {
+        // The thread is about to start or to end.
+        record.last_stack.push(shared.lock().names.vm);
+    }
+    record.sampled_at = now;
+    run_to(record, shared, cpu_ns);
+}
+
+/// Adds the processor time of a thread up to `cpu_ns` at the stack of its last sample.
+pub(super) fn run_to(record: &mut Record, shared: &Shared, cpu_ns: u64) {
+    let ns = cpu_ns.saturating_sub(record.sampled_cpu_ns);
+    if ns == 0 {
+        return;
+    }
+    record.sampled_cpu_ns = cpu_ns;
+    record.sampled_ns += ns;
+    let mut shared = shared.lock();
+    let SharedState {
+        names,
+        forest,
+        sampling,
+        ..
+    } = &mut *shared;
+    sampling.samples += 1;
+    sampling.weight_ns += ns;
+    let unwalked = [names.unwalked];
+    let is_mounted = names.is_mounted(&record.last_stack);
+    let stack: &[NameNumber] = if record.last_stack.is_empty() || is_mounted {
+        // JVM TI does not tell which virtual thread a carrier runs.
+        sampling.unwalked += 1;
+        sampling.unwalked_ns += ns;
+        &unwalked
+    } else {
+        &record.last_stack
+    };
+    let owner: OwnerNumber = if is_mounted {
+        VIRTUAL
+    } else {
+        record
+            .owner
+            .get_or_insert_with(|| forest.begin(record.name.as_str().into(), record.id))
+            .to_owned()
+    };
+    forest.run(owner, stack, ns, 1);
+}
+
+/// Begins anew at safepoints, since the stacks of the asynchronous engine are not to be trusted.
+pub(super) fn begin_anew(shared: &Shared) {
+    let mut shared = shared.lock();
+    shared.sampling.engine = Engine::Safepoint;
+    let sampling = &mut shared.sampling;
+    (sampling.samples, sampling.weight_ns) = (0, 0);
+    (sampling.unwalked, sampling.unwalked_ns, sampling.cut) = (0, 0, 0);
+    shared.forest.forget_running();
+}

@@ -1,0 +1,43 @@
+//! How threads are sampled.
+
+use std::time::Duration;
+
+use loadhook_settings::Sampler as EngineChoice;
+
+use crate::jvm::sampling::ClockSource;
+
+/// How threads are sampled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SamplerSettings {
+    /// The engine that is asked for.
+    pub(crate) engine: EngineChoice,
+    /// Processor time between two samples of a thread.
+    pub(crate) interval: Duration,
+    pub(crate) clock_source: ClockSource,
+    /// True if waiting is measured.
+    pub(crate) waiting: bool,
+    /// The most nodes of trees.
+    pub(crate) max_nodes: usize,
+}
+
+/// Time between two visits to a thread, unless there are too many threads.
+pub(super) const VISIT_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The shortest time between two samples of a thread at safepoints, each of which stops the thread.
+pub(super) const SAFEPOINT_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Time between two readings of the samples that signals have taken.
+pub(super) const DRAIN_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Time between two looks at the threads of the JVM and at the names of threads.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The part of each [`VISIT_INTERVAL`] that visits may take: 1 % of a processor.
+pub(super) const VISIT_BUDGET: Duration = Duration::from_micros(100);
+
+impl SamplerSettings {
+    /// The shortest time between two samples of a thread at safepoints.
+    pub(super) fn safepoint_interval(&self) -> Duration {
+        self.interval.max(SAFEPOINT_INTERVAL)
+    }
+}

@@ -1,0 +1,156 @@
+//! The threads that are sampled.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Instant;
+
+use super::arrivals::{Arrival, Departure, Serial};
+use super::forest::{Forest, NameNumber, OwnerNumber};
+use super::visits::Visit;
+use crate::jvm::reference::Global;
+use crate::jvm::sampling::ThreadNumber;
+
+/// A thread of the program.
+pub(super) struct Record {
+    pub(super) serial: Serial,
+    pub(super) thread: Global,
+    pub(super) id: Option<u64>,
+    pub(super) name: String,
+    pub(super) tid: Option<u32>,
+    pub(super) number: Option<ThreadNumber>,
+    /// The owner of its times; `None` before it has any.
+    pub(super) owner: Option<OwnerNumber>,
+    /// The last visit.
+    pub(super) visit: Visit,
+    /// Its processor time at the beginning.
+    pub(super) begun_cpu_ns: u64,
+    /// The time of all its samples.
+    pub(super) sampled_ns: u64,
+    /// Its processor time at the last sample at a safepoint, and the time of that sample.
+    pub(super) sampled_cpu_ns: u64,
+    pub(super) sampled_at: Instant,
+    /// The stack of that sample.
+    pub(super) last_stack: Vec<NameNumber>,
+    /// Set when it has ended.
+    pub(super) departure: Option<Departure>,
+}
+
+impl Record {
+    /// The processor time of a thread that has ended, less the times of its samples.
+    pub(super) fn unsampled_ns(&self, cpu_ns: Option<u64>) -> i64 {
+        let Some(cpu_ns) = cpu_ns else {
+            return 0;
+        };
+        let ran = cpu_ns.saturating_sub(self.begun_cpu_ns);
+        ran.cast_signed()
+            .saturating_sub(self.sampled_ns.cast_signed())
+    }
+
+    /// The owner of the thread's times.
+    pub(super) fn owner(&mut self, forest: &mut Forest) -> OwnerNumber {
+        *self
+            .owner
+            .get_or_insert_with(|| forest.begin(self.name.as_str().into(), self.id))
+    }
+}
+
+/// The threads that are sampled, and those that have ended and whose last samples may still come.
+#[derive(Default)]
+pub(super) struct Table {
+    records: Vec<Record>,
+    by_serial: HashMap<Serial, usize>,
+    by_number: HashMap<ThreadNumber, Serial>,
+    /// The place of the next visit.
+    next: usize,
+    /// Numbers of threads that have ended since the last look at the threads of the JVM.
+    ended_tids: Vec<u32>,
+}
+
+impl Table {
+    pub(super) fn add(&mut self, arrival: Arrival) {
+        let serial = arrival.serial;
+        self.by_serial.insert(serial, self.records.len());
+        if let Some(number) = arrival.number {
+            self.by_number.insert(number, serial);
+        }
+        self.records.push(Record {
+            serial,
+            thread: arrival.thread,
+            id: arrival.id,
+            name: arrival.name,
+            tid: arrival.tid,
+            number: arrival.number,
+            owner: None,
+            visit: Visit::first(arrival.at, arrival.cpu_ns),
+            begun_cpu_ns: arrival.cpu_ns,
+            sampled_ns: 0,
+            sampled_cpu_ns: arrival.cpu_ns,
+            sampled_at: arrival.at,
+            last_stack: Vec::new(),
+            departure: None,
+        });
+    }
+
+    /// Notes that a thread has ended.
+    pub(super) fn depart(&mut self, departure: Departure) {
+        if let Some(at) = self.by_serial.get(&departure.serial) {
+            let record = &mut self.records[*at];
+            self.ended_tids.extend(record.tid);
+            record.departure = Some(departure);
+        }
+    }
+
+    /// Removes the threads that have ended.
+    pub(super) fn take_departed(&mut self) -> Vec<Record> {
+        let mut departed = Vec::new();
+        let mut at = 0;
+        while at < self.records.len() {
+            if self.records[at].departure.is_none() {
+                at += 1;
+                continue;
+            }
+            let record = self.records.swap_remove(at);
+            self.by_serial.remove(&record.serial);
+            if let Some(number) = record.number {
+                self.by_number.remove(&number);
+            }
+            if let Some(moved) = self.records.get(at) {
+                self.by_serial.insert(moved.serial, at);
+            }
+            departed.push(record);
+        }
+        departed
+    }
+
+    /// The thread with this number of the asynchronous engine.
+    pub(super) fn of_number(&mut self, number: ThreadNumber) -> Option<&mut Record> {
+        let serial = self.by_number.get(&number)?;
+        self.records.get_mut(*self.by_serial.get(serial)?)
+    }
+
+    /// The next thread in turn that has not ended.
+    pub(super) fn next(&mut self) -> Option<&mut Record> {
+        for _ in 0..self.records.len() {
+            self.next = (self.next + 1) % self.records.len();
+            if self.records[self.next].departure.is_none() {
+                return self.records.get_mut(self.next);
+            }
+        }
+        None
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// All threads.
+    pub(super) fn all(&mut self) -> &mut [Record] {
+        &mut self.records
+    }
+
+    /// The numbers in the system of all threads, and of those that have ended since the last call.
+    pub(super) fn take_tids(&mut self) -> HashSet<u32> {
+        let ended = std::mem::take(&mut self.ended_tids);
+        let alive = self.records.iter().filter_map(|record| record.tid);
+        alive.chain(ended).collect()
+    }
+}

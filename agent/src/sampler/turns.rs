@@ -1,0 +1,285 @@
+//! The work of the sampler's thread, in turns of a few microseconds.
+
+use std::time::Instant;
+
+use super::arrivals::{Departure, ThreadEvent, own_tid};
+use super::native_code::NativeCode;
+use super::running::{self, Sink, Taken};
+use super::sampler::Sampler;
+use super::settings::{DRAIN_INTERVAL, LOOK_INTERVAL, VISIT_BUDGET};
+use super::stacks::Methods;
+use super::table::Table;
+use super::visits;
+use super::vm_threads::VmThreads;
+use crate::instrument::instrumentation::Instrumentation;
+use crate::jvm::jni::Jni;
+use crate::jvm::sampling::AsyncEngine;
+use crate::jvm::sys::thread_state::{IN_NATIVE, RUNNABLE};
+use crate::threads::fields::ThreadFields;
+
+/// The most threads whose names are read again at a look.
+const MOST_NAMES: usize = 1000;
+
+/// Access to the JVM and to the parts of the sampler during a turn.
+#[derive(Clone, Copy)]
+pub(super) struct Turn<'t> {
+    pub(super) sampler: &'t Sampler,
+    pub(super) instrumentation: &'t Instrumentation,
+    pub(super) jni: Jni<'t>,
+    pub(super) fields: &'t ThreadFields,
+}
+
+/// The state that only the sampler's thread has.
+pub(super) struct Turns {
+    /// True if signals take the samples.
+    is_async: bool,
+    table: Table,
+    methods: Methods,
+    native: NativeCode,
+    vm_threads: VmThreads,
+    /// The number of the sampler's thread in the system.
+    own_tid: Option<u32>,
+    /// Samples of threads that are not known yet.
+    early: Vec<Taken>,
+    /// Threads that have ended, and whose last samples may still come.
+    ended: Vec<Departure>,
+    drained_at: Instant,
+    /// `None` before the first look.
+    looked_at: Option<Instant>,
+}
+
+impl Turns {
+    pub(super) fn new(is_async: bool) -> Self {
+        let mut vm_threads = VmThreads::default();
+        vm_threads.begin();
+        Turns {
+            is_async,
+            table: Table::default(),
+            methods: Methods::default(),
+            native: NativeCode::default(),
+            vm_threads,
+            own_tid: None,
+            early: Vec::new(),
+            ended: Vec::new(),
+            drained_at: Instant::now(),
+            looked_at: None,
+        }
+    }
+
+    fn engine(&self, turn: &Turn<'_>) -> Option<AsyncEngine> {
+        turn.sampler.engine.filter(|_| self.is_async)
+    }
+
+    /// A turn while the program runs.
+    pub(super) fn turn(&mut self, turn: &Turn<'_>) {
+        let now = Instant::now();
+        let mut ended = self.note_threads(turn);
+        if self.engine(turn).is_none() {
+            self.part(turn, ended);
+        } else if now.saturating_duration_since(self.drained_at) >= DRAIN_INTERVAL {
+            self.drained_at = now;
+            ended.splice(0..0, std::mem::take(&mut self.ended));
+            self.drain(turn);
+            self.part(turn, ended);
+        } else {
+            self.ended.append(&mut ended);
+        }
+        if turn.sampler.settings.waiting || !self.is_async {
+            self.visit_some(turn, now);
+        }
+        let is_due = |at: Instant| now.saturating_duration_since(at) >= LOOK_INTERVAL;
+        if self.looked_at.is_none_or(is_due) {
+            self.looked_at = Some(now);
+            self.own_tid = own_tid();
+            self.look(turn);
+            self.methods.forget_unloaded(turn.instrumentation, turn.jni);
+        }
+    }
+
+    /// Adds what is left at the end of the JVM.
+    pub(super) fn finish(&mut self, turn: &Turn<'_>) {
+        let mut ended = self.note_threads(turn);
+        ended.splice(0..0, std::mem::take(&mut self.ended));
+        if self.engine(turn).is_some() {
+            self.drain(turn);
+            // Samples of threads that remained unknown.
+            self.add(turn, Vec::new());
+        }
+        self.part(turn, ended);
+        let jvmti = turn.instrumentation.jvmti;
+        let shared = &turn.sampler.shared;
+        let now = Instant::now();
+        let is_async = self.is_async;
+        for record in self.table.all() {
+            let cpu_ns = u64::try_from(jvmti.thread_cpu_time(record.thread.local())).ok();
+            if turn.sampler.settings.waiting {
+                visits::settle(record, shared, now, cpu_ns);
+            }
+            if !is_async {
+                running::run_to(record, shared, cpu_ns.unwrap_or(0));
+            }
+        }
+        self.look(turn);
+    }
+
+    /// Notes the threads that have started, and returns those that have ended.
+    fn note_threads(&mut self, turn: &Turn<'_>) -> Vec<Departure> {
+        let mut ended = Vec::new();
+        for event in turn.sampler.arrivals.take() {
+            match event {
+                ThreadEvent::Started(arrival) => self.table.add(arrival),
+                ThreadEvent::Ended(departure) => ended.push(departure),
+            }
+        }
+        ended
+    }
+
+    /// Reads the samples that signals have taken.
+    fn drain(&mut self, turn: &Turn<'_>) {
+        let Some(engine) = self.engine(turn) else {
+            return;
+        };
+        let mut taken = Vec::new();
+        let mut sink = Sink {
+            instrumentation: turn.instrumentation,
+            shared: &turn.sampler.shared,
+            methods: &mut self.methods,
+            taken: &mut taken,
+            gone: Vec::new(),
+        };
+        engine.drain(turn.jni, &mut sink);
+        let gone = sink.gone;
+        // A thread that was sampled may have been noted since.
+        let ended = self.note_threads(turn);
+        self.ended.extend(ended);
+        self.add(turn, taken);
+        for method in gone {
+            self.methods.undefine(method);
+        }
+        let counts = engine.counts();
+        let mut shared = turn.sampler.shared.lock();
+        shared.sampling.lost = counts.lost;
+        shared.untimed_threads = counts.untimed_threads;
+        drop(shared);
+        if let Some(reason) = turn.sampler.distrust(engine) {
+            self.fall_back(turn, engine, &reason);
+        }
+    }
+
+    fn add(&mut self, turn: &Turn<'_>, taken: Vec<Taken>) {
+        let mut all = std::mem::take(&mut self.early);
+        all.extend(taken);
+        let shared = &turn.sampler.shared;
+        self.early = running::add(
+            all,
+            &mut self.table,
+            shared,
+            &self.methods,
+            &mut self.native,
+        );
+    }
+
+    /// Goes on at safepoints.
+    fn fall_back(&mut self, turn: &Turn<'_>, engine: AsyncEngine, reason: &str) {
+        engine.stop();
+        turn.sampler.fall_back(reason);
+        self.is_async = false;
+        self.early.clear();
+        running::begin_anew(&turn.sampler.shared);
+        let jvmti = turn.instrumentation.jvmti;
+        for record in self.table.all() {
+            let cpu_ns = u64::try_from(jvmti.thread_cpu_time(record.thread.local()));
+            running::run_to(record, &turn.sampler.shared, cpu_ns.unwrap_or(0));
+        }
+    }
+
+    /// Adds the times of threads that have ended to their groups.
+    fn part(&mut self, turn: &Turn<'_>, ended: Vec<Departure>) {
+        if ended.is_empty() {
+            return;
+        }
+        for departure in ended {
+            self.table.depart(departure);
+        }
+        let shared = &turn.sampler.shared;
+        for mut record in self.table.take_departed() {
+            let Some(departure) = record.departure.take() else {
+                continue;
+            };
+            if turn.sampler.settings.waiting {
+                visits::settle(&mut record, shared, departure.at, departure.cpu_ns);
+            }
+            if !self.is_async {
+                running::run_to(&mut record, shared, departure.cpu_ns.unwrap_or(0));
+            }
+            let unsampled_ns = record.unsampled_ns(departure.cpu_ns);
+            let mut state = shared.lock();
+            state
+                .forest
+                .end(record.owner, &departure.name, unsampled_ns);
+            drop(state);
+            turn.jni.delete_global(record.thread);
+        }
+    }
+
+    /// Visits threads in turn, as many as there is time for.
+    fn visit_some(&mut self, turn: &Turn<'_>, began: Instant) {
+        for _ in 0..self.table.len() {
+            self.visit_next(turn);
+            if began.elapsed() > VISIT_BUDGET {
+                return;
+            }
+        }
+    }
+
+    fn visit_next(&mut self, turn: &Turn<'_>) {
+        let Turn {
+            sampler,
+            instrumentation,
+            jni,
+            ..
+        } = turn;
+        let Some(record) = self.table.next() else {
+            return;
+        };
+        let thread = record.thread;
+        let jvmti = instrumentation.jvmti;
+        let Ok(cpu_ns) = u64::try_from(jvmti.thread_cpu_time(thread.local())) else {
+            // It is about to end.
+            return;
+        };
+        let state = jvmti.thread_state(thread.local());
+        let now = Instant::now();
+        let shared = &sampler.shared;
+        let methods = &mut self.methods;
+        let mut stack = || methods.stack(instrumentation, *jni, shared, thread);
+        if sampler.settings.waiting {
+            visits::visit(record, shared, now, cpu_ns, state, &mut stack);
+        }
+        let since = now.saturating_duration_since(record.sampled_at);
+        if !self.is_async && since >= sampler.settings.safepoint_interval() {
+            let is_runnable = state & RUNNABLE != 0 || state & IN_NATIVE != 0;
+            running::sample_at_safepoint(record, shared, now, cpu_ns, is_runnable, &mut stack);
+        }
+    }
+
+    /// Looks at the threads of the JVM, and at the names of threads.
+    fn look(&mut self, turn: &Turn<'_>) {
+        let mut java = self.table.take_tids();
+        java.extend(self.own_tid);
+        self.vm_threads.look(&java);
+        let mut renamed = Vec::new();
+        for record in self.table.all().iter_mut().take(MOST_NAMES) {
+            let name = turn.fields.name(turn.jni, record.thread);
+            if record.name != name {
+                record.name.clone_from(&name);
+                renamed.extend(record.owner.map(|owner| (owner, name)));
+            }
+        }
+        let mut shared = turn.sampler.shared.lock();
+        shared.vm_threads = self.vm_threads.sums().collect();
+        for (owner, name) in renamed {
+            shared.forest.rename(owner, &name);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Visits to threads: for what they wait.
+//!
+//! A visit reads the thread's processor clock. The part of the time since the last visit in which the clock stood still
+//! is waiting. A thread that is found waiting waits where it stands; its stack is asked for once, and again only when
+//! its clock or its state has changed. Waiting of threads that are found running is kept until they are found waiting,
+//! so that short waits are told in proportion.
+
+use std::time::Instant;
+
+use super::forest::{NameNumber, Reason};
+use super::sampler::Shared;
+use super::table::Record;
+use super::vm_threads::run_delay_ns;
+use crate::jvm::sys::{Int, thread_state};
+
+/// The outcome of a visit to a thread.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    at: Instant,
+    pub(super) cpu_ns: u64,
+    /// Time that the thread did not run and that is in no sum yet.
+    pending_ns: u64,
+    /// The time in the run queue until `pending_ns` began.
+    delay_ns: Option<u64>,
+    /// Where the thread was found waiting, unless it has run since.
+    found: Option<Found>,
+}
+
+/// A place where a thread waits.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    state: Int,
+    reason: Reason,
+    /// Index of a node; `None` for a thread without Java frames, whose waiting is not counted.
+    node: Option<u32>,
+}
+
+impl Visit {
+    /// The state before any visit.
+    pub(super) fn first(at: Instant, cpu_ns: u64) -> Self {
+        Visit {
+            at,
+            cpu_ns,
+            pending_ns: 0,
+            delay_ns: None,
+            found: None,
+        }
+    }
+
+    /// Adds the time since the last visit. Returns whether the thread has run meanwhile.
+    fn advance(&mut self, now: Instant, cpu_ns: u64) -> bool {
+        let elapsed = now.saturating_duration_since(self.at);
+        let elapsed = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let ran = cpu_ns.saturating_sub(self.cpu_ns);
+        self.pending_ns = self.pending_ns.saturating_add(elapsed.saturating_sub(ran));
+        self.at = now;
+        self.cpu_ns = cpu_ns;
+        ran > 0
+    }
+}
+
+/// The reason for which a thread in this state waits; `None` if it runs. `has_run` tells whether its processor clock has
+/// moved since the last visit.
+fn reason(state: Int, has_run: bool) -> Option<Reason> {
+    use thread_state::{BLOCKED_ON_MONITOR_ENTER, IN_NATIVE, PARKED, RUNNABLE, SLEEPING, WAITING};
+    let is = |bit: Int| state & bit != 0;
+    if is(BLOCKED_ON_MONITOR_ENTER) {
+        Some(Reason::Monitor)
+    } else if is(SLEEPING) {
+        Some(Reason::Sleeping)
+    } else if is(PARKED) {
+        Some(Reason::Parked)
+    } else if is(WAITING) {
+        // `Object.wait`.
+        Some(Reason::Monitor)
+    } else {
+        (is(RUNNABLE) && is(IN_NATIVE) && !has_run).then_some(Reason::Io)
+    }
+}
+
+/// Books the waiting of a thread up to now. `stack` asks for its stack.
+pub(super) fn visit(
+    record: &mut Record,
+    shared: &Shared,
+    now: Instant,
+    cpu_ns: u64,
+    state: Int,
+    stack: impl FnOnce() -> Vec<NameNumber>,
+) {
+    let has_run = record.visit.advance(now, cpu_ns);
+    let Some(reason) = reason(state, has_run) else {
+        record.visit.found = None;
+        return;
+    };
+    let known = record
+        .visit
+        .found
+        .filter(|found| !has_run && found.state == state);
+    if known.is_none() {
+        let stack = stack();
+        let node = shared.lock().forest.node(&stack);
+        record.visit.found = Some(Found {
+            state,
+            reason,
+            node,
+        });
+        settle_run_delay(record, shared);
+    }
+    book(record, shared);
+}
+
+/// Books the waiting of a thread that is not asked any more, since it has ended or the JVM ends. `cpu_ns` is its
+/// processor time, if it is known.
+pub(super) fn settle(record: &mut Record, shared: &Shared, now: Instant, cpu_ns: Option<u64>) {
+    let cpu_ns = cpu_ns.unwrap_or(record.visit.cpu_ns);
+    if record.visit.advance(now, cpu_ns) || record.visit.found.is_none() {
+        settle_run_delay(record, shared);
+    }
+    if record.visit.found.is_none() && record.visit.pending_ns > 0 {
+        let mut shared = shared.lock();
+        let unwalked = [shared.names.unwalked];
+        let node = shared.forest.node(&unwalked);
+        record.visit.found = Some(Found {
+            state: 0,
+            reason: Reason::Other,
+            node,
+        });
+    }
+    book(record, shared);
+}
+
+/// Books the time that is pending at the place where the thread was found.
+fn book(record: &mut Record, shared: &Shared) {
+    let ns = std::mem::take(&mut record.visit.pending_ns);
+    if let Some(Found {
+        node: Some(node),
+        reason,
+        ..
+    }) = record.visit.found
+        && ns > 0
+    {
+        let mut shared = shared.lock();
+        let owner = record.owner(&mut shared.forest);
+        shared.forest.wait(owner, node, reason, ns);
+    }
+}
+
+/// Books the part of the pending time in which the thread was ready to run and had no processor.
+fn settle_run_delay(record: &mut Record, shared: &Shared) {
+    let Some(delay_ns) = record.tid.and_then(run_delay_ns) else {
+        return;
+    };
+    let before = record.visit.delay_ns.replace(delay_ns).unwrap_or(0);
+    let delayed = delay_ns.saturating_sub(before).min(record.visit.pending_ns);
+    if delayed == 0 {
+        return;
+    }
+    record.visit.pending_ns -= delayed;
+    let mut shared = shared.lock();
+    let no_processor = [shared.names.no_processor];
+    if let Some(node) = shared.forest.node(&no_processor) {
+        let owner = record.owner(&mut shared.forest);
+        shared.forest.wait(owner, node, Reason::Other, delayed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_reason_is_that_of_the_state() {
+        const ALIVE: Int = 1;
+        use thread_state::{IN_NATIVE, PARKED, RUNNABLE, SLEEPING, WAITING};
+        for (state, has_run, expected) in [
+            (ALIVE | RUNNABLE, false, None),
+            (ALIVE | RUNNABLE | IN_NATIVE, true, None),
+            (ALIVE | RUNNABLE | IN_NATIVE, false, Some(Reason::Io)),
+            (ALIVE | WAITING | PARKED, true, Some(Reason::Parked)),
+            (ALIVE | WAITING | SLEEPING, true, Some(Reason::Sleeping)),
+            (ALIVE | WAITING, true, Some(Reason::Monitor)),
+            (
+                ALIVE | thread_state::BLOCKED_ON_MONITOR_ENTER,
+                true,
+                Some(Reason::Monitor),
+            ),
+        ] {
+            assert_eq!(reason(state, has_run), expected, "{state:x}");
+        }
+    }
+
+    #[test]
+    fn time_without_running_is_pending() {
+        let begin = Instant::now();
+        let mut visit = Visit::first(begin, 5_000);
+        assert!(visit.advance(begin + Duration::from_micros(10), 9_000));
+        assert_eq!(visit.pending_ns, 6_000);
+        assert!(!visit.advance(begin + Duration::from_micros(15), 9_000));
+        assert_eq!(visit.pending_ns, 11_000);
+        // Clocks that disagree by a little.
+        assert!(visit.advance(begin + Duration::from_micros(16), 11_000));
+        assert_eq!(visit.pending_ns, 11_000);
+    }
+}

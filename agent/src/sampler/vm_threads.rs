@@ -1,0 +1,196 @@
+//! The processor time of threads that run no Java code: collectors, compilers, the JVM's own threads.
+//!
+//! JVM TI does not show these threads. The system has their names and times in `/proc/self/task`.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+/// Kinds of threads that run no Java code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum VmThreadKind {
+    Collector,
+    Compiler,
+    Vm,
+    /// Threads of native libraries.
+    Library,
+}
+
+impl VmThreadKind {
+    /// The kind of a thread that the JVM has named. The system keeps 15 bytes of a name.
+    fn named(name: &str) -> Option<Self> {
+        const COLLECTORS: [&str; 11] = [
+            "GC Thread",
+            "ParGC Thread",
+            "G1 ",
+            "Shenandoah",
+            "CMS ",
+            "ZWorker",
+            "ZDriver",
+            "ZDirector",
+            "ZStat",
+            "ZUncommitter",
+            "ZUnmapper",
+        ];
+        const COMPILERS: [&str; 4] = ["C1 Compiler", "C2 Compiler", "JVMCI", "Sweeper thread"];
+        const VM: [&str; 7] = [
+            "VM Thread",
+            "VM Periodic",
+            "Service Thread",
+            "Monitor Deflati",
+            "Signal Dispatch",
+            "Attach Listener",
+            "DestroyJavaVM",
+        ];
+        let is_one = |names: &[&str]| names.iter().any(|start| name.starts_with(start));
+        if is_one(&COLLECTORS) {
+            Some(VmThreadKind::Collector)
+        } else if is_one(&COMPILERS) {
+            Some(VmThreadKind::Compiler)
+        } else {
+            is_one(&VM).then_some(VmThreadKind::Vm)
+        }
+    }
+}
+
+/// A thread of the system.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    /// `None` for a Java thread, or one of the agent.
+    kind: Option<VmThreadKind>,
+    /// Its processor time when it was last seen.
+    cpu_ns: u64,
+}
+
+/// The threads seen so far, and their times.
+#[derive(Default)]
+pub(super) struct VmThreads {
+    tasks: HashMap<u32, Task>,
+    sums: HashMap<VmThreadKind, u64>,
+}
+
+impl VmThreads {
+    /// Begins at `VMInit`. The threads that are there and that the JVM has not named as its own are Java threads, or
+    /// the one that has started the JVM.
+    pub(super) fn begin(&mut self) {
+        for (tid, name, cpu_ns) in tasks(Path::new("/proc/self/task")) {
+            let kind = VmThreadKind::named(&name);
+            self.tasks.insert(tid, Task { kind, cpu_ns });
+        }
+    }
+
+    /// Adds what the threads have run since the last call. `is_java` tells the numbers of Java threads, and of the
+    /// agent's.
+    pub(super) fn look(&mut self, is_java: &HashSet<u32>) {
+        let found = tasks(Path::new("/proc/self/task"));
+        self.add(found, is_java);
+    }
+
+    fn add(&mut self, found: Vec<(u32, String, u64)>, is_java: &HashSet<u32>) {
+        let mut tasks = HashMap::with_capacity(found.len());
+        for (tid, name, cpu_ns) in found {
+            let before = self.tasks.get(&tid);
+            let kind = if is_java.contains(&tid) || name.starts_with("loadhook") {
+                None
+            } else {
+                match before {
+                    Some(task) => task.kind,
+                    None => Some(VmThreadKind::named(&name).unwrap_or(VmThreadKind::Library)),
+                }
+            };
+            // The system gives a number again. Then the time is less.
+            let since = before.map_or(0, |task| task.cpu_ns);
+            let ran = cpu_ns.checked_sub(since).unwrap_or(cpu_ns);
+            if let Some(kind) = kind {
+                *self.sums.entry(kind).or_default() += ran;
+            }
+            tasks.insert(tid, Task { kind, cpu_ns });
+        }
+        self.tasks = tasks;
+    }
+
+    /// The processor time of each kind.
+    pub(super) fn sums(&self) -> impl Iterator<Item = (VmThreadKind, u64)> {
+        self.sums.iter().map(|(kind, ns)| (*kind, *ns))
+    }
+}
+
+/// The threads of the process: number, name, processor time.
+fn tasks(folder: &Path) -> Vec<(u32, String, u64)> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let task = |entry: fs::DirEntry| {
+        let tid = entry.file_name().to_str()?.parse().ok()?;
+        let path = entry.path();
+        let name = fs::read_to_string(path.join("comm")).ok()?;
+        let (ran, _) = schedule(&fs::read_to_string(path.join("schedstat")).ok()?)?;
+        Some((tid, name.trim_end().to_owned(), ran))
+    };
+    entries.flatten().filter_map(task).collect()
+}
+
+/// The time for which a thread was ready to run and had no processor, so far.
+pub(super) fn run_delay_ns(tid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/self/task/{tid}/schedstat")).ok()?;
+    Some(schedule(&text)?.1)
+}
+
+/// Running time and time in the run queue, from `schedstat`.
+fn schedule(text: &str) -> Option<(u64, u64)> {
+    let mut numbers = text.split_ascii_whitespace();
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_known_by_the_names_that_the_jvm_gives() {
+        for (name, kind) in [
+            ("GC Thread#0", Some(VmThreadKind::Collector)),
+            ("ParGC Thread#0", Some(VmThreadKind::Collector)),
+            ("G1 Conc#0", Some(VmThreadKind::Collector)),
+            ("ZWorkerOld#1", Some(VmThreadKind::Collector)),
+            ("Shenandoah GC Th", Some(VmThreadKind::Collector)),
+            ("C2 CompilerThre", Some(VmThreadKind::Compiler)),
+            ("VM Thread", Some(VmThreadKind::Vm)),
+            ("java", None),
+            ("Zookeeper", None),
+            ("pool-1-thread-1", None),
+        ] {
+            assert_eq!(VmThreadKind::named(name), kind, "{name}");
+        }
+    }
+
+    #[test]
+    fn times_are_those_since_the_beginning() {
+        let mut threads = VmThreads::default();
+        let gc = |ns| (7, "GC Thread#0".to_owned(), ns);
+        threads.tasks.insert(
+            7,
+            Task {
+                kind: Some(VmThreadKind::Collector),
+                cpu_ns: 100,
+            },
+        );
+        let java = HashSet::from([8]);
+        threads.add(vec![gc(150), (8, "VM Thread".to_owned(), 99)], &java);
+        threads.add(vec![gc(170), (9, "C1 CompilerThre".to_owned(), 5)], &java);
+        // Another thread with the same number.
+        threads.add(vec![gc(30), (9, "C1 CompilerThre".to_owned(), 6)], &java);
+        let sums: HashMap<_, _> = threads.sums().collect();
+        assert_eq!(sums[&VmThreadKind::Collector], 50 + 20 + 30);
+        assert_eq!(sums[&VmThreadKind::Compiler], 6);
+        assert_eq!(sums.get(&VmThreadKind::Vm), None);
+    }
+
+    #[test]
+    fn the_own_threads_are_found() {
+        let own = super::super::arrivals::own_tid().expect("a number");
+        let found = tasks(Path::new("/proc/self/task"));
+        assert!(found.iter().any(|(tid, _, _)| *tid == own), "{found:?}");
+        assert!(run_delay_ns(own).is_some());
+    }
+}

@@ -1,0 +1,390 @@
+//! Samples of threads: shares of running time, reasons of waiting, and what is kept beside them.
+//!
+//! Where a share is statistical, a test draws again before it fails. Times are compared with what the program measured
+//! itself in the same run, so a slow machine changes both.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use loadhook_profile::{Engine, Node, Profile, ThreadKind, ThreadTree, Timing, Waiting};
+use tempfile::TempDir;
+
+mod support;
+use support::{Finished, Program, finish, read};
+
+on_each_jdk!(
+    shares_are_those_of_the_program
+    threads_have_their_own_times
+    waiting_has_a_reason
+    short_threads_are_one_group
+    native_code_is_named
+    collectors_have_their_time
+    samples_and_allocations_in_snapshots
+    the_end_is_not_missed
+    processor_time_only
+);
+on_jdks!(virtual_threads_are_together: on_21 21, on_25 25);
+
+/// The options of a pure sampler.
+const SAMPLED: &str = "timing=sampled,include=none,all=false";
+
+/// Times that a check that depends on chance is tried.
+const DRAWS: usize = 3;
+
+fn program(feature: u32, args: &[&str], options: &str) -> Program {
+    Program::new(feature, "SampledTime")
+        .options(&format!("{SAMPLED},{options}"))
+        .args(args)
+}
+
+/// Runs a check until it succeeds, at most [`DRAWS`] times.
+fn draw(mut check: impl FnMut() -> Result<()>) -> Result<()> {
+    let mut outcome = check();
+    for _ in 1..DRAWS {
+        if outcome.is_ok() {
+            break;
+        }
+        outcome = check();
+    }
+    outcome
+}
+
+/// The numbers that the program printed, by name.
+fn measured(run: &Finished) -> Result<BTreeMap<String, f64>> {
+    let stdout = String::from_utf8_lossy(&run.output.stdout);
+    let lines = stdout.lines().filter_map(|line| line.split_once(' '));
+    lines
+        .map(|(name, number)| Ok((name.to_owned(), number.parse()?)))
+        .collect()
+}
+
+/// The time with a method of the program on the stack, in all threads.
+fn inclusive(profile: &Profile, method: &str) -> u64 {
+    nodes(profile, method).map(|node| node.outermost_ns).sum()
+}
+
+/// The nodes of a method of the program.
+fn nodes<'p>(profile: &'p Profile, name: &'p str) -> impl Iterator<Item = &'p Node> {
+    let all = profile.threads.iter().flat_map(|thread| &thread.nodes);
+    all.filter(move |node| {
+        let method = &profile.methods[node.method as usize];
+        &*method.class == "SampledTime" && &*method.name == name
+    })
+}
+
+fn thread<'r>(run: &'r Finished, name: &str) -> Result<&'r ThreadTree> {
+    let mut threads = run.profile.threads.iter();
+    let found = threads.find(|thread| *thread.name == *name);
+    found.with_context(|| {
+        let names: Vec<_> = run.profile.threads.iter().map(|t| &t.name).collect();
+        format!("{}: no thread {name}: {names:?}", run.name)
+    })
+}
+
+/// Running time of a thread.
+fn running(thread: &ThreadTree) -> u64 {
+    thread.nodes.iter().map(|n| n.all_ns - n.child_ns).sum()
+}
+
+/// Waiting of a thread, by reason.
+fn waiting(thread: &ThreadTree) -> Waiting {
+    let mut sum = Waiting::default();
+    for node in &thread.nodes {
+        sum.add(&node.waiting);
+    }
+    sum
+}
+
+/// Checks the rules that hold for every profile of samples.
+fn sound(run: &Finished) -> Result<()> {
+    let profile = &run.profile;
+    ensure!(profile.header.timing == Timing::Sampled, "{}", run.name);
+    let sampling = profile.sampling.context("no sampling")?;
+    let mut sampled = 0;
+    for thread in &profile.threads {
+        let (mut own, mut roots) = (0, 0);
+        for node in &thread.nodes {
+            let place = || {
+                let method = &profile.methods[node.method as usize];
+                format!("{}: {}: {node:?} of {method:?}", run.name, thread.name)
+            };
+            ensure!(node.calls == 0, "{}", place());
+            ensure!(node.all_ns >= node.outermost_ns, "{}", place());
+            let self_ns = node.all_ns.checked_sub(node.child_ns);
+            ensure!(self_ns == Some(node.ticked_ns), "{}", place());
+            own += node.ticked_ns;
+            if node.parent.is_none() {
+                roots += node.outermost_ns;
+            }
+            sampled += node.timed;
+        }
+        ensure!(
+            own == roots,
+            "{}: {}: {own} of {roots}",
+            run.name,
+            thread.name
+        );
+    }
+    ensure!(
+        sampled == sampling.samples,
+        "{}: {sampled} samples in trees, {sampling:?}",
+        run.name
+    );
+    Ok(())
+}
+
+/// The options of each engine.
+const ENGINES: [&str; 2] = ["sampler=auto", "sampler=safepoint"];
+
+fn shares_are_those_of_the_program(feature: u32) -> Result<()> {
+    for engine in ENGINES {
+        draw(|| {
+            let run = program(feature, &["shares", "2000"], engine).run()?;
+            sound(&run)?;
+            let known = measured(&run)?;
+            let all: f64 = known.values().sum();
+            let found: Vec<f64> = ["most", "less", "least"]
+                .map(|method| inclusive(&run.profile, method) as f64)
+                .to_vec();
+            let sum: f64 = found.iter().sum();
+            for (method, found) in ["most", "less", "least"].iter().zip(&found) {
+                let (share, expected) = (found / sum, known[*method] / all);
+                ensure!(
+                    (share - expected).abs() < 0.12,
+                    "{}: {method} has {share:.3} instead of {expected:.3}",
+                    run.name
+                );
+            }
+            // Nearly all of the time is in these methods.
+            let ratio = sum / all;
+            ensure!(
+                (0.8..1.2).contains(&ratio),
+                "{}: {ratio:.3} of the time",
+                run.name
+            );
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn threads_have_their_own_times(feature: u32) -> Result<()> {
+    for engine in ENGINES {
+        draw(|| {
+            let run = program(feature, &["threads", "2000"], engine).run()?;
+            sound(&run)?;
+            let (one, other) = (thread(&run, "one")?, thread(&run, "other")?);
+            ensure!(one.kind == ThreadKind::Ended && one.id.is_none(), "{one:?}");
+            let share = running(one) as f64 / (running(one) + running(other)) as f64;
+            ensure!((share - 0.75).abs() < 0.12, "{}: {share:.3}", run.name);
+            ensure!(
+                inclusive(&run.profile, "one") <= running(one),
+                "{}: one is not in its thread",
+                run.name
+            );
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Each nanosecond of a platform thread is running or waiting, for a known reason.
+fn waiting_has_a_reason(feature: u32) -> Result<()> {
+    for engine in ENGINES {
+        draw(|| {
+            let run = program(feature, &["states", "3000"], engine).run()?;
+            sound(&run)?;
+            let known = measured(&run)?;
+            let parts: [(&str, fn(&Waiting) -> u64, &str); 5] = [
+                ("monitor", |waiting| waiting.monitor_ns, "enterMonitor"),
+                ("waiting", |waiting| waiting.monitor_ns, "awaitSignal"),
+                ("parked", |waiting| waiting.parked_ns, "park"),
+                ("sleeping", |waiting| waiting.sleeping_ns, "sleep"),
+                ("reading", |waiting| waiting.io_ns, "accept"),
+            ];
+            for (name, part, method) in parts {
+                let waited = part(&waiting(thread(&run, name)?)) as f64 / known[name];
+                ensure!(
+                    (0.8..1.2).contains(&waited),
+                    "{}: {name} {waited:.3}",
+                    run.name
+                );
+                ensure!(
+                    nodes(&run.profile, method).next().is_some(),
+                    "{}: {method} is not in the tree",
+                    run.name
+                );
+            }
+            for (name, lifetime) in &known {
+                let thread = thread(&run, name)?;
+                let all = running(thread) + waiting(thread).total_ns();
+                let share = all as f64 / lifetime;
+                ensure!(
+                    (0.85..1.15).contains(&share),
+                    "{}: {name} {share:.3}",
+                    run.name
+                );
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Threads that have ended leave nothing but their group.
+fn short_threads_are_one_group(feature: u32) -> Result<()> {
+    for engine in ENGINES {
+        let run = program(feature, &["short", "5000"], engine).run()?;
+        sound(&run)?;
+        let threads = &run.profile.threads;
+        let short: Vec<_> = threads
+            .iter()
+            .filter(|thread| thread.name.starts_with("short"))
+            .collect();
+        ensure!(
+            short.len() == 1 && &*short[0].name == "short-#" && short[0].kind == ThreadKind::Ended,
+            "{}: {:?}",
+            run.name,
+            short.iter().map(|t| &t.name).collect::<Vec<_>>()
+        );
+        ensure!(running(short[0]) > 0, "{}", run.name);
+    }
+    Ok(())
+}
+
+/// Returns whether signals took the samples of a run.
+fn is_async(run: &Finished) -> bool {
+    run.profile
+        .sampling
+        .is_some_and(|s| s.engine == Engine::Async)
+}
+
+fn native_code_is_named(feature: u32) -> Result<()> {
+    draw(|| {
+        let run = program(feature, &["native", "1500"], "").run()?;
+        sound(&run)?;
+        let all = running(thread(&run, "main")?) as f64;
+        let share = inclusive(&run.profile, "compress") as f64 / all;
+        ensure!(share > 0.6, "{}: compress has {share:.3}", run.name);
+        if is_async(&run) {
+            let native = run.profile.threads.iter().flat_map(|thread| &thread.nodes);
+            let in_library = native.filter(|node| {
+                let class = &run.profile.methods[node.method as usize].class;
+                class.starts_with("libz")
+            });
+            let in_library: u64 = in_library.map(|node| node.ticked_ns).sum();
+            let share = in_library as f64 / all;
+            ensure!(share > 0.4, "{}: the library has {share:.3}", run.name);
+        }
+        Ok(())
+    })
+}
+
+fn collectors_have_their_time(feature: u32) -> Result<()> {
+    let collector = ["-XX:+UseParallelGC", "-Xmx256m"];
+    let run = program(feature, &["collect", "1000"], "")
+        .jvm(&collector)
+        .run()?;
+    sound(&run)?;
+    let collected = running(thread(&run, "[GC]")?);
+    ensure!(collected > 1_000_000, "{}: {collected} ns", run.name);
+    let compiled = running(thread(&run, "[compiler]")?);
+    ensure!(compiled > 1_000_000, "{}: {compiled} ns", run.name);
+    Ok(())
+}
+
+/// Each snapshot is a whole profile, and the last one has everything.
+fn samples_and_allocations_in_snapshots(feature: u32) -> Result<()> {
+    for engine in ENGINES {
+        let options = format!("{engine},alloc=sampled=64k,snapshot-every=300ms");
+        let folder = TempDir::new()?;
+        let file = folder.path().join("profile.pb.gz");
+        let mut command = program(feature, &["collect", "1500"], &options).command(&file)?;
+        let output = finish(&mut command)?;
+        ensure!(
+            output.status.success() && output.stderr.is_empty(),
+            "JDK {feature}, {options}: {output:?}"
+        );
+        let profile = read(&file)?;
+        let name = format!("JDK {feature}, {options}");
+        let run = Finished {
+            output,
+            profile,
+            name,
+        };
+        sound(&run)?;
+        ensure!(!run.profile.header.not_ended, "{}", run.name);
+        ensure!(
+            inclusive(&run.profile, "collect") > 0,
+            "{}: no samples of the program: {:?}",
+            run.name,
+            run.profile.sampling
+        );
+        let allocations = run.profile.allocations.as_ref().context("no allocations")?;
+        let of_program = allocations.sites.iter().any(|site| {
+            let mut frame = site.frame;
+            while let Some(at) = frame.map(|at| allocations.frames[at as usize]) {
+                let method = &run.profile.methods[at.method as usize];
+                if &*method.class == "SampledTime" && &*method.name == "collect" {
+                    return true;
+                }
+                frame = at.parent;
+            }
+            false
+        });
+        ensure!(of_program, "{}: no allocation of the program", run.name);
+    }
+    Ok(())
+}
+
+/// What ran just before `System.exit` is in the profile.
+fn the_end_is_not_missed(feature: u32) -> Result<()> {
+    for engine in ENGINES {
+        draw(|| {
+            let run = program(feature, &["exit", "500"], engine).run()?;
+            sound(&run)?;
+            let known: f64 = measured(&run)?.values().sum();
+            let found = inclusive(&run.profile, "rounds") as f64;
+            let ratio = found / known;
+            ensure!((0.7..1.3).contains(&ratio), "{}: {ratio:.3}", run.name);
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+fn processor_time_only(feature: u32) -> Result<()> {
+    for engine in ENGINES {
+        let options = format!("{engine},clock=cpu");
+        let run = program(feature, &["states", "500"], &options).run()?;
+        sound(&run)?;
+        for thread in &run.profile.threads {
+            let waited = waiting(thread).total_ns();
+            ensure!(waited == 0, "{}: {}: {waited}", run.name, thread.name);
+        }
+        ensure!(running(thread(&run, "working")?) > 0, "{}", run.name);
+    }
+    Ok(())
+}
+
+fn virtual_threads_are_together(feature: u32) -> Result<()> {
+    for engine in ENGINES {
+        draw(|| {
+            let run = program(feature, &["virtual", "2000"], engine).run()?;
+            sound(&run)?;
+            let virtual_threads = thread(&run, "(virtual threads)")?;
+            ensure!(virtual_threads.kind == ThreadKind::Virtual, "{}", run.name);
+            let threads = run.profile.threads.iter();
+            let java = threads.filter(|thread| !thread.name.starts_with('['));
+            let all: u64 = java.map(running).sum();
+            let share = running(virtual_threads) as f64 / all as f64;
+            ensure!(share > 0.6, "{}: {share:.3}", run.name);
+            if is_async(&run) {
+                let share = inclusive(&run.profile, "inVirtual") as f64 / all as f64;
+                ensure!(share > 0.5, "{}: inVirtual has {share:.3}", run.name);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
