@@ -7,7 +7,7 @@ final class Snapshot {
     static final int NODE = 3;
     private static final int END = 4;
     static final int CPU = 5;
-    private static final int CALLS = 6;
+    static final int CALLS = 6;
     private static final int VERSION = 2;
     private static final int HEADER_WORDS = 11;
     private static final int NODE_WORDS = 11;

@@ -10,13 +10,20 @@ final class ExportedProbes {
 
     /** The base, and behind it the probes in the order of {@link ForeignProbes}. */
     static Object[] probes(int base) {
-        return new Object[] {base, new Enter(), new Exit(), new Caught(), new Constructed(), new Construct(), new Ended()};
+        return new Object[] {base, new Enter(), new Exit(), new Caught(), new Constructed(), new Construct(), new Ended(), new Count()};
     }
 
     static final class Enter implements IntConsumer {
         @Override
         public void accept(int method) {
             Tracker.enter(method);
+        }
+    }
+
+    static final class Count implements IntConsumer {
+        @Override
+        public void accept(int method) {
+            Tracker.count(method);
         }
     }
 

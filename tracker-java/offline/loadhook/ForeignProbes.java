@@ -14,6 +14,7 @@ public final class ForeignProbes {
     public static final IntConsumer CONSTRUCTED = (IntConsumer) SharedTracker.probes[4];
     public static final IntBinaryOperator CONSTRUCT = (IntBinaryOperator) SharedTracker.probes[5];
     public static final IntBinaryOperator ENDED = (IntBinaryOperator) SharedTracker.probes[6];
+    public static final IntConsumer COUNT = (IntConsumer) SharedTracker.probes[7];
 
     private ForeignProbes() {
     }

@@ -12,7 +12,7 @@ final class Header {
     private static final String[] TIMINGS = {"adaptive", "exact", "count"};
     private static final String[] CLOCKS = {"wall", "cpu"};
 
-    final int timing;
+    int timing;
     final long insidePicos;
     final long outsidePicos;
     final long clockPicos;

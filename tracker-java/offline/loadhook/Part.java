@@ -47,6 +47,24 @@ public final class Part {
         }
     }
 
+    public static void count(int method) {
+        int base = Part.base;
+        if (base > 0) {
+            Tracker.count(base + method);
+        } else if (base != OFF) {
+            countElsewhere(method);
+        }
+    }
+
+    private static void countElsewhere(int method) {
+        int base = found();
+        if (base > 0) {
+            Tracker.count(base + method);
+        } else if (base < OFF) {
+            ForeignProbes.COUNT.accept(method - base);
+        }
+    }
+
     public static void exit(int method) {
         int base = Part.base;
         if (base > 0) {

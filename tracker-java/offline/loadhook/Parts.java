@@ -8,7 +8,7 @@ public final class Parts {
      * Version of the methods that parts call here, and of the probes. The compiler copies the constant into the part, so a part
      * passes the version that it was made for: one loader may have archives of several versions of Loadhook.
      */
-    public static final int VERSION = 1;
+    public static final int VERSION = 2;
 
     private static final int NONE = 0;
     private static final int STARTING = 1;

@@ -12,7 +12,7 @@ import java.util.zip.GZIPOutputStream;
 final class Pprof {
     // Fields of Profile in profile.proto, and our own.
     static final int SAMPLE_TYPE = 1;
-    private static final int SAMPLE = 2;
+    static final int SAMPLE = 2;
     static final int MAPPING = 3;
     static final int LOCATION = 4;
     static final int FUNCTION = 5;
@@ -26,6 +26,7 @@ final class Pprof {
     static final int OUR_HEADER = 1000;
     static final int OUR_METHODS = 1001;
     private static final int OUR_THREAD = 1002;
+    static final int OUR_METHOD_CALLS = 1006;
 
     static final int ONLY_MAPPING = 1;
 
@@ -36,11 +37,15 @@ final class Pprof {
     private static final int HEADER_WORDS = 11;
     private static final int NODE_WORDS = 11;
     private static final int CPU_WORDS = 2;
+    private static final int CALLS_WORDS = 3;
 
     private final ProtobufWriter out;
     private final StringTable strings = new StringTable();
     final Methods methods = new Methods(strings);
     private final ThreadNodes nodes = new ThreadNodes();
+    private final CountedMethods counted = new CountedMethods();
+    /** True if any call has a place in a tree. */
+    private boolean hasNodes;
     /** Null before the first record. */
     Header header;
 
@@ -65,6 +70,7 @@ final class Pprof {
         ProtobufWriter out = new ProtobufWriter(gzip);
         Pprof pprof = new Pprof(out);
         pprof.threads();
+        pprof.endThreads();
         pprof.header.process = process;
         if (note != null) {
             pprof.header.note(note);
@@ -80,8 +86,19 @@ final class Pprof {
         gzip.finish();
     }
 
+    /** Ends the threads, after the last record. From then on all methods are known that were called. */
+    void endThreads() throws IOException {
+        endThread();
+        counted.index(methods);
+        if (!hasNodes && counted.rows() > 0) {
+            // No class had probes that time.
+            header.timing = Timing.COUNT;
+        }
+    }
+
     /** Writes what follows the threads. */
     void finish() throws IOException {
+        counted.write(out, header.isTimed());
         methods.write(out);
         header.write(out, strings);
         strings.write(out);
@@ -102,7 +119,6 @@ final class Pprof {
             while (Tracker.snapshot(words) != 0) {
             }
         }
-        endThread();
     }
 
     /** Takes the first words of a buffer: whole records, of which the very first is the header. */
@@ -118,10 +134,14 @@ final class Pprof {
                 at = nodes.begin(words, at);
             } else if (words[at] == Snapshot.NODE) {
                 nodes.add(words, at, methods);
+                hasNodes = true;
                 at += NODE_WORDS;
             } else if (words[at] == Snapshot.CPU) {
                 // Without an agent there is none.
                 at += CPU_WORDS;
+            } else if (words[at] == Snapshot.CALLS) {
+                counted.add(words, at);
+                at += CALLS_WORDS;
             } else {
                 at++;
             }

@@ -45,7 +45,7 @@ public final class Vectors {
             } else {
                 // The records are complete.
                 times();
-                pprof.endThread();
+                pprof.endThreads();
                 StringBuilder symbols = new StringBuilder("loadhook symbols 1\n");
                 String[] archive = line.split(" ", 5);
                 for (line = in.readLine(); line != null && line.indexOf('\t') == 1; line = in.readLine()) {
